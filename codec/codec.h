@@ -55,12 +55,13 @@ struct dl2_decode_options {
     uint32_t channels;     /* 0: as coded; 1 or 3: convert (BT.601 luma, or gray three times) */
     uint8_t background[3]; /* R, G, B under alpha */
     bool keep_orientation; /* true: pixels as coded. false: turned upright */
+    const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
 };
 
 /* Default: white background (what viewers show), upright. */
 #define DL2_DECODE_DEFAULTS                                                                        \
     {                                                                                              \
-        0, 0, {255, 255, 255}, false                                                               \
+        0, 0, {255, 255, 255}, false, NULL                                                         \
     }
 
 /* The part of an image to decode, and how finely. */
@@ -75,6 +76,7 @@ struct dl2_decode_request {
     bool indices;          /* of an image with a palette: its numbers, as gray, and no colours */
     bool planes;           /* allows YCbCr planes; false: gray or RGB, chroma at full resolution */
     uint8_t background[3]; /* R, G, B under alpha */
+    const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
 };
 
 #define DL2_DECODE_REQUEST_DEFAULTS                                                                \

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 1, HEADER = 16, MAX_NAME = 32, MAX_DECODERS = 16 };
+enum { VERSION = 1, HEADER = 16, MAX_NAME = 32 };
 static const char magic[4] = "DL2X";
 
 /* Largest file that a command may write, bytes. */
@@ -33,17 +33,10 @@ struct dl2_external {
     struct dl2_codec codec; /* its name is `name` */
     char name[MAX_NAME + 1];
     char *encode, *decode; /* commands */
+    double timeout;        /* seconds; 0: the default */
 };
 
-/* ---- Settings of the process */
-
-/* Set once by options, before there are threads: the commands that decode, by name. */
-static struct external_decoder {
-    char name[MAX_NAME + 1];
-    char *command;
-} decoders[MAX_DECODERS];
-static size_t decoder_count;
-static double time_limit = 300; /* seconds for one command */
+/* ---- Names and commands */
 
 /* `text` need not end with a zero. */
 static bool external_is_name(const char *text, size_t length)
@@ -103,55 +96,87 @@ static int external_check_command(const char *command, bool *quality, struct dl2
     return DL2_OK;
 }
 
-static int external_add_decoder(const char *text, void *unused, struct dl2_error *error)
+static int external_check_decoder(const struct dl2_external_decoders *decoders, size_t number,
+                                  struct dl2_error *error)
 {
-    struct external_decoder *own = &decoders[decoder_count];
+    char name[MAX_NAME + 1], other[MAX_NAME + 1];
     const char *command;
-    (void)unused;
-    if (decoder_count == MAX_DECODERS)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "at most %d decoders", MAX_DECODERS);
-    DL2_TRY(external_take_name(text, own->name, &command, error));
-    for (size_t i = 0; i < decoder_count; i++)
-        if (!strcmp(decoders[i].name, own->name))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has a decoder already", own->name);
-    DL2_TRY(external_check_command(command, NULL, error));
-    own->command = strdup(command);
-    if (!own->command)
-        return dl2_error_memory(error, "options");
-    decoder_count++;
+    DL2_TRY(external_take_name(decoders->commands[number], name, &command, error));
+    for (size_t i = 0; i < number; i++)
+        if (external_take_name(decoders->commands[i], other, &command, NULL) == DL2_OK &&
+            !strcmp(name, other))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has a decoder already", name);
+    return external_check_command(strchr(decoders->commands[number], '=') + 1, NULL, error);
+}
+
+static bool external_is_timeout(double seconds)
+{
+    return seconds > 0 && seconds <= 86400;
+}
+
+int dl2_external_decoders_check(const struct dl2_external_decoders *decoders,
+                                struct dl2_error *error)
+{
+    size_t count = 0;
+    for (; count < DL2_EXTERNAL_DECODERS && decoders->commands[count]; count++)
+        DL2_TRY(external_check_decoder(decoders, count, error));
+    if (decoders->commands[count])
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "at most %d decoders", DL2_EXTERNAL_DECODERS);
+    if (decoders->timeout != 0 && !external_is_timeout(decoders->timeout))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a time-out of %g s is not above 0 and at most 86400",
+                             decoders->timeout);
     return DL2_OK;
 }
 
-static json_t *external_show_decoders(const void *unused)
+/* ---- Options */
+
+static int external_add_decoder(const char *text, void *value, struct dl2_error *error)
 {
+    struct dl2_external_decoders *decoders = value;
+    size_t count = 0;
+    while (decoders->commands[count])
+        count++;
+    if (count == DL2_EXTERNAL_DECODERS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "at most %d decoders", DL2_EXTERNAL_DECODERS);
+    decoders->commands[count] = text;
+    const int status = external_check_decoder(decoders, count, error);
+    if (status < 0)
+        decoders->commands[count] = NULL;
+    return status;
+}
+
+static json_t *external_show_decoders(const void *value)
+{
+    const struct dl2_external_decoders *decoders = value;
     json_t *list = json_array();
-    (void)unused;
-    for (size_t i = 0; list && i < decoder_count; i++) {
-        char *text;
-        if (asprintf(&text, "%s=%s", decoders[i].name, decoders[i].command) < 0)
-            break;
-        json_array_append_new(list, dl2_json_text(text));
-        free(text);
-    }
+    for (size_t i = 0; list && decoders->commands[i]; i++)
+        json_array_append_new(list, dl2_json_text(decoders->commands[i]));
     return list;
 }
 
-static int external_set_timeout(const char *text, void *unused, struct dl2_error *error)
+static int external_set_timeout(const char *text, void *value, struct dl2_error *error)
 {
     char *end;
     const double seconds = strtod(text, &end);
-    (void)unused;
-    if (end == text || *end || !(seconds > 0 && seconds <= 86400))
+    if (end == text || *end || !external_is_timeout(seconds))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not a number of seconds", text);
-    time_limit = seconds;
+    *(double *)value = seconds;
     return DL2_OK;
 }
 
-static json_t *external_show_timeout(const void *unused)
+static double external_timeout(double seconds)
 {
-    (void)unused;
-    return json_real(time_limit);
+    return seconds > 0 ? seconds : 300;
 }
+
+static json_t *external_show_timeout(const void *value)
+{
+    return json_real(external_timeout(*(const double *)value));
+}
+
+_Static_assert(offsetof(struct dl2_external_decoders, commands) == 0,
+               "the option's value is the struct");
 
 const struct dl2_option dl2_external_options[] = {
     {DL2_OPTION_PARSE, "decoder", 0, "NAME=COMMAND",
@@ -159,7 +184,8 @@ const struct dl2_option dl2_external_options[] = {
      "'cjxl=djxl %i %o'; may be given several times",
      0, .parse = external_add_decoder, .show = external_show_decoders, .unset = "none"},
     {DL2_OPTION_PARSE, "external-timeout", 0, "SECONDS",
-     "Kill a command of an external codec after this time", 0, .parse = external_set_timeout,
+     "Kill a command of an external codec after this time",
+     offsetof(struct dl2_external_decoders, timeout), .parse = external_set_timeout,
      .show = external_show_timeout},
     {DL2_OPTION_END},
 };
@@ -232,7 +258,7 @@ static char *external_fill_in(const char *word, const struct external_folder *fo
 
 /* Runs a command and reads its output file. */
 static int external_run(const char *command, const struct external_folder *folder, int quality,
-                        struct dl2_bytes *out, struct dl2_error *error)
+                        double timeout, struct dl2_bytes *out, struct dl2_error *error)
 {
     char **words, **filled;
     size_t count = 0;
@@ -246,7 +272,7 @@ static int external_run(const char *command, const struct external_folder *folde
         if (!(filled[i] = external_fill_in(words[i], folder, quality)))
             status = dl2_error_memory(error, "a command");
     if (status == DL2_OK)
-        status = dl2_process_run(filled, time_limit, error);
+        status = dl2_process_run(filled, external_timeout(timeout), error);
     if (status == DL2_OK &&
         (stat(folder->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size))
         status = dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status 0 but wrote no %%o",
@@ -291,7 +317,8 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
     if (status == DL2_OK)
         status = dl2_file_write(folder.input, out->data, out->size, error);
     if (status == DL2_OK)
-        status = external_run(external->encode, &folder, options->quality, &coded, error);
+        status = external_run(external->encode, &folder, options->quality, external->timeout,
+                              &coded, error);
     external_remove_folder(&folder);
     if (status == DL2_OK)
         status = external_frame(image, external->name, &coded, out, error);
@@ -356,11 +383,14 @@ static int external_open(void *state, const uint8_t *data, size_t size, uint64_t
     return DL2_OK;
 }
 
-static const char *external_find_decoder(const char *name)
+/* The command that decodes, or NULL. `decoders` may be NULL. */
+static const char *external_find_decoder(const struct dl2_external_decoders *decoders,
+                                         const char *name)
 {
-    for (size_t i = 0; i < decoder_count; i++)
-        if (!strcmp(decoders[i].name, name))
-            return decoders[i].command;
+    const size_t length = strlen(name);
+    for (size_t i = 0; decoders && decoders->commands[i]; i++)
+        if (!strncmp(decoders->commands[i], name, length) && decoders->commands[i][length] == '=')
+            return decoders->commands[i] + length + 1;
     return NULL;
 }
 
@@ -373,7 +403,8 @@ static int external_decode(struct external_state *external, const char *command,
         external_make_folder(&folder, external->name, external_image_codec()->extension, error));
     int status = dl2_file_write(folder.input, external->data, external->size, error);
     if (status == DL2_OK)
-        status = external_run(command, &folder, 0, &external->decoded, error);
+        status = external_run(command, &folder, 0, request->external->timeout, &external->decoded,
+                              error);
     external_remove_folder(&folder);
     DL2_TRY(status);
     struct dl2_decode_options options = {.max_pixels = (uint64_t)external->width * external->height,
@@ -401,12 +432,13 @@ static int external_read(void *state, const struct dl2_decode_request *request,
                          struct dl2_error *error)
 {
     struct external_state *external = state;
-    const char *command = external_find_decoder(external->name);
+    const char *command = external_find_decoder(request->external, external->name);
     if (!command)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "encoded by the external codec %s: pass --decoder='%s=COMMAND %%i "
-                             "%%o', as \"encoder\" in the dataset's dl2-variant.json has it",
-                             external->name, external->name);
+                             "%%o' (in Python external={'%s': 'COMMAND %%i %%o'}), as \"encoder\" "
+                             "in the dataset's dl2-variant.json has it",
+                             external->name, external->name, external->name);
     const int status = external_decode(external, command, request, image, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", external->name);
@@ -456,7 +488,8 @@ const struct dl2_codec dl2_codec_external = {
     .memory = external_memory,
 };
 
-int dl2_external_parse(const char *text, struct dl2_external **out, struct dl2_error *error)
+int dl2_external_parse(const char *text, double timeout, struct dl2_external **out,
+                       struct dl2_error *error)
 {
     char name[MAX_NAME + 1];
     const char *encode;
@@ -476,6 +509,7 @@ int dl2_external_parse(const char *text, struct dl2_external **out, struct dl2_e
     if (!external)
         return dl2_error_memory(error, "a codec");
     strcpy(external->name, name);
+    external->timeout = timeout;
     external->encode = strndup(encode, (size_t)(semicolon - encode));
     external->decode = strdup(semicolon + 1 + strspn(semicolon + 1, " \t"));
     bool graded = false;

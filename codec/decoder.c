@@ -247,6 +247,7 @@ static int decoder_read_whole(struct dl2_decoder *decoder, const uint8_t *data, 
         .height = dl2_upright_height(&decoder->info),
         .channels = options->channels,
         .background = {options->background[0], options->background[1], options->background[2]},
+        .external = options->external,
     };
     DL2_TRY(decoder_read_image(decoder, &request, image, scratch, error));
     if (options->channels == 3 && image->channels == 1)

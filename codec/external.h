@@ -12,20 +12,23 @@
  *
  * Programs cannot know such files by their first bytes. So each is stored behind a header, which
  * names the codec and the image's size (docs/formats.md), and every container and program treats it
- * like any other image. Decoding it takes a command that the user names: no program runs commands
- * that a dataset comes with.
+ * like any other image. Decoding it takes a command that the user names
+ * (codec/external_decoders.h): no program runs commands that a dataset comes with.
  */
 #ifndef DL2_CODEC_EXTERNAL_H
 #define DL2_CODEC_EXTERNAL_H
 
 #include "codec/codec.h"
+#include "codec/external_decoders.h"
 #include "common/option.h"
 
 /* An external codec to encode with. */
 struct dl2_external;
 
-/* DL2_ERR_ARGUMENT with a message that says what is wrong with the text. */
-int dl2_external_parse(const char *text, struct dl2_external **out, struct dl2_error *error);
+/* DL2_ERR_ARGUMENT with a message that says what is wrong with the text. `timeout`: seconds after
+ * which the encode command is killed; 0: the default. */
+int dl2_external_parse(const char *text, double timeout, struct dl2_external **out,
+                       struct dl2_error *error);
 /* NULL is allowed. */
 void dl2_external_free(struct dl2_external *external);
 
@@ -38,10 +41,11 @@ const struct dl2_codec *dl2_external_codec(const struct dl2_external *external);
  */
 void dl2_external_version(const struct dl2_external *external, char out[DL2_CODEC_VERSION_SIZE]);
 
-/*
- * The options --decoder and --external-timeout, which hold for the whole process: a table to
- * include, of no struct. Programs parse options before they start threads.
- */
+/* DL2_ERR_ARGUMENT with a message that says what is wrong with the commands or the time-out. */
+int dl2_external_decoders_check(const struct dl2_external_decoders *decoders,
+                                struct dl2_error *error);
+
+/* The options --decoder and --external-timeout: a table of struct dl2_external_decoders. */
 extern const struct dl2_option dl2_external_options[];
 
 #endif

@@ -3,7 +3,7 @@
 noinst_LTLIBRARIES += libcodec.la
 libcodec_la_SOURCES = \
 	codec/codec.c codec/codec.h codec/codecs.h \
-	codec/codec_external.c codec/external.h \
+	codec/codec_external.c codec/external.h codec/external_decoders.h \
 	codec/codec_pnm.c \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \

@@ -171,7 +171,10 @@ static bool wait_for(pid_t child, int output, double deadline, struct tail *tail
             if (open)
                 continue;
         }
-        if (wait4(child, ended, WNOHANG, usage) == child)
+        const pid_t waited = wait4(child, ended, WNOHANG, usage);
+        if (waited < 0 && errno == ECHILD) /* a caller that ignores SIGCHLD never learns more */
+            *ended = 0;
+        if (waited == child || (waited < 0 && errno == ECHILD))
             return !killed;
         if (!open) { /* it is about to end, most likely */
             pause_for(pause);

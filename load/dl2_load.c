@@ -115,7 +115,7 @@ static const struct dl2_option options[] = {
      .words = dl2_layout_words, .commands = LOADS},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Count images with more pixels as unreadable",
      AT(options.loader.max_pixels)},
-    {DL2_OPTION_TABLE, .table = dl2_external_options},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(options.loader.external)},
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
     {DL2_OPTION_UINT, "batch", 'b', "IMAGES", "Number of images per batch",

@@ -39,6 +39,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
         struct dl2_decode_options how = DL2_DECODE_DEFAULTS;
         how.keep_orientation = true; /* rotation finds no further errors */
         how.max_pixels = check->options->loader.max_pixels;
+        how.external = &check->options->loader.external;
         status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
         if (status < 0) {
             struct dl2_sample sample;

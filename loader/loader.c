@@ -2,6 +2,7 @@
 /* The interface: settings, epochs, and the consumer's side. "Locked": see pipeline.h. */
 #include "loader/pipeline.h"
 
+#include "codec/external.h"
 #include "common/clock.h"
 #include "common/thread.h"
 
@@ -152,6 +153,22 @@ static int make_augmentation(struct dl2_loader *loader, struct dl2_error *error)
         return status;
     }
     config->augment = dl2_augmentation_text(loader->recipe.augmentation);
+    return DL2_OK;
+}
+
+static int copy_external(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_external_decoders *external = &loader->config.external;
+    const int status = dl2_external_decoders_check(external, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "external");
+        return status;
+    }
+    for (size_t i = 0; external->commands[i]; i++) {
+        external->commands[i] = loader->external[i] = strdup(external->commands[i]);
+        if (!loader->external[i])
+            return out_of_memory(error);
+    }
     return DL2_OK;
 }
 
@@ -320,6 +337,7 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(make_augmentation(loader, error));
+    DL2_TRY(copy_external(loader, error));
     DL2_TRY(make_targets(loader, error));
     DL2_TRY(make_masks(loader, error));
     DL2_TRY(set_sizes(loader, error));
@@ -403,6 +421,8 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     dl2_slots_free(loader);
     dl2_target_list_free(&loader->recipe.targets);
     free(loader->mask_name);
+    for (size_t i = 0; loader->external[i]; i++)
+        free(loader->external[i]);
     pthread_cond_destroy(&loader->progress);
     pthread_cond_destroy(&loader->place_available);
     pthread_cond_destroy(&loader->batch_staged);

@@ -42,6 +42,7 @@
 #ifndef DL2_LOADER_LOADER_H
 #define DL2_LOADER_LOADER_H
 
+#include "codec/external_decoders.h"
 #include "common/error.h"
 #include "common/random.h"
 #include "dataset/dataset.h"
@@ -136,7 +137,8 @@ struct dl2_loader_config {
     /*
      * Operations on training images, such as "randaugment:n=2:m=9,erase:p=0.25": names with commas,
      * each with settings after colons. `dl2-train --list augmentations` prints them with their
-     * settings and defaults. NULL: none. Copied.
+     * settings and defaults. NAME@FILE is an operation of a shared object of the user's
+     * (pixels/operation_plugin.h); an image that it fails on is bad. NULL: none. Copied.
      */
     const char *augment;
     /*
@@ -160,6 +162,9 @@ struct dl2_loader_config {
      */
     bool wait_for_release;
     uint64_t max_pixels; /* largest image decoded; 0: 2^27 */
+    /* Commands that decode the files of external codecs. A file of one that none is named for is
+     * bad. Copied. */
+    struct dl2_external_decoders external;
     bool stop_on_bad;
     /* Allocates batch memory, such as pinned memory of a device; NULL: aligned heap memory. */
     void *(*slot_alloc)(void *context, size_t bytes);

@@ -79,6 +79,7 @@ int dl2_mask_show(struct dl2_sample_mask *mask, const struct dl2_loader_config *
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.indices = true;
     request.planes = false;
+    request.external = &config->external;
     request.x = limited(floor(shown->left), width - 1);
     request.y = limited(floor(shown->top), height - 1);
     request.width = limited(ceil(shown->right), width) - request.x;

@@ -102,7 +102,8 @@ struct dl2_claim {
 struct dl2_loader {
     struct dl2_loader_config config;
     struct dl2_operation *operations;
-    char *mask_name; /* config.mask */
+    char *mask_name;                           /* config.mask */
+    char *external[DL2_EXTERNAL_DECODERS + 1]; /* config.external.commands */
     /* These two change only while nothing is in flight. */
     struct dl2_recipe recipe;
     struct dl2_sampler sampler;

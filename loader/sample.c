@@ -259,6 +259,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (job->staged)
         return DL2_OK;
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    request.external = &config->external;
     request.channels = config->channels == 1 ? 1 : 0;
     request.reduction = dl2_plan_reduction(config, &plan->crop);
     int status = 0;

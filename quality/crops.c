@@ -180,6 +180,7 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
     DL2_TRY(dl2_dataset_read(dataset, index, &run->bytes, &data, &size, error));
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
+    options.external = run->options->external;
     options.channels = 3;
     memcpy(options.background, run->options->background, sizeof options.background);
     const int status = dl2_image_decode(data, size, &options, image, &run->scratch, error);

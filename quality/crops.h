@@ -19,7 +19,8 @@ struct dl2_crops_options {
     const char *scores; /* folder of a NAME.json (dl2-quality/1) for each variant */
     const char *folder; /* where the crops go; made if it isn't there */
     uint64_t max_pixels;
-    uint8_t background[3]; /* under alpha, R, G, B */
+    const struct dl2_external_decoders *external; /* NULL: none */
+    uint8_t background[3];                        /* under alpha, R, G, B */
 };
 
 /*

@@ -21,6 +21,7 @@ struct quality_arguments {
     const char *json, *json_folder, *csv, *crops;
     struct dl2_subset subset;
     uint64_t max_pixels;
+    struct dl2_external_decoders external;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
     bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
@@ -81,7 +82,8 @@ static int quality_crop(const struct quality_arguments *arguments, char **paths,
 {
     struct dl2_crops_options options = {.scores = arguments->json_folder,
                                         .folder = arguments->crops,
-                                        .max_pixels = arguments->max_pixels};
+                                        .max_pixels = arguments->max_pixels,
+                                        .external = &arguments->external};
     if (arguments->background)
         DL2_TRY(dl2_parse_colour(arguments->background, options.background, error));
     else
@@ -102,6 +104,7 @@ static int quality_score(const struct quality_arguments *arguments,
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .subset = arguments->subset,
                                           .max_pixels = arguments->max_pixels,
+                                          .external = &arguments->external,
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
@@ -260,7 +263,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
-    {DL2_OPTION_TABLE, .table = dl2_external_options},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
      "1e-5. The processors decode in any case, because a card's decoder rounds differently, and "

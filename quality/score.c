@@ -173,6 +173,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     *bytes = size;
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
+    options.external = run->options->external;
     memcpy(options.background, run->options->background, sizeof options.background);
     status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     if (status < 0)

@@ -80,7 +80,8 @@ struct dl2_scoring_options {
     unsigned jobs;            /* 0: dl2_cpu_count() */
     struct dl2_subset subset; /* of the reference's and the variants' images for training */
     uint64_t max_pixels;      /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
-    uint8_t background[3];    /* under alpha, R, G, B */
+    const struct dl2_external_decoders *external; /* NULL: none */
+    uint8_t background[3];                        /* under alpha, R, G, B */
     /* By number in the registry; if none is set, those with by_default. */
     bool metrics[DL2_METRIC_COUNT];
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */

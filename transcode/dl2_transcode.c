@@ -41,6 +41,7 @@ static struct arguments {
     unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
+    struct dl2_external_decoders external; /* to read sources */
     bool never_larger, force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
@@ -56,7 +57,7 @@ static struct arguments {
                .shard_mib = 256,
                .list = LIST_NOTHING};
 static struct dl2_common_options common;
-static struct dl2_external *external; /* the external codec that --codec names, or NULL */
+static struct dl2_external *external; /* the codec that --codec names, or NULL */
 
 #define AT(member) offsetof(struct arguments, member)
 
@@ -94,7 +95,8 @@ static const struct dl2_option table[] = {
      "once",
      AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
      .commands = ENCODES},
-    {DL2_OPTION_TABLE, .table = dl2_external_options, .commands = ENCODES | SURVEYS},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
+     .commands = ENCODES | SURVEYS},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
@@ -174,7 +176,8 @@ static int take_external(const char *text, char **names, struct selection *selec
     size_t start = equals ? (size_t)(equals - text) : strlen(text);
     while (equals && start && text[start - 1] != ',')
         start--;
-    if (equals && dl2_external_parse(text + start, &external, error) < 0) {
+    if (equals &&
+        dl2_external_parse(text + start, arguments.external.timeout, &external, error) < 0) {
         dl2_error_prefix(error, "--codec");
         return DL2_ERR_ARGUMENT;
     }
@@ -377,6 +380,7 @@ static int transcode(char **places)
         .prune = arguments.prune,
         .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;
+    options.decode.external = &arguments.external;
     memcpy(options.decode.background, arguments.background, sizeof arguments.background);
 
     struct dl2_transcode_result result;
@@ -434,6 +438,7 @@ static int survey(const char *path)
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = path,
                                                .max_pixels = arguments.max_pixels,
+                                               .external = &arguments.external,
                                                .jobs = common.jobs,
                                                .progress = &progress};
     int status = arguments.json ? dl2_file_expect(arguments.json, &error) : DL2_OK;

@@ -108,6 +108,7 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     size_t size;
     struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     decode.max_pixels = survey->options->max_pixels;
+    decode.external = survey->options->external;
     DL2_TRY(dl2_dataset_read(survey->dataset, index, &worker->bytes, &data, &size, error));
     out->bytes = size;
     out->codec = dl2_codec_sniff(data, size);

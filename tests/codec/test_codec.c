@@ -460,7 +460,7 @@ static int blend(int value, int alpha, int background)
 #ifdef HAVE_PNG
 static void alpha_lies_over_the_background(void **state)
 {
-    struct dl2_decode_options options = {0, 0, {10, 200, 30}, false};
+    struct dl2_decode_options options = {.background = {10, 200, 30}};
     static const uint16_t rgba[8] = {255, 128, 0, 100, 20, 40, 60, 0};
     for (int interlaced = 0; interlaced < 2; interlaced++) {
         struct sample_png png = {2, 1, 6, 8, interlaced, -1, 0, rgba};
@@ -538,7 +538,7 @@ static void png_of_every_kind_becomes_8_bits(void **state)
             png.color_type = 3;
             png.transparent = 1;
             sample_png(&png, &file);
-            struct dl2_decode_options options = {0, 0, {1, 2, 3}, false};
+            struct dl2_decode_options options = {.background = {1, 2, 3}};
             decode_ok(&file, &options, &out);
             assert_int_equal(out.channels, 3);
             for (int i = 0; i < 90; i++) {
@@ -556,7 +556,7 @@ static void png_of_every_kind_becomes_8_bits(void **state)
 #ifdef HAVE_WEBP
 static void alpha_of_webp(void **state)
 {
-    struct dl2_decode_options options = {0, 0, {10, 200, 30}, false};
+    struct dl2_decode_options options = {.background = {10, 200, 30}};
     static const uint8_t webp[8] = {255, 128, 0, 100, 20, 40, 60, 255};
     sample_webp_with_alpha(webp, 2, 1, &file);
     decode_ok(&file, &options, &out);
