@@ -48,7 +48,7 @@ int py_to_uint64(PyObject *object, void *out);
 
 /* Arguments of dl2.Loader that are no part of its config, borrowed; None where not given. */
 struct py_arguments {
-    PyObject *dataset, *split, *val_fraction, *memory, *weights;
+    PyObject *dataset, *split, *val_fraction, *memory, *weights, *external;
 };
 /* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
 PyObject *py_settings_join(PyObject *kwargs);

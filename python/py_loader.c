@@ -135,6 +135,44 @@ static bool to_weights(const struct py_dataset *dataset, PyObject *given, double
     return !PyErr_Occurred();
 }
 
+/* "NAME=COMMAND" for each item of a dict. A new list that keeps the texts; NULL and an exception.
+ */
+static PyObject *to_external(PyObject *given, struct dl2_external_decoders *out)
+{
+    PyObject *texts = PyList_New(0), *name, *command;
+    Py_ssize_t at = 0;
+    if (given != Py_None && !PyDict_Check(given))
+        PyErr_SetString(PyExc_TypeError, "external is a dict of commands by codec, such as "
+                                         "{'cjxl': 'djxl %i %o'}");
+    else if (given != Py_None && PyDict_Size(given) > DL2_EXTERNAL_DECODERS)
+        PyErr_Format(PyExc_ValueError, "external has %zd codecs, and %d at most are taken",
+                     PyDict_Size(given), DL2_EXTERNAL_DECODERS);
+    for (int i = 0;
+         !PyErr_Occurred() && given != Py_None && PyDict_Next(given, &at, &name, &command); i++) {
+        if (!PyUnicode_Check(name) || !PyUnicode_Check(command)) {
+            PyErr_SetString(PyExc_TypeError, "external has names of codecs and commands, which are "
+                                             "strings");
+            break;
+        }
+        PyObject *text = PyUnicode_FromFormat("%U=%U", name, command);
+        if (text && PyList_Append(texts, text) == 0)
+            out->commands[i] = PyUnicode_AsUTF8AndSize(text, NULL);
+        Py_XDECREF(text);
+    }
+    if (PyErr_Occurred())
+        Py_CLEAR(texts);
+    return texts;
+}
+
+/* Puts a copy of the dict in its place: the caller may change it later. */
+static bool keep_external(const struct py_loader *self, PyObject *given)
+{
+    PyObject *copy = given == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(given);
+    const bool kept = copy && PyDict_SetItemString(self->kwargs, "external", copy) == 0;
+    Py_XDECREF(copy);
+    return kept;
+}
+
 /* `kwargs` become the loader's own. */
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -160,17 +198,20 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     struct dl2_error error = DL2_ERROR_INIT;
     int status = DL2_OK;
     double *weights = NULL;
-    if (to_weights(dataset, given.weights, &weights) && use_memory(self, given.memory)) {
+    PyObject *texts = to_external(given.external, &self->config.external);
+    if (texts && to_weights(dataset, given.weights, &weights) && use_memory(self, given.memory)) {
         self->config.weights = weights;
         Py_BEGIN_ALLOW_THREADS status =
             dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
         Py_END_ALLOW_THREADS
     }
     self->config.weights = NULL; /* the loader keeps what it needs */
+    self->config.external.commands[0] = NULL;
     PyMem_Free(weights);
+    Py_XDECREF(texts);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
-    if (PyErr_Occurred() || !keep_augment(self))
+    if (PyErr_Occurred() || !keep_augment(self) || !keep_external(self, given.external))
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -670,7 +711,13 @@ static PyObject *loader_bad(struct py_loader *self, void *closure)
 static PyObject *loader_settings(struct py_loader *self, void *closure)
 {
     (void)closure;
-    return py_settings_get(&self->config, false);
+    PyObject *dict = py_settings_get(&self->config, false);
+    PyObject *external = PyDict_GetItemString(self->kwargs, "external");
+    PyObject *copy = external == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(external);
+    if (dict && (!copy || PyDict_SetItemString(dict, "external", copy) < 0))
+        Py_CLEAR(dict);
+    Py_XDECREF(copy);
+    return dict;
 }
 
 static PyObject *loader_repr(struct py_loader *self)
@@ -760,7 +807,8 @@ PyDoc_STRVAR(
     "       drop_last=False, area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True,\n"
     "       interpolation='bilinear', augment=None, targets=None, mask=None, mask_fill=0, "
     "depth=3,\n"
-    "       max_pixels=0, stop_on_bad=False, rank=0, world=1, shuffle_chunk=0, shuffle_window=0,\n"
+    "       max_pixels=0, external=None, external_timeout=0.0, stop_on_bad=False, rank=0, world=1, "
+    "shuffle_chunk=0, shuffle_window=0,\n"
     "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
     "       slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
@@ -792,7 +840,8 @@ PyDoc_STRVAR(
     "              'bicubic' or 'lanczos'; all but the nearest are antialiased\n"
     "augment       then change the image by operations, such as\n"
     "              'randaugment:n=2:m=9,erase:p=0.25'; `dl2-train --list augmentations` prints\n"
-    "              them, their settings and defaults\n"
+    "              them, their settings and defaults. 'NAME@FILE' is an operation of your own in\n"
+    "              a shared object, such as 'grain@./libgrain.so:strength=20'\n"
     "targets       what samples have beside their images: extensions, such as ('json', 'txt') or\n"
     "              'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has\n"
     "              none. In a folder: the file beside the image; in tar: the member of the same\n"
@@ -810,6 +859,10 @@ PyDoc_STRVAR(
     "workers       threads; 0: one for each core\n"
     "channels      3 or 1 (gray)\n"
     "max_pixels    of the largest image decoded; 0: 134 million\n"
+    "external      commands that decode the files of external codecs, by codec, such as\n"
+    "              {'cjxl': 'djxl %i %o'}: %i is the input file, %o the output file\n"
+    "external_timeout\n"
+    "              seconds after which such a command is killed; 0: 300\n"
     "stop_on_bad   raise dl2.Error at a sample that can't be read. Else it is named in .bad; in\n"
     "              training the next good one takes its place, in validation its label is -1\n"
     "rank, world   this loader's share of each epoch: all ranks have as many batches. In training\n"

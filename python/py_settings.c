@@ -65,6 +65,8 @@ static const struct setting settings[] = {
     {"mask_fill", UNSIGNED, AT(mask_fill), NULL, false},
     {"depth", UNSIGNED, AT(depth), NULL, false},
     {"max_pixels", UINT64, AT(max_pixels), NULL, false},
+    {"external", OBJECT, GIVEN(external), NULL, false},
+    {"external_timeout", NUMBER, AT(external.timeout), NULL, false},
     {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
     {"rank", UNSIGNED, AT(rank), NULL, false},
     {"world", UNSIGNED, AT(world), NULL, false},

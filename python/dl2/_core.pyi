@@ -111,6 +111,7 @@ class Loader:
                 interpolation: str = 'bilinear',
                 augment: str | None = None, targets: str | Sequence[str] | None = None,
                 mask: str | None = None, mask_fill: int = 0, depth: int = 3, max_pixels: int = 0,
+                external: dict[str, str] | None = None, external_timeout: float = 0.0,
                 stop_on_bad: bool = False, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
                 shuffle_window: int = 0, weights: Iterable[float] | None = None,
                 balanced: bool = False, repeats: int = 0, draws: int = 0,

@@ -106,7 +106,7 @@ class Loader(data.IterableDataset):
                  initialised before the loader is made
     mixup, cutmix  alpha of torchvision's MixUp and CutMix, in training; with both, each is done to
                  half of the batches. Targets are float32 [n, len(classes)] then; 0: none
-    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, augment, cache_bytes, ...
+    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, augment, external, ...
 
     Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
     load_state_dict() stop and continue in the middle of an epoch, as torchdata's StatefulDataLoader

@@ -1031,6 +1031,91 @@ static void test_masks(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pictures, remove_root)
 
+/* Puts picture `number` behind the header of an external codec, "outer". */
+static void put_external(unsigned number)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT, framed = DL2_BYTES_INIT;
+    struct dl2_image_info info;
+    struct dl2_sample sample;
+    const uint8_t *data;
+    size_t size;
+    dl2_dataset_sample(samples, number, &sample);
+    assert_int_equal(dl2_dataset_read(samples, number, &bytes, &data, &size, NULL), DL2_OK);
+    assert_int_equal(dl2_image_read_info(data, size, &info, NULL), DL2_OK);
+    const uint8_t header[] = {'D',
+                              'L',
+                              '2',
+                              'X',
+                              1,
+                              (uint8_t)info.channels,
+                              5,
+                              0,
+                              (uint8_t)info.width,
+                              0,
+                              0,
+                              0,
+                              (uint8_t)info.height,
+                              0,
+                              0,
+                              0,
+                              'o',
+                              'u',
+                              't',
+                              'e',
+                              'r'};
+    assert_int_equal(dl2_bytes_append(&framed, header, sizeof header, NULL), DL2_OK);
+    assert_int_equal(dl2_bytes_append(&framed, data, size, NULL), DL2_OK);
+    put(sample.name, framed.data, framed.size);
+    dl2_bytes_free(&framed);
+    dl2_bytes_free(&bytes);
+}
+
+/* The commands are the loader's own copies; a file that has none is bad, and says what to do. */
+static void test_external_codecs(void **state)
+{
+    struct dl2_loader_config config = config_for(false, 3);
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *plain = load_epoch(loader, 3, 0, 0);
+    dl2_loader_destroy(loader);
+    static const unsigned numbers[] = {0, 1, 3, 4}; /* which are no JPEGs, decoded in another way */
+    for (unsigned i = 0; i < 4; i++)
+        put_external(numbers[i]);
+    reopen();
+    loader = create(samples, &config);
+    struct loaded *without = load_epoch(loader, 3, 0, 0);
+    size_t count;
+    const char *const *bad = dl2_loader_bad(loader, &count);
+    assert_int_equal(count, 4);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(without->labels[i] == -1, i < 5 && i != 2);
+    assert_non_null(strstr(bad[0], "external codec outer: pass --decoder='outer=COMMAND %i %o'"));
+    free(without);
+    dl2_loader_destroy(loader);
+    char command[] = "outer=cp %i %o";
+    config.external.commands[0] = "out=false %i %o";
+    config.external.commands[1] = command;
+    for (unsigned workers = 1; workers < 4; workers += 2) {
+        config.workers = workers;
+        loader = create(samples, &config);
+        memset(command, 'x', sizeof command - 1);
+        struct loaded *epoch = load_epoch(loader, 3, 0, 0);
+        expect_same(plain, epoch);
+        assert_int_equal(stats_of(loader).bad, 0);
+        free(epoch);
+        dl2_loader_destroy(loader);
+        strcpy(command, "outer=cp %i %o");
+    }
+    static const char *const wrong[] = {"outer=cp %i %o", "cp %i %o", "more=cp %i",
+                                        "more=cp '%i %o", "more=cp %i %o %q"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        config.external.commands[2] = wrong[i];
+        assert_int_equal(dl2_loader_create(samples, &config, &loader, &error), DL2_ERR_ARGUMENT);
+        assert_memory_equal(error.message, "external: ", 10);
+    }
+    free(plain);
+}
+
 int main(void)
 {
     if (!has_encoder("jpeg"))
@@ -1062,6 +1147,7 @@ int main(void)
         TEST(test_slot_memory),
         TEST(test_targets),
         TEST(test_masks),
+        TEST(test_external_codecs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,6 +163,123 @@ def write_png(path, pixels, palette=False, bits=8):
                    (chunk(b"PLTE", colours) if palette else b"") + chunk(b"IDAT", zlib.compress(body)) + chunk(b"IEND", b""))
 
 
+def make_plugin(name, source, *flags):
+    """A plug-in of the tests or the examples: its file."""
+    path, top = f"{scratch.name}/{name}", os.environ["srcdir"]
+    if not os.path.exists(path):
+        run(*os.environ.get("CC", "cc").split(), "-std=c11", "-O1", "-shared", "-fPIC", f"-I{top}", f"{top}/{source}", "-o", path, *flags)
+    return path
+
+
+class Plugins(unittest.TestCase):
+    """Operations of a user's own, from shared objects; tests/load/plugin.sh has what goes wrong with them."""
+
+    def test_same_for_any_workers(self):
+        grain = f"vflip,grain@{make_plugin('libgrain.so', 'examples/grain.c')}:strength=9"
+        plain, once = epoch_of(loader(augment="vflip")), epoch_of(loader(augment=grain, workers=1))
+        difference = numpy.abs(once[0].astype(int) - plain[0])
+        self.assertTrue(1 < difference.mean() < 9 and difference.max() <= 9)
+        for same in {"workers": 3}, {"workers": 3, "batching": "completion", "batch": 40}:
+            images, labels, indices = epoch_of(loader(augment=grain, **same))
+            order = [list(indices).index(i) for i in once[2]]
+            self.assertTrue((images[order] == once[0]).all(), same)
+        batches = loader(augment=grain, workers=1)
+        self.assertRegex(batches.settings["augment"], r"^vflip:p=0.5,grain@/.*/libgrain.so#[0-9a-f]{16}:p=1:strength=9:coarse=1$")
+        again = pickle.loads(pickle.dumps(batches))
+        self.assertTrue((epoch_of(again)[0] == once[0]).all())
+        state = batches.state()
+        batches.resume(state)
+        with self.assertRaisesRegex(ValueError, "augment"):
+            loader(augment="vflip").resume(state)
+        with self.assertRaisesRegex(ValueError, "augment: plug-in /none.so: cannot open shared object file"):
+            loader(augment="grain@/none.so")
+
+    def test_another_file_of_the_same_name(self):
+        """An old one that is in use is not taken for the new one."""
+        first, second = (make_plugin(f"lib{level}.so", "examples/grain.c", f"-O{level}") for level in (0, 2))
+        path = f"{scratch.name}/libmine.so"
+        os.link(first, path)
+        old = loader(augment=f"grain@{path}")
+        os.unlink(path)
+        os.link(second, path)
+        with self.assertRaisesRegex(ValueError, "libmine.so: was replaced while the old one is in use"):
+            loader(augment=f"grain@{path}")
+        said = old.settings["augment"]
+        old.close()
+        self.assertNotEqual(loader(augment=f"grain@{path}").settings["augment"], said)
+        with self.assertRaisesRegex(ValueError, "it is another file than the one that was named"):
+            loader(augment=said)
+
+    def test_failures_are_bad_samples(self):
+        breaks = f"breaks@{make_plugin('libroll.so', 'tests/pixels/roll_plugin.c')}:p=0.2"
+        batches = loader(augment=breaks)
+        epoch_of(batches)
+        self.assertTrue(0 < len(batches.bad) < 40)
+        for text in batches.bad:
+            self.assertRegex(text, r"\.ppm: augment: breaks@/.*/libroll.so: xxx")
+        with self.assertRaisesRegex(dl2.Error, "libroll.so: xxx"):
+            epoch_of(loader(augment=breaks, stop_on_bad=True))
+
+
+class External(unittest.TestCase):
+    """Variants of external codecs, by a command for each codec."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.source = f"{scratch.name}/external"
+        for n in range(6):
+            write_picture(f"{cls.source}/train/{NAMES[n % 2]}/{n}.ppm", 40 + n, 50 - n, 0, 255, n)
+        run("dl2-transcode", "--quiet", "--codec", "same=cp %i %o; cp %i %o", cls.source, f"{cls.source}-variants")
+        cls.folder = f"{cls.source}-variants/same"
+
+    def load(self, **settings):
+        return loader(self.folder, **{"batch": 3, "external": {"other": "false %i %o", "same": "cp %i %o"}, **settings})
+
+    def test_same_pixels(self):
+        for settings in {}, {"workers": 1}, {"train": False, "image_size": 24, "split": "all"}, {"decoded_cache_bytes": 1 << 20}:
+            plain, external = epoch_of(loader(self.source, batch=3, **settings)), epoch_of(self.load(**settings))
+            for a, b in zip(plain, external):
+                self.assertTrue((a == b).all(), settings)
+
+    def test_settings(self):
+        given = {"same": "cp %i %o"}
+        batches = self.load(external=given, external_timeout=7)
+        given["same"] = "false %i %o"
+        self.assertEqual((batches.settings["external"], batches.settings["external_timeout"]), ({"same": "cp %i %o"}, 7))
+        images = epoch_of(pickle.loads(pickle.dumps(batches)))[0]
+        self.assertTrue((images == epoch_of(dl2.Loader(batches.dataset, **batches.settings))[0]).all())
+        self.assertIsNone(loader().settings["external"])
+
+    def test_without_a_command(self):
+        for external in None, {}, {"other": "cp %i %o"}:
+            with self.assertRaisesRegex(dl2.Error, "external codec same: .*external={'same': 'COMMAND %i %o'}"):
+                epoch_of(self.load(external=external))
+
+    def test_what_goes_wrong(self):
+        with self.assertRaisesRegex(dl2.Error, "same: false exited with status 1"):
+            epoch_of(self.load(external={"same": "false %i %o"}))
+        with self.assertRaisesRegex(dl2.Error, "same: sh was killed after 0.2 s"):
+            epoch_of(self.load(external={"same": "sh -c 'sleep 100' %i %o"}, external_timeout=0.2, workers=6))
+        for error, external, says in (
+                (TypeError, "same=cp %i %o", "is a dict"), (TypeError, {1: "cp %i %o"}, "are strings"), (TypeError, {"same": None}, "are strings"),
+                (ValueError, {"same": "cp %i"}, "external: 'cp %i' lacks %o"), (ValueError, {"same": "cp %i %o %q"}, "%q has no meaning"),
+                (ValueError, {"sa-me": "cp %i %o"}, "does not begin with NAME="), (ValueError, {"": "cp %i %o"}, "does not begin with NAME="),
+                (ValueError, {f"c{n}": "cp %i %o" for n in range(17)}, "17 codecs")):
+            with self.assertRaisesRegex(error, says):
+                self.load(external=external)
+        for seconds in -1, 1e6, float("nan"):
+            with self.assertRaisesRegex(ValueError, "external: a time-out of"):
+                self.load(external_timeout=seconds)
+
+    def test_ignored_children(self):
+        """The system keeps no status of them then."""
+        before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        try:
+            self.assertTrue((epoch_of(self.load())[0] == epoch_of(loader(self.source, batch=3))[0]).all())
+        finally:
+            signal.signal(signal.SIGCHLD, before)
+
+
 class Masks(unittest.TestCase):
     """Images of ten times their masks: 0 to 24, in blocks of four pixels or less."""
     HEIGHT, WIDTH, COUNT = 33, 41, 10
@@ -239,6 +356,12 @@ class Masks(unittest.TestCase):
             for key, (image, mask, _) in self.by_key(batches).items():
                 numpy.testing.assert_array_equal(mask, self.masks[key])
                 self.assertFalse(numpy.array_equal(image[..., 1], 10 * mask))
+        roll = f"roll@{make_plugin('libroll.so', 'tests/pixels/roll_plugin.c')}:least=0.2"
+        still = f"grain@{make_plugin('libgrain.so', 'examples/grain.c')}:strength=0"
+        with self.load(data, split=None, augment=f"{still},{roll},rotate:fill=210", flip=False, **settings) as batches:
+            for key, (image, mask, _) in self.by_key(batches).items():
+                numpy.testing.assert_array_equal(image[..., 1], 10 * mask)
+                self.assertFalse(numpy.array_equal(mask, self.masks[key]))
         policies = "randaugment,trivialaugment,autoaugment"
         once, again = (self.by_key(self.load(workers=n, augment=policies, image_size=24, mask_fill=99)) for n in (1, 3))
         for key, (_, mask, _) in once.items():
@@ -1524,10 +1647,11 @@ class Words(unittest.TestCase):
     def test_keywords_are_the_options_of_dl2_load(self):
         """The same settings have both, but for names, and for what only one of them is for."""
         renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
-                   "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers"}
+                   "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers",
+                   "decoder": "external"}
         of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest decode gpu-input
-            gpu-engine device-kind device-rate device-report device seconds within memory quality whole decoder
-            external-timeout models ranks parameters link""".split())
+            gpu-engine device-kind device-rate device-report device seconds within memory quality whole
+            models ranks parameters link""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
             targets mask mask_fill weights balanced repeats draws""".split())
