@@ -55,16 +55,18 @@ __global__ void __launch_bounds__(LOSS_THREADS)
     }
     highest = block_max(highest, floats);
     double sum = 0, plain = 0;
-    unsigned rank = 0;
+    unsigned rank = 0, unordered = 0;
     for (unsigned k = tid; k < classes; k += LOSS_THREADS) {
         float v = widened(logits[k]);
         sum += expf(v - highest);
         plain += v - highest;
         rank += v > mine || (v == mine && k < label);
+        unordered += v != v;
     }
     sum = block_sum(sum, doubles);
     plain = block_sum(plain, doubles);
     rank = block_sum(rank, whole);
+    rank = block_sum(unordered, whole) ? DL2_RANK_NAN : rank;
     double log_sum = log(sum);
     if (!tid) {
         double value =

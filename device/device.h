@@ -193,6 +193,10 @@ struct dl2_loss_sums {
         top5; /* whose own label is (among) the highest; equal logits rank by class number */
 };
 
+/* Where a logit of the sample is NAN, its label ranks behind all others: it counts neither in top1
+ * nor in top5, however few classes there are. */
+#define DL2_RANK_NAN 0x7fffffff
+
 struct dl2_loss_scale {
     double scale;     /* 1 unless the precision is FP16 */
     uint64_t good;    /* updates since the scale last changed */

@@ -231,9 +231,11 @@ static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end
         size_t other = loss->partner ? (size_t)loss->labels[loss->partner[n]] : label;
         double highest = logits[0], sum = 0, plain = 0;
         uint32_t rank = 0;
+        bool unordered = false;
         for (size_t k = 0; k < classes; k++) {
             highest = logits[k] > highest ? logits[k] : highest;
             rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
+            unordered |= isnan(logits[k]) != 0;
         }
         for (size_t k = 0; k < classes; k++) {
             sum += exp(logits[k] - highest);
@@ -243,7 +245,7 @@ static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end
         double nll =
             log_sum - own * (logits[label] - highest) - (1 - own) * (logits[other] - highest);
         loss->values[n] = (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
-        loss->ranks[n] = rank;
+        loss->ranks[n] = unordered ? DL2_RANK_NAN : rank;
         double scale = numbers->scale / (double)loss->counted;
         for (size_t k = 0; dlogits && k < classes; k++) {
             double target =

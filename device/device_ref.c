@@ -954,13 +954,16 @@ static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t 
         int32_t label = count ? labels[n] : 0,
                 other = count && partner ? labels[partner[n]] : label;
         size_t rank = 0;
+        bool unordered = false;
         for (size_t k = 0; k < classes; k++)
             logits[k] = ref_get(e, from, n * classes + k);
         double highest = logits[0];
         for (size_t k = 0; k < classes; k++) {
             highest = logits[k] > highest ? logits[k] : highest;
             rank += logits[k] > logits[label] || (logits[k] == logits[label] && k < (size_t)label);
+            unordered |= isnan(logits[k]) != 0;
         }
+        rank = unordered ? DL2_RANK_NAN : rank;
         for (size_t k = 0; k < classes; k++)
             total += exp(logits[k] - highest);
         for (size_t k = 0; k < classes; k++) {

@@ -63,12 +63,14 @@ void dl2_predictions_free(struct dl2_predictions *predictions)
 static void rank_logits(const float *logits, unsigned classes, unsigned target, double *figures)
 {
     unsigned best = 0, rank = 0;
+    bool unordered = false;
     for (unsigned k = 0; k < classes; k++) {
         best = logits[k] > logits[best] ? k : best;
         rank += logits[k] > logits[target] || (logits[k] == logits[target] && k < target);
+        unordered |= isnan(logits[k]) != 0;
     }
     figures[CLASS] = best + 1.0;
-    figures[RANK] = rank + 1.0;
+    figures[RANK] = (unordered ? DL2_RANK_NAN : rank) + 1.0;
 }
 
 int dl2_predictions_add(struct dl2_predictions *predictions, struct dl2_network *network,

@@ -545,8 +545,28 @@ static void loss_case(enum dl2_element element, unsigned batch, unsigned classes
     free_all();
 }
 
+/* A sample with a NAN is neither in top1 nor in top5. */
+static void loss_of_no_number(enum dl2_element element)
+{
+    const struct dl2_loss_shape s = {3, 3, 0};
+    const float values[] = {NAN, 0, 0, 0, 1, NAN, 0, 1, 0};
+    float *logits = fresh(9);
+    int32_t *labels = place(3 * sizeof *labels, 0);
+    struct dl2_loss_sums *sums = place(sizeof *sums, 0);
+    struct dl2_gpu_sample_loss *each = place(3 * sizeof *each, 0);
+    memcpy(logits, values, sizeof values);
+    for (int i = 0; i < 3; i++)
+        labels[i] = i > 0;
+    *sums = (struct dl2_loss_sums){.loss = 0};
+    RUN(dl2_gpu_loss(element, &s, lowered(element, logits, 9, 0), labels, NULL, NULL, NULL, sums,
+                     each, state, NULL));
+    assert_true(sums->counted == 3 && sums->top1 == 1 && sums->top5 == 1);
+    free_all();
+}
+
 static void loss(enum dl2_element element)
 {
+    loss_of_no_number(element);
     for (int mixes = 0; mixes < 2; mixes++)
         for (int missing = 0; missing < 3; missing++) {
             loss_case(element, 13, 10, mixes, 0.1f, missing);

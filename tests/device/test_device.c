@@ -1072,6 +1072,24 @@ static void loss_by_hand(void **state)
     op_free(&op);
 }
 
+/* A sample with a NAN is neither in top1 nor in top5, be it its own logit or another. */
+static void loss_of_no_number(void **state)
+{
+    (void)state;
+    static const int32_t labels[] = {1, 1, 0, 1};
+    const struct loss_case test = {{4, 3, 0}, labels, NULL, 1, 1};
+    struct op op = loss_op(&test);
+    for (size_t k = 0; k < subject_count; k++) {
+        const float logits[] = {0, NAN, 0, NAN, 1, 0, 1, 0, NAN, 0, 1, 0};
+        memcpy(op.in[0], logits, sizeof logits);
+        op.run(&op, subjects[k].device);
+        for (int n = 0; n < 4; n++)
+            assert_true(isnan(op.y[n]) == (n < 3));
+        assert_true(op.y[5] == 4 && op.y[6] == 1 && op.y[7] == 1);
+    }
+    op_free(&op);
+}
+
 static void dropout_is_the_same_everywhere(void **state)
 {
     (void)state;
@@ -1590,6 +1608,7 @@ static const struct test {
     {"pooling", "pooling", devices, &pooling},
     {"loss", "loss", devices, &loss},
     {"loss", "loss_by_hand", loss_by_hand, NULL},
+    {"loss", "loss_of_no_number", loss_of_no_number, NULL},
     {"optimiser", "optimisers", optimisers, NULL},
     {"optimiser", "clipping", clipping, NULL},
     {"optimiser", "adamw_by_hand", adamw_by_hand, NULL},

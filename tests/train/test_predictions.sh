@@ -57,3 +57,29 @@ expect 0 run -d data $sets --out cut --resume
 for k in 0 1; do
     cmp one/predictions-$k.npy cut/predictions-$k.npy || fail "a resumed run predicts something else"
 done
+
+# A network whose output has a NaN is right on no image.
+"$PYTHON3" - one/$CK nan.safetensors <<'PY'
+import json, math, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+size = struct.unpack_from("<Q", data)[0]
+header, data = json.loads(data[8:8 + size]), data[8 + size:]
+del header["__metadata__"]["crc32"]
+for name, tensor in header.items():
+    if name != "__metadata__" and tensor["dtype"] == "F32" and tensor["shape"] == [7]:  # the last layer's
+        struct.pack_into("<f", data, tensor["data_offsets"][0], math.nan)
+header = json.dumps(header).encode()
+header += b" " * (-len(header) % 8)
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(header)) + header + data)
+PY
+for device in cpu ref; do
+    expect 0 dl2-train -j 2 --evaluate nan.safetensors $sets --device $device --out nan-$device
+    "$PYTHON3" - nan-$device <<'PY' || fail "a NaN counts as right"
+import json, sys
+import numpy
+for k, found in enumerate(json.load(open(sys.argv[1] + "/evaluation_report.json"))["val"]):
+    rows = numpy.load(f"{sys.argv[1]}/predictions-{k}.npy")
+    assert found["images"] and found["loss"] is None and found["top1"] == found["top5"] == 0, found
+    assert not rows["top1"].any() and not rows["top5"].any()
+PY
+done
