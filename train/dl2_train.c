@@ -364,6 +364,20 @@ static void on_note(void *context, const char *text)
         fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(text));
 }
 
+static void on_resumed(void *context, const char *checkpoint, bool found, uint64_t epoch,
+                       uint64_t batch)
+{
+    char text[4400];
+    if (quiet)
+        return;
+    if (found)
+        snprintf(text, sizeof text, "going on from %s: epoch %llu, batch %llu", checkpoint,
+                 (unsigned long long)epoch + 1, (unsigned long long)batch);
+    else
+        snprintf(text, sizeof text, "there is no checkpoint %s yet: beginning anew", checkpoint);
+    on_note(context, text);
+}
+
 /* This rank, of several, has failed. */
 static void on_failed(void *context, const struct dl2_error *error)
 {
@@ -400,6 +414,7 @@ static void complete_model(struct dl2_train_model *model, struct dl2_world *worl
                                               .stepped = on_step,
                                               .epoch_ended = on_epoch,
                                               .ended = on_ended,
+                                              .resumed = on_resumed,
                                               .note = on_note,
                                               .failed = on_failed};
     model->config.stop = &stop;

@@ -704,6 +704,13 @@ static void note_changes(struct dl2_run *run, const json_t *now)
                      dl2_json_get_text(json_array_get(sets, i), "name", "?"));
 }
 
+static void tell_resumed(const struct dl2_run *run, bool found)
+{
+    if (run->events.resumed && !run->stream->hopping)
+        run->events.resumed(run->events.context, run->checkpoint, found, run->state.pass,
+                            run->state.batch);
+}
+
 /* Loads the checkpoint that is there, or makes sure that none would be lost. Rank 0. */
 static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
@@ -716,14 +723,11 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
         if (run->state.stage >= run->stream->stage_count)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
-        if (!run->stream->hopping)
-            dl2_run_note(run, "going on from %s: epoch %llu, batch %llu", run->checkpoint,
-                         (unsigned long long)run->state.pass + 1,
-                         (unsigned long long)run->state.batch);
+        tell_resumed(run, true);
         if (!run->state.completed && !run->stream->hopping)
             note_changes(run, part);
     } else if (config->resume) {
-        dl2_run_note(run, "there is no checkpoint %s yet: beginning anew", run->checkpoint);
+        tell_resumed(run, false);
         DL2_TRY(load_pretrained(run, error));
     } else if (!config->restart && !(config->measure > 0) && dl2_is_file(run->checkpoint)) {
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is %s, or give it up by --restart",

@@ -220,7 +220,11 @@ struct dl2_train_events {
     void (*epoch_ended)(void *context, const struct dl2_train_epoch *epoch);
     /* The checkpoint and the report are written. */
     void (*ended)(void *context, const struct dl2_train_summary *summary);
-    /* A line for the user: what was resumed, a sample that cannot be read. */
+    /* The run goes on from its checkpoint, at a batch of an epoch, which count from 0; or, with
+     * `found` false, begins anew where config->resume found none. Not of models that hop. */
+    void (*resumed)(void *context, const char *checkpoint, bool found, uint64_t epoch,
+                    uint64_t batch);
+    /* A line for the user: what differs from the part before, a sample that cannot be read. */
     void (*note)(void *context, const char *text);
     /* This rank, any of several, failed. Next the run gives up the others, which wait for it; with
      * "mpi" that ends all processes. */

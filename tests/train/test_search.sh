@@ -45,6 +45,7 @@ fi
 # halving: 9 for one epoch, 3 up to the third, 1 to the end; the kept ones are the best of their round.
 halving="space.json --algorithm halving --trials 9 --eta 3 --at-once 4"
 expect 0 search $halving --out halving
+[ ! -s "$work/err" ] || fail "--quiet, and a line per model: $(cat "$work/err")"
 is "$(found halving "[(r['epochs'], len(r['ranking']), r['kept']) for r in s['rounds']]")" "[(1.0, 9, 3), (3.0, 3, 1)]" rounds
 is "$(found halving "sorted(t['epochs'] for t in s['trials'])")" "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 3.0, 3.0, 4.0]" epochs
 is "$(found halving "s['epochs'], s['all_epochs']")" "(16.0, 36.0)" "epochs in all"
