@@ -23,6 +23,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -43,7 +44,8 @@ static struct {
     unsigned hop_order;
     bool in_database;
     struct dl2_search_options search;
-} settings = {.list = LIST_NOTHING, .search = DL2_SEARCH_DEFAULTS};
+    double budget; /* seconds of a search; NAN: none */
+} settings = {.list = LIST_NOTHING, .search = DL2_SEARCH_DEFAULTS, .budget = NAN};
 
 /* Several models are trained together. */
 static bool has_several(void)
@@ -60,6 +62,7 @@ static bool goes_by_ranks(void)
 }
 
 static volatile sig_atomic_t stop;
+static bool budget_ended;
 
 static void on_signal(int number)
 {
@@ -80,9 +83,9 @@ static const struct dl2_option options[] = {
      "model has the order and the crops of its own seed",
      offsetof(__typeof__(settings), share), .words = shares},
     {DL2_OPTION_FLAG, "hop", 0, NULL,
-     "With --configs and --ranks or mpirun: each rank keeps a partition of the training images, "
-     "and the models go from rank to rank, so that each visits every partition once in an epoch; "
-     "all ranks must see --out",
+     "With --configs or --search, and --ranks or mpirun: each rank keeps a partition of the "
+     "training images, and the models go from rank to rank, so that each visits every partition "
+     "once in an epoch; all ranks must see --out",
      offsetof(__typeof__(settings), hop)},
     {DL2_OPTION_CHOICE, "hop-order", 0, "ORDER",
      "Which of the models that are furthest behind a free rank of --hop takes: random, by --seed; "
@@ -93,8 +96,8 @@ static const struct dl2_option options[] = {
      "training image leaves it; validation is here",
      offsetof(__typeof__(settings), in_database)},
     {DL2_OPTION_FLAG, "task", 0, NULL,
-     "With --configs and --ranks or mpirun: each rank trains one model at a time, from its "
-     "beginning to its end, on all training images; all ranks must see --out",
+     "With --configs or --search, and --ranks or mpirun: each rank trains one model at a time, "
+     "from its beginning to its end, on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
      "Make such configurations out of the space in FILE, a JSON object of lists and ranges, as in "
@@ -119,6 +122,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "first-epochs", 0, "N",
      "Length of the first round of halving and asha, in epochs",
      offsetof(__typeof__(settings), search.first_epochs), .min = 1, .max = 1e9},
+    {DL2_OPTION_PARSE, "budget", 0, "TIME",
+     "End --search after this time, for example 2h, with the best model so far; with --resume it "
+     "goes on for this time",
+     offsetof(__typeof__(settings), budget), .parse = dl2_parse_duration},
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
@@ -406,6 +413,19 @@ static void heed_signals(bool started)
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* Stops the models when the search has had its time. */
+static void start_budget(void)
+{
+    const struct sigaction action = {.sa_handler = on_signal};
+    if (isnan(settings.budget))
+        return;
+    const double left = fmax(1e-3, settings.budget - (dl2_clock_wall() - config->started));
+    struct itimerval timer = {.it_value.tv_sec = (time_t)fmin(left, 1e9)};
+    timer.it_value.tv_usec = (suseconds_t)((fmin(left, 1e9) - (double)timer.it_value.tv_sec) * 1e6);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 static void complete_model(struct dl2_train_model *model, struct dl2_world *world, json_t *versions)
 {
     model->events = (struct dl2_train_events){.context = model,
@@ -459,9 +479,11 @@ static void tell_hop(const char *text)
 
 /* Trains models that go from rank to rank. Returns a status. */
 static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_world *world,
-                      struct dl2_hop_result *result, struct dl2_error *error)
+                      const struct dl2_hop_plan *plan, struct dl2_hop_result *result,
+                      struct dl2_error *error)
 {
     const struct dl2_hop_options how = {.whole = settings.task,
+                                        .plan = plan,
                                         .order = (enum dl2_hop_order)settings.hop_order,
                                         .seed = config->seed,
                                         .out = config->out,
@@ -483,8 +505,10 @@ static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_w
     return status;
 }
 
-/* Trains the models together. One that diverges is a failure, which its note has told. */
-static int train_models_in(struct dl2_train_model *models, size_t count, struct dl2_world *world)
+/* Trains the models together. One that diverges is a failure, which its note has told, but in a
+ * search. */
+static int train_models_in(struct dl2_train_model *models, size_t count, struct dl2_world *world,
+                           const struct dl2_hop_plan *plan)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_hop_result hop = {.visits = 0};
@@ -493,7 +517,7 @@ static int train_models_in(struct dl2_train_model *models, size_t count, struct 
     config->world = world;
     for (size_t i = 0; i < count; i++)
         complete_model(&models[i], NULL, versions);
-    const int status = goes_by_ranks() ? hop_models(models, count, world, &hop, &error)
+    const int status = goes_by_ranks() ? hop_models(models, count, world, plan, &hop, &error)
                                        : dl2_train_models(models, count, &error);
     close_bar();
     if (dl2_world_rank(world) > 0) /* rank 0 has the results, and errors of all */
@@ -504,10 +528,13 @@ static int train_models_in(struct dl2_train_model *models, size_t count, struct 
     for (size_t i = 0; i < count && status == DL2_OK; i++) {
         const struct dl2_train_result *result = &models[i].result;
         stopped |= result->stopped;
-        failed |= result->stopped || result->diverged;
+        failed |= result->stopped || (result->diverged && settings.configs);
         unfinished |= !result->completed && !result->diverged;
     }
-    if (stopped || (unfinished && settings.configs))
+    budget_ended = stopped && stop == SIGALRM;
+    if (budget_ended)
+        fprintf(stderr, "%s: the budget is used up; --resume goes on from there\n", program.name);
+    else if (stopped || (unfinished && settings.configs))
         fprintf(stderr, "%s: stopped; the same command with --resume goes on from there\n",
                 program.name);
     return failed ? DL2_EXIT_FAILED : DL2_EXIT_OK;
@@ -515,19 +542,7 @@ static int train_models_in(struct dl2_train_model *models, size_t count, struct 
 
 static int train_models(struct dl2_train_model *models, size_t count)
 {
-    return train_models_in(models, count, NULL);
-}
-
-/* Some models of a search. One that diverges is no failure of the search. */
-static int train_wave(struct dl2_train_model *models, size_t count)
-{
-    const int status = train_models(models, count);
-    bool stopped = false, diverged = false;
-    for (size_t i = 0; i < count; i++) {
-        stopped |= models[i].result.stopped;
-        diverged |= models[i].result.diverged;
-    }
-    return diverged && !stopped ? DL2_EXIT_OK : status;
+    return train_models_in(models, count, NULL, NULL);
 }
 
 /* Whether this process trains; else *exit_status is its own. */
@@ -544,37 +559,84 @@ static bool open_world(struct dl2_world **world, int *exit_status)
     return status == DL2_OK;
 }
 
+/* Opens the world of ranks that train one model each at a time. As open_world(). */
+static bool open_ranks(struct dl2_world **world, int *exit_status)
+{
+    if (!open_world(world, exit_status))
+        return false;
+    config->world = *world;
+    if (*world)
+        return true;
+    *exit_status = dl2_program_usage_error(
+        &program, "--%s needs several ranks: --ranks N, or mpirun", settings.hop ? "hop" : "task");
+    return false;
+}
+
+static int tell_found(struct dl2_search *search)
+{
+    const struct dl2_search_result result = dl2_search_result(search);
+    if (!result.name) {
+        fprintf(stderr, "%s: no model of the search has learned: %s\n", program.name,
+                budget_ended ? "--budget ended before any validation" : "all diverged");
+        return DL2_EXIT_FAILED;
+    }
+    char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    printf("best%s: top-1 %.2f%%, %s\n", budget_ended ? " so far" : "", 100 * result.top1,
+           text ? DL2_SHOWN(text) : "");
+    printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
+           result.all);
+    free(text);
+    return DL2_EXIT_OK;
+}
+
+/* Rank 0 begins the search, the others wait for it; one that was killed finds it begun. */
+static int begin_search(struct dl2_search *search, const struct dl2_world *world)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const bool first = dl2_world_rank(world) == 0, again = world && world->again;
+    int status = first && !again ? dl2_search_begin(search, &error) : DL2_OK;
+    if (!again)
+        status = dl2_world_agree(world, status, &error);
+    if (status < 0 && first)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    return status;
+}
+
+/* This process' part of a search. */
+static int train_search(struct dl2_search *search, struct dl2_world *world)
+{
+    const struct dl2_configs *configs = dl2_search_configs(search);
+    const struct dl2_hop_plan plan = dl2_search_plan(search);
+    const bool first = dl2_world_rank(world) == 0;
+    start_budget();
+    if (begin_search(search, world) < 0)
+        return first ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    const int status = world ? train_models_in(configs->models, configs->count, world, &plan)
+                             : dl2_search_run(search, train_models);
+    return (status == DL2_EXIT_OK || budget_ended) && first ? tell_found(search) : status;
+}
+
 static int search(const struct dl2_common_options *common)
 {
-    const struct dl2_configs_base base = {config, &program, common};
-    struct dl2_configs configs = {.count = 0};
-    struct dl2_search_result result;
-    int status = dl2_search(&settings.search, &base, train_wave, &configs, &result);
-    if (status == 0 && !result.name) {
-        fprintf(stderr, "%s: no model of the search has learned: all diverged\n", program.name);
-        status = DL2_EXIT_FAILED;
-    } else if (status == 0) {
-        char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
-        printf("best: top-1 %.2f%%, %s\n", 100 * result.top1, text ? DL2_SHOWN(text) : "");
-        printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
-               result.all);
-        free(text);
-    }
-    dl2_configs_free(&configs);
+    struct dl2_world *world = NULL;
+    struct dl2_search *search;
+    if (!config->out)
+        config->out = "experiments/search";
+    const struct dl2_configs_base base = {config, &program, common, goes_by_ranks()};
+    int status = dl2_search_open(&settings.search, &base, &search);
+    if (status == 0 && (!goes_by_ranks() || open_ranks(&world, &status)))
+        status = train_search(search, world);
+    dl2_world_close(world);
+    dl2_search_close(search);
     return status;
 }
 
 static int train_configs_in_world(const struct dl2_configs *configs)
 {
-    struct dl2_world *world;
+    struct dl2_world *world = NULL;
     int status;
-    if (!open_world(&world, &status))
-        return status;
-    if (world)
-        status = train_models_in(configs->models, configs->count, world);
-    else
-        status = dl2_program_usage_error(&program, "--%s needs several ranks: --ranks N, or mpirun",
-                                         settings.hop ? "hop" : "task");
+    if (open_ranks(&world, &status))
+        status = train_models_in(configs->models, configs->count, world, NULL);
     dl2_world_close(world);
     return status;
 }
@@ -635,8 +697,8 @@ static void spin_shortly(char **argv)
 
 static int check_several(const struct dl2_common_options *common)
 {
-    static const char *const of_searches[] = {"algorithm", "trials",       "at-once",
-                                              "eta",       "first-epochs", NULL};
+    static const char *const of_searches[] = {"algorithm",    "trials", "at-once", "eta",
+                                              "first-epochs", "budget", NULL};
     for (const char *const *name = of_searches; *name && !settings.search.space; name++)
         if (dl2_option_given(&program, common, *name))
             return dl2_program_usage_error(&program, "--%s needs --search", *name);
@@ -648,9 +710,11 @@ static int check_several(const struct dl2_common_options *common)
         return dl2_program_usage_error(&program, "--task excludes --hop: models move to the data, "
                                                  "or have all of it");
     const char *ways = settings.hop ? "hop" : "task";
-    if (goes_by_ranks() && !settings.configs)
-        return dl2_program_usage_error(
-            &program, "--%s needs --configs: one model would leave all ranks but one idle", ways);
+    if (goes_by_ranks() && !has_several())
+        return dl2_program_usage_error(&program,
+                                       "--%s needs --configs or --search: one model would leave "
+                                       "all ranks but one idle",
+                                       ways);
     if (goes_by_ranks() && dl2_option_given(&program, common, "share"))
         return dl2_program_usage_error(
             &program, "--share has no use with --%s: a rank trains one model at a time", ways);

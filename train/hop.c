@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /* Places of locks in the file of visits, beyond any of its lines: a model's is LOCKS + its number,
- * then comes that of a rank that adds a line, then the ranks' own. */
+ * then come that of a rank that adds a line, that of one that asks the plan for a model, and the
+ * ranks' own. */
 #define LOCKS ((off_t)1 << 40)
 /* Bytes of lines that are read at once. */
 #define MOST_LINES ((off_t)1 << 28)
@@ -51,6 +52,7 @@ struct hop {
     unsigned own, ranks;
     struct hopper *hoppers; /* [count] */
     size_t *chosen;         /* [count]: models to try, the furthest behind first */
+    bool *wanted;           /* [count]: models that are to train on */
     char *path;
     int file;        /* of visits */
     off_t read;      /* bytes of its lines that are known */
@@ -99,9 +101,14 @@ static size_t place_of_lines(const struct hop *hop)
     return hop->count;
 }
 
+static size_t place_of_plan(const struct hop *hop)
+{
+    return hop->count + 1;
+}
+
 static size_t place_of_rank(const struct hop *hop, unsigned rank)
 {
-    return hop->count + 1 + rank;
+    return hop->count + 2 + rank;
 }
 
 /* -- the file of visits -- */
@@ -196,13 +203,33 @@ static int look_at(struct hop *hop, size_t number, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Finds out which models are to train on. Returns 1 where none will be any more. */
+static int look_for_wanted(struct hop *hop, bool idle, struct dl2_error *error)
+{
+    const struct dl2_hop_plan *plan = hop->options->plan;
+    bool over = true;
+    for (size_t i = 0; i < hop->count; i++) {
+        hop->wanted[i] = !is_over(&hop->hoppers[i]);
+        hop->models[i].result.diverged = hop->hoppers[i].diverged;
+        over = over && !hop->wanted[i];
+    }
+    return plan ? plan->look(plan->context, idle, hop->wanted, error) : over;
+}
+
+/* Is the model where it is to stop? Then its report is lost, and a visit makes up for it. */
+static bool is_there(const struct hop *hop, size_t number)
+{
+    const struct dl2_run_state *state = &hop->hoppers[number].state;
+    return state->completed || dl2_run_is_at(state, hop->models[number].config.stop_at);
+}
+
 /* May the model visit this rank's partition next? */
 static bool is_due(const struct hop *hop, size_t number)
 {
     const struct hopper *hopper = &hop->hoppers[number];
     uint64_t begin, end;
-    if (is_over(hopper) || hop->options->whole)
-        return !is_over(hopper);
+    if (!hop->wanted[number] || hop->options->whole || is_there(hop, number))
+        return hop->wanted[number];
     const enum dl2_visit visit =
         dl2_visit_find(&hop->stream, &hopper->state, hop->own, &begin, &end);
     if (visit != DL2_VISIT_NEW || hop->options->order != DL2_HOP_FIXED || hopper->state.trained)
@@ -285,7 +312,9 @@ static int try_visit(struct hop *hop, size_t number, struct dl2_error *error)
     int status = read_lines(hop, error);
     if (status == DL2_OK)
         status = look_at(hop, number, error);
-    const bool due = status == DL2_OK && is_due(hop, number);
+    if (status == DL2_OK)
+        status = look_for_wanted(hop, false, error);
+    const bool due = status >= 0 && is_due(hop, number);
     if (due)
         status = visit(hop, number, error);
     unlock(hop, number);
@@ -319,23 +348,36 @@ static bool any_visit(const struct hop *hop)
     return false;
 }
 
-/* One look at all models, and a visit if one is due and free. Returns 1 after a visit, 0 where this
- * rank has to wait; sets *over where all models are. */
+/* Asks the plan for one more model. Returns 1 where there is one, or where all are over. */
+static int ask_plan(struct hop *hop, struct dl2_error *error)
+{
+    const size_t before = choose(hop);
+    if (!hop->options->plan)
+        return 0;
+    set_lock(hop, place_of_plan(hop), F_WRLCK, true);
+    const int over = look_for_wanted(hop, true, error);
+    unlock(hop, place_of_plan(hop));
+    return over ? over : choose(hop) > before;
+}
+
+/* One look at all models, and a visit if one is due and free. Returns 1 after a visit, or where
+ * another look may find one, 0 where this rank has to wait; sets *over where all models are. */
 static int hop_once(struct hop *hop, bool *over, struct dl2_error *error)
 {
-    *over = true;
     DL2_TRY(read_lines(hop, error));
-    for (size_t i = 0; i < hop->count; i++) {
+    for (size_t i = 0; i < hop->count; i++)
         DL2_TRY(look_at(hop, i, error));
-        *over = *over && is_over(&hop->hoppers[i]);
-    }
+    const int found = look_for_wanted(hop, false, error);
+    *over = found > 0;
+    if (found)
+        return found;
     const size_t count = choose(hop);
     for (size_t i = 0; i < count; i++) {
         const int visited = try_visit(hop, hop->chosen[i], error);
         if (visited)
             return visited;
     }
-    return 0;
+    return ask_plan(hop, error);
 }
 
 static int hop_on(struct hop *hop, struct dl2_error *error)
@@ -501,7 +543,7 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     DL2_TRY(read_lines(hop, error));
     hop->timed = true;
     const double began = dl2_clock_wall();
-    if (hop->own == 0 && !again && hop->models[0].config.resume)
+    if (hop->own == 0 && !again && hop->models[0].config.resume && !hop->options->plan)
         DL2_TRY(mend_reports(hop, error));
     DL2_TRY(hop_on(hop, error));
     if (hop->own == 0)
@@ -517,7 +559,8 @@ static bool set_up(struct hop *hop)
     stream->runs = dl2_calloc(hop->count, sizeof *stream->runs);
     hop->hoppers = dl2_calloc(hop->count, sizeof *hop->hoppers);
     hop->chosen = dl2_calloc(hop->count, sizeof *hop->chosen);
-    if (!stream->runs || !hop->hoppers || !hop->chosen)
+    hop->wanted = dl2_calloc(hop->count, sizeof *hop->wanted);
+    if (!stream->runs || !hop->hoppers || !hop->chosen || !hop->wanted)
         return false;
     stream->run_count = hop->count;
     stream->several = stream->hopping = true;
@@ -559,6 +602,7 @@ int dl2_train_hopping(struct dl2_train_model *models, size_t count,
         close(hop.file);
     free(hop.path);
     free(hop.chosen);
+    free(hop.wanted);
     free(hop.hoppers);
     free(hop.stream.runs);
     return status;

@@ -11,7 +11,8 @@
  * the schedule from rank to rank, and all that a killed rank loses is its visit. There is no
  * scheduler that could fail: each rank chooses the next model by itself, out of those that are free
  * and have not visited its partition in their epoch, the one that is furthest behind. The rank of
- * an epoch's last visit validates the model.
+ * an epoch's last visit validates the model. In a search a plan says which models train, and how
+ * far; a rank that has none of them asks it for another.
  *
  * All ranks need to see the folder of the runs, on a file system with locks (fcntl).
  *
@@ -33,8 +34,21 @@ enum dl2_hop_order {
 };
 extern const char *const dl2_hop_order_words[];
 
+/* Who trains, and how far, where that is decided while models train (train/search.h). */
+struct dl2_hop_plan {
+    void *context;
+    /*
+     * Sets wanted[model] where the model is to train on, to its config.stop_at, which it sets, too.
+     * models[].result.diverged is known. `idle`: this rank has none of these to train, and another
+     * may be chosen; one rank at a time calls it so. Returns 1 where no model trains any more, 0,
+     * or an error.
+     */
+    int (*look)(void *context, bool idle, bool *wanted, struct dl2_error *error);
+};
+
 struct dl2_hop_options {
-    bool whole; /* task parallel */
+    bool whole;                      /* task parallel */
+    const struct dl2_hop_plan *plan; /* NULL: all models train to their end */
     enum dl2_hop_order order;
     uint64_t seed;                 /* of a random order */
     const char *out;               /* folder of DL2_VISITS_FILE */

@@ -165,6 +165,8 @@ enum dl2_visit {
     DL2_VISIT_DONE,      /* nothing: the pass has visited it */
     DL2_VISIT_ELSEWHERE, /* nothing: another partition's visit was begun */
 };
+/* Has a run that is at `state` come to the position, or beyond? Between two passes; NAN: no. */
+bool dl2_run_is_at(const struct dl2_run_state *state, double position);
 /* *begin and *end: the batches of the pass that the visit has. */
 enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
                               unsigned partition, uint64_t *begin, uint64_t *end);

@@ -11,13 +11,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Two positions closer than this are one. */
 #define SAME 1e-9
 
-/* With an eta of 2, the last rung is more than 2^30 epochs long. */
-enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_RUNGS = 32 };
+/* With an eta of 2, the last round is more than 2^30 epochs long. */
+enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_ROUNDS = 32 };
 
 const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         [DL2_SEARCH_RANDOM] = "random",
@@ -38,52 +39,59 @@ static const char *const status_words[] = {"waiting", "trained", "stopped", "div
 
 struct trial {
     enum trial_status status;
+    long goal;         /* the round that it trains to the end of; -1: it has not begun */
+    size_t done;       /* rounds that it has come to the end of, or has diverged in */
     double epochs;     /* that it was trained for */
     double top1, loss; /* on the first validation set, in the last round that it was in */
+    struct {           /* its report, at the last look */
+        ino_t number;
+        int64_t mtime;
+        long goal; /* then */
+    } seen;
 };
 
-/* The end of a round of asha, and the trials that have come to it, the best first. */
-struct rung {
+/* A round but the last, which ends with the run, and the trials that have come to its end, the best
+ * first. */
+struct round {
     double until;
-    struct rung_entry {
+    struct entry {
         size_t trial;
         double top1, loss; /* here; NAN: diverged */
-        bool went_on;
     } * entries;
     size_t count;
 };
 
-struct search {
+struct dl2_search {
     const struct dl2_search_options *options;
     struct dl2_configs_base base;
-    int (*train)(struct dl2_train_model *models, size_t count);
-    struct dl2_configs *configs;
+    struct dl2_configs configs;
     struct dl2_train_config config; /* base.config is this one */
-    json_t *space, *identity, *rounds;
+    json_t *space, *identity;
     struct axis axes[MOST_AXES];
     size_t axis_count;
     uint32_t *order;      /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
     struct trial *trials; /* one for each configuration */
-    struct rung rungs[MOST_RUNGS]; /* of asha */
-    size_t rung_count, begun;      /* begun: trials that were given to the first rung */
+    struct round rounds[MOST_ROUNDS];
+    size_t round_count;
     char *report;
+    struct stat seen; /* the report, when its decisions were read last */
     bool completed;
 };
 
 /* Models are compared before their end. */
-static bool has_rounds(const struct search *search)
+static bool has_rounds(const struct dl2_search *search)
 {
     return search->options->algorithm == DL2_SEARCH_HALVING ||
            search->options->algorithm == DL2_SEARCH_ASHA;
 }
 
-static int search_failed(const struct search *search, const struct dl2_error *error)
+static int search_failed(const struct dl2_search *search, const struct dl2_error *error)
 {
     fprintf(stderr, "%s: %s\n", search->base.program->name, error->message);
     return DL2_EXIT_FAILED;
 }
 
-static int search_memory(const struct search *search)
+static int search_memory(const struct dl2_search *search)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     dl2_error_memory(&error, "a search");
@@ -92,7 +100,7 @@ static int search_memory(const struct search *search)
 
 /* -- the space -- */
 
-static int axis_error(const struct search *search, const char *key, const char *reason)
+static int axis_error(const struct dl2_search *search, const char *key, const char *reason)
 {
     return dl2_program_usage_error(search->base.program, "%s: \"%s\": %s", search->options->space,
                                    key, reason);
@@ -109,7 +117,7 @@ static double range_at(const struct axis *axis, double share)
 }
 
 /* {"min": A, "max": B, "scale": "log", "points": N} */
-static int read_range(struct search *search, struct axis *axis, json_t *value)
+static int read_range(struct dl2_search *search, struct axis *axis, json_t *value)
 {
     static const char *const known[] = {"min", "max", "scale", "points", NULL};
     const char *key, *scale = dl2_json_get_text(value, "scale", "linear");
@@ -143,7 +151,7 @@ static int read_range(struct search *search, struct axis *axis, json_t *value)
     return 0;
 }
 
-static int read_axis(struct search *search, const char *key, json_t *value)
+static int read_axis(struct dl2_search *search, const char *key, json_t *value)
 {
     struct axis *axis = &search->axes[search->axis_count];
     if (search->axis_count == MOST_AXES)
@@ -163,7 +171,7 @@ static int read_axis(struct search *search, const char *key, json_t *value)
     return 0;
 }
 
-static int read_space(struct search *search)
+static int read_space(struct dl2_search *search)
 {
     const char *path = search->options->space;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -184,7 +192,7 @@ static int read_space(struct search *search)
 /* -- configurations -- */
 
 /* Combinations of the lists; 0: there are ranges, or too many. */
-static size_t count_combinations(const struct search *search)
+static size_t count_combinations(const struct dl2_search *search)
 {
     size_t count = 1;
     for (size_t i = 0; i < search->axis_count && count; i++) {
@@ -195,7 +203,7 @@ static size_t count_combinations(const struct search *search)
 }
 
 /* The settings of trial `number`; the last setting of a grid changes fastest. */
-static json_t *make_settings(const struct search *search, size_t number)
+static json_t *make_settings(const struct dl2_search *search, size_t number)
 {
     const bool combination = search->options->algorithm == DL2_SEARCH_GRID || search->order;
     json_t *settings = json_object();
@@ -219,7 +227,7 @@ static json_t *make_settings(const struct search *search, size_t number)
 }
 
 /* Draws the order in which random trials take the combinations. */
-static bool draw_order(struct search *search, size_t combinations)
+static bool draw_order(struct dl2_search *search, size_t combinations)
 {
     struct dl2_random random;
     dl2_random_init(&random, search->config.seed, DL2_RANDOM_SEARCH, UINT64_MAX, UINT64_MAX);
@@ -229,7 +237,7 @@ static bool draw_order(struct search *search, size_t combinations)
     return search->order != NULL;
 }
 
-static int make_trials(struct search *search)
+static int make_trials(struct dl2_search *search)
 {
     const size_t combinations = count_combinations(search);
     const bool grid = search->options->algorithm == DL2_SEARCH_GRID;
@@ -248,102 +256,127 @@ static int make_trials(struct search *search)
         json_auto_t *settings = make_settings(search, i);
         char place[4096];
         snprintf(place, sizeof place, "%s: trial %zu", search->options->space, i);
-        const int status = dl2_configs_add(search->configs, &search->base, settings, place);
+        const int status = dl2_configs_add(&search->configs, &search->base, settings, place);
         if (status != 0)
             return status;
-        search->trials[i] = (struct trial){.top1 = NAN, .loss = NAN};
+        search->trials[i] = (struct trial){.goal = -1, .top1 = NAN, .loss = NAN};
     }
     return 0;
 }
 
 /* Epochs that a trial's whole run comes to. */
-static double trial_length(const struct search *search, size_t trial)
+static double trial_length(const struct dl2_search *search, size_t trial)
 {
-    return search->configs->models[trial].config.stages[0].epochs;
+    return search->configs.models[trial].config.stages[0].epochs;
 }
 
 /* -- its report -- */
 
-static bool is_good(const struct trial *trial)
+/* Of two trials, or entries of a round. */
+static bool is_better(double top1, double loss, double other_top1, double other_loss)
 {
-    return trial->status != DIVERGED && isfinite(trial->loss);
-}
-
-static bool is_better(const struct trial *a, const struct trial *b)
-{
-    if (is_good(a) != is_good(b))
-        return is_good(a);
-    return a->top1 > b->top1 || (a->top1 == b->top1 && a->loss < b->loss);
+    if (isfinite(loss) != isfinite(other_loss))
+        return isfinite(loss);
+    return top1 > other_top1 || (top1 == other_top1 && loss < other_loss);
 }
 
 /* The best of the trials that came to their end, the first of equals; -1: none. */
-static long best_trial(const struct search *search)
+static long best_trained(const struct dl2_search *search)
 {
     long best = -1;
-    for (size_t i = 0; i < search->configs->count; i++)
-        if (search->trials[i].status == TRAINED && is_good(&search->trials[i]) &&
-            (best < 0 || is_better(&search->trials[i], &search->trials[best])))
+    for (size_t i = 0; i < search->configs.count; i++) {
+        const struct trial *trial = &search->trials[i];
+        if (trial->status == TRAINED && isfinite(trial->loss) &&
+            (best < 0 || is_better(trial->top1, trial->loss, search->trials[best].top1,
+                                   search->trials[best].loss)))
             best = (long)i;
+    }
     return best;
 }
 
-static double trained_epochs(const struct search *search)
+static double trained_epochs(const struct dl2_search *search)
 {
     double epochs = 0;
-    for (size_t i = 0; i < search->configs->count; i++)
+    for (size_t i = 0; i < search->configs.count; i++)
         epochs += search->trials[i].epochs;
     return epochs;
 }
 
-static double all_epochs(const struct search *search)
+static double all_epochs(const struct dl2_search *search)
 {
     double epochs = 0;
-    for (size_t i = 0; i < search->configs->count; i++)
+    for (size_t i = 0; i < search->configs.count; i++)
         epochs += trial_length(search, i);
     return epochs;
 }
 
-static json_t *trial_list(const struct search *search)
+/* Epochs at the end of the round; the last one is the run's. */
+static double round_end(const struct dl2_search *search, size_t trial, size_t round)
+{
+    const double length = trial_length(search, trial);
+    return round < search->round_count ? fmin(search->rounds[round].until, length) : length;
+}
+
+/* The rounds but the last that any has come to the end of. */
+static json_t *round_list(const struct dl2_search *search)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < search->configs->count; i++) {
-        const struct trial *trial = &search->trials[i];
-        const char *name = search->configs->models[i].config.name;
-        json_t *settings = json_copy(search->configs->settings[i]);
-        json_object_del(settings, "name");
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o, s:s, s:f, s:o, s:o, s:o}", "name", name,
-                                        "settings", settings, "status", status_words[trial->status],
-                                        "epochs", trial->epochs, "top1", dl2_json_real(trial->top1),
-                                        "loss", dl2_json_real(trial->loss), "report",
-                                        json_sprintf("%s/%s", name, DL2_EXPERIMENT_FILE)));
+    for (size_t i = 0; i < search->round_count && search->rounds[i].count; i++) {
+        const struct round *round = &search->rounds[i];
+        json_t *names = json_array();
+        json_int_t kept = 0;
+        for (size_t k = 0; k < round->count; k++) {
+            const size_t number = round->entries[k].trial;
+            json_array_append_new(names, json_string(search->configs.models[number].config.name));
+            kept += search->trials[number].goal > (long)i;
+        }
+        json_array_append_new(list, json_pack("{s:f, s:o, s:I}", "epochs", round->until, "ranking",
+                                              names, "kept", kept));
     }
     return list;
 }
 
-static int save_search(const struct search *search)
+static json_t *trial_list(const struct dl2_search *search)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    const long best = best_trial(search);
+    json_t *list = json_array();
+    for (size_t i = 0; i < search->configs.count; i++) {
+        const struct trial *trial = &search->trials[i];
+        const char *name = search->configs.models[i].config.name;
+        json_t *settings = json_copy(search->configs.settings[i]);
+        json_object_del(settings, "name");
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:s, s:o, s:f, s:o, s:o, s:o}", "name", name, "settings",
+                            settings, "status", status_words[trial->status], "goal",
+                            trial->goal < 0 ? json_null()
+                                            : json_real(round_end(search, i, (size_t)trial->goal)),
+                            "epochs", trial->epochs, "top1", dl2_json_real(trial->top1), "loss",
+                            dl2_json_real(trial->loss), "report",
+                            json_sprintf("%s/%s", name, DL2_EXPERIMENT_FILE)));
+    }
+    return list;
+}
+
+static int save_search(const struct dl2_search *search, struct dl2_error *error)
+{
+    const long best = best_trained(search);
     json_t *report = json_pack(
-        "{s:s, s:O, s:O, s:o, s:o, s:f, s:f, s:b}", "schema", DL2_SEARCH_SCHEMA, "search",
-        search->identity, "rounds", search->rounds, "trials", trial_list(search), "best",
-        search->completed && best >= 0 ? json_string(search->configs->models[best].config.name)
+        "{s:s, s:O, s:o, s:o, s:o, s:f, s:f, s:b}", "schema", DL2_SEARCH_SCHEMA, "search",
+        search->identity, "rounds", round_list(search), "trials", trial_list(search), "best",
+        search->completed && best >= 0 ? json_string(search->configs.models[best].config.name)
                                        : json_null(),
         "epochs", trained_epochs(search), "all_epochs", all_epochs(search), "completed",
         search->completed);
-    return dl2_json_save_new(search->report, report, &error) < 0 ? search_failed(search, &error)
-                                                                 : 0;
+    return dl2_json_save_new(search->report, report, error);
 }
 
 /* What the search is; one that is resumed must be the same. */
-static json_t *make_identity(const struct search *search)
+static json_t *make_identity(const struct dl2_search *search)
 {
     const struct dl2_search_options *options = search->options;
     const bool rounds = has_rounds(search);
     json_t *identity = json_pack("{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm",
                                  dl2_search_words[options->algorithm], "space", search->space,
-                                 "trials", (json_int_t)search->configs->count, "eta",
+                                 "trials", (json_int_t)search->configs.count, "eta",
                                  rounds ? json_integer(options->eta) : json_null(), "first_epochs",
                                  rounds ? json_real(options->first_epochs) : json_null(), "seed",
                                  (json_int_t)search->config.seed);
@@ -354,9 +387,9 @@ static json_t *make_identity(const struct search *search)
 
 /* -- files of the runs -- */
 
-static bool has_file(const struct search *search, size_t trial, const char *name, bool gone)
+static bool has_file(const struct dl2_search *search, size_t trial, const char *name, bool gone)
 {
-    char *path = dl2_path_join(search->configs->folders[trial], name);
+    char *path = dl2_path_join(search->configs.folders[trial], name);
     const bool there = path && dl2_is_file(path);
     if (there && gone)
         unlink(path);
@@ -365,311 +398,367 @@ static bool has_file(const struct search *search, size_t trial, const char *name
 }
 
 /* A new search begins where no other's runs are, or, with --restart, without their files. */
-static int claim_folders(const struct search *search)
+static int claim_folders(const struct dl2_search *search, struct dl2_error *error)
 {
     const bool restart = search->config.restart;
     bool there = dl2_is_file(search->report);
-    for (size_t i = 0; i < search->configs->count && (restart || !there); i++) {
+    for (size_t i = 0; i < search->configs.count && (restart || !there); i++) {
         there |= has_file(search, i, DL2_CHECKPOINT_FILE, restart);
         there |= has_file(search, i, DL2_EXPERIMENT_FILE, restart);
     }
     if (restart || !there)
-        return 0;
-    fprintf(stderr,
-            "%s: %s: there is a search already: go on with it by --resume, name another place by "
-            "--out, or give it up by --restart\n",
-            search->base.program->name, search->config.out);
-    return DL2_EXIT_FAILED;
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s: there is a search already: go on with it by --resume, name another "
+                         "place by --out, or give it up by --restart",
+                         search->config.out);
 }
 
-/* Takes over what the search has found so far. */
-static int resume_search(struct search *search)
+/* -- what is known of trials -- */
+
+static bool is_training(const struct trial *trial)
+{
+    return trial->goal >= (long)trial->done;
+}
+
+/* The trial comes to the end of a round, or, with NAN, has diverged in it. Equal ones are in the
+ * order of their numbers. */
+static void end_round(struct dl2_search *search, size_t number, double top1, double loss)
+{
+    struct trial *trial = &search->trials[number];
+    struct round *round = &search->rounds[trial->done];
+    if (trial->done++ == search->round_count) {
+        trial->status = trial->status == DIVERGED ? DIVERGED : TRAINED;
+        return;
+    }
+    size_t k = round->count++;
+    for (; k > 0; k--) {
+        const struct entry *before = &round->entries[k - 1];
+        if (is_better(before->top1, before->loss, top1, loss) ||
+            (before->trial < number && !is_better(top1, loss, before->top1, before->loss)))
+            break;
+        round->entries[k] = *before;
+    }
+    round->entries[k] = (struct entry){number, top1, loss};
+}
+
+/* Takes over the rounds that the trial has come to the end of by its report. */
+static void take_epochs(struct dl2_search *search, size_t number, const json_t *report)
+{
+    struct trial *trial = &search->trials[number];
+    size_t i;
+    json_t *record;
+    json_array_foreach(json_object_get(report, "epochs"), i, record)
+    {
+        const json_t *val = json_array_get(json_object_get(record, "val"), 0);
+        const double position = dl2_json_get_real(record, "position", 0);
+        trial->epochs = fmax(trial->epochs, position);
+        while (is_training(trial) && val &&
+               position >= round_end(search, number, trial->done) - SAME) {
+            trial->top1 = dl2_json_get_real(val, "top1", NAN);
+            trial->loss = dl2_json_get_real(val, "loss", NAN);
+            end_round(search, number, trial->top1, trial->loss);
+        }
+    }
+}
+
+/* Looks how far the trial is. */
+static void look_at_trial(struct dl2_search *search, size_t number)
+{
+    struct trial *trial = &search->trials[number];
+    char *path = dl2_path_join(search->configs.folders[number], DL2_EXPERIMENT_FILE);
+    json_auto_t *report = NULL;
+    struct stat info;
+    if (is_training(trial) && path && stat(path, &info) == 0 &&
+        !(trial->seen.number == info.st_ino && trial->seen.mtime == dl2_mtime_ns(&info) &&
+          trial->seen.goal == trial->goal) &&
+        dl2_json_load(path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK) {
+        trial->seen.number = info.st_ino;
+        trial->seen.mtime = dl2_mtime_ns(&info);
+        trial->seen.goal = trial->goal;
+        take_epochs(search, number, report);
+    }
+    free(path);
+    if (is_training(trial) && trial->status == DIVERGED)
+        end_round(search, number, NAN, NAN);
+}
+
+/* Takes over what a report of the search has decided: who trains how far. */
+static void take_decisions(struct dl2_search *search, const json_t *report)
+{
+    for (size_t i = 0; i < search->configs.count; i++) {
+        const json_t *its = json_array_get(json_object_get(report, "trials"), i);
+        struct trial *trial = &search->trials[i];
+        const double goal = dl2_json_get_real(its, "goal", 0);
+        if (strcmp(dl2_json_get_text(its, "status", ""), status_words[DIVERGED]) == 0)
+            trial->status = DIVERGED;
+        for (long k = trial->goal + 1;
+             k <= (long)search->round_count && goal >= round_end(search, i, (size_t)k) - SAME; k++)
+            trial->goal = k;
+        look_at_trial(search, i);
+    }
+    search->completed = json_is_true(json_object_get(report, "completed"));
+}
+
+/* Goes on with the search that is there. */
+static int resume_search(struct dl2_search *search, struct dl2_error *error)
 {
     json_auto_t *report = NULL;
-    struct dl2_error error = DL2_ERROR_INIT;
-    size_t i;
-    json_t *trial;
-    if (dl2_json_load(search->report, DL2_SEARCH_SCHEMA, &report, &error) < 0)
-        return search_failed(search, &error);
-    if (!json_equal(json_object_get(report, "search"), search->identity)) {
-        fprintf(stderr,
-                "%s: %s is of another search: resume with the options and the space it was begun "
-                "with, or begin anew by --restart\n",
-                search->base.program->name, search->report);
-        return DL2_EXIT_FAILED;
+    DL2_TRY(dl2_json_load(search->report, DL2_SEARCH_SCHEMA, &report, error));
+    if (!json_equal(json_object_get(report, "search"), search->identity))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is of another search: resume with the options and the space it "
+                             "was begun with, or begin anew by --restart",
+                             search->report);
+    take_decisions(search, report);
+    search->completed = false; /* a trial's report may have been lost */
+    return DL2_OK;
+}
+
+/* -- who trains next -- */
+
+/* Does any trial train to the end of the round? */
+static bool is_under_way(const struct dl2_search *search, size_t round)
+{
+    bool any = false;
+    for (size_t i = 0; i < search->configs.count; i++)
+        any |= is_training(&search->trials[i]) && search->trials[i].goal == (long)round;
+    return any;
+}
+
+static size_t count_training(const struct dl2_search *search)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < search->configs.count; i++)
+        count += is_training(&search->trials[i]);
+    return count;
+}
+
+/* The best of the round's first `part` trials that has not gone on; -1: none. */
+static long next_of_round(const struct dl2_search *search, size_t number, size_t part)
+{
+    const struct round *round = &search->rounds[number];
+    for (size_t i = 0; i < round->count && i < part; i++) {
+        const struct entry *entry = &round->entries[i];
+        if (search->trials[entry->trial].goal == (long)number && isfinite(entry->loss))
+            return (long)entry->trial;
     }
-    json_array_foreach(json_object_get(report, "trials"), i, trial)
-    {
-        if (i < search->configs->count &&
-            strcmp(dl2_json_get_text(trial, "status", ""), status_words[DIVERGED]) == 0)
-            search->trials[i].status = DIVERGED;
+    return -1;
+}
+
+/* asha: who goes on from the highest round that has any; with `all` be it not among the best. */
+static long next_of_asha(const struct dl2_search *search, bool all, size_t *round)
+{
+    for (size_t i = search->round_count; i-- > 0;) {
+        const size_t count = search->rounds[i].count;
+        const long next = next_of_round(search, i, all ? count : count / search->options->eta);
+        *round = i + 1;
+        if (next >= 0)
+            return next;
+    }
+    return -1;
+}
+
+/* halving: who goes on from the first round that has any, once that is complete. */
+static long next_of_halving(const struct dl2_search *search, size_t *round)
+{
+    for (size_t i = 0; i < search->round_count && !is_under_way(search, i); i++) {
+        const size_t part = search->rounds[i].count / search->options->eta;
+        const long next = next_of_round(search, i, part ? part : 1);
+        *round = i + 1;
+        if (next >= 0)
+            return next;
+    }
+    return -1;
+}
+
+/* Chooses the trial that trains next, to the end of *round. -1: none, as long as none of those that
+ * train has come to its round's end. */
+static long choose_next(const struct dl2_search *search, size_t *round)
+{
+    const bool asha = search->options->algorithm == DL2_SEARCH_ASHA;
+    const long best = asha ? next_of_asha(search, false, round) : -1;
+    if (best >= 0)
+        return best;
+    *round = 0;
+    for (size_t i = 0; i < search->configs.count; i++)
+        if (search->trials[i].goal < 0)
+            return (long)i;
+    if (!asha)
+        return next_of_halving(search, round);
+    /* If none was among the best up to its end, the best does without. */
+    return count_training(search) || best_trained(search) >= 0 ? -1
+                                                               : next_of_asha(search, true, round);
+}
+
+static int make_rounds(struct dl2_search *search)
+{
+    const struct dl2_search_options *options = search->options;
+    const double length = trial_length(search, 0);
+    size_t left = search->configs.count;
+    if (!has_rounds(search))
+        return 0;
+    for (double until = options->first_epochs;
+         until < length - SAME && search->round_count < MOST_ROUNDS &&
+         (left > 1 || options->algorithm == DL2_SEARCH_ASHA);
+         until *= options->eta) {
+        struct round *round = &search->rounds[search->round_count++];
+        round->until = until;
+        round->entries = dl2_calloc(search->configs.count, sizeof *round->entries);
+        if (!round->entries)
+            return search_memory(search);
+        left = left / options->eta ? left / options->eta : 1;
     }
     return 0;
 }
 
-/* -- rounds -- */
-
-/* Whether the trial has been trained and validated up to `until`; takes its figures there. */
-static bool look_at_trial(struct search *search, size_t number, double until)
+/* Nothing is left to train. */
+static int conclude(struct dl2_search *search, struct dl2_error *error)
 {
-    struct trial *trial = &search->trials[number];
-    char *path = dl2_path_join(search->configs->folders[number], DL2_EXPERIMENT_FILE);
-    json_auto_t *report = NULL;
-    size_t i;
-    json_t *record;
-    bool there = false;
-    if (path && dl2_json_load(path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)
-        json_array_foreach(json_object_get(report, "epochs"), i, record)
-        {
-            const json_t *val = json_array_get(json_object_get(record, "val"), 0);
-            const double position = dl2_json_get_real(record, "position", 0);
-            trial->epochs = fmax(trial->epochs, position);
-            if (position < until - SAME || there || !val)
-                continue;
-            there = true;
-            trial->top1 = dl2_json_get_real(val, "top1", NAN);
-            trial->loss = dl2_json_get_real(val, "loss", NAN);
-        }
-    free(path);
-    return there;
+    for (size_t i = 0; i < search->configs.count; i++)
+        if (search->trials[i].status == WAITING)
+            search->trials[i].status = STOPPED;
+    search->completed = true;
+    return save_search(search, error);
 }
 
-/* Trains `count` trials together up to `until`, or to their end. */
-static int train_wave(struct search *search, const size_t *numbers, size_t count, double until)
+/* Where the model is to stop; NAN at its end. */
+static double stop_of(const struct dl2_search *search, size_t number)
 {
+    const double end = round_end(search, number, (size_t)search->trials[number].goal);
+    return end < trial_length(search, number) - SAME ? end : NAN;
+}
+
+/* -- in waves: trials of a round that train together, on one stream of batches -- */
+
+/* First those that a wave was stopped with. Returns how many there are. */
+static size_t choose_wave(struct dl2_search *search, size_t *wave)
+{
+    const size_t most = search->options->at_once;
+    size_t count = 0, round;
+    long next;
+    for (size_t i = 0; i < search->configs.count && count < most; i++)
+        if (is_training(&search->trials[i]) &&
+            (count == 0 || search->trials[i].goal == search->trials[wave[0]].goal))
+            wave[count++] = i;
+    if (count)
+        return count;
+    while (count < most && (next = choose_next(search, &round)) >= 0 &&
+           (count == 0 || (long)round == search->trials[wave[0]].goal)) {
+        search->trials[next].goal = (long)round;
+        wave[count++] = (size_t)next;
+    }
+    return count;
+}
+
+static int train_wave(struct dl2_search *search, const size_t *numbers, size_t count,
+                      int (*train)(struct dl2_train_model *models, size_t count))
+{
+    struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_train_model *wave = dl2_calloc(count, sizeof *wave);
     if (!wave)
         return search_memory(search);
     for (size_t i = 0; i < count; i++) {
-        wave[i] = search->configs->models[numbers[i]];
+        wave[i] = search->configs.models[numbers[i]];
         struct dl2_train_config *config = &wave[i].config;
         config->resume = has_file(search, numbers[i], DL2_CHECKPOINT_FILE, false);
         config->restart = false;
         config->started = dl2_clock_wall();
-        config->stop_at = until < trial_length(search, numbers[i]) - SAME ? until : NAN;
+        config->stop_at = stop_of(search, numbers[i]);
     }
-    const int status = search->train(wave, count);
-    for (size_t i = 0; i < count; i++)
-        if (wave[i].result.diverged)
-            search->trials[numbers[i]].status = DIVERGED;
-    free(wave);
-    return status;
-}
-
-/* Where the round ends for a trial. */
-static double trial_until(const struct search *search, size_t trial, double until)
-{
-    return fmin(until, trial_length(search, trial));
-}
-
-/* Trains the members that are not there yet up to `until`, INFINITY for the end. */
-static int train_round(struct search *search, const size_t *members, size_t count, double until)
-{
-    const size_t at_once = search->options->at_once;
-    size_t *wave = dl2_calloc(at_once, sizeof *wave);
-    size_t size = 0;
-    int status = wave ? 0 : search_memory(search);
-    for (size_t i = 0; i < count && status == 0; i++) {
-        const size_t number = members[i];
-        const double end = trial_until(search, number, until);
-        if (!look_at_trial(search, number, end) && search->trials[number].status != DIVERGED)
-            wave[size++] = number;
-        if (size == 0 || (size < at_once && i + 1 < count))
-            continue;
-        status = train_wave(search, wave, size, until);
-        for (size_t k = 0; k < size; k++)
-            look_at_trial(search, wave[k], trial_until(search, wave[k], until));
-        const int saved = save_search(search);
-        status = status ? status : saved;
-        size = 0;
-    }
-    free(wave);
-    return status;
-}
-
-/* The best come first; equal ones stay in order. */
-static void rank_members(const struct search *search, size_t *members, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        const size_t number = members[i];
-        size_t k = i;
-        for (; k > 0 && is_better(&search->trials[number], &search->trials[members[k - 1]]); k--)
-            members[k] = members[k - 1];
-        members[k] = number;
-    }
-}
-
-/* Ends a round: only the first `kept` of the ranked members go on, and none that is no good. */
-static size_t cut_members(struct search *search, const size_t *members, size_t count, size_t kept,
-                          double until)
-{
-    json_t *names = json_array();
+    int status = train(wave, count);
     for (size_t i = 0; i < count; i++) {
-        struct trial *trial = &search->trials[members[i]];
-        json_array_append_new(names, json_string(search->configs->models[members[i]].config.name));
-        kept = !is_good(trial) && i < kept ? i : kept;
-        if (i >= kept && trial->status != DIVERGED)
-            trial->status = STOPPED;
+        struct trial *trial = &search->trials[numbers[i]];
+        if (wave[i].result.diverged)
+            trial->status = DIVERGED;
+        look_at_trial(search, numbers[i]);
+        if (status == 0 && is_training(trial)) {
+            dl2_error_set(&error, DL2_ERR_FORMAT, "%s has no validation after epoch %g",
+                          search->configs.models[numbers[i]].config.name,
+                          round_end(search, numbers[i], (size_t)trial->goal));
+            status = search_failed(search, &error);
+        }
     }
-    json_array_append_new(search->rounds, json_pack("{s:f, s:o, s:I}", "epochs", until, "ranking",
-                                                    names, "kept", (json_int_t)kept));
-    return kept;
-}
-
-static int run_rounds(struct search *search, size_t *members)
-{
-    const struct dl2_search_options *options = search->options;
-    const bool halving = options->algorithm == DL2_SEARCH_HALVING;
-    const double length = trial_length(search, 0);
-    size_t count = search->configs->count;
-    double until = options->first_epochs;
-    int status = 0;
-    for (; halving && until < length - SAME && count > 1 && status == 0; until *= options->eta) {
-        status = train_round(search, members, count, until);
-        if (status != 0)
-            return status;
-        rank_members(search, members, count);
-        const size_t part = count / options->eta;
-        count = cut_members(search, members, count, part ? part : 1, until);
-        status = save_search(search);
-    }
-    if (status == 0)
-        status = train_round(search, members, count, INFINITY);
-    for (size_t i = 0; i < count && status == 0; i++)
-        if (search->trials[members[i]].status != DIVERGED)
-            search->trials[members[i]].status = TRAINED;
-    if (status == 0) {
-        search->completed = true;
-        status = save_search(search);
-    }
+    free(wave);
     return status;
 }
 
-/* -- asha -- */
-
-static bool entry_is_better(const struct rung_entry *a, const struct rung_entry *b)
+int dl2_search_run(struct dl2_search *search,
+                   int (*train)(struct dl2_train_model *models, size_t count))
 {
-    if (isfinite(a->loss) != isfinite(b->loss))
-        return isfinite(a->loss);
-    return a->top1 > b->top1 || (a->top1 == b->top1 && a->loss < b->loss);
-}
-
-/* The trial has come to the rung, or has diverged on its way. Equal ones stay in order. */
-static void enter_rung(const struct search *search, struct rung *rung, size_t number)
-{
-    const struct trial *trial = &search->trials[number];
-    const bool good = is_good(trial);
-    const struct rung_entry entry = {number, good ? trial->top1 : NAN, good ? trial->loss : NAN,
-                                     false};
-    size_t k = rung->count++;
-    for (; k > 0 && entry_is_better(&entry, &rung->entries[k - 1]); k--)
-        rung->entries[k] = rung->entries[k - 1];
-    rung->entries[k] = entry;
-}
-
-/* The rungs as rounds of the report. */
-static json_t *rung_list(const struct search *search)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < search->rung_count && search->rungs[i].count; i++) {
-        const struct rung *rung = &search->rungs[i];
-        json_t *names = json_array();
-        json_int_t kept = 0;
-        for (size_t k = 0; k < rung->count; k++) {
-            const struct rung_entry *entry = &rung->entries[k];
-            json_array_append_new(names,
-                                  json_string(search->configs->models[entry->trial].config.name));
-            kept += entry->went_on;
-        }
-        json_array_append_new(list, json_pack("{s:f, s:o, s:I}", "epochs", rung->until, "ranking",
-                                              names, "kept", kept));
+    struct dl2_error error = DL2_ERROR_INIT;
+    size_t *wave = dl2_calloc(search->options->at_once, sizeof *wave), count;
+    int status = wave ? 0 : search_memory(search);
+    while (status == 0 && (count = choose_wave(search, wave)) > 0) {
+        if (save_search(search, &error) < 0)
+            status = search_failed(search, &error);
+        if (status == 0)
+            status = train_wave(search, wave, count, train);
+        if (save_search(search, &error) < 0 && status == 0)
+            status = search_failed(search, &error);
     }
-    return list;
+    if (status == 0 && conclude(search, &error) < 0)
+        status = search_failed(search, &error);
+    free(wave);
+    return status;
 }
 
-/* Takes up to `most` of the rung's first `part` trials that have not gone on yet. */
-static size_t take_on(struct rung *rung, size_t part, size_t *wave, size_t most)
+/* -- by ranks, which train one model each at a time -- */
+
+/* What other ranks have decided since the last look. */
+static int read_decisions(struct dl2_search *search, bool anew, struct dl2_error *error)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < rung->count && i < part && count < most; i++) {
-        struct rung_entry *entry = &rung->entries[i];
-        if (entry->went_on || !isfinite(entry->loss))
-            continue;
-        entry->went_on = true;
-        wave[count++] = entry->trial;
+    json_auto_t *report = NULL;
+    struct stat now;
+    if (stat(search->report, &now) != 0)
+        return dl2_error_system(error, "can't read %s", search->report);
+    if (!anew && now.st_ino == search->seen.st_ino &&
+        dl2_mtime_ns(&now) == dl2_mtime_ns(&search->seen))
+        return DL2_OK;
+    DL2_TRY(dl2_json_load(search->report, DL2_SEARCH_SCHEMA, &report, error));
+    take_decisions(search, report);
+    search->seen = now;
+    return DL2_OK;
+}
+
+/* struct dl2_hop_plan */
+static int search_look(void *context, bool idle, bool *wanted, struct dl2_error *error)
+{
+    struct dl2_search *search = context;
+    size_t round;
+    /* Times of files are coarse: whoever decides must not miss a decision. */
+    DL2_TRY(read_decisions(search, idle, error));
+    for (size_t i = 0; i < search->configs.count; i++) {
+        if (search->configs.models[i].result.diverged)
+            search->trials[i].status = DIVERGED;
+        look_at_trial(search, i);
     }
-    return count;
-}
-
-/*
- * Chooses who trains next, all to the same rung, *next, so that they share batches: those that may
- * go on from the highest rung that has any; else new ones; else, where none has come to its end,
- * the best one of the highest rung. Returns how many.
- */
-static size_t choose_wave(struct search *search, size_t *wave, size_t *next)
-{
-    const size_t most = search->options->at_once;
-    size_t count = 0;
-    for (size_t i = search->rung_count; i-- > 0 && count == 0; *next = i + 1)
-        count =
-            take_on(&search->rungs[i], search->rungs[i].count / search->options->eta, wave, most);
-    if (count)
-        return count;
-    *next = 0;
-    while (count < most && search->begun < search->configs->count)
-        wave[count++] = search->begun++;
-    for (size_t i = search->rung_count; i-- > 0 && count == 0 && best_trial(search) < 0;
-         *next = i + 1)
-        count = take_on(&search->rungs[i], search->rungs[i].count, wave, 1);
-    return count;
-}
-
-/* Trains the wave to the rung, or to the end. */
-static int climb(struct search *search, const size_t *wave, size_t count, size_t next)
-{
-    const bool to_end = next == search->rung_count;
-    const int status =
-        train_round(search, wave, count, to_end ? INFINITY : search->rungs[next].until);
-    for (size_t i = 0; i < count && status == 0; i++)
-        if (!to_end)
-            enter_rung(search, &search->rungs[next], wave[i]);
-        else if (search->trials[wave[i]].status != DIVERGED)
-            search->trials[wave[i]].status = TRAINED;
-    json_decref(search->rounds);
-    search->rounds = rung_list(search);
-    return status ? status : save_search(search);
-}
-
-static int make_rungs(struct search *search)
-{
-    const double length = trial_length(search, 0);
-    for (double until = search->options->first_epochs;
-         until < length - SAME && search->rung_count < MOST_RUNGS; until *= search->options->eta) {
-        struct rung *rung = &search->rungs[search->rung_count++];
-        rung->until = until;
-        rung->entries = dl2_calloc(search->configs->count, sizeof *rung->entries);
-        if (!rung->entries)
-            return search_memory(search);
+    const size_t training = count_training(search);
+    if (idle && !search->completed && training < search->options->at_once) {
+        const long next = choose_next(search, &round);
+        if (next >= 0)
+            search->trials[next].goal = (long)round;
+        if (next >= 0)
+            DL2_TRY(save_search(search, error));
+        else if (training == 0)
+            DL2_TRY(conclude(search, error));
     }
-    return 0;
+    for (size_t i = 0; i < search->configs.count; i++) {
+        wanted[i] = is_training(&search->trials[i]);
+        if (wanted[i])
+            search->configs.models[i].config.stop_at = stop_of(search, i);
+    }
+    return search->completed;
 }
 
-static int run_asha(struct search *search, size_t *wave)
+struct dl2_hop_plan dl2_search_plan(struct dl2_search *search)
 {
-    size_t count, next = 0;
-    int status = make_rungs(search);
-    while (status == 0 && (count = choose_wave(search, wave, &next)) > 0)
-        status = climb(search, wave, count, next);
-    for (size_t i = 0; i < search->configs->count && status == 0; i++)
-        if (search->trials[i].status == WAITING)
-            search->trials[i].status = STOPPED;
-    search->completed = status == 0;
-    return status ? status : save_search(search);
+    return (struct dl2_hop_plan){search, search_look};
 }
 
 /* -- a search -- */
 
-static int check_search(const struct search *search)
+static int check_search(const struct dl2_search *search)
 {
     const struct dl2_program *program = search->base.program;
     const struct dl2_train_config *config = search->base.config;
@@ -689,66 +778,85 @@ static int check_search(const struct search *search)
     return dl2_configs_check_base(&search->base);
 }
 
-static int search_space(struct search *search)
+int dl2_search_open(const struct dl2_search_options *options, const struct dl2_configs_base *base,
+                    struct dl2_search **out)
 {
-    struct dl2_error error = DL2_ERROR_INIT;
-    search->identity = make_identity(search);
-    search->rounds = json_array();
-    const bool resumed = search->config.resume && dl2_is_file(search->report);
-    int status = resumed ? resume_search(search) : claim_folders(search);
-    if (status == 0 && dl2_make_folders(search->config.out, &error) < 0)
-        status = search_failed(search, &error);
-    if (status == 0)
-        status = save_search(search);
-    const size_t at_once = search->options->at_once, all = search->configs->count;
-    size_t *members = dl2_calloc(all > at_once ? all : at_once, sizeof *members);
-    if (status == 0 && !members)
+    struct dl2_search *search = dl2_calloc(1, sizeof *search);
+    *out = search;
+    if (!search) {
+        fprintf(stderr, "%s: out of memory\n", base->program->name);
+        return DL2_EXIT_FAILED;
+    }
+    search->options = options;
+    search->base = *base;
+    search->config = *base->config;
+    search->base.config = &search->config;
+    int status = check_search(search);
+    if (status == 0 && !(search->report = dl2_path_join(search->config.out, DL2_SEARCH_FILE)))
         status = search_memory(search);
-    for (size_t i = 0; members && i < all; i++)
-        members[i] = i;
     if (status == 0)
-        status = search->options->algorithm == DL2_SEARCH_ASHA ? run_asha(search, members)
-                                                               : run_rounds(search, members);
-    free(members);
+        status = read_space(search);
+    if (status == 0)
+        status = make_trials(search);
+    if (status == 0)
+        status = make_rounds(search);
+    if (status == 0 && !(search->identity = make_identity(search)))
+        status = search_memory(search);
     return status;
 }
 
-int dl2_search(const struct dl2_search_options *options, const struct dl2_configs_base *base,
-               int (*train)(struct dl2_train_model *models, size_t count),
-               struct dl2_configs *configs, struct dl2_search_result *result)
+int dl2_search_begin(struct dl2_search *search, struct dl2_error *error)
 {
-    struct search search = {.options = options, .base = *base, .train = train, .configs = configs};
-    search.config = *base->config;
-    search.base.config = &search.config;
-    if (!search.config.out)
-        search.config.out = "experiments/search";
-    int status = check_search(&search);
-    if (status == 0 && !(search.report = dl2_path_join(search.config.out, DL2_SEARCH_FILE)))
-        status = search_memory(&search);
-    if (status == 0)
-        status = read_space(&search);
-    if (status == 0)
-        status = make_trials(&search);
-    if (status == 0)
-        status = search_space(&search);
-    *result = (struct dl2_search_result){.name = NULL};
-    const long best = status == 0 ? best_trial(&search) : -1;
-    if (best >= 0) {
-        *result =
-            (struct dl2_search_result){configs->models[best].config.name, configs->settings[best],
-                                       search.trials[best].top1, 0, 0};
-    }
-    result->trained = trained_epochs(&search);
-    result->all = all_epochs(&search);
-    for (size_t i = 0; i < search.axis_count; i++)
-        json_decref(search.axes[i].list);
-    json_decref(search.space);
-    json_decref(search.identity);
-    json_decref(search.rounds);
-    for (size_t i = 0; i < search.rung_count; i++)
-        free(search.rungs[i].entries);
-    free(search.order);
-    free(search.trials);
-    free(search.report);
-    return status;
+    const bool resumed = search->config.resume && dl2_is_file(search->report);
+    DL2_TRY(resumed ? resume_search(search, error) : claim_folders(search, error));
+    DL2_TRY(dl2_make_folders(search->config.out, error));
+    return save_search(search, error);
+}
+
+struct dl2_configs *dl2_search_configs(struct dl2_search *search)
+{
+    return &search->configs;
+}
+
+/* The best in the last round that any has come to the end of; -1: none. */
+static long best_so_far(const struct dl2_search *search)
+{
+    const long best = best_trained(search);
+    for (size_t i = search->round_count; i-- > 0 && best < 0;)
+        if (search->rounds[i].count && isfinite(search->rounds[i].entries[0].loss))
+            return (long)search->rounds[i].entries[0].trial;
+    return best;
+}
+
+struct dl2_search_result dl2_search_result(struct dl2_search *search)
+{
+    read_decisions(search, true, NULL); /* where other ranks decide, too */
+    for (size_t i = 0; i < search->configs.count; i++)
+        look_at_trial(search, i);
+    const long best = best_so_far(search);
+    struct dl2_search_result result = {.trained = trained_epochs(search),
+                                       .all = all_epochs(search)};
+    if (best < 0)
+        return result;
+    result.name = search->configs.models[best].config.name;
+    result.settings = search->configs.settings[best];
+    result.top1 = search->trials[best].top1;
+    return result;
+}
+
+void dl2_search_close(struct dl2_search *search)
+{
+    if (!search)
+        return;
+    for (size_t i = 0; i < search->axis_count; i++)
+        json_decref(search->axes[i].list);
+    json_decref(search->space);
+    json_decref(search->identity);
+    for (size_t i = 0; i < search->round_count; i++)
+        free(search->rounds[i].entries);
+    dl2_configs_free(&search->configs);
+    free(search->order);
+    free(search->trials);
+    free(search->report);
+    free(search);
 }

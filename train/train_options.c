@@ -188,7 +188,7 @@ static double seconds_of(const char *text)
     return seconds > 0 ? seconds : NAN;
 }
 
-static int parse_duration(const char *text, void *value, struct dl2_error *error)
+int dl2_parse_duration(const char *text, void *value, struct dl2_error *error)
 {
     const double seconds = seconds_of(text);
     if (isnan(seconds))
@@ -487,13 +487,13 @@ const struct dl2_option dl2_train_options[] = {
      AT(trainers), .min = 1, .max = 100000, .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "time-budget", 0, "TIME",
      "Finish the schedule and the validation within this time, for example 90s or 1h",
-     AT(time_budget), .parse = parse_duration, .show = show_real, .roles = RUN,
+     AT(time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
      .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "measure", 0, "TIME",
      "Measure how fast this would train, for example for 5s, and write rate_report.json: train for "
      "that time or an epoch to warm up, then for that time or a little longer. There is no "
      "validation and no checkpoint; options on these and on the run's length have no effect",
-     AT(measure), .parse = parse_duration, .show = show_real, .commands = DL2_TRAINING},
+     AT(measure), .parse = dl2_parse_duration, .show = show_real, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(checkpoint),
      .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",

@@ -16,6 +16,9 @@ enum { DL2_TRAINING = 1, DL2_EVALUATION = 2 };
  * them. */
 extern const char *const dl2_evaluation_options[];
 
+/* An option's time, as 10m or 1h30m, to seconds, a double. For its row's `parse`. */
+int dl2_parse_duration(const char *text, void *value, struct dl2_error *error);
+
 /* The settings before any option. */
 struct dl2_train_config dl2_train_defaults(void);
 

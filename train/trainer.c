@@ -36,6 +36,11 @@ static bool reached(const struct dl2_run *run, double at)
     return dl2_run_position(run) >= at - slack;
 }
 
+bool dl2_run_is_at(const struct dl2_run_state *state, double position)
+{
+    return state->batch == 0 && !state->trained && state->pass_start >= position - SAME;
+}
+
 static double stage_end(const struct dl2_run *run, size_t stage)
 {
     return run->stream->stages[stage].share_end * run->length;
@@ -861,7 +866,7 @@ static int begin_visit(struct dl2_run *run, struct dl2_error *error)
                              "checkpoint %s: its run has %u partitions of the data, 0 for all of "
                              "it in one, and this run %u",
                              run->checkpoint, state->partitions, partitions);
-    if (!partitions || state->completed)
+    if (!partitions || state->completed || dl2_run_is_at(state, run->config->stop_at))
         return DL2_OK;
     const enum dl2_visit visit =
         dl2_visit_find(run->stream, state, own, &run->visit_begin, &run->visit_end);

@@ -24,7 +24,7 @@ ends = []
 while first < length:
     ends.append(float(first))
     first *= eta
-rungs = [[] for _ in ends]  # of (figures, arrival, trial), and who went on
+rungs = [[] for _ in ends]  # of (figures, trial), and who went on
 went, begun, trained = [set() for _ in ends], 0, set()
 def good(entry):
     return math.isfinite(entry[0][1])
@@ -32,7 +32,7 @@ while True:
     wave = []
     for k in reversed(range(len(ends))):
         part = sorted(rungs[k])[:len(rungs[k]) // eta]
-        wave = [e[2] for e in part if good(e) and e[2] not in went[k]][:at_once]
+        wave = [e[1] for e in part if good(e) and e[1] not in went[k]][:at_once]
         if wave:
             went[k].update(wave)
             goal = k + 1
@@ -44,18 +44,18 @@ while True:
             begun += 1
     for k in reversed(range(len(ends))):
         if not wave and not trained:
-            left = [e[2] for e in sorted(rungs[k]) if good(e) and e[2] not in went[k]]
+            left = [e[1] for e in sorted(rungs[k]) if good(e) and e[1] not in went[k]]
             wave, goal = left[:1], k + 1
             went[k].update(wave)
     if not wave:
         break
     for trial in wave:
         if goal < len(ends):
-            rungs[goal].append((curves[trial].get(ends[goal], (1, math.inf)), len(rungs[goal]), trial))
+            rungs[goal].append((curves[trial].get(ends[goal], (1, math.inf)), trial))
         elif search["trials"][trial]["status"] != "diverged":
             trained.add(trial)
 names = [t["name"] for t in search["trials"]]
-expected = [{"epochs": e, "ranking": [names[t] for _, _, t in sorted(r)], "kept": len(w)} for e, r, w in zip(ends, rungs, went) if r]
+expected = [{"epochs": e, "ranking": [names[t] for _, t in sorted(r)], "kept": len(w)} for e, r, w in zip(ends, rungs, went) if r]
 assert search["rounds"] == expected, (search["rounds"], expected)
 assert [i for i, t in enumerate(search["trials"]) if t["status"] == "trained"] == sorted(trained), trained
 assert {t["status"] for t in search["trials"]} <= {"trained", "stopped", "diverged"}
@@ -89,3 +89,29 @@ expect 0 search --trials 50 --eta 3 --at-once 8 --out few
 "$PYTHON3" replay.py few 4 1 3 8 || fail "a small search did not follow the rule"
 is "$(grep -c '"name"' few/search.json)" 2 "number of trials"
 is "$(grep -c '"status": "trained"' few/search.json)" 1 "number of trained models"
+
+# By ranks: while one is stopped in its first model, the other decides on all others up to a whole run, and waits
+# for nothing. The one that is killed then is started again and goes on with its model.
+echo '{"lr": [0.001, 0.005, 0.01, 0.02, 0.05]}' >space.json
+(exec dl2-train $smallest -d data -e 4 --search space.json --algorithm asha --trials 5 --eta 2 --task --ranks 2 \
+    --out ranks) >found 2>err.ranks &
+pid=$!
+both_begun() { [ -e ranks/trial-000 ] && [ -e ranks/trial-001 ]; }
+await "no two models" both_begun
+stopped=$(cut -d ' ' -f 1 /proc/$pid/task/$pid/children)
+kill -STOP $stopped
+has_lines() { [ -e ranks/visits.jsonl ] && [ "$(wc -l <ranks/visits.jsonl)" -ge "$1" ]; }
+await "a rank waits for another: $(cat err.ranks)" has_lines 7 # 4 for 1 epoch, 2 for 2, 1 for 4
+kill -KILL $stopped
+wait $pid || { cat err.ranks >&2; fail "a killed rank ended a search"; }
+grep -q 'was killed, and goes on$' err.ranks || fail "it does not tell of the killed rank: $(cat err.ranks)"
+grep -q "^best: top-1 .*$(field ranks/search.json best)" found || fail "the best is not named: $(cat found)"
+"$PYTHON3" - <<'END' || fail "the ranks' search: $(cat ranks/search.json)"
+import json
+search = json.load(open("ranks/search.json"))
+trials = search["trials"]
+assert search["completed"] and {t["status"] for t in trials} <= {"trained", "stopped"}
+assert all(t["epochs"] == t["goal"] for t in trials), trials
+assert len(search["rounds"][0]["ranking"]) == 5 and search["rounds"][0]["kept"] in (2, 3)
+assert search["best"] == max((t for t in trials if t["status"] == "trained"), key=lambda t: (t["top1"], -t["loss"]))["name"]
+END

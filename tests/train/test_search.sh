@@ -63,6 +63,10 @@ process=$!
 await "no first model" test -s parts/trial-000/$REPORT
 kill -TERM $process 2>/dev/null
 wait $process 2>/dev/null
+expect 0 search $halving --out parts --resume --budget 0.001s
+said 'the budget is used up; --resume goes on'
+grep -q "^best so far: top-1 " "$work/out" || fail "no best so far: $(cat "$work/out")"
+is "$(found parts "s['completed'], s['best']")" "(False, None)" "a search at its budget's end"
 expect 0 search $halving --out parts --resume
 cmp halving/search.json parts/search.json || fail "the resumed search found something else"
 best=$(found halving "s['best']")
@@ -75,6 +79,40 @@ expect 1 search $halving --out parts --resume --seed 4
 said 'is of another search'
 expect 0 search space.json --trials 2 --out parts --restart -e 1
 is "$(found parts "len(s['trials'])")" 2 "--restart"
+
+# By ranks with a model each: what one process finds, also where ranks are stopped and one is killed; by ranks with
+# partitions each model visits each of them once an epoch, as far as the search lets it.
+if ! sanitized; then
+    expect 0 search grid.json --algorithm grid --task --ranks 2 --out task
+    cmp grid/search.json task/search.json || fail "ranks found something else in the grid"
+    for number in 0 1 2 3; do same grid/trial-00$number/$CK task/trial-00$number/$CK "trial $number by ranks"; done
+    expect 1 search grid.json --algorithm grid --task --ranks 2 --out task
+    said 'there is a search already'
+    is "$(wc -l <"$work/err")" 1 "lines that tell an error of all ranks"
+fi
+(exec dl2-train $smallest -d data -e 4 --search $halving --task --ranks 2 --out killed --checkpoint-every 0.2) >/dev/null 2>err.killed &
+process=$!
+await "no first model" test -s killed/trial-000/$REPORT
+kill -KILL $(cut -d ' ' -f 2 /proc/$process/task/$process/children)
+await "no model after a kill" test -s killed/trial-002/$REPORT
+kill -TERM $process 2>/dev/null
+wait $process 2>/dev/null
+expect 0 search $halving --task --ranks 2 --out killed --resume --budget 0.001s
+expect 0 search $halving --task --ranks 3 --out killed --resume
+cmp halving/search.json killed/search.json || fail "the search by ranks found something else: $(cat err.killed)"
+same halving/$best/$CK killed/$best/$CK "the best of a search by ranks"
+expect 0 search $halving --hop --ranks 2 --out hop
+"$PYTHON3" - <<'END' || fail "a search that hops: $(cat hop/search.json)"
+import collections, json
+search = json.load(open("hop/search.json"))
+assert [(r["epochs"], len(r["ranking"]), r["kept"]) for r in search["rounds"]] == [(1.0, 9, 3), (3.0, 3, 1)]
+assert sorted(t["epochs"] for t in search["trials"]) == [1] * 6 + [3, 3, 4] and search["completed"]
+seen = collections.Counter()
+for line in map(json.loads, open("hop/visits.jsonl")):
+    seen[line["model"], line["epoch"], line["partition"]] += 1
+assert set(seen.values()) == {1}
+assert len(seen) == 2 * sum(t["epochs"] for t in search["trials"])
+END
 
 # All diverge: that is a failure of the search, and is said.
 echo '{"lr": [1e6], "momentum": [0.99]}' >wild.json
@@ -107,6 +145,10 @@ for options in "--skip-validation" "--algorithm halving --validate-every 2" "--e
     "--algorithm grid --trials 3" "--configs space.json" "--run-epochs 1" "--algorithm halving --first-epochs 1.5"; do
     expect 2 search space.json --out wrong-out $options
 done
+expect 1 search space.json --out early --budget 0.001s
+said '--budget ended before any validation'
+expect 2 run -d data --budget 1h --out wrong-out
+said '--budget needs --search'
 expect 2 run -d data --trials 3 --out wrong-out
 said '--trials needs --search'
 [ ! -e wrong-out ] || fail "wrong usage made a folder"

@@ -53,7 +53,7 @@ wrong() {
     said "$text"
 }
 wrong '--task needs several ranks' --configs configs --task
-wrong '--task needs --configs' --task --ranks 2
+wrong '--task needs --configs or --search' --task --ranks 2
 wrong '--task excludes --hop' --configs configs --task --hop --ranks 2
 wrong '--share has no use with --task' --configs configs --task --ranks 2 --share batch
 wrong '--hop-order needs --hop' --configs configs --task --ranks 2 --hop-order fixed
