@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@ enum { MAX_LOSSES = 2 * MAX_CONNECTIONS };
 
 /* A server that restarts after a crash takes some seconds. */
 #define PATIENCE_SECONDS 20.0
+/* Between two looks at whether a query is to be canceled. */
+#define LOOK_MS 100
 
 struct dl2_database_pool {
     char *server, *what;
@@ -283,6 +286,59 @@ bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
            !strncmp(code, "57P", 3);
 }
 
+static bool cancel(const PGconn *connection)
+{
+    char unused[256];
+    PGcancel *request = PQgetCancel((PGconn *)connection);
+    const bool sent = request && PQcancel(request, unused, sizeof unused);
+    PQfreeCancel(request);
+    return sent;
+}
+
+/* Waits for the query that was sent, and cancels it when that is asked for. A signal may come
+ * before poll() begins, so this looks from time to time. */
+static void wait_for_result(PGconn *connection, const volatile sig_atomic_t *stop)
+{
+    bool canceled = false;
+    while (PQconsumeInput(connection) && PQisBusy(connection)) {
+        struct pollfd ready = {PQsocket(connection), POLLIN, 0};
+        poll(&ready, 1, LOOK_MS);
+        if (*stop && !canceled)
+            canceled = cancel(connection);
+    }
+}
+
+static PGresult *run_query(PGconn *connection, const struct dl2_database_query *query,
+                           const int *formats)
+{
+    PGresult *result = NULL, *next;
+    if (!query->stop)
+        return PQexecParams(connection, query->command, query->count, NULL, query->values,
+                            query->lengths, formats, 1);
+    if (!PQsendQueryParams(connection, query->command, query->count, NULL, query->values,
+                           query->lengths, formats, 1))
+        return NULL;
+    wait_for_result(connection, query->stop);
+    while ((next = PQgetResult(connection))) {
+        PQclear(result);
+        result = next;
+    }
+    return result;
+}
+
+/* Runs the query with its receiver of warnings, which the user's settings may not hold back. */
+static PGresult *run_with_notices(PGconn *connection, const struct dl2_database_query *query,
+                                  const int *formats)
+{
+    if (!query->notice)
+        return run_query(connection, query, formats);
+    PQclear(PQexec(connection, "SET client_min_messages TO warning"));
+    PQsetNoticeReceiver(connection, query->notice, query->context);
+    PGresult *result = run_query(connection, query, formats);
+    PQsetNoticeReceiver(connection, ignore_notice, NULL);
+    return result;
+}
+
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
                       PGresult **result, struct dl2_error *error)
 {
@@ -292,17 +348,17 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
     for (unsigned losses = 0;;) {
         PGconn *connection;
         DL2_TRY(dl2_database_pool_take(pool, &connection, error));
-        *result = PQexecParams(connection, query->command, query->count, NULL, query->values,
-                               query->lengths, formats, 1);
+        *result = run_with_notices(connection, query, formats);
         if (PQresultStatus(*result) == PGRES_TUPLES_OK) {
             dl2_database_pool_put_back(pool, connection, false);
             return DL2_OK;
         }
         const bool lost = dl2_database_is_lost(connection, *result);
-        if (!lost || ++losses == MAX_LOSSES) {
+        const bool canceled = query->stop && *query->stop;
+        if (!lost || canceled || ++losses == MAX_LOSSES) {
             const int status = dl2_database_failed(connection, *result, pool->what, error);
             dl2_database_pool_put_back(pool, connection, lost);
-            return lost ? DL2_ERR_LOST : status;
+            return canceled ? DL2_ERR_CANCELED : lost ? DL2_ERR_LOST : status;
         }
         PQclear(*result);
         dl2_database_pool_put_back(pool, connection, true);

@@ -11,6 +11,7 @@
 #include "common/json.h"
 
 #include <libpq-fe.h>
+#include <signal.h>
 #include <stddef.h>
 
 /* Largest image, bytes: PostgreSQL's limit for a value is 1 GiB with all that goes with it. */
@@ -73,13 +74,16 @@ bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);
 
 /*
  * Runs a query that only reads, with parameters and results in binary, on a connection of the pool;
- * again on another if that is lost.
+ * again on another if that is lost. DL2_ERR_CANCELED: by query->stop.
  */
 struct dl2_database_query {
     const char *command;
     int count; /* of parameters */
     const char *const *values;
     const int *lengths;
+    const volatile sig_atomic_t *stop; /* becomes non-zero to cancel it; NULL: nothing does */
+    PQnoticeReceiver notice;           /* of the server's warnings; NULL: they are ignored */
+    void *context;                     /* its first argument */
 };
 int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_query *query,
                       PGresult **result, struct dl2_error *error);

@@ -473,9 +473,11 @@ static int make_commands(struct listing *listing, struct dl2_error *error)
     const struct column *key = &listing->columns[KEY], *image = &listing->columns[IMAGE];
     const bool is_text = key->type == OID_TEXT || key->type == OID_VARCHAR;
     char **read = &listing->table->read, **fit = &listing->table->fit;
-    /* The order is a subquery's: a sort within the aggregate would copy the model for each row. */
+    /* The order is a subquery's: a sort within the aggregate would copy the model for each row. A
+     * row that is gone is a bad one, as is one without an image. */
     if (asprintf(fit,
-                 "SELECT dl2_fit(r.image, r.label, $1::bytea, $2::text::jsonb, r.number) FROM "
+                 "SELECT dl2_fit(coalesce(r.image, ''), r.label, $1::bytea, $2::text::jsonb, "
+                 "r.number) FROM "
                  "(SELECT t.%s AS image, o.label, o.number FROM "
                  "unnest($3::text[], $4::int8[], $5::int4[]) "
                  "WITH ORDINALITY AS o(key, number, label, place) "
@@ -921,6 +923,20 @@ static int put_numbers(const struct table *table, const struct dl2_server_fit *f
     return DL2_OK;
 }
 
+/* The server warns of an image that cannot be decoded, with its row in the order of training. */
+static void note_bad_row(void *context, const PGresult *result)
+{
+    const struct dl2_server_fit *fit = context;
+    const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    size_t row;
+    int used = 0;
+    if (fit->bad && code && text && strcmp(code, "22P03") == 0 &&
+        sscanf(text, "dl2_fit: row %zu: %n", &row, &used) == 1 && used && row > 0 &&
+        row <= fit->count)
+        fit->bad(fit->context, row - 1, text + used);
+}
+
 static int run_fit(const struct table *table, const struct dl2_server_fit *fit,
                    const struct dl2_bytes *arrays, struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -929,7 +945,13 @@ static int run_fit(const struct table *table, const struct dl2_server_fit *fit,
                                   (const char *)arrays[1].data, (const char *)arrays[2].data};
     const int lengths[] = {(int)fit->size, (int)strlen(fit->options), (int)arrays[0].size,
                            (int)arrays[1].size, (int)arrays[2].size};
-    const struct dl2_database_query query = {table->fit, 5, values, lengths};
+    const struct dl2_database_query query = {.command = table->fit,
+                                             .count = 5,
+                                             .values = values,
+                                             .lengths = lengths,
+                                             .stop = fit->stop,
+                                             .notice = note_bad_row,
+                                             .context = (void *)fit};
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
     int status = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)
                      ? DL2_OK

@@ -23,6 +23,23 @@ static int make_order(const struct dl2_run *run, struct dl2_sampler *sampler,
     return DL2_OK;
 }
 
+struct visitor {
+    struct dl2_run *run;
+    const uint32_t *numbers; /* of samples, in the order of the visit */
+};
+
+/* As the loader names a sample that it cannot read. */
+static void note_bad(void *context, size_t place, const char *reason)
+{
+    const struct visitor *visitor = context;
+    struct dl2_stream *stream = visitor->run->stream;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_sample sample;
+    dl2_dataset_sample(stream->stages[0].dataset, visitor->numbers[place], &sample);
+    dl2_error_set(&error, DL2_ERR_FORMAT, "%s: %s", sample.path, reason);
+    dl2_stream_add_bad(stream, error.message);
+}
+
 static int ask_server(struct dl2_run *run, const struct dl2_sampler *sampler,
                       const struct dl2_bytes *model, struct dl2_bytes *trained,
                       struct dl2_error *error)
@@ -39,11 +56,15 @@ static int ask_server(struct dl2_run *run, const struct dl2_sampler *sampler,
              run->config->loader.stop_on_bad ? "stop" : "skip",
              (unsigned long long)run->visit_begin, (unsigned long long)run->visit_end,
              (unsigned long long)run->stream->pass_steps, device);
+    const struct visitor visitor = {run, sampler->order + done};
     const struct dl2_server_fit fit = {.model = model->data,
                                        .size = model->size,
                                        .options = options,
-                                       .numbers = sampler->order + done,
-                                       .count = sampler->size - (size_t)done};
+                                       .numbers = visitor.numbers,
+                                       .count = sampler->size - (size_t)done,
+                                       .stop = run->config->stop,
+                                       .bad = note_bad,
+                                       .context = (void *)&visitor};
     return dl2_dataset_fit(run->stream->stages[0].dataset, &fit, trained, error);
 }
 
@@ -84,6 +105,10 @@ int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(make_order(run, &sampler, error));
     int status = train_visit(run, &sampler, error);
     dl2_sampler_free(&sampler);
+    if (status == DL2_ERR_CANCELED) { /* the visit is as it was, and goes into the checkpoint */
+        run->stopping = run->stopped = true;
+        return DL2_OK;
+    }
     if (status < 0 && error && strstr(error->message, DL2_RUN_DIVERGED))
         run->diverged = true;
     return status;

@@ -75,18 +75,15 @@ void dl2_run_tell_begun(const struct dl2_run *run)
         run->events.begun(run->events.context, &overview);
 }
 
-static void keep_bad(struct dl2_stream *stream, const json_t *texts)
+void dl2_stream_add_bad(struct dl2_stream *stream, const char *text)
 {
-    size_t i;
-    json_t *text;
-    json_array_foreach(texts, i, text)
-    {
-        const char *key = json_string_value(text);
-        if (!key || json_object_get(stream->bad, key))
-            continue;
-        json_object_set_new(stream->bad, key, json_true());
-        dl2_run_note(&stream->runs[0], "%s", key);
+    json_t *key = text ? dl2_json_text(text) : NULL; /* as UTF-8 */
+    const char *shown = json_string_value(key);
+    if (shown && !json_object_get(stream->bad, shown)) {
+        json_object_set_new(stream->bad, shown, json_true());
+        dl2_run_note(&stream->runs[0], "%s", shown);
     }
+    json_decref(key);
 }
 
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
@@ -94,17 +91,17 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
 {
     const struct dl2_world *world = stream->config->world;
     const unsigned ranks = dl2_world_size(world);
-    size_t count;
-    const char *const *bad = dl2_feed_bad(feed, &count);
-    json_t *own = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(own, dl2_json_text(bad[i]));
+    size_t count, i;
+    const char *const *texts_here = dl2_feed_bad(feed, &count);
+    json_t *own = json_array(), *bad;
+    for (i = 0; i < count; i++)
+        json_array_append_new(own, dl2_json_text(texts_here[i]));
     char *text = json_dumps(own, JSON_COMPACT), **texts = dl2_calloc(ranks, sizeof *texts);
     int status = text && texts ? dl2_world_gather(world, text, texts, error)
                                : dl2_error_memory(error, "bad samples");
     for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
         json_t *list = json_loads(texts[rank], 0, NULL);
-        keep_bad(stream, list);
+        json_array_foreach(list, i, bad) dl2_stream_add_bad(stream, json_string_value(bad));
         json_decref(list);
         free(texts[rank]);
     }

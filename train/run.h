@@ -128,6 +128,8 @@ int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed *
 /* Notes the samples that the feeds of all ranks could not read. Collective. */
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
                         struct dl2_error *error);
+/* Notes one, by a message that names it. */
+void dl2_stream_add_bad(struct dl2_stream *stream, const char *text);
 /* dl2_world_agree(); a failure is then common to all ranks. */
 int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error);
 

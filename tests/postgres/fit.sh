@@ -63,7 +63,7 @@ hop() { run --seed 1 --device ref --configs configs --hop --hop-order fixed --ra
 sql "alter role dl2 set log_statement = 'all'"
 expect 0 hop -d data --out by-ranks
 expect 0 hop -d "$(at photos)" --in-database --out in-database
-grep -q 'SELECT dl2_fit(r.image' "$home/log" || fail "the server was asked for nothing"
+grep -q 'SELECT dl2_fit(' "$home/log" || fail "the server was asked for nothing"
 for model in a b c; do
     same by-ranks/$model/$CK in-database/$model/$CK "$model in the database and beside it"
     is "$(field in-database/$model/$REPORT completed)" true "$model completed"
@@ -71,6 +71,46 @@ for model in a b c; do
     grep '"loss"' in-database/$model/$REPORT | diff losses - || fail "losses of $model"
 done
 is "$(wc -l <in-database/visits.jsonl | tr -d ' ')" "$(wc -l <by-ranks/visits.jsonl | tr -d ' ')" "visits"
+# Rows that are bad, and that were deleted, are named as a dataset's bad samples are, and the run goes on.
+sql "create table spoiled as select * from photos; alter table spoiled add primary key (key);
+     create table gone as select key from spoiled where split = 'train' order by key limit 3;
+     update spoiled set image = '\\x00' where key = (select min(key) from gone);
+     update spoiled set image = null where key = (select max(key) from gone)"
+echo '{"name": "a"}' >one
+expect 0 run --seed 1 --configs one --hop --hop-order fixed --ranks 2 -e 2 -d "$(at spoiled)" --skip-validation --in-database --out spoiled
+"${PYTHON3:-python3}" - $(sql "select min(key), max(key) from gone" | tr '|' ' ') <<'END' || fail "bad rows: $(grep -A4 '"bad"' spoiled/a/$REPORT; cat "$work/err")"
+import json, sys
+report = json.load(open("spoiled/a/experiment_report.json"))
+assert sorted(text.split(": decode: ")[0] for text in report["bad"]) == [f"spoiled[{key}]" for key in sorted(sys.argv[1:])], report["bad"]
+assert report["completed"]
+END
+said "spoiled[train/c0/000]: decode: "
+expect 1 run --seed 1 --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --on-bad stop --out spoiled-stop
+said ": decode: "
+
+# A signal cancels the visits that the server is at, and --resume goes on from the checkpoints that they leave.
+sql "create table brake (); create role trainee login; grant select on photos, brake to trainee;
+     create function brake() returns bool language plpgsql as \$\$ begin perform pg_sleep(case when exists (select from brake) then 900 else 0 end);
+     return true; end \$\$;
+     create policy brakes on photos using (case when current_query() like 'SELECT dl2_fit%' then brake() else true end);
+     alter table photos enable row level security; insert into brake default values"
+braked="--seed 1 --device ref --configs configs --hop --hop-order fixed --ranks 2 -e 2 --augment rotate --in-database --out braked"
+trainee=$(at photos | sed 's/user=dl2/user=trainee/')
+(exec dl2-train $smallest $braked -d "$trainee") >/dev/null 2>err.braked &
+pid=$!
+at_work() { [ "$(sql "select count(*) from pg_stat_activity where query like 'SELECT dl2_fit%' and wait_event = 'PgSleep'")" = "$1" ]; }
+await "no visits in the server" at_work 2
+kill -TERM $pid
+await "a visit was not canceled" at_work 0
+wait $pid
+is $? 1 "status after SIGTERM: $(cat err.braked)"
+is "$(grep -c '"outcome":"stopped"' braked/visits.jsonl)" 2 "visits that were stopped"
+[ -s braked/a/$CK ] && [ -s braked/b/$CK ] || fail "there are no checkpoints"
+sql "delete from brake"
+expect 0 run $braked -d "$trainee" --resume
+for model in a b c; do same by-ranks/$model/$CK braked/$model/$CK "$model after visits that were canceled"; done
+sql "alter table photos disable row level security"
+
 sql "create table parted (like photos) partition by list (label);
      create table parted_1 partition of parted for values in ('c0', 'c1');
      create table parted_2 partition of parted for values in ('c2'); insert into parted select * from photos"
