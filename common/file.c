@@ -77,6 +77,21 @@ bool dl2_is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
+int64_t dl2_read_at(int fd, uint64_t offset, void *out, size_t size)
+{
+    size_t got = 0;
+    while (got < size) {
+        const ssize_t count = pread(fd, (char *)out + got, size - got, (off_t)(offset + got));
+        if (count == 0)
+            break;
+        if (count > 0)
+            got += (size_t)count;
+        else if (errno != EINTR)
+            return -1;
+    }
+    return (int64_t)got;
+}
+
 int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error)
 {

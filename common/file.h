@@ -27,6 +27,10 @@ const char *dl2_path_extension(const char *path);
 bool dl2_is_folder(const char *path);
 bool dl2_is_file(const char *path);
 
+/* Reads `size` bytes at `offset`: how many there were, fewer at the end of the file, or -1 with
+ * errno set. Any number of threads at once. */
+int64_t dl2_read_at(int fd, uint64_t offset, void *out, size_t size);
+
 /* Replaces bytes->data by the file's contents. DL2_ERR_LIMIT above max_bytes. */
 int dl2_file_read(const char *path, uint64_t max_bytes, struct dl2_bytes *bytes,
                   struct dl2_error *error);

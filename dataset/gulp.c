@@ -4,6 +4,11 @@
  * with zeros to a multiple of four bytes; meta_N.gmeta has their places, as JSON:
  *
  *   {"ID": {"frame_info": [[offset, fill, length with fill], ...], "meta_data": [{"label": ...}]}}
+ *
+ * What lies beside an image is an object of JSON, its metadata, or bytes in the data file. The
+ * latter are an addition to the format, which GulpIO itself passes over:
+ *
+ *   {"ID": {"beside": {"mask.png": [offset, fill, length with fill], ...}, "frame_info": ...}}
  */
 #include "common/file.h"
 #include "common/json.h"
@@ -31,36 +36,53 @@ static const char *gulp_label_of(const json_t *item, char number[24])
     return number;
 }
 
+/* Bytes of the data file. */
+struct gulp_place {
+    uint64_t offset, end; /* with the fill */
+    uint32_t bytes;
+};
+
+/* Of [offset, fill, length with fill]. */
+static int gulp_read_place(const json_t *json, uint64_t data_bytes, struct gulp_place *place,
+                           struct dl2_error *error)
+{
+    uint64_t numbers[3];
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *number = json_array_get(json, i);
+        if (json_array_size(json) != 3 || !json_is_integer(number) ||
+            json_integer_value(number) < 0)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "not [offset, fill, length with fill]");
+        numbers[i] = (uint64_t)json_integer_value(number);
+    }
+    const uint64_t offset = numbers[0], fill = numbers[1], length = numbers[2];
+    if (offset > data_bytes || length > data_bytes - offset)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%" PRIu64 " bytes at %" PRIu64
+                             " are not within the data file's %" PRIu64 ": cut short?",
+                             length, offset, data_bytes);
+    if (fill >= ALIGNMENT || fill > length)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%" PRIu64 " of %" PRIu64 " bytes can't be fill", fill, length);
+    if (length - fill > DL2_MAX_SAMPLE_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", length - fill);
+    *place = (struct gulp_place){offset, offset + length, (uint32_t)(length - fill)};
+    return DL2_OK;
+}
+
 static int gulp_read_frame(const json_t *frame, uint64_t data_bytes, struct dl2_index_entry *entry,
                            uint64_t *end, struct dl2_error *error)
 {
-    int64_t numbers[3];
-    for (size_t i = 0; i < 3; i++) {
-        const json_t *number = json_array_get(frame, i);
-        if (json_array_size(frame) != 3 || !json_is_integer(number) ||
-            json_integer_value(number) < 0)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "a frame is not [offset, fill, length with fill]");
-        numbers[i] = json_integer_value(number);
+    struct gulp_place place;
+    int status = gulp_read_place(frame, data_bytes, &place, error);
+    if (status == DL2_OK && !place.bytes)
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "nothing but fill");
+    if (status < 0) {
+        dl2_error_prefix(error, "a frame");
+        return status;
     }
-    const uint64_t offset = (uint64_t)numbers[0], fill = (uint64_t)numbers[1];
-    const uint64_t length = (uint64_t)numbers[2];
-    if (offset > data_bytes || length > data_bytes - offset)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "a frame of %" PRIu64 " bytes at %" PRIu64
-                             " is not within the data file's %" PRIu64 ": cut short?",
-                             length, offset, data_bytes);
-    if (fill >= ALIGNMENT || fill >= length)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%" PRIu64 " of a frame's %" PRIu64 " bytes cannot be fill", fill,
-                             length);
-    if (length - fill > DL2_MAX_SAMPLE_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "a frame of %" PRIu64 " bytes passes 2 GiB",
-                             length);
-    entry->offset = offset;
-    entry->bytes = (uint32_t)(length - fill);
-    if (offset + length > *end)
-        *end = offset + length;
+    entry->offset = place.offset;
+    entry->bytes = place.bytes;
+    *end = place.end > *end ? place.end : *end;
     return DL2_OK;
 }
 
@@ -215,19 +237,56 @@ static const json_t *gulp_find_item(const struct dl2_shard_place *place)
     return NULL;
 }
 
+/* The extensions of what lies beside an image are parts of file names in other containers. */
+static bool gulp_is_extension(const char *text)
+{
+    return *text && *text != '.' && !strchr(text, '/');
+}
+
+static int gulp_find_data(const struct dl2_shard_place *place, const char *extension,
+                          const json_t *json, struct gulp_place *data, struct dl2_error *error)
+{
+    if (!gulp_is_extension(extension))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "beside \"%.200s\": not an extension",
+                             extension);
+    const int status = gulp_read_place(json, place->shard_bytes, data, error);
+    if (status < 0)
+        dl2_error_prefix(error, "beside \"%.200s\"", extension);
+    return status;
+}
+
+static int gulp_read_data(const struct dl2_shard_place *place, const struct gulp_place *data,
+                          uint8_t *out, struct dl2_error *error)
+{
+    const int64_t got = dl2_read_at(place->fd, data->offset, out, data->bytes);
+    if (got < 0)
+        return dl2_error_system(error, "%s: cannot be read", place->path);
+    return got == data->bytes ? DL2_OK
+                              : dl2_error_set(error, DL2_ERR_FORMAT,
+                                              "%s: cut short since it was opened", place->path);
+}
+
+/* An object of JSON is the metadata; all else lies in the data file. */
 static int gulp_read_beside(const struct dl2_shard_place *place, const char *extension,
                             struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (strcmp(extension, "json") != 0)
-        return 0;
     pthread_mutex_lock(&place->kept->mutex);
     int status = gulp_read_meta(place, error);
     pthread_mutex_unlock(&place->kept->mutex);
     DL2_TRY(status);
-    const json_t *first = json_array_get(json_object_get(gulp_find_item(place), "meta_data"), 0);
-    char *text = first ? json_dumps(first, JSON_ENCODE_ANY) : NULL;
-    if (!first)
+    const json_t *item = gulp_find_item(place);
+    const json_t *beside = json_object_get(json_object_get(item, "beside"), extension);
+    if (beside) {
+        struct gulp_place data;
+        DL2_TRY(gulp_find_data(place, extension, beside, &data, error));
+        DL2_TRY(dl2_bytes_resize(out, data.bytes, error));
+        DL2_TRY(gulp_read_data(place, &data, out->data, error));
+        return 1;
+    }
+    const json_t *first = json_array_get(json_object_get(item, "meta_data"), 0);
+    if (!first || strcmp(extension, "json") != 0)
         return 0;
+    char *text = json_dumps(first, JSON_ENCODE_ANY);
     out->size = 0;
     status = text ? dl2_bytes_append(out, text, strlen(text), error)
                   : dl2_error_memory(error, "metadata");
@@ -265,7 +324,8 @@ static int gulp_look_for_more(const struct dl2_shard_place *place, struct dl2_er
     DL2_TRY(gulp_read_meta(place, error));
     json_object_foreach((json_t *)place->kept->data, id, item)
     {
-        if (gulp_says_more(json_array_get(json_object_get(item, "meta_data"), 0)))
+        if (json_object_get(item, "beside") ||
+            gulp_says_more(json_array_get(json_object_get(item, "meta_data"), 0)))
             return DL2_OK;
     }
     json_decref(place->kept->data);
@@ -283,15 +343,25 @@ static int gulp_read_all_beside(const struct dl2_shard_place *place, struct dl2_
     pthread_mutex_unlock(&place->kept->mutex);
     if (status < 0 || has_nothing)
         return status;
-    const json_t *first = json_array_get(json_object_get(gulp_find_item(place), "meta_data"), 0);
-    if (!gulp_says_more(first))
+    const json_t *item = gulp_find_item(place), *beside = json_object_get(item, "beside");
+    struct dl2_beside_item *added;
+    const char *extension;
+    json_t *json;
+    json_object_foreach((json_t *)beside, extension, json)
+    {
+        struct gulp_place data;
+        DL2_TRY(gulp_find_data(place, extension, json, &data, error));
+        DL2_TRY(dl2_beside_add(out, extension, data.bytes, &added, error));
+        DL2_TRY(gulp_read_data(place, &data, added->bytes.data, error));
+    }
+    const json_t *first = json_array_get(json_object_get(item, "meta_data"), 0);
+    if (!gulp_says_more(first) || json_object_get(beside, "json"))
         return DL2_OK;
     char *text = json_dumps(first, JSON_ENCODE_ANY);
-    struct dl2_beside_item *item;
-    status = text ? dl2_beside_add(out, "json", strlen(text), &item, error)
+    status = text ? dl2_beside_add(out, "json", strlen(text), &added, error)
                   : dl2_error_memory(error, "metadata");
     if (status == DL2_OK)
-        memcpy(item->bytes.data, text, item->bytes.size);
+        memcpy(added->bytes.data, text, added->bytes.size);
     free(text);
     return status;
 }
@@ -355,11 +425,18 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
                          "rename it");
 }
 
-/* The metadata of an item are an object of JSON. */
 static bool gulp_holds_beside(const struct dl2_shard_sample *sample,
                               const struct dl2_beside_item *item)
 {
-    (void)sample;
+    for (size_t i = 0; i < sample->beside.count; i++)
+        if (!strcmp(sample->beside.items[i].extension, item->extension))
+            return false;
+    return gulp_is_extension(item->extension) && gulp_is_utf8(item->extension);
+}
+
+/* Such an item goes into the metadata. */
+static bool gulp_is_object(const struct dl2_beside_item *item)
+{
     if (strcmp(item->extension, "json") != 0)
         return false;
     json_t *json =
@@ -392,19 +469,39 @@ static int gulp_print_fields(FILE *out, const struct dl2_bytes *object, struct d
     return status;
 }
 
+/* Writes bytes with their fill to the data file, and where they are to the meta file. */
+static int gulp_put(struct dl2_shard_output *output, const void *data, size_t size,
+                    struct dl2_error *error)
+{
+    const size_t fill = -size % ALIGNMENT;
+    fprintf(output->companion, "[%" PRIu64 ", %zu, %zu]", output->bytes, fill, size + fill);
+    DL2_TRY(dl2_shard_put(output, data, size, error));
+    return dl2_shard_put_zeros(output, fill, error);
+}
+
+/* The image comes last: GulpIO's own check wants a data file to end where its last frame does. */
 static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                           uint64_t *offset, struct dl2_error *error)
 {
-    const size_t fill = -sample->size % ALIGNMENT;
     FILE *meta = output->companion;
-    *offset = output->bytes;
-    DL2_TRY(dl2_shard_put(output, sample->data, sample->size, error));
-    DL2_TRY(dl2_shard_put_zeros(output, fill, error));
+    bool any = false;
     fputs(output->samples ? ", " : "{", meta);
     gulp_print_json(meta, sample->id);
-    fprintf(meta,
-            ": {\"frame_info\": [[%" PRIu64 ", %zu, %zu]], \"meta_data\": [{\"id\": ", *offset,
-            fill, sample->size + fill);
+    fputs(": {", meta);
+    for (size_t i = 0; i < sample->beside.count; i++) {
+        const struct dl2_beside_item *item = &sample->beside.items[i];
+        if (gulp_is_object(item))
+            continue;
+        fputs(any ? ", " : "\"beside\": {", meta);
+        any = true;
+        gulp_print_json(meta, item->extension);
+        fputs(": ", meta);
+        DL2_TRY(gulp_put(output, item->bytes.data, item->bytes.size, error));
+    }
+    fputs(any ? "}, \"frame_info\": [" : "\"frame_info\": [", meta);
+    *offset = output->bytes;
+    DL2_TRY(gulp_put(output, sample->data, sample->size, error));
+    fputs("], \"meta_data\": [{\"id\": ", meta);
     gulp_print_json(meta, sample->id);
     if (sample->class) {
         fputs(", \"label\": ", meta);
@@ -412,7 +509,8 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
         fprintf(meta, ", \"idx\": %d", sample->label);
     }
     for (size_t i = 0; i < sample->beside.count; i++)
-        DL2_TRY(gulp_print_fields(meta, &sample->beside.items[i].bytes, error));
+        if (gulp_is_object(&sample->beside.items[i]))
+            DL2_TRY(gulp_print_fields(meta, &sample->beside.items[i].bytes, error));
     fputs("}]}", meta);
     return DL2_OK;
 }
@@ -477,7 +575,7 @@ const struct dl2_container dl2_container_gulp = {
     .summary = "GulpIO's chunks",
     .looks_for = "GulpIO chunks data_N.gulp",
     .can_write = true,
-    .leaves_out = "GulpIO's chunks hold an object of JSON beside an image and nothing else",
+    .leaves_out = "GulpIO's chunks hold nothing of an extension that is not UTF-8",
     .reader = &dl2_packed_reader,
     .shards = &gulp_format,
 };

@@ -307,18 +307,15 @@ static int open_shard(const struct packed *packed, uint32_t number, bool *once)
 static int read_fully(int fd, const struct dl2_index_entry *entry, const char *path, uint8_t *out,
                       struct dl2_error *error)
 {
-    for (size_t got = 0; got < entry->bytes;) {
-        ssize_t count = pread(fd, out + got, entry->bytes - got, (off_t)(entry->offset + got));
-        if (count == 0)
-            return dl2_error_set(
-                error, DL2_ERR_FORMAT,
-                "%s: the shard ends before the sample does; it was cut since it was opened", path);
-        if (count > 0)
-            got += (size_t)count;
-        else if (errno != EINTR)
-            return dl2_error_system(error, "%s: cannot be read", path);
-    }
-    return DL2_OK;
+    const int64_t got = dl2_read_at(fd, entry->offset, out, entry->bytes);
+    if (got < 0)
+        return dl2_error_system(error, "%s: cannot be read", path);
+    return got == entry->bytes
+               ? DL2_OK
+               : dl2_error_set(
+                     error, DL2_ERR_FORMAT,
+                     "%s: the shard ends before the sample does; it was cut since it was opened",
+                     path);
 }
 
 /* Reads `bytes` of an entry from its offset on, which may be those of slices. */

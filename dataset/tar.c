@@ -48,16 +48,10 @@ static int tar_cut_short(struct dl2_error *error, uint64_t offset)
 
 static int tar_read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error)
 {
-    for (size_t got = 0; got < size;) {
-        ssize_t count = pread(fd, (char *)out + got, size - got, (off_t)(offset + got));
-        if (count == 0)
-            return tar_cut_short(error, offset + got);
-        if (count > 0)
-            got += (size_t)count;
-        else if (errno != EINTR)
-            return dl2_error_system(error, "cannot be read");
-    }
-    return DL2_OK;
+    const int64_t got = dl2_read_at(fd, offset, out, size);
+    if (got < 0)
+        return dl2_error_system(error, "cannot be read");
+    return (size_t)got == size ? DL2_OK : tar_cut_short(error, offset + (uint64_t)got);
 }
 
 /* Sets *out to `size` bytes (at most NEAR_BYTES) at `offset`, valid until the next call. */

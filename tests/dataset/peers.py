@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """For peers.sh: reads what dl2 packed with GulpIO and WebDataset, and packs with them for dl2 to read."""
 import glob
+import json
 import os
 import sys
 import tarfile
@@ -51,11 +52,12 @@ def read_tar(folder, wanted):
         found[name] = (sample["jpg"], classes[int(sample["cls"])])
     check(found == wanted and list(found) == list(wanted), f"{folder}: {list(found)}")
     with tarfile.open(urls[0]) as tar:
-        check(len(tar.getmembers()) == 2 * len(wanted), f"{folder}: members")
+        beside = [name for name in tar.getnames() if name.endswith(".txt")]
+        check(beside and len(tar.getmembers()) == 2 * len(wanted) + len(beside), f"{folder}: members")
 
 
-def put(root, name, data):
-    path = os.path.join(root, name + ".jpg")
+def put(root, name, data, extension="jpg"):
+    path = os.path.join(root, f"{name}.{extension}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(data)
@@ -79,6 +81,7 @@ def write(root):
             name = f"deep/{'n' * 150}/{i}"
             sink.write({"__key__": name, "jpg": encoded, "cls": i % 2, "json": {"i": i}})
             put(os.path.join(root, "tar-files"), name, encoded)
+            put(os.path.join(root, "tar-files"), name, json.dumps({"i": i}).encode(), "json")
 
 
 if sys.argv[1] == "write":

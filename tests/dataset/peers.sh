@@ -12,6 +12,7 @@ for name in train/rose/1 train/rose/x.y train/rose/100% "train/two words/3" trai
     mkdir -p "$work/src/$(dirname "$name")"
     convert -size "$((20 + i))x10" "gradient:red-rgb($((i * 40)),0,0)" "$work/src/$name.jpg" || exit 99
 done
+echo 'beside the last image' | tee "$work/src/train/Blüte/4.txt" "$work/src/train/two words/3.txt" >"$work/src/val/rose/5.txt"
 for container in gulp tar; do
     expect 0 dl2-transcode --quiet --copy --container=$container "$work/src" "$work/$container"
 done

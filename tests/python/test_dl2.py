@@ -375,8 +375,10 @@ class Masks(unittest.TestCase):
             for key in self.masks:
                 tar.add(f"{self.folder}/{key}.ppm", f"{key}.ppm")
                 tar.add(f"{self.folder}/{key}.png", f"{key}.png")
-        for batches in (self.load(f"{self.folder}.tar", image_size=24), self.load(image_size=24, decoded_cache_bytes=1 << 24),
-                        self.load(image_size=24, cache_bytes=1 << 24, io="threads"), self.load(image_size=24, batching="aware")):
+        run("dl2-transcode", "--quiet", "--copy", "--container=gulp", f"{self.folder}.tar", f"{self.folder}.gulp")
+        for batches in (self.load(f"{self.folder}.tar", image_size=24), self.load(f"{self.folder}.gulp", image_size=24),
+                        self.load(image_size=24, decoded_cache_bytes=1 << 24), self.load(image_size=24, cache_bytes=1 << 24, io="threads"),
+                        self.load(image_size=24, batching="aware")):
             for _ in range(2):
                 batches.start_epoch(0)
                 found = self.by_key(batches)
@@ -395,6 +397,34 @@ class Masks(unittest.TestCase):
             numpy.testing.assert_array_equal(numpy.asarray(masks), copy)
         self.assertEqual(len(dl2.Dataset(self.folder, "all")), 2 * self.COUNT)
         self.assertIsNone(next(iter(dl2.Loader(self.folder, split="all", image_size=8))).masks)
+
+    def test_of_images_read_in_slices(self):
+        """Of a packed JPEG only the rows below the crop are read; its mask shows the same part."""
+        if "jpeg:" not in run("dl2-transcode", "--version"):
+            self.skipTest("this build can't write JPEG")
+        folder, masks = f"{self.folder}.large", {}
+        os.makedirs(f"{folder}/a")
+        for n in range(3):
+            mask = numpy.random.default_rng(n).integers(0, 256, (500 + n, 400), dtype=numpy.uint8)
+            masks[f"a/{n}"] = mask
+            with open(f"{folder}/a/{n}.ppm", "wb") as file:
+                file.write(b"P6\n400 %d\n255\n" % (500 + n) + mask.repeat(3).tobytes())
+            write_png(f"{folder}/a/{n}.mask.png", mask)
+        run("dl2-transcode", "--quiet", "--q", "85", folder, f"{folder}-folder")
+        for container in "tar", "gulp":
+            run("dl2-transcode", "--quiet", "--q", "85", f"--container={container}", folder, f"{folder}-{container}")
+        settings = dict(mask="mask.png", image_size=(30, 40), area=(0.05, 0.1), seed=2, batch=3)
+        with self.load(f"{folder}-folder/jpeg-85", **settings) as batches:
+            expected, whole = self.by_key(batches), batches.stats()["bytes_read"]
+        for container in "tar", "gulp":
+            with self.load(f"{folder}-{container}/jpeg-85", **settings) as batches:
+                found = self.by_key(batches)
+                self.assertLess(batches.stats()["bytes_read"], 0.7 * whole)
+            self.assertEqual(sorted(found), sorted(masks))
+            for key, (image, mask, (left, top, right, bottom, flip)) in found.items():
+                numpy.testing.assert_array_equal(image, expected[key][0])
+                numpy.testing.assert_array_equal(mask, expected[key][1])
+                numpy.testing.assert_array_equal(mask, self.nearest(masks[key], (left, top, right, bottom), flip, 30, 40))
 
     def test_bad_ones(self):
         os.remove(f"{self.folder}/a/00.png")

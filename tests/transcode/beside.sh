@@ -109,16 +109,31 @@ run 0 --copy "$work/copy" "$work/unpacked"
 same_beside "$work/src" "$work/unpacked"
 [ -f "$work/unpacked/$rose.note" ] || fail 'a copy removed what is not ours'
 
-# ---- GulpIO: an object of JSON; the rest is named
+# ---- GulpIO: an object of JSON is metadata, all else bytes, also JSON that is no object
 printf 'a rose' >"$work/src/$rose.txt"
+printf '[1,  2]' >"$work/src/${other%.ppm}.json"
+: >"$work/src/${other%.ppm}.txt"
 run 0 --copy --container=gulp "$work/src" "$work/gulp"
-said 'left out beside images: 1 .seg.png, 1 .txt; GulpIO'
+[ ! -s "$work/err" ] || ! grep 'left out' "$work/err" || fail 'something was left out'
+expect 0 dl2-load check --quiet "$work/gulp"
 run 0 --q 50 "$work/gulp" "$work/of-gulp"
 is "$(cat "$work/of-gulp/jpeg-50/$rose.json")" \
     '{"id": "rose/0001", "label": "rose", "idx": 0, "boxes": [[1, 2, 3, 4]], "weight": 0.5}' 'metadata'
-is "$(beside "$work/of-gulp/jpeg-50")" "./$rose.json" 'metadata of nothing but classes'
+cp "$work/src/$rose.json" "$work/of-gulp/jpeg-50/$rose.json"
+same_beside "$work/src" "$work/of-gulp/jpeg-50"
+rm "$work/gulp/dl2-index.bin"
 run 0 --copy --container=gulp "$work/gulp" "$work/gulp-2"
-cmp "$work/gulp/train/meta_0.gmeta" "$work/gulp-2/train/meta_0.gmeta" || fail 'metadata of a copied chunk'
+for file in data_0.gulp meta_0.gmeta; do
+    cmp "$work/gulp/train/$file" "$work/gulp-2/train/$file" || fail "$file of a copied chunk"
+done
+# A name that leads elsewhere, and bytes beyond the data file
+sed 's|"seg.png": |"/../../seg.png": |' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
+run 1 --copy --container=tar "$work/gulp-2" "$work/gulp-3"
+said '[train/rose/0001]: beside "/../../seg.png": not an extension'
+sed 's|"seg.png": \[|&9999999|' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
+run 1 --copy "$work/gulp-2" "$work/gulp-4"
+said 'are not within the data file'
+rm "$work/src/${other%.ppm}.json" "$work/src/${other%.ppm}.txt"
 
 # ---- What a folder would take for an image, and two members of one name
 mkdir "$work/in"
