@@ -5,7 +5,7 @@ libpixels_la_SOURCES = \
 	pixels/augment.c pixels/augment.h \
 	pixels/crop.c pixels/crop.h \
 	pixels/image.c pixels/image.h \
-	pixels/operation_kernels.c pixels/operation_kernels.h pixels/operation_loops.h \
+	pixels/operation_kernels.c pixels/operation_kernels.h pixels/operation_look_up.h pixels/operation_loops.h \
 	pixels/operations.c pixels/operations.h \
 	pixels/operation_plugin.h \
 	pixels/pixel_format.h \

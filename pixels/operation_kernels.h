@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The inner loops of pixels/operations.h, one table an instruction set. All tables are compiled
- * from the loops in pixels/operation_loops.h, so there is no second version of them. The loops work
- * on blocks of a fixed size, of which compilers make vectors. No compiler may contract the floating
+ * from the loops in pixels/operation_loops.h, so there is no second version of them but for
+ * look_up, of which compilers make no vectors (pixels/operation_look_up.h). The loops work on
+ * blocks of a fixed size, of which compilers make vectors. No compiler may contract the floating
  * point operations, so every table gives the same bytes. Private to this room and its tests.
  */
 #ifndef DL2_PIXELS_OPERATION_KERNELS_H
@@ -12,6 +13,12 @@
 #include <stdint.h>
 
 enum { DL2_RANGE_TURN = 192 }; /* a multiple of one and of three channels */
+
+/* A walk over an image in a straight line: positions in 16.16 fixed point, as Pillow has them, and
+ * what is added for each pixel, modulo 2^32. */
+struct dl2_walk {
+    uint32_t x, y, step_x, step_y;
+};
 
 struct dl2_operation_kernels {
     const char *name; /* "c", "avx2", "avx512" */
@@ -34,6 +41,13 @@ struct dl2_operation_kernels {
     /* The least and the greatest of every DL2_RANGE_TURN-th byte; 255 and 0 where there is none. */
     void (*range)(const uint8_t *bytes, size_t count, uint8_t low[DL2_RANGE_TURN],
                   uint8_t high[DL2_RANGE_TURN]);
+    /* Replaces each byte by what the table of its channel has for it. `count` is of bytes, of one
+     * or three channels. */
+    void (*look_up)(uint8_t *bytes, size_t count, size_t channels, uint8_t tables[3][256]);
+    /* Copies the pixels of one or three channels on a walk, all of them inside an image of less
+     * than 4 GiB. Three bytes may be read and one written behind the pixels. */
+    void (*walk)(const uint8_t *in, size_t stride, size_t channels, struct dl2_walk at,
+                 size_t count, uint8_t *out);
     /* Pillow's SMOOTH: (the sum of the 3 x 3 neighbours + 4 times the byte) / 13, rounded. `at` is
      * a row; neighbours lie `step` bytes apart across and `stride` down. */
     void (*smooth)(const uint8_t *at, size_t step, size_t stride, size_t count, uint8_t *out);

@@ -207,6 +207,50 @@ static void range_loop(const uint8_t *bytes, size_t count, uint8_t low[DL2_RANGE
     range_block(bytes + i, count - i, low, high);
 }
 
+static void look_up_loop(uint8_t *bytes, size_t count, size_t channels, uint8_t tables[3][256])
+{
+    if (channels == 1)
+        for (size_t i = 0; i < count; i++)
+            bytes[i] = tables[0][bytes[i]];
+    else
+        for (size_t i = 0; i < count; i += 3)
+            for (size_t c = 0; c < 3; c++)
+                bytes[i + c] = tables[c][bytes[i + c]];
+}
+
+/* The offsets of a block come before its pixels: compilers make vectors of the former. */
+static inline void walk_offsets(const struct dl2_walk *at, uint32_t stride, uint32_t channels,
+                                uint32_t *restrict offsets)
+{
+    const uint32_t x = at->x, y = at->y, step_x = at->step_x, step_y = at->step_y;
+    for (uint32_t i = 0; i < LOOP_BLOCK; i++)
+        offsets[i] = ((y + i * step_y) >> 16) * stride + ((x + i * step_x) >> 16) * channels;
+}
+
+static void walk_loop(const uint8_t *in, size_t stride, size_t channels, struct dl2_walk at,
+                      size_t count, uint8_t *out)
+{
+    uint32_t offsets[LOOP_BLOCK];
+    while (count) {
+        const size_t some = count < LOOP_BLOCK ? count : LOOP_BLOCK;
+        if (channels == 3) {
+            walk_offsets(&at, (uint32_t)stride, 3, offsets);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < some; i++) /* the next pixel overwrites the fourth byte */
+                memcpy(out + 3 * i, in + offsets[i], 4);
+        } else {
+            walk_offsets(&at, (uint32_t)stride, 1, offsets);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < some; i++)
+                out[i] = in[offsets[i]];
+        }
+        at.x += LOOP_BLOCK * at.step_x;
+        at.y += LOOP_BLOCK * at.step_y;
+        out += some * channels;
+        count -= some;
+    }
+}
+
 /* (sum + 6) * 5042 >> 16 is the rounded thirteenth of any sum up to 13 * 255. */
 static inline void smooth_block(const uint8_t *restrict at, size_t step, size_t stride,
                                 size_t count, uint8_t *restrict out)
@@ -278,13 +322,13 @@ static void blur_across_loop(const uint16_t *in, size_t step, const uint32_t *we
         blur_across_block(in + i, step, weights, taps, count - i, out + i);
 }
 
-#define DL2_OPERATION_LOOPS(set)                                                                   \
+#define DL2_OPERATION_LOOPS(set, best_look_up)                                                     \
     {                                                                                              \
         .name = set, .blend_value = blend_value_loop, .blend = blend_loop,                         \
         .blend_gray = blend_gray_loop, .gray = gray_loop, .sum_gray = sum_gray_loop,               \
         .turn_hue = turn_hue_loop, .invert_from = invert_from_loop, .mask = mask_loop,             \
-        .range = range_loop, .smooth = smooth_loop, .blur_down = blur_down_loop,                   \
-        .blur_across = blur_across_loop                                                            \
+        .range = range_loop, .look_up = best_look_up, .walk = walk_loop, .smooth = smooth_loop,    \
+        .blur_down = blur_down_loop, .blur_across = blur_across_loop                               \
     }
 
 #endif

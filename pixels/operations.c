@@ -5,6 +5,7 @@
 #include "common/simd.h"
 #include "pixels/operation_kernels.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +38,15 @@ int dl2_pixels_init(struct dl2_pixels *pixels, uint32_t width, uint32_t height, 
     *pixels = (struct dl2_pixels){.width = width, .height = height, .channels = channels};
     pixels->kernels = dl2_operation_kernels_for(dl2_simd_flags());
     size_t size = 0;
-    if (dl2_size_mul(width, height, &size) && dl2_size_mul(size, channels, &size) &&
-        dl2_size_add(size, PADDING, &size)) {
-        pixels->data = dl2_alloc_aligned(size, 1);
-        pixels->spare = dl2_alloc_aligned(size, 1);
-        pixels->line = dl2_alloc_aligned(line_length(pixels), sizeof *pixels->line);
-    }
+    if (!dl2_size_mul(width, height, &size) || !dl2_size_mul(size, channels, &size) ||
+        size > UINT32_MAX - PADDING) /* dl2_operation_kernels.walk */
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "operations on an image of %" PRIu32 "x%" PRIu32
+                             ": it passes 4 GiB, so load it smaller",
+                             width, height);
+    pixels->data = dl2_alloc_aligned(size + PADDING, 1);
+    pixels->spare = dl2_alloc_aligned(size + PADDING, 1);
+    pixels->line = dl2_alloc_aligned(line_length(pixels), sizeof *pixels->line);
     if (!pixels->data || !pixels->spare || !pixels->line)
         return dl2_error_memory(error, "an image of %ux%u", width, height);
     return DL2_OK;
@@ -163,20 +167,6 @@ void dl2_pixels_posterize(struct dl2_pixels *pixels, unsigned bits)
 
 /* ---- tables of values ---- */
 
-/* `tables` has one for each channel. */
-static void look_up(struct dl2_pixels *pixels, uint8_t tables[3][256])
-{
-    const size_t size = size_of(pixels);
-    uint8_t *data = pixels->data;
-    if (pixels->channels == 1)
-        for (size_t i = 0; i < size; i++)
-            data[i] = tables[0][data[i]];
-    else
-        for (size_t i = 0; i < size; i += 3)
-            for (size_t c = 0; c < 3; c++)
-                data[i + c] = tables[c][data[i + c]];
-}
-
 /* The least and the greatest value of each channel. */
 static void find_range(const struct dl2_pixels *pixels, int low[3], int high[3])
 {
@@ -212,27 +202,33 @@ void dl2_pixels_autocontrast(struct dl2_pixels *pixels)
         for (int i = 0; i < 256; i++)
             tables[c][i] = clipped((int)(i * scale + offset));
     }
-    look_up(pixels, tables);
+    pixels->kernels->look_up(pixels->data, size_of(pixels), pixels->channels, tables);
 }
 
 /* Neighbours count into tables of their own, so that equal ones don't wait for each other. */
 static void count_values(const struct dl2_pixels *pixels, uint32_t counts[3][256])
 {
+    enum { NEIGHBOURS = 4 };
     const size_t size = size_of(pixels), channels = pixels->channels;
-    uint32_t odd[3][256];
-    memset(counts, 0, sizeof odd);
-    memset(odd, 0, sizeof odd);
-    size_t i = 0;
-    for (; i + 2 * channels <= size; i += 2 * channels)
-        for (size_t c = 0; c < channels; c++) {
-            counts[c][pixels->data[i + c]]++;
-            odd[c][pixels->data[i + channels + c]]++;
-        }
-    for (size_t c = 0; i + c < size; c++)
-        counts[c][pixels->data[i + c]]++;
-    for (size_t c = 0; c < 3; c++)
-        for (size_t k = 0; k < 256; k++)
-            counts[c][k] += odd[c][k];
+    uint32_t apart[3 * NEIGHBOURS][256];
+    const uint8_t *at = pixels->data, *end = at + size;
+    memset(apart, 0, sizeof apart);
+    if (channels == 3)
+        for (; end - at >= 3 * NEIGHBOURS; at += 3 * NEIGHBOURS)
+#pragma GCC unroll 12
+            for (size_t k = 0; k < 3 * NEIGHBOURS; k++)
+                apart[k][at[k]]++;
+    else
+        for (; end - at >= NEIGHBOURS; at += NEIGHBOURS)
+#pragma GCC unroll 4
+            for (size_t k = 0; k < NEIGHBOURS; k++)
+                apart[k][at[k]]++;
+    for (size_t k = 0; at < end; k++)
+        apart[k][*at++]++;
+    memset(counts, 0, 3 * sizeof *counts);
+    for (size_t k = 0; k < NEIGHBOURS * channels; k++)
+        for (size_t value = 0; value < 256; value++)
+            counts[k % channels][value] += apart[k][value];
 }
 
 /* Pillow's ImageOps.equalize(). */
@@ -259,7 +255,7 @@ void dl2_pixels_equalize(struct dl2_pixels *pixels)
     count_values(pixels, counts);
     for (size_t c = 0; c < pixels->channels; c++)
         equalizing_table(counts[c], (uint64_t)pixels->width * pixels->height, tables[c]);
-    look_up(pixels, tables);
+    pixels->kernels->look_up(pixels->data, size_of(pixels), pixels->channels, tables);
 }
 
 /* ---- blur ---- */
@@ -376,29 +372,6 @@ static void limit_steps(int64_t start, int64_t step, int64_t end, int64_t *first
     *first = *first < *last ? *first : *last;
 }
 
-/* Input positions in 16.16 fixed point, as Pillow has them. */
-struct walk {
-    int64_t x, y, step_x, step_y;
-};
-
-static void walk_3(const uint8_t *in, size_t stride, struct walk at, int64_t count, uint8_t *out)
-{
-    for (; count; count--, out += 3) { /* the fourth byte is overwritten by the next pixel */
-        memcpy(out, in + (size_t)(at.y >> 16) * stride + (size_t)(at.x >> 16) * 3, 4);
-        at.x += at.step_x;
-        at.y += at.step_y;
-    }
-}
-
-static void walk_1(const uint8_t *in, size_t stride, struct walk at, int64_t count, uint8_t *out)
-{
-    for (; count; count--) {
-        *out++ = in[(size_t)(at.y >> 16) * stride + (size_t)(at.x >> 16)];
-        at.x += at.step_x;
-        at.y += at.step_y;
-    }
-}
-
 void dl2_pixels_affine(struct dl2_pixels *pixels, const struct dl2_affine *affine, uint8_t fill)
 {
     const double *m = affine->m;
@@ -408,26 +381,27 @@ void dl2_pixels_affine(struct dl2_pixels *pixels, const struct dl2_affine *affin
                   step_y = (int64_t)floor(m[3] * 65536 + 0.5),
                   down_x = (int64_t)floor(m[1] * 65536 + 0.5),
                   down_y = (int64_t)floor(m[4] * 65536 + 0.5);
-    struct walk row = {(int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536 + 0.5),
-                       (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536 + 0.5), step_x,
-                       step_y};
+    int64_t row_x = (int64_t)floor((m[2] + m[0] * 0.5 + m[1] * 0.5) * 65536 + 0.5),
+            row_y = (int64_t)floor((m[5] + m[3] * 0.5 + m[4] * 0.5) * 65536 + 0.5);
     for (uint32_t y = 0; y < pixels->height; y++) {
         uint8_t *out = pixels->spare + y * stride;
         int64_t first = 0, last = pixels->width;
-        limit_steps(row.x, step_x, (int64_t)pixels->width << 16, &first, &last);
-        limit_steps(row.y, step_y, (int64_t)pixels->height << 16, &first, &last);
-        const struct walk at = {row.x + first * step_x, row.y + first * step_y, step_x, step_y};
+        limit_steps(row_x, step_x, (int64_t)pixels->width << 16, &first, &last);
+        limit_steps(row_y, step_y, (int64_t)pixels->height << 16, &first, &last);
+        const struct dl2_walk at = {(uint32_t)(row_x + first * step_x),
+                                    (uint32_t)(row_y + first * step_y), (uint32_t)step_x,
+                                    (uint32_t)step_y};
         memset(out, outside, (size_t)first * step);
         if (first < last && step_x == 1 << 16 && step_y == 0)
             memcpy(out + (size_t)first * step,
                    pixels->data + (size_t)(at.y >> 16) * stride + (size_t)(at.x >> 16) * step,
                    (size_t)(last - first) * step);
         else
-            (step == 3 ? walk_3 : walk_1)(pixels->data, stride, at, last - first,
-                                          out + (size_t)first * step);
+            pixels->kernels->walk(pixels->data, stride, step, at, (size_t)(last - first),
+                                  out + (size_t)first * step);
         memset(out + (size_t)last * step, outside, stride - (size_t)last * step);
-        row.x += down_x;
-        row.y += down_y;
+        row_x += down_x;
+        row_y += down_y;
     }
     swap_pixels(pixels);
 }

@@ -215,12 +215,13 @@ static void test_torchvisions_figures(void **state)
         assert_true(covered[k]);
 }
 
+static const unsigned simd_flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+
 /* Of sizes that fill no block, one block, or several and a rest. */
 static void test_instruction_sets(void **state)
 {
-    static const unsigned flags[] = {DL2_SIMD_AVX2, DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
     static const uint32_t sides[] = {1, 2, 3, 21, 64, 131};
-    for (size_t f = 0; f < sizeof flags / sizeof *flags; f++)
+    for (size_t f = 0; f < sizeof simd_flags / sizeof *simd_flags; f++)
         for (size_t k = 0; k < OPERATIONS; k++)
             for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
                 for (uint32_t channels = 1; channels <= 3; channels += 2) {
@@ -229,7 +230,7 @@ static void test_instruction_sets(void **state)
                     struct dl2_pixels plain = pattern(sides[s], sides[s], channels, 0, 255);
                     struct dl2_pixels fast = pattern(sides[s], sides[s], channels, 0, 255);
                     plain.kernels = &dl2_operation_kernels_c;
-                    fast.kernels = dl2_operation_kernels_for(flags[f] & dl2_simd_flags());
+                    fast.kernels = dl2_operation_kernels_for(simd_flags[f] & dl2_simd_flags());
                     operations[k].run(&plain, operations[k].run == blur ? 5 : 0.4, 1.2);
                     operations[k].run(&fast, operations[k].run == blur ? 5 : 0.4, 1.2);
                     if (memcmp(plain.data, fast.data, size_of(&plain)))
@@ -238,6 +239,33 @@ static void test_instruction_sets(void **state)
                     dl2_pixels_free(&plain);
                     dl2_pixels_free(&fast);
                 }
+}
+
+/* Tables that have nothing in order, on bytes of every value. */
+static void test_tables(void **state)
+{
+    static const size_t counts[] = {0, 3, 255, 383, 384, 768, 12345};
+    for (size_t s = 0; s < sizeof counts / sizeof *counts; s++)
+        for (size_t channels = 1; channels <= 3; channels += 2) {
+            const size_t count = counts[s] / channels * channels;
+            struct dl2_pixels plain = pattern(5000, 1, 3, 0, 255),
+                              fast = pattern(5000, 1, 3, 0, 255);
+            struct dl2_pixels random = pattern(256, 1, 3, 0, 255);
+            uint8_t tables[3][256];
+            memcpy(tables, random.data, sizeof tables);
+            dl2_operation_kernels_c.look_up(plain.data, count, channels, tables);
+            for (size_t i = 0; i < count; i++)
+                assert_int_equal(plain.data[i], tables[i % channels][fast.data[i]]);
+            for (size_t f = 0; f < sizeof simd_flags / sizeof *simd_flags; f++) {
+                fill_in(&fast, 0, 255);
+                dl2_operation_kernels_for(simd_flags[f] & dl2_simd_flags())
+                    ->look_up(fast.data, count, channels, tables);
+                assert_memory_equal(plain.data, fast.data, size_of(&plain));
+            }
+            dl2_pixels_free(&plain);
+            dl2_pixels_free(&fast);
+            dl2_pixels_free(&random);
+        }
 }
 
 /* The widest kernel on an image that is smaller than it. */
@@ -487,6 +515,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_torchvisions_figures),
         cmocka_unit_test(test_instruction_sets),
+        cmocka_unit_test(test_tables),
         cmocka_unit_test(test_wide_blur),
         cmocka_unit_test(test_policies),
         cmocka_unit_test(test_rows),
