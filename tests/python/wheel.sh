@@ -73,4 +73,25 @@ assert Dataset("flowers")[0][0].size == (40, 40)'
 else
     echo "no PyTorch and torchvision here: the example was not tried with the wheel (Debian: python3-torchvision)"
 fi
+
+# The same wheel with every other Python from 3.11 on that is on PATH and starts, which a shim of pyenv may not.
+own=$("$PYTHON3" -c 'import sys; print(sys.version_info.minor)')
+minor=10
+while [ $((minor += 1)) -le 30 ]; do
+    other=$("python3.$minor" -c 'import ensurepip, sys; print(sys.executable)' 2>/dev/null) && [ "$minor" != "$own" ] || continue
+    expect 0 env -i PATH=/usr/bin:/bin "$other" -m venv "$work/other"
+    of_other() { env -i PATH="$work/other/bin:/usr/bin:/bin" "$@"; }
+    expect 0 of_other pip install --no-index --no-cache-dir --disable-pip-version-check "$wheel"
+    expect 0 of_other dl2-load --version
+    expect 0 of_other python3 "$srcdir/tests/python/train_plain.py" train flowers
+    grep -q '^loss .*, 8 of 8 right$' "$work/out" || fail "the training loop with Python 3.$minor: $(cat "$work/out")"
+    if packages=$("$other" -c 'import os, numpy; print(os.path.dirname(os.path.dirname(numpy.__file__)))' 2>/dev/null); then
+        expect 0 of_other env PYTHONPATH="$packages" python3 -c 'import dl2, sys; assert dl2.__file__.startswith(sys.prefix), dl2.__file__'
+        expect 0 of_other env PYTHONPATH="$packages" python3 "$srcdir/tests/python/test_dl2.py" Masks
+        echo "Python 3.$minor: as well, with NumPy"
+    else
+        echo "Python 3.$minor: as well, but it has no NumPy to compare arrays with"
+    fi
+    rm -r "$work/other"
+done
 exit 0
