@@ -55,7 +55,9 @@ libcodec_jpeg_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libcodec_jpeg_la_LIBADD += libcodec_jpeg_avx512.la
 endif
 if HAVE_NEON
-libcodec_jpeg_la_SOURCES += codec/jpeg/jpeg_color_neon.c codec/jpeg/jpeg_inverse_neon.c
+libcodec_jpeg_la_SOURCES += \
+	codec/jpeg/jpeg_color_neon.c codec/jpeg/jpeg_forward_neon.c codec/jpeg/jpeg_inverse_neon.c \
+	codec/jpeg/jpeg_lanes_neon.inc
 endif
 endif
 

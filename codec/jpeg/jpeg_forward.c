@@ -27,12 +27,16 @@ static void ycc_c(const uint8_t *rgb, size_t count, uint8_t *y, uint8_t *cb, uin
     }
 }
 
-static void halve_c(const uint8_t *above, const uint8_t *below, size_t count, uint8_t *out)
+/* In a loop of known length, which compilers make vectors of. */
+static void halve_c(const uint8_t *restrict above, const uint8_t *restrict below, size_t count,
+                    uint8_t *restrict out)
 {
-    for (size_t i = 0; i < count / 2; i++)
-        out[i] = (uint8_t)((above[2 * i] + above[2 * i + 1] + below[2 * i] + below[2 * i + 1] + 1 +
-                            (int)(i % 2)) >>
-                           2);
+    enum { BLOCK = DL2_JPEG_FORWARD_PIXELS };
+    for (; count; count -= BLOCK, above += BLOCK, below += BLOCK, out += BLOCK / 2)
+        for (int i = 0; i < BLOCK / 2; i++)
+            out[i] = (uint8_t)((above[2 * i] + above[2 * i + 1] + below[2 * i] + below[2 * i + 1] +
+                                1 + i % 2) >>
+                               2);
 }
 
 /* Without its lowest bits, rounded. */
@@ -41,18 +45,33 @@ static int16_t forward_shorten(int32_t value, int bits)
     return (int16_t)((value + (1 << (bits - 1))) >> bits);
 }
 
+/* Compilers make vectors of twice as many numbers if sums are known to fit in 16 bits, as here. */
+static inline int16_t forward_add(int16_t a, int16_t b)
+{
+    return (int16_t)(a + b);
+}
+
+static inline int16_t forward_subtract(int16_t a, int16_t b)
+{
+    return (int16_t)(a - b);
+}
+
 /* One dimension of islow: eight numbers, `step` apart, in place. The first pass leaves PASS_BITS
- * more fraction bits, the second takes them away. */
-static inline void forward_pass(int16_t *row, int step, int first)
+ * more fraction bits, the second takes them away. Inlined, so that loops of it become vectors. */
+static inline __attribute__((always_inline)) void forward_pass(int16_t *row, int step, int first)
 {
     const int bits = first ? BITS - PASS_BITS : BITS + PASS_BITS;
-    const int32_t sum07 = row[0] + row[7 * step], minus07 = row[0] - row[7 * step];
-    const int32_t sum16 = row[step] + row[6 * step], minus16 = row[step] - row[6 * step];
-    const int32_t sum25 = row[2 * step] + row[5 * step], minus25 = row[2 * step] - row[5 * step];
-    const int32_t sum34 = row[3 * step] + row[4 * step], minus34 = row[3 * step] - row[4 * step];
+    const int16_t sum07 = forward_add(row[0], row[7 * step]);
+    const int16_t minus07 = forward_subtract(row[0], row[7 * step]);
+    const int16_t sum16 = forward_add(row[step], row[6 * step]);
+    const int16_t minus16 = forward_subtract(row[step], row[6 * step]);
+    const int16_t sum25 = forward_add(row[2 * step], row[5 * step]);
+    const int16_t minus25 = forward_subtract(row[2 * step], row[5 * step]);
+    const int16_t sum34 = forward_add(row[3 * step], row[4 * step]);
+    const int16_t minus34 = forward_subtract(row[3 * step], row[4 * step]);
     /* Even part */
-    const int32_t even0 = sum07 + sum34, even3 = sum07 - sum34;
-    const int32_t even1 = sum16 + sum25, even2 = sum16 - sum25;
+    const int16_t even0 = forward_add(sum07, sum34), even3 = forward_subtract(sum07, sum34);
+    const int16_t even1 = forward_add(sum16, sum25), even2 = forward_subtract(sum16, sum25);
     if (first) {
         row[0] = (int16_t)((even0 + even1) * (1 << PASS_BITS));
         row[4 * step] = (int16_t)((even0 - even1) * (1 << PASS_BITS));
@@ -63,7 +82,7 @@ static inline void forward_pass(int16_t *row, int step, int first)
     row[2 * step] = forward_shorten(even3 * (4433 + 6270) + even2 * 4433, bits);
     row[6 * step] = forward_shorten(even3 * 4433 + even2 * (4433 - 15137), bits);
     /* Odd part */
-    const int32_t z3 = minus34 + minus16, z4 = minus25 + minus07;
+    const int16_t z3 = forward_add(minus34, minus16), z4 = forward_add(minus25, minus07);
     const int32_t odd_z3 = z3 * (9633 - 16069) + z4 * 9633;
     const int32_t odd_z4 = z3 * 9633 + z4 * (9633 - 3196);
     row[7 * step] = forward_shorten(minus34 * (2446 - 7373) + minus07 * -7373 + odd_z3, bits);
@@ -147,8 +166,7 @@ const struct dl2_jpeg_forward dl2_jpeg_forward_c = {
     .quantise = quantise_c,
 };
 
-/* There is no NEON variant yet. */
 const struct dl2_jpeg_forward *dl2_jpeg_forward_for(unsigned simd_flags)
 {
-    return DL2_SIMD_BEST_COMPILED(dl2_jpeg_forward, simd_flags);
+    return DL2_SIMD_BEST(dl2_jpeg_forward, simd_flags);
 }

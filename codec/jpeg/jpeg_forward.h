@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From pixels to quantised coefficients: colour conversion, averaging of chroma, forward DCT,
- * quantisation. Bit for bit libjpeg-turbo's islow. Plain C, and the same in AVX2 and AVX-512.
+ * quantisation. Bit for bit libjpeg-turbo's islow. Plain C, and the same in AVX2, AVX-512 and NEON.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_FORWARD_H
 #define DL2_CODEC_JPEG_JPEG_FORWARD_H
@@ -27,7 +27,7 @@ struct dl2_jpeg_divisors {
 enum { DL2_JPEG_BIAS = 16 };
 
 struct dl2_jpeg_forward {
-    const char *name; /* "c", "avx2", "avx512" */
+    const char *name; /* "c", "avx2", "avx512", "neon" */
     /* `count` pixels, a multiple of DL2_JPEG_FORWARD_PIXELS, as JFIF defines it. */
     void (*ycc)(const uint8_t *rgb, size_t count, uint8_t *y, uint8_t *cb, uint8_t *cr);
     /* (The sum of two samples of each row + 1 and 2 by turns) >> 2: `count` samples, a multiple of
@@ -46,7 +46,7 @@ struct dl2_jpeg_forward {
 const struct dl2_jpeg_forward *dl2_jpeg_forward_for(unsigned simd_flags);
 
 extern const struct dl2_jpeg_forward dl2_jpeg_forward_c, dl2_jpeg_forward_avx2,
-    dl2_jpeg_forward_avx512;
+    dl2_jpeg_forward_avx512, dl2_jpeg_forward_neon;
 
 /* `steps`: 64 of 1 to 255 in natural order. */
 void dl2_jpeg_divisors_set(struct dl2_jpeg_divisors *divisors, const uint16_t *steps);

@@ -5,7 +5,8 @@
  */
 #include "codec/jpeg/jpeg_inverse.h"
 
-#include <arm_neon.h>
+#include "codec/jpeg/jpeg_lanes_neon.inc"
+
 #include <string.h>
 
 /* Row by row, in natural order. Takes the coefficients away. */
@@ -44,12 +45,6 @@ static inline __attribute__((always_inline)) bool multiply_rows(int16x8_t r[8],
     return vmaxvq_u16(columns) < DL2_JPEG_COLUMN_LIMIT;
 }
 
-/* a * x + b * y */
-static inline int32x4_t two_products(int16x4_t x, int16_t a, int16x4_t y, int16_t b)
-{
-    return vmlal_n_s16(vmull_n_s16(x, a), y, b);
-}
-
 /* islow_pass() of jpeg_inverse.c, of four columns: sums with all bits, and the rounding of
  * `shift`. */
 static inline __attribute__((always_inline)) void islow_sums(const int16x4_t r[8], const int shift,
@@ -77,43 +72,6 @@ static inline __attribute__((always_inline)) void islow_sums(const int16x4_t r[8
     out[5] = vsubq_s32(sum2, odd1);
     out[3] = vaddq_s32(sum3, odd0);
     out[4] = vsubq_s32(sum3, odd0);
-}
-
-static inline __attribute__((always_inline)) void halves(const int16x8_t r[8], int16x4_t low[8],
-                                                         int16x4_t high[8])
-{
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        low[i] = vget_low_s16(r[i]);
-        high[i] = vget_high_s16(r[i]);
-    }
-}
-
-static inline __attribute__((always_inline)) void transpose_words(int16x8_t r[8])
-{
-    int16x8_t t[8];
-    int32x4_t u[8];
-#pragma GCC unroll 4
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = vtrn1q_s16(r[i], r[i + 1]);
-        t[i + 1] = vtrn2q_s16(r[i], r[i + 1]);
-    }
-    /* u[i]: columns i % 4 and i % 4 + 4, of rows 0 to 3 and 4 to 7 */
-#pragma GCC unroll 2
-    for (int i = 0; i < 8; i += 4)
-#pragma GCC unroll 2
-        for (int j = 0; j < 2; j++) {
-            const int32x4_t a = vreinterpretq_s32_s16(t[i + j]);
-            const int32x4_t b = vreinterpretq_s32_s16(t[i + j + 2]);
-            u[i + j] = vtrn1q_s32(a, b);
-            u[i + j + 2] = vtrn2q_s32(a, b);
-        }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        const int64x2_t a = vreinterpretq_s64_s32(u[i]), b = vreinterpretq_s64_s32(u[i + 4]);
-        r[i] = vreinterpretq_s16_s64(vtrn1q_s64(a, b));
-        r[i + 4] = vreinterpretq_s16_s64(vtrn2q_s64(a, b));
-    }
 }
 
 /* Words to samples, limited. */

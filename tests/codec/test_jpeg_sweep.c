@@ -26,7 +26,7 @@ static int free_all(void **state)
     return 0;
 }
 
-static const char *const variants[] = {"c", "avx2", "avx512"};
+static const char *const variants[] = {"c", "avx2", "avx512", "neon"};
 
 /* Caps SIMD; false where this machine has no such variant. */
 static bool choose_variant(const char *name)
