@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * JPEG: the codec's row and encoding. libjpeg-turbo has the parameters and the tables; our own
- * encoder (codec/jpeg/jpeg_sweep.h) makes the files that have the standard Huffman tables, to the
- * same bytes, and libjpeg-turbo the others. Decoding is in codec/jpeg/jpeg_decode.c.
+ * encoder (codec/jpeg/jpeg_sweep.h) makes baseline files, to the same bytes, and libjpeg-turbo the
+ * progressive ones. Decoding is in codec/jpeg/jpeg_decode.c.
  *
  * Quality is libjpeg's own (IJG tables scaled, baseline: no table entry above 255), so figures
  * compare with everyone else's. The default is 4:2:0 and the standard Huffman tables, as with
@@ -121,17 +121,26 @@ static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image 
     return trap.status;
 }
 
+/* Has libjpeg-turbo vectors for this kind of processor? */
+#if defined __x86_64__ || defined __i386__ || defined __aarch64__ || defined __arm__ ||            \
+    defined __powerpc__ || defined __mips__
+enum { LIBJPEG_HAS_VECTORS = 1 };
+#else
+enum { LIBJPEG_HAS_VECTORS = 0 };
+#endif
+
 /*
- * Files with Huffman tables of their own or several scans; and all where our encoder has no
- * vectors, because libjpeg-turbo's are faster than plain C. For comparisons, DL2_JPEG=libjpeg or
- * own in the environment decides.
+ * Progressive files; and, where our encoder has no vectors and libjpeg-turbo has, so few files that
+ * sharing the transform doesn't make up for that: one or two, or one with Huffman tables of its
+ * own. For comparisons, DL2_JPEG=libjpeg or own in the environment decides.
  */
-static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options)
+static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t count)
 {
     const char *const wanted = getenv("DL2_JPEG");
-    if (options->effort >= 1 || (wanted && !strcmp(wanted, "libjpeg")))
+    if (options->effort >= 2 || (wanted && !strcmp(wanted, "libjpeg")))
         return true;
-    return !(wanted && !strcmp(wanted, "own")) &&
+    return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) &&
+           count < (options->effort == 1 ? 2 : 3) &&
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
@@ -141,7 +150,7 @@ static int jpeg_encode_sweep(const struct dl2_image *image,
 {
     if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
-    if (jpeg_needs_libjpeg(options)) {
+    if (jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
             DL2_TRY(jpeg_encode_by_libjpeg(image, options, qualities[i], &outs[i], error));
         return DL2_OK;
@@ -150,7 +159,8 @@ static int jpeg_encode_sweep(const struct dl2_image *image,
     const bool colour = image->channels == 3;
     struct dl2_jpeg_sweep *sweep;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, count, error));
+                               colour && subsampling[2] == '0' ? 2 : 1, options->effort == 1, count,
+                               error));
     int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
     if (status == DL2_OK)
         status = dl2_jpeg_sweep_run(sweep, error);

@@ -26,6 +26,7 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_forward.c codec/jpeg/jpeg_forward.h \
 	codec/jpeg/jpeg_huffman.c codec/jpeg/jpeg_huffman.h \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
+	codec/jpeg/jpeg_optimal.c codec/jpeg/jpeg_optimal.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
 	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \

@@ -11,11 +11,12 @@
 
 enum { SIDE = 8, PIXELS = DL2_JPEG_FORWARD_PIXELS, MAX_SIDE = 65500 };
 
-/* A component's part of a row of MCUs. */
+/* A component: its samples of a row of MCUs, and the coefficients of that row or of all. */
 struct sweep_plane {
     uint8_t *samples;      /* rows of `width` */
     int16_t *coefficients; /* rows of width / 8 blocks */
     size_t width;
+    size_t next;     /* coefficients to the next row of MCUs; 0: it takes their place */
     uint32_t rows;   /* of blocks */
     uint32_t filled; /* blocks across that are of the image; others complete the last MCU */
 };
@@ -31,6 +32,7 @@ struct dl2_jpeg_sweep {
     uint8_t *chroma[2]; /* `down` rows that aren't averaged yet */
     uint8_t *samples;   /* memory of all of them */
     int16_t *coefficients;
+    bool optimised;
     struct dl2_jpeg_coders coders[2];
     struct dl2_jpeg_writer *writers;
     size_t count, room;
@@ -39,9 +41,10 @@ struct dl2_jpeg_sweep {
 static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
 {
     const size_t width = sweep->width, down = sweep->down;
+    const size_t kept = sweep->optimised ? sweep->mcus_y : 1; /* rows of MCUs */
     const size_t rows = SIDE * down + (sweep->components > 1 ? 2 * (SIDE + down) : 0);
     sweep->samples = dl2_alloc_aligned(rows, width);
-    sweep->coefficients = dl2_alloc_aligned(SIDE * (down + 2) * sizeof(int16_t), width);
+    sweep->coefficients = dl2_alloc_aligned(kept * SIDE * (down + 2) * sizeof(int16_t), width);
     if (!sweep->samples || !sweep->coefficients)
         return dl2_error_memory(error, "rows of %zu pixels", width);
     uint8_t *samples = sweep->samples;
@@ -56,8 +59,10 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
             .rows = c ? 1 : sweep->down,
             .filled = dl2_divide_up(sweep->image->width, SIDE * across),
         };
-        samples += SIDE * plane->rows * plane->width;
-        coefficients += SIDE * plane->rows * plane->width;
+        const size_t size = SIDE * plane->rows * plane->width;
+        plane->next = sweep->optimised ? size : 0;
+        samples += size;
+        coefficients += kept * size;
     }
     sweep->chroma[0] = samples;
     sweep->chroma[1] = samples + down * width;
@@ -65,7 +70,7 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
 }
 
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *image, uint32_t across,
-                       uint32_t down, size_t count, struct dl2_error *error)
+                       uint32_t down, bool optimised, size_t count, struct dl2_error *error)
 {
     *out = NULL;
     if (image->width > MAX_SIDE || image->height > MAX_SIDE)
@@ -82,6 +87,7 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
     sweep->mcus_y = dl2_divide_up(image->height, SIDE * down);
     sweep->components = image->channels;
     sweep->width = (size_t)dl2_divide_up(sweep->mcus_x * SIDE * across, PIXELS) * PIXELS;
+    sweep->optimised = optimised;
     sweep->room = count;
     sweep->writers = dl2_alloc_aligned(count, sizeof *sweep->writers);
     const int status = sweep->writers ? sweep_make_planes(sweep, error)
@@ -98,11 +104,13 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
 {
     if (sweep->count == sweep->room)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more JPEGs than planned");
-    for (int i = 0; !sweep->count && i < 2; i++) {
+    for (int i = 0; !sweep->optimised && !sweep->count && i < 2; i++) {
         dl2_jpeg_coder_set(&sweep->coders[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
         dl2_jpeg_coder_set(&sweep->coders[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
     }
-    return dl2_jpeg_writer_begin(&sweep->writers[sweep->count++], cinfo, out, error);
+    struct dl2_jpeg_writer *const writer = &sweep->writers[sweep->count++];
+    DL2_TRY(dl2_jpeg_writer_begin(writer, cinfo, out, error));
+    return sweep->optimised ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->coders, error);
 }
 
 /* ---- Samples */
@@ -193,7 +201,7 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
         const uint32_t across = c ? 1 : sweep->across, total = across * sweep->mcus_x;
         const size_t stride = SIDE * plane->width;
         for (uint32_t y = 0; y < plane->rows; y++) {
-            int16_t *const blocks = plane->coefficients + y * stride;
+            int16_t *const blocks = plane->coefficients + row * plane->next + y * stride;
             if (c || y * SIDE < lines) {
                 sweep->forward->transform(plane->samples + y * stride, plane->width,
                                           plane->width / SIDE, blocks);
@@ -208,24 +216,62 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
     }
 }
 
-int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
+static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
 {
     struct dl2_jpeg_blocks blocks = {.mcus = sweep->mcus_x, .components = sweep->components};
     for (uint32_t c = 0; c < sweep->components; c++) {
+        const struct sweep_plane *const plane = &sweep->planes[c];
         blocks.across[c] = c ? 1 : sweep->across;
-        blocks.down[c] = sweep->planes[c].rows;
-        blocks.blocks[c] = sweep->planes[c].coefficients;
-        blocks.stride[c] = SIDE * sweep->planes[c].width;
+        blocks.down[c] = plane->rows;
+        blocks.blocks[c] = plane->coefficients + row * plane->next;
+        blocks.stride[c] = SIDE * plane->width;
     }
+    return blocks;
+}
+
+/* A row of MCUs to all files. */
+static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl2_error *error)
+{
+    const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+    for (size_t i = 0; i < sweep->count; i++)
+        DL2_TRY(
+            dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->coders, &blocks, error));
+    return DL2_OK;
+}
+
+/* All rows of MCUs to one file, with tables of its own. */
+static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
+                                 struct dl2_error *error)
+{
+    struct dl2_jpeg_counts counts[2];
+    memset(counts, 0, sizeof counts);
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
+    }
+    for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++)
+        dl2_jpeg_coders_optimise(&sweep->coders[kind], &counts[kind]);
+    DL2_TRY(dl2_jpeg_writer_scan(writer, sweep->coders, error));
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, sweep->coders, &blocks, error));
+    }
+    return DL2_OK;
+}
+
+int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
+{
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        for (size_t i = 0; i < sweep->count; i++)
-            DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->coders, &blocks,
-                                        error));
+        if (!sweep->optimised)
+            DL2_TRY(sweep_write_row(sweep, row, error));
     }
-    for (size_t i = 0; i < sweep->count; i++)
+    for (size_t i = 0; i < sweep->count; i++) {
+        if (sweep->optimised)
+            DL2_TRY(sweep_write_optimised(sweep, &sweep->writers[i], error));
         DL2_TRY(dl2_jpeg_writer_end(&sweep->writers[i], error));
+    }
     return DL2_OK;
 }
 

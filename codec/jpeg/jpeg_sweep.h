@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Encodes an image as baseline JPEGs of several qualities, each byte for byte as libjpeg-turbo
- * would (islow DCT, standard Huffman tables). Colour conversion, averaging of chroma and the
- * forward DCT are done once; each quality has a quantisation and a Huffman coder of its own.
+ * would (islow DCT). Colour conversion, averaging of chroma and the forward DCT are done once; each
+ * quality has a quantisation and a Huffman coder of its own.
  *
  * A row of MCUs takes the whole way before the next one begins, so that it stays in the
  * processor's cache:
@@ -13,6 +13,10 @@
  *
  * Working memory doesn't depend on the image's height: at most 100 bytes a pixel of its width, and
  * 17 kB a quality.
+ *
+ * Files with Huffman tables of their own need all coefficients twice, to count the symbols and to
+ * code them. There all rows go as far as the coefficients first, which take at most 6 bytes a pixel
+ * more.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_SWEEP_H
 #define DL2_CODEC_JPEG_JPEG_SWEEP_H
@@ -21,6 +25,7 @@
 #include "common/memory.h"
 #include "pixels/image.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,10 +36,12 @@ struct dl2_jpeg_sweep;
 
 /*
  * For `count` files of an image of at most 65,500 pixels a side, which stays where it is.
- * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image.
+ * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image. `optimised`:
+ * each file has the Huffman tables that suit it best, otherwise libjpeg's standard ones.
  */
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *image,
-                       uint32_t across, uint32_t down, size_t count, struct dl2_error *error);
+                       uint32_t across, uint32_t down, bool optimised, size_t count,
+                       struct dl2_error *error);
 
 /* Begins the next file. `cinfo` has its parameters, libjpeg's standard Huffman tables among them;
  * it is not needed afterwards. `out` stays where it is until dl2_jpeg_sweep_run() has ended. */

@@ -27,6 +27,7 @@ enum {
 
 /* A code with the bits behind it, from the highest bit on; how many they are. */
 struct dl2_jpeg_coder {
+    JHUFF_TBL table;
     /* For symbols: zeros before a coefficient << 4 | bits of it, which are yet to be added. */
     uint64_t symbols[256];
     uint8_t symbol_lengths[256];
@@ -35,16 +36,25 @@ struct dl2_jpeg_coder {
     uint8_t lengths[16 * 2 * DL2_JPEG_BIAS];
 };
 
-/* The two Huffman tables of a component; writers share them. */
+/* The two Huffman tables of a component; writers may share them. */
 struct dl2_jpeg_coders {
     struct dl2_jpeg_coder dc, ac;
 };
 
-/* Of one of libjpeg's standard tables. */
 void dl2_jpeg_coder_set(struct dl2_jpeg_coder *coder, const JHUFF_TBL *table);
+
+/* How often a component's symbols occur: those of `codes` of a coder, and the others. */
+struct dl2_jpeg_counts {
+    uint64_t dc[256], ac[256];
+    uint64_t codes[16 * 2 * DL2_JPEG_BIAS];
+};
+
+/* The tables that code what was counted with the fewest bits. Moves counts of codes to `ac`. */
+void dl2_jpeg_coders_optimise(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts);
 
 struct dl2_jpeg_writer {
     struct dl2_bytes *out;
+    uint32_t components;
     struct dl2_jpeg_divisors divisors[2]; /* of luma and chroma */
     uint64_t pending;                     /* bits that are no whole byte yet, from the top */
     unsigned pending_bits;                /* 0 to 7 */
@@ -67,13 +77,23 @@ struct dl2_jpeg_blocks {
 };
 
 /*
- * Begins a file that replaces the contents of `out`. `cinfo` has the parameters: size, components,
- * tables, restart interval. It need not have been started.
+ * Begins a file that replaces the contents of `out`, with all headers before the scan's. `cinfo`
+ * has the parameters: size, components, quantisation tables, restart interval. It need not have
+ * been started.
  */
 int dl2_jpeg_writer_begin(struct dl2_jpeg_writer *writer, const struct jpeg_compress_struct *cinfo,
                           struct dl2_bytes *out, struct dl2_error *error);
 
-/* Codes the next row of MCUs. `coders`: of luma and chroma. */
+/* Adds the symbols of the next row of MCUs to `counts`, of luma and chroma; writes nothing. */
+void dl2_jpeg_writer_count(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_forward *forward,
+                           const struct dl2_jpeg_blocks *blocks, struct dl2_jpeg_counts counts[2]);
+
+/* Writes the scan's header, after which the first row of MCUs is the next one. `coders`: of luma
+ * and chroma. */
+int dl2_jpeg_writer_scan(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_coders coders[2],
+                         struct dl2_error *error);
+
+/* Codes the next row of MCUs, with the scan's coders. */
 int dl2_jpeg_writer_row(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_forward *forward,
                         const struct dl2_jpeg_coders coders[2],
                         const struct dl2_jpeg_blocks *blocks, struct dl2_error *error);

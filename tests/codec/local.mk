@@ -68,3 +68,6 @@ endif
 EXTRA_PROGRAMS += tests/bench/bench_decode
 tests_bench_bench_decode_SOURCES = tests/bench/bench_decode.c
 tests_bench_bench_decode_LDADD = libcodec.la libcommon.la -lm
+EXTRA_PROGRAMS += tests/bench/bench_encode
+tests_bench_bench_encode_SOURCES = tests/bench/bench_encode.c
+tests_bench_bench_encode_LDADD = libcodec.la libcommon.la -lm

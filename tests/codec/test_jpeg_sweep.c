@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Our own JPEG encoder: byte for byte what libjpeg-turbo makes of an image, over sizes, samplings,
- * contents, qualities, restart intervals and SIMD variants; several qualities at once as well as
- * one by one.
+ * contents, qualities, Huffman tables, restart intervals and SIMD variants; several qualities at
+ * once as well as one by one.
  */
 #include "codec/codec.h"
 #include "codec/jpeg/jpeg_forward.h"
+#include "codec/jpeg/jpeg_optimal.h"
 #include "common/random.h"
 #include "common/simd.h"
 #include "tests/codec/sample_files.h"
@@ -78,15 +79,21 @@ static void compare(const struct dl2_encode_options *options, const int *qualiti
     unsetenv("DL2_JPEG");
 }
 
+/* With the standard Huffman tables; with optimised ones in one of the samplings, by turns. */
 static void all_samplings(const int *qualities, size_t count)
 {
     static const char *const samplings[] = {"420", "422", "444"};
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+    const size_t last = image.channels == 3 ? 3 : 1;
     for (int tiles = 0; tiles < 2; tiles++)
-        for (size_t s = 0; s < (image.channels == 3 ? 3 : 1); s++) {
+        for (size_t s = 0; s < last; s++) {
             options.subsampling = samplings[s];
             options.restart = tiles ? "tiles" : "none";
+            options.effort = 0;
             compare(&options, qualities, count);
+            options.effort = 1;
+            if (s == (image.width + image.height + (unsigned)tiles) % last)
+                compare(&options, qualities, count);
         }
 }
 
@@ -152,6 +159,27 @@ static void efforts_and_errors(void **state)
     assert_int_equal(ours[0].size, ours[1].size);
 }
 
+/* Counts that double make the longest codes: without the limit, these would have up to 24 bits. The
+ * expected lengths are libjpeg-turbo's. */
+static void long_codes_are_limited(void **state)
+{
+    static const UINT8 expected[17] = {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 11};
+    uint64_t counts[256] = {0};
+    JHUFF_TBL table = {0};
+    for (int i = 0; i < 24; i++)
+        counts[100 + i] = (uint64_t)1 << i;
+    dl2_jpeg_optimal_table(counts, &table);
+    assert_memory_equal(table.bits, expected, sizeof expected);
+    for (int i = 0; i < 24; i++) /* the most frequent symbol first */
+        assert_int_equal(table.huffval[i], 123 - i);
+    /* A symbol alone has one bit. */
+    memset(counts, 0, sizeof counts);
+    counts[7] = 5;
+    dl2_jpeg_optimal_table(counts, &table);
+    assert_int_equal(table.bits[1], 1);
+    assert_int_equal(table.huffval[0], 7);
+}
+
 /* Division by multiplication, for all steps and coefficients that there can be. */
 static void quantisation_divides(void **state)
 {
@@ -188,7 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_libjpegs),       cmocka_unit_test(qualities_are_libjpegs),
         cmocka_unit_test(wide_images_are_libjpegs), cmocka_unit_test(efforts_and_errors),
-        cmocka_unit_test(quantisation_divides),
+        cmocka_unit_test(quantisation_divides),     cmocka_unit_test(long_codes_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }
