@@ -8,8 +8,8 @@ libdevice_la_SOURCES = \
 	device/host_memory.c device/host_memory.h
 libdevice_la_LIBADD = libranks.la libcommon.la
 
-# The cpu device: its loops are compiled once for each SIMD level.
-CPU_KERNELS_CFLAGS = $(AM_CFLAGS) -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math
+# The cpu device: its loops are compiled once for each SIMD level, with fused operations where it has them.
+CPU_KERNELS_CFLAGS = $(AM_CFLAGS) -ffp-contract=fast -O3 -fopenmp-simd -fno-math-errno -fno-trapping-math
 if HAVE_ONEDNN
 noinst_LTLIBRARIES += libdevice_cpu.la libcpu_kernels_c.la
 libdevice_cpu_la_SOURCES = \

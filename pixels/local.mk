@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Pixel operations on memory. The resize gives the same bytes by every path, so no product and sum becomes one operation.
+# Pixel operations on memory.
 noinst_LTLIBRARIES += libpixels.la
 libpixels_la_SOURCES = \
 	pixels/augment.c pixels/augment.h \
@@ -14,18 +14,18 @@ libpixels_la_SOURCES = \
 	pixels/raster.h \
 	pixels/resize.c pixels/resize.h \
 	pixels/resize_kernels.c pixels/resize_kernels.h
-libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS) -ffp-contract=off
+libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libpixels_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 if HAVE_AVX2
 noinst_LTLIBRARIES += libpixels_avx2.la
 libpixels_avx2_la_SOURCES = pixels/operation_avx2.c pixels/resize_avx2.c
-libpixels_avx2_la_CFLAGS = $(libpixels_la_CFLAGS) $(AVX2_CFLAGS)
+libpixels_avx2_la_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
 libpixels_la_LIBADD += libpixels_avx2.la
 endif
 if HAVE_AVX512
 noinst_LTLIBRARIES += libpixels_avx512.la
 libpixels_avx512_la_SOURCES = pixels/operation_avx512.c pixels/resize_avx512.c
-libpixels_avx512_la_CFLAGS = $(libpixels_la_CFLAGS) $(AVX512_CFLAGS)
+libpixels_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)
 libpixels_la_LIBADD += libpixels_avx512.la
 endif
 if HAVE_NEON

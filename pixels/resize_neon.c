@@ -156,7 +156,7 @@ static void interleave_neon(int16_t *const in[3], size_t count, uint8_t *out)
                                         out + 3 * i);
 }
 
-/* Four of 16 bytes, as words, to floats. No operation contracts the two (see local.mk). */
+/* Four of 16 bytes, as words, to floats. No operation contracts the two (see Makefile.am). */
 static inline float32x4_t affine(uint16x4_t words, const float *scale, const float *bias)
 {
     const float32x4_t value = vcvtq_f32_u32(vmovl_u16(words));
