@@ -79,7 +79,7 @@ static void *train(void *context)
     config.batch = rank->batch;
     config.height = config.width = PIXELS;
     config.classes = 3;
-    config.seed = 7;
+    config.seed = 8; /* with 7, how a sum is rounded decides on which side of 0 an output lies */
     config.sync_norm = rank->synchronized;
     CHECK(dl2_network_create(device, &config, &net, &error) == DL2_OK);
     for (int k = 0; k < STEPS * PARTS; k++) {
