@@ -16,6 +16,8 @@ sanitized() { case ${CC:-} in *-fsanitize*) ;; *) return 1 ;; esac; }
 # plainly: skips under a sanitizer a test of makefiles, files or documents, whose programs have tests of
 # their own.
 plainly() { ! sanitized || skip "nothing that a sanitizer could watch but programs with tests of their own"; }
+# emulated: under QEMU (tests/arm.sh), whose posix_spawn says of no command that it cannot be started: it exits with 127.
+emulated() { [ -n "${QEMU_LD_PREFIX:-}" ]; }
 # expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
 expect() {
     want=$1; shift

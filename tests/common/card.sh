@@ -3,6 +3,7 @@
 # What the card did, told by a library that stands in for NVIDIA's: the timeline and the energy of a training, and that
 # a card or a library that is not there is passed over in silence.
 . "$srcdir/tests/lib.sh"
+emulated && skip "emulated training takes a step in the seconds that it trains for"
 [ -n "${PYTHON3:-}" ] || skip "no Python to read the reports with (Debian: python3)"
 $CC -Wall -Werror -shared -fPIC "$srcdir/tests/common/fake_nvml.c" -o "$work/fake.so" || fail "the library does not compile"
 DL2_NVML=$work/fake.so

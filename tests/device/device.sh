@@ -5,6 +5,7 @@
 # middle. Nsight Compute is a script that says what the real one would.
 . "$srcdir/tests/lib.sh"
 case $CC in *-fsanitize*) skip "PyTorch's processes and programs with sanitizers don't go together" ;; esac
+emulated && skip "its steps have limits of time, and emulation is slow"
 need_python torchvision python3-torchvision
 "$builddir/dl2-train" --version | grep -q 'device cpu' || skip "built without oneDNN: too slow"
 [ -x "$builddir/tests/device/test_device" ] || skip "built without cmocka (Debian: libcmocka-dev)"

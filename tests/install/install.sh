@@ -30,12 +30,16 @@ done
 
 # Each alone.
 strict='-Wall -Wextra -Wpedantic -Werror'
-cxx=$(command -v c++ || command -v g++ || command -v clang++) || echo "no C++ compiler: the headers are tried as C only"
+if emulated; then
+    cxx=$(echo "$CC" | sed 's/-gcc/-g++/')
+else
+    cxx=$(command -v c++ || command -v g++ || command -v clang++) || echo "no C++ compiler: the headers are tried as C only"
+fi
 tried=0
 for header in $(cd "$headers" && find . -name '*.h'); do
     printf '#include <%s>\nint main(void) { return 0; }\n' "${header#./}" | tee "$work/alone.c" >"$work/alone.cc"
     expect 0 $CC -std=c11 $strict $cflags -fsyntax-only "$work/alone.c"
-    [ -z "$cxx" ] || expect 0 "$cxx" -std=c++11 $strict $cflags -fsyntax-only "$work/alone.cc"
+    [ -z "$cxx" ] || expect 0 $cxx -std=c++11 $strict $cflags -fsyntax-only "$work/alone.cc"
     tried=$((tried + 1))
 done
 [ $tried -ge 9 ] || fail "only $tried headers in $headers"
@@ -111,7 +115,7 @@ int main(int, char **argv)
 }
 END
     sanitize=$(printf '%s\n' $CC | grep '^-fsanitize' | tr '\n' ' ')
-    expect 0 "$cxx" -std=c++20 -Wall -Werror $sanitize "$work/user.cc" -o "$work/user" $cflags $libs
+    expect 0 $cxx -std=c++20 -Wall -Werror $sanitize "$work/user.cc" -o "$work/user" $cflags $libs
     expect 0 env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$work/user" "$work/flowers"
     [ "$(cat "$work/out")" = 1 ] || fail "from C++: $(cat "$work/out")"
 fi

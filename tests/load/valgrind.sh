@@ -4,6 +4,7 @@
 # to block: the loader ends there by every way to read, without an error of memory, with the same batches.
 . "$srcdir/tests/lib.sh"
 need valgrind valgrind
+emulated && skip "valgrind runs no programs of another processor"
 case "$CC" in *-fsanitize=*) skip "a sanitizer's program doesn't run under valgrind" ;; esac
 for class in aster rose; do
     for n in 1 2 3 4 5 6; do

@@ -3,6 +3,7 @@
 # `make wheel`: in a virtual environment that has nothing else, and knows nothing of the build, it loads, and trains.
 . "$srcdir/tests/lib.sh"
 case $CC in *-fsanitize*) skip "a build with sanitizers is not for others" ;; esac
+emulated && skip "it is made of the libraries of the machine that it is made on, which has another processor"
 [ -e "$builddir/python/dl2/_core.la" ] || skip "the Python module isn't built (Debian: python3-dev, libdlpack-dev)"
 need patchelf patchelf
 need readelf binutils

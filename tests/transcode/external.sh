@@ -97,7 +97,8 @@ script fails <<'SH'
 echo first; echo 'no such luck' >&2; echo; exit 3
 SH
 wrong '0001.ppm: '"$work/my tools/fails"' exited with status 3: no such luck' "'$work/my tools/fails' %i %o"
-wrong 'nowhere/encoder cannot be run: No such file' 'nowhere/encoder %i %o'
+emulated && reason='exited with status 127' || reason='cannot be run: No such file'
+wrong "nowhere/encoder $reason" 'nowhere/encoder %i %o'
 wrong 'true exited with status 0 but wrote no %o' 'true %i %o'
 script dies <<'SH'
 kill -9 $$
