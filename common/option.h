@@ -49,7 +49,8 @@ struct dl2_option {
     double min, max;     /* both 0: no bounds beyond the type's */
     int (*parse)(const char *text, void *value, struct dl2_error *error);
     json_t *(*show)(const void *value); /* a new reference to what parse() stored; or NULL */
-    const char *const *words;           /* of a choice, in the order of its enum; NULL ends them */
+    /* Of a choice, in the order of its enum; of a text, what completion offers. NULL ends them. */
+    const char *const *words;
     const char *list;  /* `--list` of the same program with this word prints the choices */
     const char *unset; /* the default's text where the value is 0, NAN, NULL or no word */
     unsigned roles;    /* enum dl2_option_role */

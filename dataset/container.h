@@ -22,8 +22,8 @@ struct dl2_shard_format;
 struct dl2_entry {
     const char *key, *name; /* as in struct dl2_sample */
     int label;
-    enum dl2_part part; /* DL2_PART_NONE if the dataset has no splits of its own */
-    bool is_further;    /* a further frame of the item that the sample before belongs to */
+    uint8_t part;    /* DL2_PART_NONE if the dataset has no splits of its own */
+    bool is_further; /* a further frame of the item that the sample before belongs to */
 };
 
 /*
@@ -32,9 +32,9 @@ struct dl2_entry {
  */
 struct dl2_reader {
     /*
-     * Sets dataset->state, count, has_parts, notes, remark and the classes, for all samples that
-     * options->keep accepts. Finding none is not an error. After a failure close() is called on
-     * what there is.
+     * Sets dataset->state, count, has_parts, parts, notes, remark and the classes, for all samples
+     * that options->keep accepts. Finding none is not an error. After a failure close() is called
+     * on what there is.
      */
     int (*open)(struct dl2_dataset *dataset, const char *path,
                 const struct dl2_dataset_options *options, struct dl2_error *error);
@@ -78,7 +78,7 @@ struct dl2_reader {
 /* A sample to be written, with the whole key. */
 struct dl2_sink_sample {
     const char *key, *extension;
-    enum dl2_part part;
+    const char *split; /* its name; "" for none */
     const char *class; /* NULL: none */
     const void *data;
     size_t size;
@@ -141,18 +141,19 @@ struct dl2_dataset {
     bool is_selected; /* `chosen` may be in any order, with repetitions */
     char **classes;   /* in label order; one block with its strings */
     unsigned class_count;
-    bool has_parts;         /* the data come with splits of their own */
-    bool by_rule;           /* the seeded rule split them */
-    enum dl2_part own_part; /* the split that the whole dataset is, because of where it lies */
-    unsigned tables;        /* set by open(): the partitions of a table, in their order; 0: none */
+    bool has_parts;             /* the data come with splits of their own */
+    struct dl2_part_list parts; /* the names of those that are not train, val or test */
+    bool by_rule;               /* the seeded rule split them */
+    enum dl2_part own_part;     /* the split that the whole dataset is, because of where it lies */
+    unsigned tables; /* set by open(): the partitions of a table, in their order; 0: none */
     /* The samples of each partition: those of partition p begin at by_partition[starts[p]]. */
     unsigned partitions;
     uint32_t *by_partition, *starts;
     char *remark;   /* one more message, of the reader; NULL: none */
     unsigned notes; /* bits: which notes of the container's struct dl2_shard_format hold */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
-    size_t part_counts[DL2_PARTS], unlabelled[DL2_PARTS];
-    const char *part_names[DL2_PARTS];
+    size_t part_counts[DL2_MOST_PARTS], unlabelled[DL2_MOST_PARTS];
+    const char *part_names[DL2_MOST_PARTS];
     size_t taken;    /* samples for training that the subset has; of no meaning without one */
     char **messages; /* for dl2_dataset_message(), the layout first */
     size_t message_count;

@@ -18,7 +18,7 @@
 #define DL2_DATABASE_MAX_BYTES (((size_t)1 << 30) - ((size_t)1 << 16))
 
 /* Limits of texts, in bytes: a longer label counts as none, a longer key cannot be read. */
-enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000 };
+enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000, DL2_DATABASE_MAX_SPLIT = 255 };
 
 /* What the comment of a table that dl2-transcode wrote begins with, in "schema". */
 #define DL2_DATABASE_SCHEMA "dl2-table/1"

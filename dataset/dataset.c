@@ -39,20 +39,39 @@ static int unknown_path(const char *path, struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no dataset; looked for %s", path, known);
 }
 
-static int no_samples(const struct dl2_dataset *dataset, const char *path, enum dl2_split split,
+/* The number of the split that was asked for: 0 for all samples. */
+enum { ALL_SPLITS = DL2_PART_NONE, NO_SUCH_SPLIT = DL2_MOST_PARTS + 1 };
+
+static unsigned find_split(const struct dl2_dataset *dataset, const char *name)
+{
+    if (!name || !strcmp(name, "all"))
+        return ALL_SPLITS;
+    const unsigned part = dl2_part_find(&dataset->parts, name, strlen(name));
+    return part ? part : NO_SUCH_SPLIT;
+}
+
+static int no_samples(const struct dl2_dataset *dataset, const char *path, const char *name,
                       struct dl2_error *error)
 {
-    static const char *const whats[] = {
-        [DL2_SPLIT_ALL] = "samples",
-        [DL2_SPLIT_TRAIN] = "samples for training",
-        [DL2_SPLIT_VAL] = "samples for validation",
-        [DL2_SPLIT_TEST] = "samples for testing",
+    static const char *const whats[DL2_PARTS] = {
+        [ALL_SPLITS] = "samples",
+        [DL2_PART_TRAIN] = "samples for training",
+        [DL2_PART_VAL] = "samples for validation",
+        [DL2_PART_TEST] = "samples for testing",
     };
     size_t there = 0;
-    for (int p = 0; p < DL2_PARTS; p++)
+    const unsigned split = find_split(dataset, name);
+    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
         there += dataset->part_counts[p];
+    /* A name of its own is known only because there are samples of it. */
+    if (there && split >= DL2_PARTS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: no split is called '%s', but %s; name a split that is there, or "
+                             "all",
+                             path, name, dl2_dataset_layout(dataset));
     if (!there)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no %s; looked for %s", path, whats[split],
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no %s; looked for %s", path,
+                             whats[split < DL2_PARTS ? split : ALL_SPLITS],
                              dataset->container->looks_for);
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "%s: no %s, but %s; name another split or another folder", path,
@@ -109,7 +128,7 @@ static int assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_op
     return DL2_OK;
 }
 
-static void count_sample(struct dl2_dataset *dataset, size_t number, enum dl2_part part)
+static void count_sample(struct dl2_dataset *dataset, size_t number, unsigned part)
 {
     const struct dl2_entry entry = describe_sample(dataset, number);
     if (!dataset->part_counts[part]++)
@@ -118,17 +137,16 @@ static void count_sample(struct dl2_dataset *dataset, size_t number, enum dl2_pa
 }
 
 /* Is a sample in the split that was asked for? If there are classes, it must have one. */
-static bool is_in_split(const struct dl2_dataset *dataset, enum dl2_split split,
+static bool is_in_split(const struct dl2_dataset *dataset, unsigned split,
                         const struct dl2_entry *entry)
 {
     /* A path that lies in a test split may be used for validation: it was named. */
-    const bool named = split == DL2_SPLIT_VAL && entry->part == DL2_PART_TEST && dataset->own_part;
-    return ((int)entry->part == (int)split || named) &&
-           (entry->label >= 0 || !dataset->class_count);
+    const bool named = split == DL2_PART_VAL && entry->part == DL2_PART_TEST && dataset->own_part;
+    return (entry->part == split || named) && (entry->label >= 0 || !dataset->class_count);
 }
 
 /* In place of a sample's part: it is one for training that the subset lacks. */
-enum { LEFT_OUT = DL2_PARTS };
+enum { LEFT_OUT = DL2_MOST_PARTS };
 
 static bool is_whole(const struct dl2_subset *subset)
 {
@@ -174,6 +192,7 @@ static int leave_out(struct dl2_dataset *dataset, const struct dl2_subset *subse
 static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
                           uint8_t *parts, struct dl2_error *error)
 {
+    const unsigned split = find_split(dataset, options->split);
     for (size_t i = 0; dataset->has_parts && i < dataset->count; i++)
         parts[i] = (uint8_t)describe_sample(dataset, i).part;
     if (!dataset->has_parts)
@@ -188,7 +207,7 @@ static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_
         if (parts[i] == LEFT_OUT)
             continue;
         entry.part = parts[i];
-        if (options->split == DL2_SPLIT_ALL || is_in_split(dataset, options->split, &entry))
+        if (split == ALL_SPLITS || is_in_split(dataset, split, &entry))
             dataset->chosen[kept++] = (uint32_t)i;
     }
     dataset->count = kept;
@@ -199,7 +218,7 @@ static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_
 static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
                         struct dl2_error *error)
 {
-    if (options->split == DL2_SPLIT_ALL && is_whole(&options->subset)) {
+    if (find_split(dataset, options->split) == ALL_SPLITS && is_whole(&options->subset)) {
         for (size_t i = 0; i < dataset->count; i++)
             count_sample(dataset, i, describe_sample(dataset, i).part);
         return DL2_OK;
@@ -361,6 +380,7 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     forget_partitions(dataset);
     free(dataset->chosen);
     free(dataset->classes);
+    dl2_part_list_free(&dataset->parts);
     free(dataset);
 }
 
@@ -435,6 +455,13 @@ const char *dl2_dataset_container(const struct dl2_dataset *dataset)
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
 {
     return dataset->has_parts;
+}
+
+const char *dl2_dataset_split_of(const struct dl2_dataset *dataset, size_t index)
+{
+    const struct dl2_entry entry = describe_sample(dataset, number_of(dataset, index));
+    const bool in_one = dataset->has_parts && (entry.label >= 0 || !dataset->class_count);
+    return dl2_part_name(&dataset->parts, in_one ? entry.part : DL2_PART_NONE);
 }
 
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample)

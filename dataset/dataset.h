@@ -22,12 +22,15 @@
  * Splits: SPLIT is train or training; val, valid, validation or dev; test or testing; in any case.
  * Top folders with such names are splits if there is no other folder, if train and val are both
  * there, or if all images lie in folders of folders; otherwise they are classes, and
- * dl2_dataset_message() says so. A path that lies in a split (ROOT/train with ROOT/val beside it, a
- * class's folder in it, a tar file with such a word in its name) is that split, whole. Any other
- * dataset is split by the rule below.
+ * dl2_dataset_message() says so. Where there are splits, any other top folder is one, too, by its
+ * own name ("holdout"), but for the name all, if it has a sample of a class that train, val or test
+ * have. Classes are those of these three. At most 251 such names count. In a table, the column for
+ * splits decides. A path that lies in a split (ROOT/train with ROOT/val beside it, a class's folder
+ * in it, a tar file with such a word in its name) is that split, whole. Any other dataset is split
+ * by the rule below.
  *
  * Samples are in the byte order of their names; packed ones in the order of their storage. If there
- * are classes, samples outside every class belong to no split: only DL2_SPLIT_ALL has them, with
+ * are classes, samples outside every class belong to no split: only "all" has them, with
  * label -1. Names that start with a dot and dl2-variant.json(l) are not samples; every other file
  * is, unless `keep` refuses it. What it refuses lies beside the sample with the longest name that,
  * with a dot behind it, the file's name begins with. With `keep`, NAME.mask.EXT and NAME.seg.EXT
@@ -49,9 +52,6 @@
 extern "C" {
 #endif
 
-/* For a path that lies in a test split, DL2_SPLIT_VAL is that split: the path names it. */
-enum dl2_split { DL2_SPLIT_ALL, DL2_SPLIT_TRAIN, DL2_SPLIT_VAL, DL2_SPLIT_TEST };
-
 /*
  * A part of the samples for training, to compare a few images of high quality with many of low
  * quality. Other splits stay whole. Of each class's n samples round(fraction * n) are taken, at
@@ -66,7 +66,12 @@ struct dl2_subset {
 };
 
 struct dl2_dataset_options {
-    enum dl2_split split;
+    /*
+     * "train", "val", "test" or the name of another split; "all" or NULL: all samples. Words that
+     * folders may have for a split (above) name it, too. For a path that lies in a test split,
+     * "val" is that split: the path names it.
+     */
+    const char *split;
     /*
      * The rule for a dataset without splits: each class is sorted by a hash of (split_seed, key),
      * and its first round(val_fraction * n) samples are for validation, at least one if n > 1, but
@@ -80,7 +85,7 @@ struct dl2_dataset_options {
      * made for it. Files that it refuses do not count for classes and splits either.
      */
     bool (*keep)(const char *path);
-    /* With DL2_SPLIT_ALL, too, the samples for training are those that the rules above name. */
+    /* With "all", too, the samples for training are those that the rules above name. */
     struct dl2_subset subset;
     /* Extensions with commas, such as "mask.png": files of a folder with one of them lie beside
      * samples (dl2_dataset_read_beside()) and are none. NULL: none. */
@@ -89,12 +94,13 @@ struct dl2_dataset_options {
 
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        DL2_SPLIT_ALL, 0.2, 0, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                 \
+        "all", 0.2, 0, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                         \
     }
 
 struct dl2_dataset;
 
-/* DL2_ERR_FORMAT if there is no sample, with a message that says what is there instead. */
+/* DL2_ERR_FORMAT if there is no sample, and DL2_ERR_ARGUMENT if there is no split of this name,
+ * with a message that says what is there instead. */
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
                      struct dl2_dataset **out, struct dl2_error *error);
 void dl2_dataset_close(struct dl2_dataset *dataset);
@@ -122,6 +128,9 @@ const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 
 /* Do the data come with splits of their own? */
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);
+/* The name of the split that the data give a sample; "" if they give it none. The string lives as
+ * long as the dataset. */
+const char *dl2_dataset_split_of(const struct dl2_dataset *dataset, size_t index);
 
 /*
  * How the dataset was read, for people: "train 9,025 images in 10 classes, val 3,929 (valid/)". It

@@ -25,7 +25,7 @@ struct entry {
     uint64_t bytes;
     int64_t mtime_ns;
     int label;
-    uint8_t part; /* enum dl2_part */
+    uint8_t part;
 };
 
 /* A file beside a sample. */
@@ -315,7 +315,7 @@ static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
     for (size_t i = 0; i < folder->count; i++)
         names[i] = folder_name_of(folder, &folder->entries[i]);
     struct dl2_tree tree;
-    int status = dl2_tree_read(names, folder->count, &tree, error);
+    int status = dl2_tree_read(names, folder->count, NULL, &tree, error);
     free(names);
     if (status < 0)
         return status;
@@ -326,7 +326,9 @@ static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
     dataset->has_parts = tree.has_parts;
     dataset->classes = tree.classes;
     dataset->class_count = tree.class_count;
+    dataset->parts = tree.names;
     tree.classes = NULL;
+    tree.names = (struct dl2_part_list){0};
     dl2_tree_free(&tree);
     return DL2_OK;
 }
@@ -438,7 +440,7 @@ const struct dl2_container dl2_container_folder = {
     .name = "folder",
     .extensions = "-",
     .summary = "class folders of image files",
-    .looks_for = "a folder of images, CLASS/FILE or {train,val,test}/CLASS/FILE",
+    .looks_for = "a folder of images, CLASS/FILE or {train,val,test,...}/CLASS/FILE",
     .can_write = true,
     .leaves_out = "in a folder they would be images of their own, or another image's",
     .reader = &folder_reader,

@@ -14,9 +14,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define MAGIC   "DL2INDEX"
-#define VERSION 3
-#define OLDEST  2 /* knew no test split, and of the others train/ and val/ alone */
+#define MAGIC    "DL2INDEX"
+#define VERSION  4 /* only with splits by names of their own; all others are NAMELESS */
+#define NAMELESS 3
+#define OLDEST   2 /* knew no test split, and of the others train/ and val/ alone */
 
 enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
 
@@ -24,7 +25,7 @@ enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
 struct header {
     char magic[8];
     uint32_t version, kind, flags;
-    uint32_t shard_count, class_count, reserved;
+    uint32_t shard_count, class_count, part_count;
     uint64_t count, strings_size;
     uint64_t slices_size; /* numbers of 32 bits */
     uint64_t sum;         /* XXH3 of the whole block with this field 0 */
@@ -66,7 +67,7 @@ enum { SLICING_HEAD, SLICING_WIDTH, SLICING_HEIGHT, SLICING_ROWS, SLICING_COUNT,
 /* ---- The parts of a block */
 
 struct layout {
-    size_t shards, records, classes, by_key, slices, strings, end;
+    size_t shards, records, classes, parts, by_key, slices, strings, end;
 };
 
 static bool add_section(size_t *at, uint64_t count, size_t size)
@@ -86,6 +87,8 @@ static bool index_lay_out(const struct header *header, struct layout *layout)
     fits = fits && add_section(&at, count, sizeof(struct record));
     layout->classes = at;
     fits = fits && add_section(&at, le32toh(header->class_count), sizeof(uint64_t));
+    layout->parts = at;
+    fits = fits && add_section(&at, le32toh(header->part_count), sizeof(uint64_t));
     layout->by_key = at;
     fits = fits && add_section(&at, count, sizeof(uint32_t));
     layout->slices = at;
@@ -198,6 +201,11 @@ const char *dl2_index_class(const struct dl2_index *index, uint32_t number)
     return index->strings + index_number_at(index->classes, number);
 }
 
+const char *dl2_index_part(const struct dl2_index *index, uint32_t number)
+{
+    return index->strings + index_number_at(index->parts, number);
+}
+
 size_t dl2_index_find(const struct dl2_index *index, const char *key)
 {
     size_t low = 0, high = index->count;
@@ -243,6 +251,9 @@ static int index_check_shards(const struct dl2_index *index, struct dl2_error *e
     for (uint32_t i = 0; i < index->class_count; i++)
         if (index_number_at(index->classes, i) >= index->strings_size)
             return dl2_error_set(error, DL2_ERR_FORMAT, "class %" PRIu32 " has no name", i);
+    for (uint32_t i = 0; i < index->part_count; i++)
+        if (index_number_at(index->parts, i) >= index->strings_size)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "split %" PRIu32 " has no name", i);
     return DL2_OK;
 }
 
@@ -260,8 +271,8 @@ static int index_check_record(const struct dl2_index *index, const struct record
         wrong = "does not lie within its shard";
     else if (label < -1 || label >= (int64_t)index->class_count)
         wrong = "has a label beyond the classes";
-    else if (record->part >= DL2_PARTS)
-        wrong = "belongs to a split that is neither train, val nor test";
+    else if (record->part >= DL2_PARTS + index->part_count)
+        wrong = "belongs to a split that has no name";
     /* The strings end with two zeros, so key and extension end within them. */
     else if (key >= index->strings_size - 1 || !dl2_index_is_key(index->strings + key))
         wrong = "has no name that could be";
@@ -309,7 +320,8 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
         return dl2_error_set(error, DL2_ERR_FORMAT, "an index of no known kind");
     struct layout layout;
     if (!index_lay_out(&header, &layout) || layout.end != size ||
-        le64toh(header.count) > UINT32_MAX || le32toh(header.class_count) > INT32_MAX)
+        le64toh(header.count) > UINT32_MAX || le32toh(header.class_count) > INT32_MAX ||
+        le32toh(header.part_count) > DL2_MOST_PARTS - DL2_PARTS)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));
@@ -317,16 +329,18 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     *index = (struct dl2_index){.container = container,
                                 .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
                                 .is_own = le32toh(header.flags) & HEADER_IS_OWN,
-                                .is_outdated = version != VERSION,
+                                .is_outdated = version < NAMELESS,
                                 .notes = le32toh(header.flags) / HEADER_NOTES,
                                 .count = (size_t)le64toh(header.count),
                                 .shard_count = le32toh(header.shard_count),
                                 .class_count = le32toh(header.class_count),
+                                .part_count = le32toh(header.part_count),
                                 .strings_size = (size_t)le64toh(header.strings_size),
                                 .slices_size = (size_t)le64toh(header.slices_size),
                                 .shards = bytes + layout.shards,
                                 .records = bytes + layout.records,
                                 .classes = bytes + layout.classes,
+                                .parts = bytes + layout.parts,
                                 .by_key = bytes + layout.by_key,
                                 .slices = bytes + layout.slices,
                                 .strings = (const char *)bytes + layout.strings};
@@ -553,7 +567,7 @@ static void draft_put_records(const struct dl2_index_draft *draft, uint8_t *out)
     }
 }
 
-/* Names of shards and classes behind those of the samples; and two zeros at the end. */
+/* Names of shards, classes and splits behind those of the samples; and two zeros at the end. */
 static uint64_t draft_put_string(char *strings, uint64_t *at, const char *text)
 {
     const uint64_t start = *at;
@@ -570,6 +584,8 @@ static uint64_t draft_strings_size(const struct dl2_index_draft *draft)
         size += strlen(draft->shards[i].name) + 1;
     for (uint32_t i = 0; i < draft->class_count; i++)
         size += strlen(draft->classes[i]) + 1;
+    for (uint32_t i = 0; i < draft->parts.count; i++)
+        size += strlen(draft->parts.names[i]) + 1;
     return size;
 }
 
@@ -589,6 +605,10 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     for (uint32_t i = 0; i < draft->class_count; i++) {
         const uint64_t name = draft_put_string(strings, &at, draft->classes[i]);
         memcpy(block + layout->classes + i * sizeof name, &name, sizeof name);
+    }
+    for (uint32_t i = 0; i < draft->parts.count; i++) {
+        const uint64_t name = draft_put_string(strings, &at, draft->parts.names[i]);
+        memcpy(block + layout->parts + i * sizeof name, &name, sizeof name);
     }
     strings[at] = strings[at + 1] = '\0';
     if (draft->slices.size)
@@ -616,13 +636,14 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
                            struct dl2_error *error)
 {
     struct header header = {.magic = MAGIC,
-                            .version = htole32(VERSION),
+                            .version = htole32(draft->parts.count ? VERSION : NAMELESS),
                             .kind = htole32(draft->container->shards->index_kind),
                             .flags = htole32((draft->has_parts ? HEADER_HAS_PARTS : 0u) |
                                              (draft->is_own ? HEADER_IS_OWN : 0u) |
                                              draft->notes * HEADER_NOTES),
                             .shard_count = htole32(draft->shard_count),
                             .class_count = htole32(draft->class_count),
+                            .part_count = htole32(draft->parts.count),
                             .count = htole64(draft->count),
                             .strings_size = htole64(draft_strings_size(draft)),
                             .slices_size = htole64(draft->slices.size / sizeof(uint32_t))};
@@ -659,5 +680,6 @@ void dl2_index_draft_free(struct dl2_index_draft *draft)
     dl2_bytes_free(&draft->strings);
     dl2_bytes_free(&draft->slices);
     dl2_bytes_free(&draft->heads);
+    dl2_part_list_free(&draft->parts);
     *draft = (struct dl2_index_draft){0};
 }

@@ -4,8 +4,8 @@
  * and its check sum, in one block that is mapped as it is (dl2-index.bin, docs/formats.md). Numbers
  * are little-endian.
  *
- *   header | shards | records, in the dataset's order | classes | record numbers by key | slices |
- *   strings
+ *   header | shards | records, in the dataset's order | classes | splits | record numbers by key |
+ *   slices | strings
  *
  * The same block is made in memory for packed datasets that come without one. Only this room's
  * files include it.
@@ -16,6 +16,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 #include "common/slices.h"
+#include "dataset/split.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ struct dl2_index_entry {
     uint32_t bytes;
     uint32_t shard;
     int32_t label;
-    uint8_t part;  /* enum dl2_part */
+    uint8_t part;  /* enum dl2_part, or behind it a name of the list */
     uint8_t flags; /* enum dl2_entry_flags */
     const char *key, *extension;
 };
@@ -56,8 +57,9 @@ struct dl2_index {
     unsigned notes;   /* as in struct dl2_index_draft */
     size_t count;     /* of entries */
     uint32_t shard_count, class_count;
+    uint32_t part_count;              /* of splits by names of their own */
     size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
-    const uint8_t *shards, *records, *classes, *by_key, *slices;
+    const uint8_t *shards, *records, *classes, *parts, *by_key, *slices;
     const char *strings;
     void *map; /* of dl2_index_map() */
     size_t map_size;
@@ -66,7 +68,7 @@ struct dl2_index {
 /*
  * Checks all of a block, which stays the caller's, is aligned to 8 bytes and must outlive the
  * index. DL2_ERR_FORMAT says what is wrong; a version that is not known is DL2_ERR_UNSUPPORTED,
- * the one before this is_outdated.
+ * the first is_outdated.
  */
 int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error);
 
@@ -87,6 +89,8 @@ struct dl2_index_slicing {
 bool dl2_index_slicing(const struct dl2_index *index, size_t number,
                        struct dl2_index_slicing *slicing);
 const char *dl2_index_class(const struct dl2_index *index, uint32_t number);
+/* The name of part DL2_PARTS + number. */
+const char *dl2_index_part(const struct dl2_index *index, uint32_t number);
 /* The number of the entry that has the key, SIZE_MAX if there is none. */
 size_t dl2_index_find(const struct dl2_index *index, const char *key);
 
@@ -111,6 +115,7 @@ struct dl2_index_draft {
     uint32_t shard_count;
     char **classes; /* class_count strings and their array, to be freed */
     uint32_t class_count;
+    struct dl2_part_list parts; /* the names of parts from DL2_PARTS on */
 };
 
 struct dl2_index_draft_entry {

@@ -38,11 +38,11 @@ static void print_parts(const struct dl2_dataset *dataset, FILE *out)
 {
     bool first = true;
     char number[32];
-    for (int p = DL2_PART_TRAIN; p < DL2_PARTS; p++) {
+    for (unsigned p = DL2_PART_TRAIN; p < DL2_PARTS + dataset->parts.count; p++) {
         const size_t count = dataset->part_counts[p];
         if (!count)
             continue;
-        const char *name = dl2_part_name(p), *folder = dataset->part_names[p];
+        const char *name = dl2_part_name(&dataset->parts, p), *folder = dataset->part_names[p];
         const int length = (int)strcspn(folder, "/");
         fprintf(out, "%s%s ", first ? "" : ", ", name);
         if (first)
@@ -66,11 +66,12 @@ static void print_layout(const struct dl2_dataset *dataset,
         print_parts(dataset, out);
         return;
     }
-    for (int p = 0; p < DL2_PARTS; p++)
+    for (unsigned p = 0; p < DL2_PARTS; p++)
         all += dataset->part_counts[p];
     print_images(dataset, all, out);
     if (dataset->own_part)
-        fprintf(out, ", all of them in the %s split", dl2_part_name(dataset->own_part));
+        fprintf(out, ", all of them in the %s split",
+                dl2_part_name(&dataset->parts, dataset->own_part));
     if (dataset->by_rule)
         fprintf(out,
                 ", without folders for splits: %s for training and %s for validation, chosen by a "
@@ -129,7 +130,7 @@ static int add_warnings(struct dl2_dataset *dataset)
                      dataset->classes[i]));
     size_t unlabelled = 0;
     char number[32];
-    for (int p = DL2_PART_NONE; p < DL2_PARTS; p++)
+    for (unsigned p = DL2_PART_NONE; p < DL2_PARTS + dataset->parts.count; p++)
         unlabelled += p || !dataset->has_parts ? dataset->unlabelled[p] : 0;
     if (unlabelled && dataset->class_count)
         DL2_TRY(warn(dataset, "%s image%s outside every class: no split has %s",

@@ -175,6 +175,14 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
+    for (uint32_t i = 0; i < packed->index.part_count; i++) {
+        const char *name = dl2_index_part(&packed->index, i);
+        uint8_t part;
+        DL2_TRY(dl2_part_add(&dataset->parts, name, strlen(name), &part, error));
+        if (part != DL2_PARTS + i)
+            return dl2_error_set(error, DL2_ERR_FORMAT, "%s/%s: \"%.200s\" is no name for a split",
+                                 path, DL2_INDEX_NAME, name);
+    }
     return copy_classes(dataset, &packed->index, error);
 }
 

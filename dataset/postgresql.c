@@ -25,8 +25,9 @@ enum { OID_BYTEA = 17, OID_INT8 = 20, OID_INT4 = 23, OID_TEXT = 25, OID_VARCHAR 
 
 enum { MAX_EXTENSION = 16, LISTINGS = 5 };
 
-/* Flags of an entry of the draft, beside those of the index; the part is kept above them. */
-enum { ROW_IS_NULL = 8, ROW_PART = 16 };
+/* Flags of an entry of the draft, beside those of the index. A row that has a split has it in front
+ * of its key. */
+enum { ROW_IS_NULL = 8, ROW_HAS_SPLIT = 16 };
 
 /* A partition of the table, and its place among their names. */
 struct partition {
@@ -338,15 +339,17 @@ static int add_partition(struct listing *listing, const PGresult *result, struct
 static int add_row(struct listing *listing, const PGresult *result, struct dl2_error *error)
 {
     DL2_TRY(check_key(listing, result, error));
-    char key[DL2_DATABASE_MAX_KEY + 16];
+    char key[DL2_DATABASE_MAX_KEY + DL2_DATABASE_MAX_SPLIT + 2];
     const char *table_key = PQgetvalue(result, 0, AT_KEY);
     const char *split = PQgetvalue(result, 0, AT_SPLIT);
-    const enum dl2_part part = dl2_part_of_folder(split, strlen(split));
+    struct dl2_part_list *parts = &listing->scan.draft.parts;
+    uint8_t part;
+    DL2_TRY(dl2_part_add(parts, split, strlen(split), &part, error));
     const char *slash = strchr(table_key, '/');
     /* A key that names its split needs no second name of it. */
     const bool named =
-        !part || (slash && dl2_part_of_folder(table_key, (size_t)(slash - table_key)) == part);
-    const int length = snprintf(key, sizeof key, "%s%s%s", named ? "" : dl2_part_name(part),
+        !part || (slash && dl2_part_find(parts, table_key, (size_t)(slash - table_key)) == part);
+    const int length = snprintf(key, sizeof key, "%s%s%s", named ? "" : dl2_part_name(parts, part),
                                 named ? "" : "/", table_key);
     const bool null = PQgetisnull(result, 0, AT_BYTES);
     const bool summed = !PQgetisnull(result, 0, AT_SUM);
@@ -356,7 +359,7 @@ static int add_row(struct listing *listing, const PGresult *result, struct dl2_e
         .bytes = (uint32_t)number_at(result, AT_BYTES),
         .shard = !*PQgetvalue(result, 0, AT_UNCHANGED),
         .flags = (uint8_t)((summed ? DL2_ENTRY_SUMMED : 0) | (null ? ROW_IS_NULL : 0) |
-                           (int)part * ROW_PART),
+                           (part ? ROW_HAS_SPLIT : 0)),
         .key = key,
         .extension = safe_extension(PQgetvalue(result, 0, AT_EXTENSION))};
     if (listing->partitions)
@@ -382,7 +385,8 @@ static char *listing_command(const struct listing *listing)
             "octet_length(%s)::int8, ",
             key, DL2_DATABASE_MAX_KEY, key, columns[IMAGE].quoted);
     if (columns[SPLIT].quoted)
-        fprintf(out, "left(%s::text, 16), ", columns[SPLIT].quoted);
+        fprintf(out, "CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, ",
+                columns[SPLIT].quoted, DL2_DATABASE_MAX_SPLIT, columns[SPLIT].quoted);
     else
         fprintf(out, "NULL::text, ");
     if (columns[LABEL].quoted)
@@ -446,14 +450,19 @@ static int list_rows(struct listing *listing, struct dl2_error *error)
 }
 
 /* The table's column decides on splits, if it has one; the keys do otherwise. */
-static void use_split_column(struct dl2_index_draft *draft)
+static int use_split_column(struct dl2_index_draft *draft, struct dl2_error *error)
 {
     draft->has_parts = false;
+    dl2_part_list_free(&draft->parts);
     for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
-        entry->part = entry->flags / ROW_PART;
+        const char *key = dl2_index_draft_key(draft, i);
+        entry->part = DL2_PART_NONE;
+        if (entry->flags & ROW_HAS_SPLIT)
+            DL2_TRY(dl2_part_add(&draft->parts, key, strcspn(key, "/"), &entry->part, error));
         draft->has_parts = draft->has_parts || entry->part;
     }
+    return DL2_OK;
 }
 
 static int list_table(struct listing *listing, struct dl2_error *error)
@@ -461,10 +470,10 @@ static int list_table(struct listing *listing, struct dl2_error *error)
     DL2_TRY(look_at_table(listing, error));
     DL2_TRY(add_class_list(listing, error));
     DL2_TRY(list_rows(listing, error));
-    const int status = dl2_scan_finish(&listing->scan, error);
-    if (status == DL2_OK && listing->columns[SPLIT].quoted)
-        use_split_column(&listing->scan.draft);
-    return status;
+    /* The column's names have numbered the rows; the keys tell them again. */
+    dl2_part_list_free(&listing->scan.draft.parts);
+    DL2_TRY(dl2_scan_finish(&listing->scan, error));
+    return listing->columns[SPLIT].quoted ? use_split_column(&listing->scan.draft, error) : DL2_OK;
 }
 
 /* The command that reads images: keys as text[], and the largest size; and the one that trains. */
@@ -617,6 +626,11 @@ static int take_draft(struct dl2_dataset *dataset, struct dl2_error *error)
     const struct dl2_index_draft *draft = &table->draft;
     dataset->count = draft->count;
     dataset->has_parts = draft->has_parts;
+    for (unsigned i = 0; i < draft->parts.count; i++) {
+        const char *name = draft->parts.names[i];
+        uint8_t part;
+        DL2_TRY(dl2_part_add(&dataset->parts, name, strlen(name), &part, error));
+    }
     table->names = dl2_calloc(draft->count, sizeof *table->names);
     if (!table->names)
         return dl2_error_memory(error, "a dataset");

@@ -263,7 +263,7 @@ static int sink_add(void *state, const struct dl2_sink_sample *sample, struct dl
     writing->row.size = 0;
     DL2_TRY(dl2_bytes_append(&writing->row, &columns, sizeof columns, error));
     DL2_TRY(put_field(writing, sample->key, strlen(sample->key), error));
-    DL2_TRY(put_text(writing, dl2_part_name(sample->part), error));
+    DL2_TRY(put_text(writing, sample->split, error));
     DL2_TRY(put_text(writing, sample->class, error));
     DL2_TRY(put_field(writing, sample->extension, strlen(sample->extension), error));
     DL2_TRY(put_number(writing, XXH3_64bits(sample->data, sample->size), error));

@@ -120,6 +120,12 @@ static int64_t numeric_label(const char *text)
     return value < MAX_NUMBERED_CLASSES ? value : -1;
 }
 
+static int32_t number_below(const char *text, int64_t largest)
+{
+    const int64_t number = numeric_label(text);
+    return number <= largest ? (int32_t)number : -1;
+}
+
 /* Classes 0, 1, 2... up to the largest label, all with as many digits. */
 static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of,
                        struct dl2_error *error)
@@ -134,7 +140,7 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
         names[i] = texts[i];
     }
     for (uint32_t i = 0; i < scan->label_count; i++)
-        class_of[i] = (int32_t)numeric_label(label_at(scan, i)->text);
+        class_of[i] = number_below(label_at(scan, i)->text, largest);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&scan->draft, names, count, error);
     free(names);
@@ -142,9 +148,10 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
     return status;
 }
 
-/* Classes in the order of a list; *done is false if one of the first `used` labels is not in it. */
+/* Classes in the order of a list; *done is false if one of the first `used` labels that are counted
+ * is not in it. */
 static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, uint32_t used,
-                    int32_t *class_of, bool *done, struct dl2_error *error)
+                    const bool *counted, int32_t *class_of, bool *done, struct dl2_error *error)
 {
     memset(class_of, -1, scan->label_count * sizeof *class_of);
     for (uint32_t i = 0; i < list->count; i++) {
@@ -155,7 +162,7 @@ static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, ui
     }
     *done = true;
     for (uint32_t i = 0; i < used; i++)
-        *done = *done && class_of[i] >= 0;
+        *done = *done && (class_of[i] >= 0 || !counted[i]);
     return *done ? dl2_index_draft_set_classes(&scan->draft, (const char *const *)list->names,
                                                list->count, error)
                  : DL2_OK;
@@ -166,18 +173,23 @@ static int compare_label_pointers(const void *left, const void *right)
     return compare_labels(*(struct label *const *)left, *(struct label *const *)right);
 }
 
-/* Classes are all texts, sorted. */
-static int use_sorted(struct dl2_scan *scan, int32_t *class_of, struct dl2_error *error)
+/* Classes are all texts, sorted, but for the first `used` labels that are not counted. */
+static int use_sorted(struct dl2_scan *scan, uint32_t used, const bool *counted, int32_t *class_of,
+                      struct dl2_error *error)
 {
-    const uint32_t count = scan->label_count;
-    const char **names = dl2_calloc(count, sizeof *names);
-    const struct label **labels = dl2_calloc(count, sizeof *labels);
+    uint32_t count = 0;
+    const char **names = dl2_calloc(scan->label_count, sizeof *names);
+    const struct label **labels = dl2_calloc(scan->label_count, sizeof *labels);
     if (!names || !labels) {
         free(names);
         free(labels);
         return dl2_error_memory(error, "a dataset");
     }
-    memcpy(labels, scan->labels.data, count * sizeof *labels);
+    for (uint32_t i = 0; i < scan->label_count; i++) {
+        class_of[i] = -1;
+        if (i >= used || counted[i])
+            labels[count++] = label_at(scan, i);
+    }
     qsort(labels, count, sizeof *labels, compare_label_pointers);
     for (uint32_t i = 0; i < count; i++) {
         names[i] = labels[i]->text;
@@ -189,13 +201,17 @@ static int use_sorted(struct dl2_scan *scan, int32_t *class_of, struct dl2_error
     return status;
 }
 
-/* Sets the draft's classes, and the class of each label in the new list *out. */
-static int scan_make_classes(struct dl2_scan *scan, int32_t **out, struct dl2_error *error)
+/* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
+ * counted make no class. */
+static int scan_make_classes(struct dl2_scan *scan, const bool *counted, int32_t **out,
+                             struct dl2_error *error)
 {
     const uint32_t used = scan->label_count;
     int64_t largest = -1;
     bool numeric = !scan->list_count, done = false;
     for (uint32_t i = 0; i < used; i++) {
+        if (!counted[i])
+            continue;
         const int64_t value = numeric_label(label_at(scan, i)->text);
         numeric = numeric && value >= 0;
         largest = value > largest ? value : largest;
@@ -212,8 +228,71 @@ static int scan_make_classes(struct dl2_scan *scan, int32_t **out, struct dl2_er
     if (numeric)
         return use_numbers(scan, largest, *out, error);
     if (lists_agree(scan))
-        DL2_TRY(use_list(scan, &scan->lists[0], used, *out, &done, error));
-    return done ? DL2_OK : use_sorted(scan, *out, error);
+        DL2_TRY(use_list(scan, &scan->lists[0], used, counted, *out, &done, error));
+    return done ? DL2_OK : use_sorted(scan, used, counted, *out, error);
+}
+
+static int32_t label_of(const struct dl2_scan *scan, size_t sample)
+{
+    int32_t label;
+    memcpy(&label, scan->label_of.data + sample * sizeof label, sizeof label);
+    return label;
+}
+
+/* Which labels make classes: where there are splits, those of train, val and test. */
+static bool *count_labels(const struct dl2_scan *scan, const struct dl2_tree *tree)
+{
+    bool *counted = dl2_calloc(scan->label_count, sizeof *counted);
+    for (size_t i = 0; counted && i < scan->draft.count; i++) {
+        const bool known = tree->parts[i] > DL2_PART_NONE && tree->parts[i] < DL2_PARTS;
+        if (label_of(scan, i) >= 0 && (known || !tree->has_parts))
+            counted[label_of(scan, i)] = true;
+    }
+    return counted;
+}
+
+/* Marks the samples of shards that lie in folders with names of their own. NULL if memory runs out.
+ */
+static bool *find_apart(const struct dl2_scan *scan)
+{
+    const struct dl2_index_draft *draft = &scan->draft;
+    bool *apart = dl2_calloc(draft->count, sizeof *apart);
+    for (size_t i = 0; apart && draft->shard_count && i < draft->count; i++) {
+        const char *name = draft->shards[dl2_index_draft_entry(draft, i)->shard].name;
+        const char *slash = strchr(name, '/');
+        apart[i] = slash && !dl2_part_of_folder(name, (size_t)(slash - name));
+    }
+    return apart;
+}
+
+/* Sets the classes, and the label and the part of each sample, out of what the names say. */
+static int use_tree(struct dl2_scan *scan, const char *const *names, struct dl2_tree *tree,
+                    struct dl2_error *error)
+{
+    struct dl2_index_draft *draft = &scan->draft;
+    const struct dl2_shard_format *shards = draft->container->shards;
+    const bool by_names = !scan->label_count && (!shards || shards->keys_are_paths);
+    bool *counted = NULL;
+    int32_t *class_of = NULL;
+    int status = DL2_OK;
+    if (scan->label_count) {
+        counted = count_labels(scan, tree);
+        status = counted ? scan_make_classes(scan, counted, &class_of, error)
+                         : dl2_error_memory(error, "a dataset");
+    } else if (by_names) {
+        status = dl2_index_draft_set_classes(draft, (const char *const *)tree->classes,
+                                             tree->class_count, error);
+        draft->parts = tree->names;
+        tree->names = (struct dl2_part_list){0};
+    }
+    for (size_t i = 0; status == DL2_OK && !by_names && i < draft->count; i++)
+        tree->labels[i] = label_of(scan, i) < 0 ? -1 : class_of[label_of(scan, i)];
+    if (status == DL2_OK && tree->has_parts && !by_names)
+        status = dl2_tree_name_parts(names, tree->labels, draft->count, draft->class_count,
+                                     tree->parts, &draft->parts, error);
+    free(counted);
+    free(class_of);
+    return status;
 }
 
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
@@ -222,31 +301,24 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     if (!draft->count)
         return DL2_OK;
     const char **names = dl2_calloc(draft->count, sizeof *names);
-    int32_t *class_of = NULL;
+    bool *apart = find_apart(scan);
     struct dl2_tree tree = {0};
-    int status = names ? DL2_OK : dl2_error_memory(error, "a dataset");
+    int status = names && apart ? DL2_OK : dl2_error_memory(error, "a dataset");
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++)
         names[i] = dl2_index_draft_key(draft, i);
     if (status == DL2_OK)
-        status = dl2_tree_read(names, draft->count, &tree, error);
-    const struct dl2_shard_format *shards = draft->container->shards;
-    const bool by_names = !scan->label_count && (!shards || shards->keys_are_paths);
-    if (status == DL2_OK && scan->label_count)
-        status = scan_make_classes(scan, &class_of, error);
-    else if (status == DL2_OK && by_names)
-        status = dl2_index_draft_set_classes(draft, (const char *const *)tree.classes,
-                                             tree.class_count, error);
+        status = dl2_tree_read(names, draft->count, apart, &tree, error);
+    if (status == DL2_OK)
+        status = use_tree(scan, names, &tree, error);
     draft->has_parts = tree.has_parts;
     for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
-        int32_t label;
-        memcpy(&label, scan->label_of.data + i * sizeof label, sizeof label);
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
         entry->part = tree.parts[i];
-        entry->label = by_names ? tree.labels[i] : label < 0 ? -1 : class_of[label];
+        entry->label = tree.labels[i];
     }
     dl2_tree_free(&tree);
     free(names);
-    free(class_of);
+    free(apart);
     return status;
 }
 

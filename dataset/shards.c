@@ -26,6 +26,7 @@ enum {
 struct survey {
     bool index, unfinished;
     bool other_folders; /* a folder at the top holds no shards: this may be a tree of files */
+    bool is_other;      /* of a folder at the top: its name is no word for a split */
     unsigned shards;    /* bit i: there are shards of container i */
 };
 
@@ -61,8 +62,12 @@ static void survey_folder(int descriptor, bool top, struct survey *survey)
         shards |= containers_of_name(name);
         if (!shards && i >= LOOK_AT_ENTRIES)
             break;
-        const bool part = top && dl2_part_of_folder(name, strlen(name));
-        int inner = part ? openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+        if (top)
+            survey->is_other = !dl2_part_of_folder(name, strlen(name));
+        /* One other folder without shards is enough to know. */
+        const bool look =
+            top && (!survey->is_other || (entry->d_type == DT_DIR && !survey->other_folders));
+        int inner = look ? openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
         if (inner >= 0)
             survey_folder(inner, false, survey);
         else if (entry->d_type == DT_DIR)
@@ -70,7 +75,8 @@ static void survey_folder(int descriptor, bool top, struct survey *survey)
     }
     if (!top && !shards)
         survey->other_folders = true;
-    survey->shards |= shards;
+    /* What is in other folders alone makes no packed dataset. */
+    survey->shards |= !top && survey->is_other ? 0 : shards;
     closedir(folder);
 }
 
@@ -184,6 +190,28 @@ static int refuse_file(const struct dl2_shard_files *list, const char *folder, c
                          list->container->shards->refusal);
 }
 
+/* Looks at a folder with a name of its own, which shards need not be in: true if some are, and
+ * nothing that cannot be read. */
+static bool has_shards(const struct dl2_shard_files *list, const char *name)
+{
+    char *path = dl2_path_join(list->root, name);
+    DIR *folder = path ? opendir(path) : NULL;
+    const struct dirent *entry;
+    bool found = false, refused = false;
+    for (unsigned i = 0; folder && !refused && (entry = readdir(folder)); i++) {
+        const enum dl2_file_role role =
+            entry->d_name[0] == '.' ? DL2_FILE_OTHER : list->container->shards->role(entry->d_name);
+        found = found || role == DL2_FILE_SHARD;
+        refused = role == DL2_FILE_REFUSED;
+        if (!found && i >= LOOK_AT_ENTRIES)
+            break;
+    }
+    if (folder)
+        closedir(folder);
+    free(path);
+    return found && !refused;
+}
+
 static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
                              struct dl2_error *error)
 {
@@ -222,10 +250,9 @@ static int add_shard_folder(struct dl2_shard_files *list, const char *name, stru
     return DL2_OK;
 }
 
-/* The folder itself, and those in it that are named after splits, sorted. */
-static int list_shard_folders(struct dl2_shard_files *list, struct dl2_error *error)
+/* Adds the folders in the root whose names are words for splits, or the others that hold shards. */
+static int list_split_folders(struct dl2_shard_files *list, bool others, struct dl2_error *error)
 {
-    DL2_TRY(add_shard_folder(list, "", error));
     DIR *folder = opendir(list->root);
     if (!folder)
         return dl2_error_system(error, "%s: cannot be listed", list->root);
@@ -233,11 +260,23 @@ static int list_shard_folders(struct dl2_shard_files *list, struct dl2_error *er
     const struct dirent *entry;
     while (status == DL2_OK && (entry = readdir(folder))) {
         struct stat info;
-        if (dl2_part_of_folder(entry->d_name, strlen(entry->d_name)) &&
-            fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode))
+        const bool other = !dl2_part_of_folder(entry->d_name, strlen(entry->d_name));
+        if (other == others && entry->d_name[0] != '.' && strcmp(entry->d_name, "all") != 0 &&
+            fstatat(dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode) &&
+            (!other || has_shards(list, entry->d_name)))
             status = add_shard_folder(list, entry->d_name, error);
     }
     closedir(folder);
+    return status;
+}
+
+/* The folder itself, and those in it that are splits, sorted. */
+static int list_shard_folders(struct dl2_shard_files *list, struct dl2_error *error)
+{
+    DL2_TRY(add_shard_folder(list, "", error));
+    int status = list_split_folders(list, false, error);
+    if (status == DL2_OK && list->folder_count > 1)
+        status = list_split_folders(list, true, error);
     qsort(list->folders, list->folder_count, sizeof *list->folders, dl2_compare_texts);
     return status;
 }

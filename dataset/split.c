@@ -24,10 +24,45 @@ static const struct {
     {"test", DL2_PART_TEST},   {"testing", DL2_PART_TEST},
 };
 
-const char *dl2_part_name(enum dl2_part part)
+const char *dl2_part_name(const struct dl2_part_list *list, unsigned part)
 {
-    static const char *const texts[] = {"", "train", "val", "test"};
-    return texts[part];
+    static const char *const texts[DL2_PARTS] = {"", "train", "val", "test"};
+    return part < DL2_PARTS ? texts[part] : list->names[part - DL2_PARTS];
+}
+
+unsigned dl2_part_find(const struct dl2_part_list *list, const char *name, size_t length)
+{
+    const enum dl2_part known = dl2_part_of_folder(name, length);
+    for (unsigned i = 0; !known && i < list->count; i++)
+        if (strlen(list->names[i]) == length && !memcmp(list->names[i], name, length))
+            return DL2_PARTS + i;
+    return known;
+}
+
+int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, uint8_t *part,
+                 struct dl2_error *error)
+{
+    *part = (uint8_t)dl2_part_find(list, name, length);
+    if (*part || !length || name[0] == '.' || memchr(name, '/', length) ||
+        (length == strlen("all") && !memcmp(name, "all", length)) ||
+        list->count >= DL2_MOST_PARTS - DL2_PARTS)
+        return DL2_OK;
+    char **grown = dl2_realloc(list->names, list->count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_memory(error, "a dataset");
+    list->names = grown;
+    if (!(grown[list->count] = strndup(name, length)))
+        return dl2_error_memory(error, "a dataset");
+    *part = (uint8_t)(DL2_PARTS + list->count++);
+    return DL2_OK;
+}
+
+void dl2_part_list_free(struct dl2_part_list *list)
+{
+    for (unsigned i = 0; i < list->count; i++)
+        free(list->names[i]);
+    free(list->names);
+    *list = (struct dl2_part_list){0};
 }
 
 enum dl2_part dl2_part_of_folder(const char *name, size_t length)

@@ -12,11 +12,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The split of a sample: the numbers of enum dl2_split, as the index stores them. */
+/*
+ * The split of a sample as a number, as the index stores it. Numbers from DL2_PARTS on are of the
+ * splits that a dataset has by names of its own: DL2_PARTS + i is name i of its list.
+ */
 enum dl2_part { DL2_PART_NONE, DL2_PART_TRAIN, DL2_PART_VAL, DL2_PART_TEST, DL2_PARTS };
+enum { DL2_MOST_PARTS = 255 };
 
-/* "train", "val", "test"; "" for none. */
-const char *dl2_part_name(enum dl2_part part);
+/* Zeroed at first. */
+struct dl2_part_list {
+    char **names;
+    unsigned count;
+};
+
+/* "train", "val", "test" or a name of the list; "" for none. */
+const char *dl2_part_name(const struct dl2_part_list *list, unsigned part);
+/* The number of a split: the words of dl2_part_of_folder() in any case, other names as they are;
+ * DL2_PART_NONE if there is none. */
+unsigned dl2_part_find(const struct dl2_part_list *list, const char *name, size_t length);
+/* The same, but a new name gets the next number. Sets *part to DL2_PART_NONE for what can be no
+ * name ("", "all", "a/b", ".x"), and when the numbers are used up. */
+int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, uint8_t *part,
+                 struct dl2_error *error);
+void dl2_part_list_free(struct dl2_part_list *list);
 
 /* The split that a folder of this name holds. */
 enum dl2_part dl2_part_of_folder(const char *name, size_t length);
@@ -60,16 +78,29 @@ int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys,
 /* ---- tree.c: what names alone say of a tree of samples: [SPLIT/]CLASS/.../FILE (dataset.h) */
 
 struct dl2_tree {
-    bool has_parts;  /* folders named after splits are splits, not classes */
-    uint8_t *parts;  /* enum dl2_part, one a name; all none where has_parts is false */
-    int32_t *labels; /* one a name; -1: outside every class */
-    char **classes;  /* in label order; one block with its strings */
+    bool has_parts;             /* folders named after splits are splits, not classes */
+    uint8_t *parts;             /* one a name; all none where has_parts is false */
+    struct dl2_part_list names; /* of the other splits */
+    int32_t *labels;            /* one a name; -1: outside every class */
+    char **classes;             /* in label order; one block with its strings */
     unsigned class_count;
 };
 
-/* `names` are paths from the root, in any order; those of one class in a row cost the least. */
-int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
+/*
+ * `names` are paths from the root, in any order; those of one class in a row cost the least.
+ * `apart` (NULL: none) marks names in folders that are no classes in any case, so that they have no
+ * say in whether there are splits.
+ */
+int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error);
+/*
+ * Where there are splits, another top folder is a split by its own name if a sample in it has a
+ * class, or if there are no classes. Sets parts[i] for each of `count` names
+ * whose part is not train, val or test.
+ */
+int dl2_tree_name_parts(const char *const *names, const int32_t *labels, size_t count,
+                        bool has_classes, uint8_t *parts, struct dl2_part_list *list,
+                        struct dl2_error *error);
 void dl2_tree_free(struct dl2_tree *tree);
 
 #endif

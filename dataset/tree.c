@@ -29,7 +29,8 @@ static struct span first_folder(const char *name)
 }
 
 /* Sets the splits of all names; false if there are no splits. */
-static bool tree_find_parts(const char *const *names, size_t count, uint8_t *parts)
+static bool tree_find_parts(const char *const *names, size_t count, const bool *apart,
+                            uint8_t *parts)
 {
     struct dl2_part_census census = {0};
     struct span last = {"", 0};
@@ -40,7 +41,7 @@ static bool tree_find_parts(const char *const *names, size_t count, uint8_t *par
             part = (uint8_t)dl2_part_of_folder(top.text, top.length);
         last = top;
         parts[i] = part;
-        if (!top.length)
+        if (!top.length || (apart && apart[i]))
             continue;
         if (strchr(top.text + top.length + 1, '/'))
             census.deep[parts[i]]++;
@@ -114,7 +115,70 @@ static int label_names(const char *const *names, size_t count, struct dl2_tree *
     return classes ? tree_set_classes(tree, runs, classes, error) : DL2_OK;
 }
 
-int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
+/* Sets the labels of the samples in other folders than those of train, val and test, whose classes
+ * are all that there are. */
+static void label_others(const char *const *names, size_t count, struct dl2_tree *tree)
+{
+    struct span last = {"", 0};
+    int32_t current = -1;
+    for (size_t i = 0; tree->has_parts && i < count; i++) {
+        const struct span top = first_folder(names[i]);
+        if (tree->parts[i] || !top.length)
+            continue;
+        const struct span class = first_folder(names[i] + top.length + 1);
+        if (compare_spans(&class, &last)) {
+            unsigned low = 0, high = tree->class_count;
+            while (low < high) {
+                const unsigned middle = low + (high - low) / 2;
+                const struct span there = {tree->classes[middle], strlen(tree->classes[middle])};
+                if (compare_spans(&there, &class) < 0)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            const bool found = low < tree->class_count &&
+                               !strncmp(tree->classes[low], class.text, class.length) &&
+                               !tree->classes[low][class.length];
+            current = found && class.length ? (int32_t)low : -1;
+            last = class;
+        }
+        tree->labels[i] = current;
+    }
+}
+
+static bool is_known(uint8_t part)
+{
+    return part > DL2_PART_NONE && part < DL2_PARTS;
+}
+
+int dl2_tree_name_parts(const char *const *names, const int32_t *labels, size_t count,
+                        bool has_classes, uint8_t *parts, struct dl2_part_list *list,
+                        struct dl2_error *error)
+{
+    struct span last = {"", 0};
+    uint8_t part = DL2_PART_NONE;
+    for (size_t i = 0; i < count; i++) {
+        const struct span top = first_folder(names[i]);
+        if (is_known(parts[i]) || !top.length || (has_classes && labels[i] < 0))
+            continue;
+        if (compare_spans(&top, &last))
+            DL2_TRY(dl2_part_add(list, top.text, top.length, &part, error));
+        last = top;
+    }
+    last = (struct span){"", 0};
+    for (size_t i = 0; i < count; i++) {
+        const struct span top = first_folder(names[i]);
+        if (is_known(parts[i]))
+            continue;
+        if (compare_spans(&top, &last))
+            part = (uint8_t)dl2_part_find(list, top.text, top.length);
+        last = top;
+        parts[i] = top.length ? part : DL2_PART_NONE;
+    }
+    return DL2_OK;
+}
+
+int dl2_tree_read(const char *const *names, size_t count, const bool *apart, struct dl2_tree *tree,
                   struct dl2_error *error)
 {
     *tree = (struct dl2_tree){.parts = dl2_calloc(count, sizeof *tree->parts),
@@ -124,8 +188,12 @@ int dl2_tree_read(const char *const *names, size_t count, struct dl2_tree *tree,
     if (!tree->parts || !tree->labels || !runs) {
         status = dl2_error_memory(error, "classes");
     } else {
-        tree->has_parts = tree_find_parts(names, count, tree->parts);
+        tree->has_parts = tree_find_parts(names, count, apart, tree->parts);
         status = label_names(names, count, tree, runs, error);
+        label_others(names, count, tree);
+        if (status == DL2_OK && tree->has_parts)
+            status = dl2_tree_name_parts(names, tree->labels, count, tree->class_count, tree->parts,
+                                         &tree->names, error);
     }
     free(runs);
     if (status < 0)
@@ -138,5 +206,6 @@ void dl2_tree_free(struct dl2_tree *tree)
     free(tree->parts);
     free(tree->labels);
     free(tree->classes);
+    dl2_part_list_free(&tree->names);
     *tree = (struct dl2_tree){0};
 }

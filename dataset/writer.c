@@ -23,7 +23,7 @@ enum { BUFFER_BYTES = 1 << 20 };
 /* The shards of one folder: the root, or the folder of a split in it. */
 struct group {
     char *folder; /* "", "train/", "validation/"... */
-    enum dl2_part part;
+    uint8_t part;
     struct dl2_shard_output output;
     uint32_t shard;  /* its number in the draft */
     uint32_t number; /* of shards before it in this group */
@@ -40,6 +40,9 @@ struct dl2_writer {
     struct dl2_index_draft draft;
     struct group *groups;
     size_t group_count;
+    /* Folders here that are of splits by names of their own: this writer's, and what an earlier one
+     * has left. Only these may be cleared. */
+    struct dl2_part_list folders;
     struct dl2_slicing slicing; /* of the last sample that was cut */
     char *(*renames)[2];        /* temporary name, final name */
     size_t rename_count;
@@ -92,11 +95,13 @@ static bool may_stay(const char *name, bool top)
 }
 
 /*
- * Goes through a folder and its folders of splits: refuses what would be in the way, and removes
- * what a writer has left if `remove` says so.
+ * Goes through a folder and its folders of splits (NULL: it is one): refuses what would be in the
+ * way, and removes what a writer has left if `remove` says so.
  */
-static int clear_folder(const char *path, bool top, bool own, bool remove, struct dl2_error *error)
+static int clear_folder(const char *path, const struct dl2_part_list *splits, bool own, bool remove,
+                        struct dl2_error *error)
 {
+    const bool top = splits;
     DIR *folder = opendir(path);
     if (!folder)
         return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
@@ -109,8 +114,8 @@ static int clear_folder(const char *path, bool top, bool own, bool remove, struc
         char *inner = dl2_path_join(path, name);
         if (!inner) {
             status = dl2_error_memory(error, "a dataset");
-        } else if (top && dl2_part_of_folder(name, strlen(name)) && dl2_is_folder(inner)) {
-            status = clear_folder(inner, false, own, remove, error);
+        } else if (top && dl2_part_find(splits, name, strlen(name)) && dl2_is_folder(inner)) {
+            status = clear_folder(inner, NULL, own, remove, error);
             if (remove && status == DL2_OK)
                 rmdir(inner); /* unless something hidden is there */
         } else if (own && (is_written_here(name) || is_temporary(name))) {
@@ -144,29 +149,68 @@ static bool lists_all_shards(const struct dl2_index *index, const char *root)
     return all;
 }
 
-/* Is there an index of our own, or the mark that one was being written? */
-static bool is_own_container(const char *root)
+/* The mark: this text, and after it, each behind a zero byte, the names of writer->folders. */
+static const char mark_text[] = "A packed dataset is being written here, or was when that was cut "
+                                "short. Run the same dl2-transcode again to complete it.\n";
+enum { MAX_MARK_BYTES = 1 << 17 };
+
+static int note_folder(struct dl2_writer *writer, const char *name, struct dl2_error *error)
 {
-    char *mark = dl2_path_join(root, DL2_UNFINISHED_NAME);
-    char *file = dl2_path_join(root, DL2_INDEX_NAME);
-    bool own = mark && dl2_is_file(mark);
+    uint8_t part;
+    return dl2_part_add(&writer->folders, name, strlen(name), &part, error);
+}
+
+/* Takes the folders that a mark names. */
+static int read_mark(struct dl2_writer *writer, const char *path, struct dl2_error *error)
+{
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = dl2_file_read(path, MAX_MARK_BYTES, &text, error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&text, "", 1, error);
+    size_t at = 0;
+    while (status == DL2_OK && (at += strlen((char *)text.data + at) + 1) < text.size)
+        status = note_folder(writer, (char *)text.data + at, error);
+    dl2_bytes_free(&text);
+    return status;
+}
+
+/* Is there an index of our own, or the mark that one was being written? Notes the folders of either
+ * in *own. */
+static int find_own_container(struct dl2_writer *writer, bool *own, struct dl2_error *error)
+{
+    char *mark = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
+    char *file = dl2_path_join(writer->root, DL2_INDEX_NAME);
     struct dl2_index index;
-    if (!own && file && dl2_is_file(file) && dl2_index_map(file, &index, NULL) == DL2_OK) {
-        own = index.is_own && lists_all_shards(&index, root);
+    int status = mark && file ? DL2_OK : dl2_error_memory(error, "a dataset");
+    *own = status == DL2_OK && dl2_is_file(mark);
+    if (*own) {
+        status = read_mark(writer, mark, error);
+    } else if (status == DL2_OK && dl2_is_file(file) && dl2_index_map(file, &index, NULL) == 0) {
+        *own = index.is_own && lists_all_shards(&index, writer->root);
+        for (uint32_t i = 0; *own && status == DL2_OK && i < index.part_count; i++)
+            status = note_folder(writer, dl2_index_part(&index, i), error);
         dl2_index_unmap(&index);
     }
     free(mark);
     free(file);
-    return own;
+    return status;
 }
 
 static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    static const char text[] = "A packed dataset is being written here, or was when that was cut "
-                               "short. Run the same dl2-transcode again to complete it.\n";
+    struct dl2_bytes text = DL2_BYTES_INIT;
     char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    int status = path ? dl2_file_write(path, text, strlen(text), error)
+    int status = path ? dl2_bytes_append(&text, mark_text, strlen(mark_text), error)
                       : dl2_error_memory(error, "a dataset");
+    for (unsigned i = 0; status == DL2_OK && i < writer->folders.count; i++) {
+        const char *name = writer->folders.names[i];
+        status = dl2_bytes_append(&text, "", 1, error);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&text, name, strlen(name), error);
+    }
+    if (status == DL2_OK)
+        status = dl2_file_write(path, text.data, text.size, error);
+    dl2_bytes_free(&text);
     free(path);
     return status;
 }
@@ -183,11 +227,12 @@ static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
 
 static int prepare_folder(struct dl2_writer *writer, struct dl2_error *error)
 {
-    const bool own = is_own_container(writer->root);
-    DL2_TRY(clear_folder(writer->root, true, own, false, error));
+    bool own;
+    DL2_TRY(find_own_container(writer, &own, error));
+    DL2_TRY(clear_folder(writer->root, &writer->folders, own, false, error));
     DL2_TRY(dl2_make_folders(writer->root, error));
     DL2_TRY(write_mark(writer, error));
-    return own ? clear_folder(writer->root, true, true, true, error) : DL2_OK;
+    return own ? clear_folder(writer->root, &writer->folders, true, true, error) : DL2_OK;
 }
 
 int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
@@ -236,8 +281,18 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
 {
     struct dl2_writer_options own = *options;
     own.has_parts = source->has_parts;
-    return dl2_writer_open(path, &own, (const char *const *)source->classes, source->class_count,
-                           out, error);
+    DL2_TRY(dl2_writer_open(path, &own, (const char *const *)source->classes, source->class_count,
+                            out, error));
+    uint8_t part;
+    int status = DL2_OK;
+    for (unsigned i = 0; status == DL2_OK && i < source->parts.count; i++)
+        status = dl2_part_add(&(*out)->draft.parts, source->parts.names[i],
+                              strlen(source->parts.names[i]), &part, error);
+    if (status < 0) {
+        dl2_writer_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 /* ---- Shards */
@@ -334,7 +389,7 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 
 /* ---- Samples */
 
-static int add_group(struct dl2_writer *writer, const char *key, size_t length, enum dl2_part part,
+static int add_group(struct dl2_writer *writer, const char *key, size_t length, uint8_t part,
                      struct dl2_error *error)
 {
     struct group *grown = dl2_realloc(writer->groups, writer->group_count + 1, sizeof *grown);
@@ -348,22 +403,32 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
     writer->group_count++;
     if (!length)
         return DL2_OK;
+    if (part >= DL2_PARTS) {
+        DL2_TRY(note_folder(writer, dl2_part_name(&writer->draft.parts, part), error));
+        DL2_TRY(write_mark(writer, error));
+    }
     char *folder = dl2_path_join(writer->root, group->folder);
     int status = folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
     free(folder);
     return status;
 }
 
-/* How much of a key is the folder of its split: "train/" of "train/rose/0017"; 0: no split's. */
-static size_t split_folder(const struct dl2_writer *writer, const char *key, enum dl2_part *part)
+/* Sets *part, and *folder to how much of a key is the folder of its split: 6, that of "train/", of
+ * "train/rose/0017"; 0: no split's. The rules are those of tree.c. */
+static int split_folder(struct dl2_writer *writer, const char *key, int label, uint8_t *part,
+                        size_t *folder, struct dl2_error *error)
 {
     const char *slash = writer->options.has_parts ? strchr(key, '/') : NULL;
-    *part = slash ? dl2_part_of_folder(key, (size_t)(slash - key)) : DL2_PART_NONE;
-    return *part ? (size_t)(slash - key) + 1 : 0;
+    const size_t length = slash ? (size_t)(slash - key) : 0;
+    *part = (uint8_t)dl2_part_find(&writer->draft.parts, key, length);
+    if (!*part && slash && (label >= 0 || !writer->draft.class_count))
+        DL2_TRY(dl2_part_add(&writer->draft.parts, key, length, part, error));
+    *folder = *part ? length + 1 : 0;
+    return DL2_OK;
 }
 
 /* The folder that is the first `length` bytes of a key. */
-static int find_group(struct dl2_writer *writer, const char *key, size_t length, enum dl2_part part,
+static int find_group(struct dl2_writer *writer, const char *key, size_t length, uint8_t part,
                       struct group **group, struct dl2_error *error)
 {
     size_t i = 0;
@@ -418,7 +483,7 @@ static int put_sample(struct dl2_writer *writer, struct group *group, const char
                                           .bytes = (uint32_t)sample->size,
                                           .shard = group->shard,
                                           .label = sample->label,
-                                          .part = (uint8_t)group->part,
+                                          .part = group->part,
                                           .flags = DL2_ENTRY_SUMMED,
                                           .key = key,
                                           .extension = sample->extension};
@@ -458,10 +523,11 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
                           struct dl2_error *error)
 {
     struct group *group = NULL;
-    enum dl2_part part;
+    uint8_t part;
+    size_t folder;
     const char *line = writer->line;
-    const size_t folder = split_folder(writer, key, &part);
     writer->line = NULL;
+    DL2_TRY(split_folder(writer, key, label, &part, &folder, error));
     const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
     struct dl2_shard_sample sample = {
         .id = key + folder,
@@ -473,7 +539,8 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
     };
     DL2_TRY(check_shard_sample(writer, key, &sample, error));
     int status = let_through(writer, &sample, beside, error);
-    const struct dl2_sink_sample whole = {key, extension, part, sample.class, data, size, line};
+    const struct dl2_sink_sample whole = {
+        key, extension, dl2_part_name(&writer->draft.parts, part), sample.class, data, size, line};
     if (status == DL2_OK && writer->sink)
         status = writer->sink->add(writer->sink_state, &whole, error);
     else if (status == DL2_OK)
@@ -554,7 +621,7 @@ void dl2_writer_close(struct dl2_writer *writer)
     if (writer->sink_state)
         writer->sink->close(writer->sink_state);
     if (!writer->sink && !writer->finished &&
-        clear_folder(writer->root, true, true, true, NULL) == DL2_OK)
+        clear_folder(writer->root, &writer->folders, true, true, NULL) == DL2_OK)
         remove_mark(writer, NULL);
     for (size_t i = 0; i < writer->rename_count; i++) {
         free(writer->renames[i][0]);
@@ -562,6 +629,7 @@ void dl2_writer_close(struct dl2_writer *writer)
     }
     free(writer->renames);
     dl2_left_out_free(&writer->left_out);
+    dl2_part_list_free(&writer->folders);
     dl2_index_draft_free(&writer->draft);
     dl2_slicing_free(&writer->slicing);
     free(writer->root);

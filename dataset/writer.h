@@ -52,7 +52,9 @@ struct dl2_writer_options {
     const char *container;  /* its name: a packed one */
     uint64_t shard_bytes;   /* a shard is closed when it would grow beyond this; 0: 256 MiB */
     uint32_t shard_samples; /* or beyond this many samples; 0: the container's own limit */
-    /* Keys that start with a split's name are of that split, which becomes a folder of its own. */
+    /* Keys that start with a split's name are of that split, which becomes a folder of its own.
+     * Beside train, val and test any folder is a split, for samples with a class if there are any.
+     */
     bool has_parts;
     /* Finds how samples can be cut, as dl2_jpeg_slice() does; NULL: they are not cut. */
     dl2_slice_function slice;

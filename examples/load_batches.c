@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     struct dl2_dataset *dataset;
     if (argc != 2)
         return 2;
-    options.split = DL2_SPLIT_TRAIN;
+    options.split = "train";
     options.keep = dl2_codec_is_image_file;
     if (dl2_dataset_open(argv[1], &options, &dataset, &error) == DL2_OK) {
         fprintf(stderr, "%s: %s\n", argv[1], dl2_dataset_layout(dataset));

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { SPLIT_BY_MODE = DL2_SPLIT_TEST + 1 };
 static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
                                       [DL2_DEVICE_SEPARATE] = "separate",
                                       [DL2_DEVICE_SHARED] = "shared",
@@ -30,7 +29,7 @@ enum { BENCHES = 1 << BENCH, ANALYZES = 1 << ANALYZE, LOADS = BENCHES | ANALYZES
 
 static struct {
     struct dl2_load_options options;
-    unsigned split;
+    const char *split; /* NULL: as the mode says */
     bool gray;
 } settings = {
     .options = {.loader = DL2_LOADER_DEFAULTS,
@@ -43,7 +42,6 @@ static struct {
                 .seconds = 3,
                 .within = 5},
     .options.loader.max_pixels = DL2_DEFAULT_MAX_PIXELS,
-    .split = SPLIT_BY_MODE,
 };
 
 /* ---- Values of options ---- */
@@ -85,8 +83,9 @@ static int parse_quality(const char *text, void *value, struct dl2_error *error)
 
 static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for the images:"},
-    {DL2_OPTION_CHOICE, "split", 's', "SPLIT", "Which images to load: all, train, val or test",
-     AT(split), .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
+    {DL2_OPTION_TEXT, "split", 's', "SPLIT",
+     "Which images to load: all, train, val, test, or the name of another split", AT(split),
+     .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
@@ -230,7 +229,7 @@ static const struct dl2_program program = {
         "VLDB 2021). It reads some of the images cold, loads the same images with the files in "
         "memory, loads others cold, and compares these rates with the device's own. Then it "
         "recommends a DIR. It takes about 3 * --seconds for each.\n\n"
-        "DIR is a folder of images, {train,val,test}/CLASS/FILE or CLASS/FILE, or one split of "
+        "DIR is a folder of images, {train,val,test,...}/CLASS/FILE or CLASS/FILE, or one split of "
         "it, DIR/train; a folder of GulpIO chunks or of WebDataset tar shards, or one such file; "
         "a folder of MNIST's IDX files; or the address of a table in PostgreSQL, "
         "postgresql://HOST/DATABASE?table=NAME. With --batching=strict the batches are the same "
@@ -255,10 +254,10 @@ static int run(enum command command, const char *const *paths, size_t count,
                struct dl2_error *error)
 {
     struct dl2_load_options *own = &settings.options;
-    if (settings.split != SPLIT_BY_MODE)
-        own->dataset.split = (enum dl2_split)settings.split;
+    if (settings.split)
+        own->dataset.split = settings.split;
     else if (command != CHECK)
-        own->dataset.split = own->loader.train ? DL2_SPLIT_TRAIN : DL2_SPLIT_VAL;
+        own->dataset.split = own->loader.train ? "train" : "val";
     own->dataset.keep = dl2_codec_is_image_file;
     own->loader.workers = common.jobs;
     own->loader.channels = settings.gray ? 1 : 3;

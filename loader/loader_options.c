@@ -11,11 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const dl2_split_words[] = {[DL2_SPLIT_ALL] = "all",
-                                       [DL2_SPLIT_TRAIN] = "train",
-                                       [DL2_SPLIT_VAL] = "val",
-                                       [DL2_SPLIT_TEST] = "test",
-                                       NULL};
+const char *const dl2_split_words[] = {"all", "train", "val", "test", NULL};
 
 const char *const dl2_dtype_words[] = {[DL2_UINT8] = "uint8",
                                        [DL2_FLOAT32] = "float32",

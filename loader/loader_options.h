@@ -16,7 +16,7 @@ extern const struct dl2_option dl2_loader_options[];
 extern const struct dl2_option dl2_decode_options[];
 
 /* Each ends with NULL. */
-extern const char *const dl2_split_words[];         /* enum dl2_split: "all", "train"... */
+extern const char *const dl2_split_words[];         /* "all", "train"...: offered */
 extern const char *const dl2_dtype_words[];         /* enum dl2_dtype: "uint8"... */
 extern const char *const dl2_layout_words[];        /* enum dl2_layout: "nhwc"... */
 extern const char *const dl2_batching_words[];      /* enum dl2_batching: "strict"... */

@@ -2,6 +2,8 @@
 /* dl2.Dataset: the encoded samples of a dataset, by number. */
 #include "python/py_dl2.h"
 
+#include <string.h>
+
 bool py_dataset_use(struct py_dataset *self)
 {
     if (!self->dataset || self->closing) {
@@ -105,41 +107,34 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                             NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
-    static const char *const splits[] = {[DL2_SPLIT_ALL] = "all",
-                                         [DL2_SPLIT_TRAIN] = "train",
-                                         [DL2_SPLIT_VAL] = "val",
-                                         [DL2_SPLIT_TEST] = "test",
-                                         NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PyObject *path, *fraction = NULL, *select = NULL;
-    const char *split_name = "train", *subset_name = "draw";
+    options.split = "train";
+    const char *subset_name = "draw";
     int images_only = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Oz:Dataset", names,
-                                     PyUnicode_FSConverter, &path, &split_name, &fraction,
+                                     PyUnicode_FSConverter, &path, &options.split, &fraction,
                                      py_to_uint64, &options.split_seed, &images_only,
                                      &options.subset.fraction, &subset_name, py_to_uint64,
                                      &options.subset.seed, &select, &options.beside))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
-    int split = PyErr_Occurred() ? -1 : py_choice("split", split_name, splits);
-    const int by = split < 0 ? -1 : py_choice("subset_by", subset_name, subsets);
-    split = by < 0 ? -1 : split;
-    if (split == DL2_SPLIT_ALL && kwargs &&
+    int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
+    if (by >= 0 && !strcmp(options.split, "all") && kwargs &&
         (PyDict_GetItemString(kwargs, "val_fraction") ||
          PyDict_GetItemString(kwargs, "split_seed"))) {
         PyErr_SetString(PyExc_ValueError,
                         "val_fraction and split_seed have no effect with split='all'");
-        split = -1;
+        by = -1;
     }
-    struct py_dataset *self = split < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
+    struct py_dataset *self = by < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self) {
         Py_DECREF(path);
         return NULL;
     }
     self->args = Py_NewRef(args);
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
-    options.split = (enum dl2_split)split;
     options.subset.by = (enum dl2_subset_by)by;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -383,7 +378,7 @@ PyDoc_STRVAR(
     "a split is that split, whole. The attribute `layout` tells how it was read.\n\n"
     "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
     "and its class's number or -1; dataset[-1] is the last.\n\n"
-    "split         'all', 'train', 'val' or 'test'\n"
+    "split         'all', 'train', 'val', 'test' or the name of another split\n"
     "val_fraction  of each class is for validation where no folder says what is; a\n"
     "              UserWarning says so, unless val_fraction is given\n"
     "split_seed    of the hash that chooses it\n"

@@ -222,7 +222,7 @@ static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_dat
 }
 
 static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
-                        const char *path, enum dl2_split split, const struct dl2_subset *subset,
+                        const char *path, const char *split, const struct dl2_subset *subset,
                         struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
@@ -310,7 +310,7 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
             stream->classes = config->synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(stream, stage, config->stages[i].path, DL2_SPLIT_TRAIN,
+        DL2_TRY(open_dataset(stream, stage, config->stages[i].path, config->train_split,
                              &config->subset, error));
         DL2_TRY(check_classes(&stream->stages[0], stage, error));
         stream->classes = dl2_dataset_class_count(stage->dataset);

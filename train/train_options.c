@@ -25,7 +25,8 @@ enum { LEAST_SIZE = 8, MOST_SIZE = 4096 }; /* pixels */
 struct dl2_train_config dl2_train_defaults(void)
 {
     struct dl2_train_config config = {
-        .val_split = DL2_SPLIT_VAL,
+        .train_split = "train",
+        .val_split = "val",
         .val_fraction = 0.2,
         .synthetic_classes = 10,
         .synthetic_images = 10000,
@@ -283,8 +284,12 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
      .show = show_val, .unset = "the dataset's own"},
-    {DL2_OPTION_CHOICE, "val-split", 0, "SPLIT",
-     "Which of these datasets' images to validate on: val, test, train or all", AT(val_split),
+    {DL2_OPTION_TEXT, "train-split", 0, "SPLIT",
+     "Which of the dataset's images to train on: train, val, test, all, or the name of another "
+     "split",
+     AT(train_split), .words = dl2_split_words, .roles = RUN, .commands = DL2_TRAINING},
+    {DL2_OPTION_TEXT, "val-split", 0, "SPLIT",
+     "Which of these datasets' images to validate on: as --train-split", AT(val_split),
      .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
     {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
@@ -615,6 +620,9 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->stage_count, "freeze", "goes with a stage of --stages, like photos:45:freeze"},
         {!sizes_noise, "classes", "needs --loader synthetic without --data"},
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
+        {strcmp(config->train_split, "train") != 0, "subset",
+         "takes a part of the split train, and --train-split names another"},
+        {config->synthetic, "train-split", "has no effect on synthetic data"},
         {config->synthetic, "val", "has no effect on synthetic data, which is not validated"},
         {config->skip_validation, "val", "excludes --skip-validation"},
         {config->skip_validation, "val-resize", "has no effect with --skip-validation"},

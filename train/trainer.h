@@ -63,7 +63,7 @@ struct dl2_train_config {
     size_t stage_count;
     const char *const *val; /* datasets to validate on; none: the last stage's */
     size_t val_count;
-    enum dl2_split val_split; /* the split of them to validate on */
+    const char *train_split, *val_split; /* names of splits of the datasets */
     double val_fraction;      /* of a dataset without splits: see dataset.h */
     uint64_t split_seed;
     struct dl2_subset subset;   /* of the images to train on */

@@ -28,8 +28,7 @@ struct survey_image {
     double mean[CHANNELS], square[CHANNELS]; /* of its pixels' values */
     uint64_t hash;
     uint8_t thumb[THUMB_WIDTH * THUMB_HEIGHT];
-    enum dl2_split split; /* DL2_SPLIT_ALL: of none */
-    char *bad;            /* why it cannot be read; NULL: it can */
+    char *bad; /* why it cannot be read; NULL: it can */
 };
 
 struct survey_worker {
@@ -142,29 +141,6 @@ static int count_done(void *context, size_t slot, size_t item, struct dl2_error 
     if (survey->options->progress)
         dl2_progress_update(survey->options->progress, item + 1, NULL);
     return DL2_OK;
-}
-
-/* ---- Splits */
-
-/* Marks the images of a split. A dataset without splits has none to mark. */
-static void mark_split(struct survey *survey, enum dl2_split split)
-{
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *part;
-    options.split = split;
-    options.keep = dl2_codec_is_image_file;
-    if (!dl2_dataset_has_parts(survey->dataset) ||
-        dl2_dataset_open(survey->options->source, &options, &part, NULL) < 0)
-        return;
-    for (size_t i = 0; i < dl2_dataset_count(part); i++) {
-        struct dl2_sample sample;
-        size_t first, count;
-        dl2_dataset_sample(part, i, &sample);
-        if (dl2_dataset_find(survey->dataset, sample.key, &first, &count))
-            for (size_t k = first; k < first + count; k++)
-                survey->images[k].split = split;
-    }
-    dl2_dataset_close(part);
 }
 
 /* ---- Near duplicates */
@@ -415,7 +391,8 @@ static json_t *describe_group(const struct survey *survey, const size_t *members
     for (size_t i = 0; i < count; i++) {
         dl2_dataset_sample(survey->dataset, members[i], &sample);
         json_array_append_new(keys, dl2_json_text(sample.key));
-        splits |= survey->images[members[i]].split != survey->images[members[0]].split;
+        splits |= strcmp(dl2_dataset_split_of(survey->dataset, members[i]),
+                         dl2_dataset_split_of(survey->dataset, members[0])) != 0;
         classes |= sample.label != first.label;
     }
     return json_pack("{s:o, s:b, s:b}", "keys", keys, "across_splits", splits, "across_classes",
@@ -475,10 +452,11 @@ static void add_bad(const struct survey *survey, json_t *report)
 
 static void add_splits(const struct survey *survey, json_t *report)
 {
-    static const char *const names[] = {"elsewhere", "train", "val", "test"};
     json_t *splits = json_object();
-    for (size_t i = 0; i < survey->count; i++)
-        count_word(splits, names[survey->images[i].split]);
+    for (size_t i = 0; i < survey->count; i++) {
+        const char *name = dl2_dataset_split_of(survey->dataset, i);
+        count_word(splits, *name ? name : "elsewhere");
+    }
     json_object_set_new(report, "splits",
                         dl2_dataset_has_parts(survey->dataset) ? splits : json_null());
     if (!dl2_dataset_has_parts(survey->dataset))
@@ -532,8 +510,6 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
     if (survey->options->progress)
         survey->options->progress->total = survey->count;
     DL2_TRY(dl2_parallel_run(&loop, error));
-    for (enum dl2_split split = DL2_SPLIT_TRAIN; split <= DL2_SPLIT_TEST; split++)
-        mark_split(survey, split);
     return find_duplicates(survey, error);
 }
 

@@ -49,9 +49,9 @@ static int make(const char *container, const char *path, size_t count, size_t by
 static int open_it(const char *path, struct dl2_error *error)
 {
     static const char *const names[] = {"all", "train"};
-    for (int split = DL2_SPLIT_ALL; split <= DL2_SPLIT_TRAIN; split++) {
+    for (int split = 0; split < 2; split++) {
         struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-        options.split = (enum dl2_split)split;
+        options.split = names[split];
         struct dl2_dataset *dataset;
         const double start = dl2_clock_wall(), cpu = dl2_clock_thread_cpu();
         DL2_TRY(dl2_dataset_open(path, &options, &dataset, error));

@@ -70,14 +70,14 @@ struct dl2_dataset *open_with(const char *name, const struct dl2_dataset_options
     return dataset;
 }
 
-struct dl2_dataset *open_split(const char *name, enum dl2_split split)
+struct dl2_dataset *open_split(const char *name, const char *split)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
     return open_with(name, &options);
 }
 
-struct dl2_dataset *open_any(const char *name, enum dl2_split split)
+struct dl2_dataset *open_any(const char *name, const char *split)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
@@ -86,7 +86,7 @@ struct dl2_dataset *open_any(const char *name, enum dl2_split split)
     return dataset;
 }
 
-void refuse_split(const char *name, enum dl2_split split, int status, const char *word)
+void refuse_split(const char *name, const char *split, int status, const char *word)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
@@ -100,7 +100,7 @@ void refuse_split(const char *name, enum dl2_split split, int status, const char
 
 void refuse(const char *name, int status, const char *word)
 {
-    refuse_split(name, DL2_SPLIT_ALL, status, word);
+    refuse_split(name, "all", status, word);
 }
 
 struct dl2_sample sample_of(const struct dl2_dataset *dataset, size_t index)
@@ -136,7 +136,7 @@ const char *describe(const struct dl2_dataset *dataset)
     return text;
 }
 
-void expect_split(const char *name, enum dl2_split split, const char *description)
+void expect_split(const char *name, const char *split, const char *description)
 {
     struct dl2_dataset *dataset = open_split(name, split);
     assert_string_equal(describe(dataset), description);
@@ -145,7 +145,7 @@ void expect_split(const char *name, enum dl2_split split, const char *descriptio
 
 void expect_count(const char *name, size_t count)
 {
-    struct dl2_dataset *dataset = open_split(name, DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split(name, "all");
     assert_int_equal(dl2_dataset_count(dataset), count);
     dl2_dataset_close(dataset);
 }

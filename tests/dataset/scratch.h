@@ -32,19 +32,19 @@ void load(const char *name, struct dl2_bytes *bytes);
 void remove_folder(const char *name);
 
 struct dl2_dataset *open_with(const char *name, const struct dl2_dataset_options *options);
-struct dl2_dataset *open_split(const char *name, enum dl2_split split);
+struct dl2_dataset *open_split(const char *name, const char *split);
 /* NULL where it cannot be opened. */
-struct dl2_dataset *open_any(const char *name, enum dl2_split split);
+struct dl2_dataset *open_any(const char *name, const char *split);
 /* Opening must fail with this status and a message that contains `word` and the place. */
 void refuse(const char *name, int status, const char *word);
-void refuse_split(const char *name, enum dl2_split split, int status, const char *word);
+void refuse_split(const char *name, const char *split, int status, const char *word);
 
 struct dl2_sample sample_of(const struct dl2_dataset *dataset, size_t index);
 /* The sample's bytes are these. */
 void expect_sample(const struct dl2_dataset *dataset, size_t index, const void *data, size_t size);
 /* "key:label key:label ...", in memory that the next call uses again. */
 const char *describe(const struct dl2_dataset *dataset);
-void expect_split(const char *name, enum dl2_split split, const char *description);
+void expect_split(const char *name, const char *split, const char *description);
 void expect_count(const char *name, size_t count);
 
 #endif

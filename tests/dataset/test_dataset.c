@@ -20,15 +20,15 @@ static void test_train_and_val(void **state)
     put("val/tulip/1.jpg");
     put("test/rose/5.jpg");
     put("train/stray.jpg");
-    expect_split("", DL2_SPLIT_TRAIN,
+    expect_split("", "train",
                  "train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
                  "train/rose/deep/er/1:2");
-    expect_split("", DL2_SPLIT_VAL, "val/rose/9:2 val/tulip/1:3");
-    expect_split("", DL2_SPLIT_TEST, "test/rose/5:2");
-    expect_split("", DL2_SPLIT_ALL,
+    expect_split("", "val", "val/rose/9:2 val/tulip/1:3");
+    expect_split("", "test", "test/rose/5:2");
+    expect_split("", "all",
                  "test/rose/5:2 train/aster.x/1:1 train/aster/a.b:0 train/rose/2:2 "
                  "train/rose/deep/er/1:2 train/stray:-1 val/rose/9:2 val/tulip/1:3");
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_VAL);
+    struct dl2_dataset *dataset = open_split("", "val");
     assert_int_equal(dl2_dataset_class_count(dataset), 4);
     assert_string_equal(dl2_dataset_class_name(dataset, 0), "aster");
     assert_string_equal(dl2_dataset_class_name(dataset, 1), "aster.x");
@@ -42,8 +42,8 @@ static void test_only_one_part(void **state)
 {
     (void)state;
     put("train/a/1.jpg");
-    expect_split("", DL2_SPLIT_TRAIN, "train/a/1:0");
-    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+    expect_split("", "train", "train/a/1:0");
+    refuse_split("", "val", DL2_ERR_FORMAT, "validation");
 }
 
 static void test_class_called_train(void **state)
@@ -52,7 +52,7 @@ static void test_class_called_train(void **state)
     put("plane/1.jpg");
     put("train/1.jpg");
     put("train/2.jpg");
-    expect_split("", DL2_SPLIT_ALL, "plane/1:0 train/1:1 train/2:1");
+    expect_split("", "all", "plane/1:0 train/1:1 train/2:1");
 }
 
 /* The layout matters to people where the seeded rule has split the dataset. */
@@ -65,7 +65,7 @@ static bool is_by_rule(const struct dl2_dataset *dataset)
 
 static void expect_message(const char *name, size_t number, const char *text)
 {
-    struct dl2_dataset *dataset = open_split(name, DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_split(name, "train");
     bool matters;
     const char *message = dl2_dataset_message(dataset, number, &matters);
     if (!message || !strstr(message, text))
@@ -85,8 +85,7 @@ static void test_names_of_splits(void **state)
         put(name);
         snprintf(name, sizeof name, "%s/dog/1.jpg", vals[i]);
         put(name);
-        struct dl2_dataset *train = open_split("", DL2_SPLIT_TRAIN),
-                           *val = open_split("", DL2_SPLIT_VAL);
+        struct dl2_dataset *train = open_split("", "train"), *val = open_split("", "val");
         assert_int_equal(dl2_dataset_count(train), 1);
         assert_int_equal(dl2_dataset_count(val), 1);
         assert_int_equal(dl2_dataset_class_count(val), 2);
@@ -119,9 +118,9 @@ static void test_train_and_test(void **state)
     put("train/cat/1.jpg");
     put("train/dog/1.jpg");
     put("test/cat/2.jpg");
-    expect_split("", DL2_SPLIT_TRAIN, "train/cat/1:0 train/dog/1:1");
-    expect_split("", DL2_SPLIT_TEST, "test/cat/2:0");
-    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "train 2 images in 2 classes, test 1");
+    expect_split("", "train", "train/cat/1:0 train/dog/1:1");
+    expect_split("", "test", "test/cat/2:0");
+    refuse_split("", "val", DL2_ERR_FORMAT, "train 2 images in 2 classes, test 1");
 }
 
 /* The depth tells splits from classes that happen to be called so; both are said. */
@@ -137,15 +136,63 @@ static void test_depth_tells_splits(void **state)
     put("deep/train/cat/1.jpg");
     put("deep/train/dog/1.jpg");
     put("deep/extra/dog/1.jpg");
-    expect_message("deep", 0, "train 2 images in 2 classes; 1 elsewhere");
+    put("deep/other/fish/1.jpg");
+    expect_message("deep", 0, "train 2 images in 2 classes, extra 1; 1 elsewhere");
     put("stray/train/1.jpg");
     put("stray/train/cat/1.jpg");
     put("stray/val/cat/1.jpg");
     expect_message("stray", 1, "1 image is outside every class");
 }
 
+/* Beside train and val any folder is a split, as far as its classes are theirs. */
+static void test_splits_by_other_names(void **state)
+{
+    (void)state;
+    put("train/cat/1.jpg");
+    put("train/dog/1.jpg");
+    put("val/cat/1.jpg");
+    put("holdout/dog/1.jpg");
+    put("holdout/eel/1.jpg");
+    put("holdout/stray.jpg");
+    put("Holdout/cat/1.jpg");
+    put("masks/fish/1.jpg");
+    put("all/cat/1.jpg");
+    expect_split("", "holdout", "holdout/dog/1:1");
+    expect_split("", "Holdout", "Holdout/cat/1:0");
+    expect_split("", "TRAINING", "train/cat/1:0 train/dog/1:1");
+    expect_split("", NULL,
+                 "Holdout/cat/1:0 all/cat/1:0 holdout/dog/1:1 holdout/eel/1:-1 holdout/stray:-1 "
+                 "masks/fish/1:-1 train/cat/1:0 train/dog/1:1 val/cat/1:0");
+    refuse_split("", "masks", DL2_ERR_ARGUMENT,
+                 "no split is called 'masks', but train 2 images in 2 classes, val 1, Holdout 1, "
+                 "holdout 3; 2 elsewhere");
+    refuse_split("", "", DL2_ERR_ARGUMENT, "no split is called ''");
+    struct dl2_dataset *dataset = open_split("", "all");
+    static const char *const splits[] = {"Holdout", "",      "holdout", "",   "",
+                                         "",        "train", "train",   "val"};
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        assert_string_equal(dl2_dataset_split_of(dataset, i), splits[i]);
+    dl2_dataset_close(dataset);
+    /* Without classes all images count; without train, val and test, no folder is a split. */
+    put("flat/train/1.jpg");
+    put("flat/val/1.jpg");
+    put("flat/fold 3/1.jpg");
+    expect_split("flat", "fold 3", "flat/fold 3/1:-1" + strlen("flat/"));
+    put("folds/fold1/cat/1.jpg");
+    put("folds/fold2/cat/1.jpg");
+    refuse_split("folds", "fold1", DL2_ERR_ARGUMENT, "2 images in 2 classes");
+    /* Names that are too many for the numbers of splits are of none. */
+    for (unsigned i = 0; i < 300; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%03u/cat/1.jpg", i);
+        put(name);
+    }
+    expect_split("", "248", "248/cat/1:0");
+    refuse_split("", "299", DL2_ERR_ARGUMENT, "no split is called '299'");
+}
+
 /* How many samples of the split a path below root has; 0: it can't be opened. */
-static size_t count_below(const char *name, enum dl2_split split)
+static size_t count_below(const char *name, const char *split)
 {
     struct dl2_dataset *dataset = open_any(name, split);
     const size_t count = dataset ? dl2_dataset_count(dataset) : 0;
@@ -167,23 +214,23 @@ static void test_folder_of_a_split(void **state)
         snprintf(name, sizeof name, "woof/valid/%s/%d.jpg", i % 2 ? "cat" : "dog", i);
         put(name);
     }
-    assert_int_equal(count_below("woof/train", DL2_SPLIT_TRAIN), 10);
-    assert_int_equal(count_below("woof/train/", DL2_SPLIT_TRAIN), 10);
-    assert_int_equal(count_below("woof/train/.", DL2_SPLIT_TRAIN), 10);
-    assert_int_equal(count_below("woof/train", DL2_SPLIT_ALL), 10);
-    assert_int_equal(count_below("woof/train", DL2_SPLIT_VAL), 0);
-    assert_int_equal(count_below("woof/valid", DL2_SPLIT_VAL), 10);
-    assert_int_equal(count_below("woof/test", DL2_SPLIT_TEST), 10);
-    assert_int_equal(count_below("woof/test", DL2_SPLIT_VAL), 10); /* the path names it */
-    assert_int_equal(count_below("woof/test", DL2_SPLIT_TRAIN), 0);
-    assert_int_equal(count_below("woof/train/cat", DL2_SPLIT_TRAIN), 5);
+    assert_int_equal(count_below("woof/train", "train"), 10);
+    assert_int_equal(count_below("woof/train/", "train"), 10);
+    assert_int_equal(count_below("woof/train/.", "train"), 10);
+    assert_int_equal(count_below("woof/train", "all"), 10);
+    assert_int_equal(count_below("woof/train", "val"), 0);
+    assert_int_equal(count_below("woof/valid", "val"), 10);
+    assert_int_equal(count_below("woof/test", "test"), 10);
+    assert_int_equal(count_below("woof/test", "val"), 10); /* the path names it */
+    assert_int_equal(count_below("woof/test", "train"), 0);
+    assert_int_equal(count_below("woof/train/cat", "train"), 5);
     assert_int_equal(symlink("woof/train", at("alias")), 0);
-    assert_int_equal(count_below("alias", DL2_SPLIT_TRAIN), 10);
+    assert_int_equal(count_below("alias", "train"), 10);
     /* A folder that just happens to be called so, beside others, is split by the rule. */
     put("home/dev/cat/1.jpg");
     put("home/dev/cat/2.jpg");
     put("home/joe/1.jpg");
-    struct dl2_dataset *dataset = open_any("home/dev", DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_any("home/dev", "train");
     assert_non_null(dataset);
     assert_true(is_by_rule(dataset));
     bool matters;
@@ -197,7 +244,7 @@ static void test_sample_fields(void **state)
 {
     (void)state;
     put("c/one.tar.jpg");
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", "all");
     struct dl2_sample sample = sample_of(dataset, 0);
     const char *path = at("c/one.tar.jpg");
     struct stat status;
@@ -239,7 +286,7 @@ static void test_what_is_skipped(void **state)
     put("c/.1.jpg.dl2-tmp");
     put("c/1.jpg");
     put("c/1.png");
-    expect_split("", DL2_SPLIT_ALL, "c/1:0 c/1:0");
+    expect_split("", "all", "c/1:0 c/1:0");
 }
 
 static bool is_jpeg(const char *path)
@@ -254,7 +301,7 @@ static void test_keep(void **state)
     put("doc/README.txt");
     put("rose/README.txt");
     put("rose/1.jpg");
-    expect_split("", DL2_SPLIT_ALL, "README:-1 doc/README:0 rose/1:1 rose/README:1");
+    expect_split("", "all", "README:-1 doc/README:0 rose/1:1 rose/README:1");
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = is_jpeg;
     struct dl2_dataset *dataset = open_with("", &options);
@@ -269,8 +316,8 @@ static void test_flat(void **state)
     put("b.jpg");
     put("a.jpg");
     put("c.jpg");
-    expect_split("", DL2_SPLIT_ALL, "a:-1 b:-1 c:-1");
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_TRAIN);
+    expect_split("", "all", "a:-1 b:-1 c:-1");
+    struct dl2_dataset *dataset = open_split("", "train");
     assert_int_equal(dl2_dataset_count(dataset), 2);
     assert_int_equal(dl2_dataset_class_count(dataset), 0);
     dl2_dataset_close(dataset);
@@ -284,7 +331,7 @@ static void test_odd_names(void **state)
     put("new\nline/x\ty.jpg");
     put("\xff\xfe/not utf-8 \x80.jpg");
     put("trailing./dot..jpg");
-    expect_split("", DL2_SPLIT_ALL,
+    expect_split("", "all",
                  "Bl\xc3\xbcte/\xe8\x8a\xb1:0 new\nline/x\ty:1 trailing./dot.:2 "
                  "two words/a photo:3 \xff\xfe/not utf-8 \x80:4");
 }
@@ -322,9 +369,9 @@ static void test_rule_is_a_partition(void **state)
     put("lonely/1.jpg");
     put("pair/1.jpg");
     put("pair/2.jpg");
-    struct dl2_dataset *all = open_split("", DL2_SPLIT_ALL);
-    struct dl2_dataset *train = open_split("", DL2_SPLIT_TRAIN);
-    struct dl2_dataset *val = open_split("", DL2_SPLIT_VAL);
+    struct dl2_dataset *all = open_split("", "all");
+    struct dl2_dataset *train = open_split("", "train");
+    struct dl2_dataset *val = open_split("", "val");
     assert_int_equal(dl2_dataset_count(all), 3 * 33 + 3);
     assert_int_equal(dl2_dataset_count(train) + dl2_dataset_count(val), dl2_dataset_count(all));
     size_t t = 0, v = 0;
@@ -355,7 +402,7 @@ static void test_rule_is_a_partition(void **state)
 static char *copy_of_split(uint64_t seed, double fraction)
 {
     struct dl2_dataset_options options = {
-        .split = DL2_SPLIT_VAL, .val_fraction = fraction, .split_seed = seed};
+        .split = "val", .val_fraction = fraction, .split_seed = seed};
     struct dl2_dataset *dataset = open_with("", &options);
     char *text = strdup(describe(dataset));
     dl2_dataset_close(dataset);
@@ -409,7 +456,7 @@ static void test_rule_arguments(void **state)
     (void)state;
     put_numbered(1, 4, "jpg");
     struct dl2_dataset *dataset;
-    struct dl2_dataset_options options = {.split = DL2_SPLIT_TRAIN, .val_fraction = 1.5};
+    struct dl2_dataset_options options = {.split = "train", .val_fraction = 1.5};
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
     options.val_fraction = (double)NAN;
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
@@ -421,7 +468,7 @@ static void test_rule_arguments(void **state)
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_FORMAT);
 }
 
-static char *copy_of_subset(enum dl2_split split, struct dl2_subset subset)
+static char *copy_of_subset(const char *split, struct dl2_subset subset)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
@@ -432,7 +479,7 @@ static char *copy_of_subset(enum dl2_split split, struct dl2_subset subset)
     return text;
 }
 
-static void expect_subset(enum dl2_split split, struct dl2_subset subset, const char *description)
+static void expect_subset(const char *split, struct dl2_subset subset, const char *description)
 {
     char *text = copy_of_subset(split, subset);
     assert_string_equal(text, description);
@@ -462,16 +509,16 @@ static void test_subset(void **state)
                             other = {0.3, DL2_SUBSET_DRAW, ((uint64_t)1 << 40) + 7},
                             named = {0.3, DL2_SUBSET_NAME, 0}, tiny = {1e-9, DL2_SUBSET_NAME, 0},
                             whole = {1, DL2_SUBSET_DRAW, 5};
-    expect_subset(DL2_SPLIT_TRAIN, drawn, "train/a/000:0 train/a/002:0 train/a/009:0 train/b/1:1");
-    expect_subset(DL2_SPLIT_TRAIN, other, "train/a/003:0 train/a/005:0 train/a/007:0 train/b/1:1");
-    expect_subset(DL2_SPLIT_TRAIN, named, "train/a/000:0 train/a/001:0 train/a/002:0 train/b/1:1");
-    expect_subset(DL2_SPLIT_TRAIN, tiny, "train/a/000:0 train/b/1:1");
-    char *all = copy_of_subset(DL2_SPLIT_TRAIN, whole);
-    expect_split("", DL2_SPLIT_TRAIN, all);
+    expect_subset("train", drawn, "train/a/000:0 train/a/002:0 train/a/009:0 train/b/1:1");
+    expect_subset("train", other, "train/a/003:0 train/a/005:0 train/a/007:0 train/b/1:1");
+    expect_subset("train", named, "train/a/000:0 train/a/001:0 train/a/002:0 train/b/1:1");
+    expect_subset("train", tiny, "train/a/000:0 train/b/1:1");
+    char *all = copy_of_subset("train", whole);
+    expect_split("", "train", all);
     free(all);
     /* Other splits are whole, also among all samples. */
-    expect_subset(DL2_SPLIT_VAL, drawn, "val/a/1:0 val/b/2:1");
-    expect_subset(DL2_SPLIT_ALL, drawn,
+    expect_subset("val", drawn, "val/a/1:0 val/b/2:1");
+    expect_subset("all", drawn,
                   "test/a/1:0 train/a/000:0 train/a/002:0 train/a/009:0 train/b/1:1 "
                   "train/stray:-1 val/a/1:0 val/b/2:1");
 }
@@ -488,7 +535,7 @@ static void test_subset_is_nested(void **state)
         size_t count = 0;
         for (int percent = 5; percent <= 100; percent += 5) {
             const struct dl2_subset subset = {percent / 100.0, (enum dl2_subset_by)by, 3};
-            char *larger = copy_of_subset(DL2_SPLIT_TRAIN, subset);
+            char *larger = copy_of_subset("train", subset);
             size_t now = 0;
             for (const char *at = larger; (at = strchr(at, ':')); at++)
                 now++;
@@ -502,11 +549,11 @@ static void test_subset_is_nested(void **state)
         }
         free(smaller);
         const struct dl2_subset half = {0.5, (enum dl2_subset_by)by, 3};
-        char *first = copy_of_subset(DL2_SPLIT_TRAIN, half);
+        char *first = copy_of_subset("train", half);
         remove_root(NULL);
         assert_int_equal(mkdir(root, 0700), 0);
         put_numbered(2, 40, "webp");
-        expect_subset(DL2_SPLIT_TRAIN, half, first);
+        expect_subset("train", half, first);
         free(first);
     }
 }
@@ -517,7 +564,7 @@ static void test_subset_is_said(void **state)
     put_train_and_val();
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     bool matters;
-    options.split = DL2_SPLIT_TRAIN;
+    options.split = "train";
     options.subset = (struct dl2_subset){0.125, DL2_SUBSET_DRAW, 7};
     struct dl2_dataset *dataset = open_with("", &options);
     assert_string_equal(dl2_dataset_message(dataset, 1, &matters),
@@ -541,7 +588,7 @@ static void test_select(void **state)
     put("train/b/3.jpg");
     put("train/b/4.jpg");
     put("val/a/5.jpg");
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_split("", "train");
     static const uint32_t numbers[] = {3, 0, 3, 1}, again[] = {2, 1}, none[] = {0, 4};
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_dataset_select(dataset, none, 2, &error), DL2_ERR_ARGUMENT);
@@ -567,7 +614,7 @@ static void test_links(void **state)
     (void)state;
     put("real/1.jpg");
     assert_int_equal(symlink("real", at("alias")), 0);
-    expect_split("", DL2_SPLIT_ALL, "alias/1:0 real/1:1");
+    expect_split("", "all", "alias/1:0 real/1:1");
     assert_int_equal(symlink("..", at("real/loop")), 0);
     refuse("", DL2_ERR_FORMAT, "loop");
 }
@@ -679,11 +726,11 @@ static void check_idx(bool packed)
 {
     put_idx("train", 5, 3, packed); /* labels 0 2 1 0 2 */
     put_idx("t10k", 2, 3, packed);  /* labels 0 2 */
-    expect_split("", DL2_SPLIT_TRAIN,
+    expect_split("", "train",
                  "train/0/00000:0 train/0/00003:0 train/1/00002:1 "
                  "train/2/00001:2 train/2/00004:2");
-    expect_split("", DL2_SPLIT_VAL, "val/0/00000:0 val/2/00001:2");
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
+    expect_split("", "val", "val/0/00000:0 val/2/00001:2");
+    struct dl2_dataset *dataset = open_split("", "all");
     assert_int_equal(dl2_dataset_count(dataset), 7);
     assert_int_equal(dl2_dataset_class_count(dataset), 3);
     struct dl2_sample sample = sample_of(dataset, 2);
@@ -715,12 +762,12 @@ static void test_idx_sparse_labels(void **state)
 {
     (void)state;
     put_idx("train", 4, 13, false); /* labels 0 5 10 2 */
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", "all");
     assert_string_equal(describe(dataset),
                         "train/00/00000:0 train/02/00003:1 train/05/00001:2 train/10/00002:3");
     assert_string_equal(dl2_dataset_class_name(dataset, 3), "10");
     dl2_dataset_close(dataset);
-    refuse_split("", DL2_SPLIT_VAL, DL2_ERR_FORMAT, "validation");
+    refuse_split("", "val", DL2_ERR_FORMAT, "validation");
 }
 
 static void refuse_images(const uint8_t *data, size_t size, int status, const char *word)
@@ -787,7 +834,7 @@ static void test_idx_packed_refusals(void **state)
     length = pack(data, size + 10, packed, sizeof packed);
     length += pack(data + size + 10, 20, packed + length, sizeof packed - length);
     put_bytes(name, packed, length);
-    struct dl2_dataset *dataset = open_split("", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("", "all");
     assert_int_equal(dl2_dataset_count(dataset), 5);
     dl2_dataset_close(dataset);
 }
@@ -830,7 +877,7 @@ static void test_beside(void **state)
     expect_beside(dataset, 1, "json", NULL);
     dl2_dataset_close(dataset);
     put_idx("i/train", 1, 3, false);
-    dataset = open_split("i", DL2_SPLIT_ALL);
+    dataset = open_split("i", "all");
     assert_false(dl2_dataset_has_beside(dataset));
     expect_beside(dataset, 0, "txt", NULL);
     dl2_dataset_close(dataset);
@@ -845,6 +892,7 @@ int main(void)
         TEST(test_names_of_splits),
         TEST(test_train_and_test),
         TEST(test_depth_tells_splits),
+        TEST(test_splits_by_other_names),
         TEST(test_folder_of_a_split),
         TEST(test_sample_fields),
         TEST(test_what_is_skipped),

@@ -30,7 +30,7 @@ static void read_sample(const struct dl2_dataset *dataset, size_t index, struct 
 
 static void pack_with(const char *from, const char *to, const struct dl2_writer_options *options)
 {
-    struct dl2_dataset *dataset = open_split(from, DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split(from, "all");
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_writer *writer;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
@@ -52,7 +52,7 @@ static void pack_with(const char *from, const char *to, const struct dl2_writer_
     dl2_dataset_close(dataset);
 }
 
-static void compare_split(const char *a, const char *b, enum dl2_split split)
+static void compare_split(const char *a, const char *b, const char *split)
 {
     struct dl2_dataset *one = open_any(a, split), *two = open_any(b, split);
     assert_int_equal(!one, !two);
@@ -104,15 +104,16 @@ static void check_pack(const char *from, const char *container)
     for (int index = 1; index >= 0; index--) {
         if (!index)
             assert_int_equal(unlink(at("packed/dl2-index.bin")), 0);
-        for (int split = DL2_SPLIT_ALL; split <= DL2_SPLIT_TEST; split++)
-            compare_split(from, "packed", (enum dl2_split)split);
+        static const char *const splits[] = {"all", "train", "val", "test", "holdout"};
+        for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+            compare_split(from, "packed", splits[i]);
     }
     /* An index that is made afterwards says the same. */
     size_t count;
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_dataset_write_index(at("packed"), NULL, 2, &count, &error) < 0)
         fail_msg("%s", error.message);
-    compare_split(from, "packed", DL2_SPLIT_ALL);
+    compare_split(from, "packed", "all");
     remove_folder("packed");
 }
 
@@ -135,7 +136,13 @@ static void check_container(const char *container)
     put("parts/val/only here/1.jpg");
     put("parts/train/stray.jpg");
     put("parts/test/rose/5.jpg");
+    put_photos("parts/holdout", 2, 3);
+    put("parts/holdout/unknown/1.jpg");
+    put("parts/0 notes/unknown/1.jpg");
     check_pack("parts", container);
+    put_photos("beside train/train", 2, 3);
+    put_photos("beside train/fold", 2, 2);
+    check_pack("beside train", container);
     put_photos("names/Training", 2, 5);
     put_photos("names/validation", 2, 2);
     put_photos("names/test", 2, 3);
@@ -164,6 +171,41 @@ static void check_container(const char *container)
     strcpy(name + 297, ".jpg");
     put(name);
     check_pack("odd", container);
+}
+
+/* What a writer replaces: its own folders of splits, whatever their names, and no others. */
+static void test_replaces_splits_by_other_names(void **state)
+{
+    (void)state;
+    const struct dl2_writer_options options = {.container = "tar"};
+    put_photos("parts/train", 2, 3);
+    put_photos("parts/holdout", 2, 2);
+    put_photos("plain", 2, 2);
+    pack_with("parts", "p", &options);
+    assert_int_equal(access(at("p/holdout/shard-000000.tar"), F_OK), 0);
+    pack_with("parts", "p", &options);
+    expect_count("p", 10);
+    pack_with("plain", "p", &options);
+    assert_int_equal(access(at("p/holdout"), F_OK), -1);
+    expect_count("p", 4);
+    /* One that was killed left a mark, which names its folders. */
+    struct dl2_writer_options parts = {.container = "tar", .has_parts = true};
+    struct dl2_writer *writer;
+    struct dl2_bytes mark = DL2_BYTES_INIT;
+    assert_int_equal(dl2_writer_open(at("k"), &parts, NULL, 0, &writer, NULL), 0);
+    assert_int_equal(dl2_writer_add(writer, "holdout/a", "jpg", -1, "x", 1, NULL), 0);
+    load("k/.dl2-unfinished", &mark);
+    dl2_writer_close(writer);
+    assert_int_equal(access(at("k/holdout"), F_OK), -1);
+    put_bytes("k/.dl2-unfinished", mark.data, mark.size);
+    put("k/holdout/shard-000000.tar");
+    put("k/mine/shard-000000.tar");
+    assert_int_equal(dl2_writer_open(at("k"), &parts, NULL, 0, &writer, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(access(at("k/holdout/shard-000000.tar"), F_OK), 0);
+    remove_folder("k/mine");
+    pack_with("plain", "k", &options);
+    assert_int_equal(access(at("k/holdout"), F_OK), -1);
+    dl2_bytes_free(&mark);
 }
 
 static void test_gulp_is_the_folder(void **state)
@@ -228,8 +270,8 @@ static void test_reads_what_gulpio_wrote(void **state)
     (void)state;
     put_golden("mixed");
     /* The order of label2idx.json, not of the alphabet. */
-    expect_split("gulp", DL2_SPLIT_ALL, "17:0 film/00000:1 film/00001:1 film/00002:1 rose/1:0");
-    struct dl2_dataset *dataset = open_split("gulp", DL2_SPLIT_ALL);
+    expect_split("gulp", "all", "17:0 film/00000:1 film/00001:1 film/00002:1 rose/1:0");
+    struct dl2_dataset *dataset = open_split("gulp", "all");
     assert_string_equal(dl2_dataset_class_name(dataset, 0), "tulip");
     assert_string_equal(dl2_dataset_class_name(dataset, 1), "r\xc3\xb6schen");
     size_t first, count;
@@ -254,8 +296,8 @@ static void test_reads_what_gulpio_wrote(void **state)
     dl2_bytes_free(&data);
     dl2_dataset_close(dataset);
     /* Frames of one item are not parted. */
-    struct dl2_dataset *val = open_split("gulp", DL2_SPLIT_VAL);
-    dataset = open_split("gulp", DL2_SPLIT_TRAIN);
+    struct dl2_dataset *val = open_split("gulp", "val");
+    dataset = open_split("gulp", "train");
     const bool in_train = dl2_dataset_find(dataset, "film", &first, &count);
     if (!in_train)
         assert_true(dl2_dataset_find(val, "film", &first, &count));
@@ -323,7 +365,7 @@ static void test_gulp_refusals(void **state)
 {
     (void)state;
     put_meta("{\"1\": {\"frame_info\": [[0, 1, 4], [4, 3, 4]], \"meta_data\": [{}]}}");
-    expect_split("g", DL2_SPLIT_ALL, "1/00000:-1 1/00001:-1");
+    expect_split("g", "all", "1/00000:-1 1/00001:-1");
     refuse_meta("", DL2_ERR_FORMAT, "empty");
     refuse_meta("{}", DL2_ERR_FORMAT, "no items");
     refuse_meta("[]", DL2_ERR_FORMAT, "no items");
@@ -421,15 +463,15 @@ static void test_webdataset_rules(void **state)
     tar_add(&tar, "../../etc/passwd.jpg", "up");
     tar_add(&tar, "//x/./0020.png", "three");
     tar_end(&tar, "w/x-000000.tar");
-    expect_split("w", DL2_SPLIT_ALL, "a/b/0017:2 a/b/0018:0 x/0020:-1");
-    struct dl2_dataset *dataset = open_split("w", DL2_SPLIT_ALL);
+    expect_split("w", "all", "a/b/0017:2 a/b/0018:0 x/0020:-1");
+    struct dl2_dataset *dataset = open_split("w", "all");
     assert_int_equal(dl2_dataset_class_count(dataset), 3);
     assert_string_equal(dl2_dataset_class_name(dataset, 1), "1");
     assert_string_equal(sample_of(dataset, 1).extension, "jpg");
     assert_int_equal(sample_of(dataset, 1).bytes, 3);
     dl2_dataset_close(dataset);
     put_bytes("w/classes.txt", "tulip\r\nrose\naster", 17);
-    dataset = open_split("w", DL2_SPLIT_ALL);
+    dataset = open_split("w", "all");
     assert_string_equal(describe(dataset), "a/b/0017:2 a/b/0018:0 x/0020:-1");
     assert_string_equal(dl2_dataset_class_name(dataset, 2), "aster");
     dl2_dataset_close(dataset);
@@ -440,43 +482,55 @@ static void test_webdataset_rules(void **state)
     tar_add(&tar, "2.jpg", "2");
     tar_add(&tar, "2.cls", "aster");
     tar_end(&tar, "one.tar");
-    expect_split("one.tar", DL2_SPLIT_ALL, "1:1 2:0");
+    expect_split("one.tar", "all", "1:1 2:0");
     /* The parts by the shards' names. */
     tar_labelled(&tar, "1", "0");
     tar_end(&tar, "p/set-train-000000.tar");
     tar_labelled(&tar, "1", "1");
     tar_end(&tar, "p/set-val-000000.tar");
-    expect_split("p", DL2_SPLIT_TRAIN, "train/1:0");
-    expect_split("p", DL2_SPLIT_VAL, "val/1:1");
+    expect_split("p", "train", "train/1:0");
+    expect_split("p", "val", "val/1:1");
     tar_labelled(&tar, "2", "1");
     tar_end(&tar, "p/set-Test-000000.tar");
     tar_labelled(&tar, "3", "1");
     tar_end(&tar, "p/set-validation-000001.tar");
-    expect_split("p", DL2_SPLIT_TEST, "test/2:1");
-    expect_split("p", DL2_SPLIT_VAL, "val/1:1 val/3:1");
-    expect_split("p/set-train-000000.tar", DL2_SPLIT_TRAIN, "1:0");
+    expect_split("p", "test", "test/2:1");
+    expect_split("p", "val", "val/1:1 val/3:1");
+    expect_split("p/set-train-000000.tar", "train", "1:0");
     /* Shards in folders of splits, by other names. */
     tar_labelled(&tar, "1", "0");
     tar_end(&tar, "q/training/a.tar");
     tar_labelled(&tar, "1", "1");
     tar_end(&tar, "q/valid/a.tar");
-    expect_split("q", DL2_SPLIT_TRAIN, "training/1:0");
-    expect_split("q", DL2_SPLIT_VAL, "valid/1:1");
-    expect_split("q/training", DL2_SPLIT_TRAIN, "1:0");
+    expect_split("q", "train", "training/1:0");
+    expect_split("q", "val", "valid/1:1");
+    expect_split("q/training", "train", "1:0");
+    /* Beside these any folder of shards is a split; its labels alone make no classes. */
+    tar_labelled(&tar, "1", "0");
+    tar_add(&tar, "2.jpg", "2");
+    tar_add(&tar, "2.cls", "7");
+    tar_end(&tar, "q/holdout/x.tar");
+    put("q/raw/old.tar.gz");
+    put("q/raw/old.tar");
+    expect_split("q", "holdout", "holdout/1:0");
+    expect_split("q", "val", "valid/1:1");
+    struct dl2_dataset *numbered = open_split("q", "all");
+    assert_int_equal(dl2_dataset_class_count(numbered), 2);
+    dl2_dataset_close(numbered);
     /* A tree of files: labels by folders, and dots in names. */
     tar_add(&tar, "rose/img.1.jpg", "1");
     tar_add(&tar, "rose/img.2.jpg", "2");
     tar_add(&tar, "aster/x.jpg", "3");
     tar_end(&tar, "t/tree.tar");
-    expect_split("t", DL2_SPLIT_ALL, "rose/img.1:1 rose/img.2:1 aster/x:0");
+    expect_split("t", "all", "rose/img.1:1 rose/img.2:1 aster/x:0");
     tar_add(&tar, "train/rose/1.jpg", "1");
     tar_add(&tar, "val/rose/1.jpg", "2");
     tar_end(&tar, "t/tree.tar");
-    expect_split("t", DL2_SPLIT_VAL, "val/rose/1:0");
+    expect_split("t", "val", "val/rose/1:0");
     /* A tar file beside folders is not what they are about. */
     put("mixed/rose/1.jpg");
     tar_end(&tar, "mixed/old.tar");
-    struct dl2_dataset *mixed = open_split("mixed", DL2_SPLIT_ALL);
+    struct dl2_dataset *mixed = open_split("mixed", "all");
     assert_int_equal(sample_of(mixed, dl2_dataset_count(mixed) - 1).label, 0);
     dl2_dataset_close(mixed);
 }
@@ -500,7 +554,7 @@ static void test_tar_extensions(void **state)
     tar.size += tar_member(tar.bytes + tar.size, "global", 'g', "13 path=g.jpg\n", 14);
     tar.size += tar_member(tar.bytes + tar.size, "old/1.jpg", '\0', "old", 3);
     tar_end(&tar, "x.tar");
-    struct dl2_dataset *dataset = open_split("x.tar", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("x.tar", "all");
     assert_int_equal(dl2_dataset_count(dataset), 3);
     name[155] = '\0';
     assert_string_equal(sample_of(dataset, 1).key, name);
@@ -539,7 +593,7 @@ static void test_tar_hard_links(void **state)
     tar.size += tar_member(tar.bytes + tar.size, "PaxHeader", 'x', pax, strlen(pax));
     tar_link(&tar, "aster/6.jpg", '1', "cut off");
     tar_end(&tar, "l.tar");
-    struct dl2_dataset *dataset = open_split("l.tar", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("l.tar", "all");
     static const char *const contents[] = {"first", "first", "first", "other",
                                            "long",  "long",  "long"};
     assert_int_equal(dl2_dataset_count(dataset), 7);
@@ -558,7 +612,7 @@ static void test_tar_hard_links(void **state)
 static void expect_message(const char *name, const char *text)
 {
     for (int index = 0; index < 2; index++) {
-        struct dl2_dataset *dataset = open_split(name, DL2_SPLIT_ALL);
+        struct dl2_dataset *dataset = open_split(name, "all");
         bool matters, found = false;
         const char *message;
         for (size_t i = 0; (message = dl2_dataset_message(dataset, i, &matters)); i++)
@@ -654,7 +708,7 @@ static void test_check_sums(void **state)
 {
     (void)state;
     pack_plain("tar");
-    struct dl2_dataset *dataset = open_split("packed", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("packed", "all");
     struct dl2_location location;
     assert_true(dl2_dataset_locate(dataset, 4, &location));
     struct stat status;
@@ -686,7 +740,7 @@ static void test_check_sums(void **state)
             assert_int_equal(utimensat(AT_FDCWD, at("packed/shard-000001.tar"),
                                        (struct timespec[2]){{1, 0}, {1, 0}}, 0),
                              0);
-        dataset = open_split("packed", DL2_SPLIT_ALL);
+        dataset = open_split("packed", "all");
     }
     dl2_dataset_close(dataset);
     dl2_bytes_free(&scratch);
@@ -699,7 +753,7 @@ static void test_stale_index(void **state)
     struct tar tar = {.size = 0};
     tar_labelled(&tar, "class 0/new", "0");
     tar_end(&tar, "packed/shard-000002.tar");
-    struct dl2_dataset *dataset = open_split("packed", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("packed", "all");
     assert_int_equal(dl2_dataset_count(dataset), 7); /* 3 + 3 + 1 instead of 3 + 3 + 2 */
     assert_string_equal(sample_of(dataset, 6).key, "class 0/new");
     dl2_dataset_close(dataset);
@@ -729,8 +783,8 @@ static void test_old_index(void **state)
     memcpy(index.data + 56, &sum, sizeof sum);
     put_bytes("packed/dl2-index.bin", index.data, index.size);
     dl2_bytes_free(&index);
-    compare_split("names", "packed", DL2_SPLIT_TRAIN);
-    compare_split("names", "packed", DL2_SPLIT_VAL);
+    compare_split("names", "packed", "train");
+    compare_split("names", "packed", "val");
     pack_with("names", "packed", &options); /* it is still our own, to be replaced */
 }
 
@@ -780,7 +834,7 @@ static void test_unfinished(void **state)
     const struct timespec later[2] = {{2000000000, 0}, {2000000000, 0}};
     assert_int_equal(utimensat(AT_FDCWD, at("packed/meta_0.gmeta"), later, 0), 0);
     dl2_bytes_free(&meta);
-    struct dl2_dataset *relabelled = open_split("packed", DL2_SPLIT_ALL);
+    struct dl2_dataset *relabelled = open_split("packed", "all");
     assert_int_equal(sample_of(relabelled, 0).label, 1);
     dl2_dataset_close(relabelled);
     put_bytes("packed/data_7.gulp", "abcd", 4);
@@ -819,7 +873,7 @@ static void test_many_shards(void **state)
     }
     assert_int_equal(dl2_writer_finish(writer, NULL), 0);
     dl2_writer_close(writer);
-    struct dl2_dataset *dataset = open_split("m", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("m", "all");
     int closed = 0;
     for (size_t i = 0; i < 600; i++) {
         struct dl2_location location;
@@ -890,7 +944,7 @@ static void test_beside_in_tar(void **state)
     tar_end(&tar, "t/train/x-0.tar");
     /* With a split's folder in the keys, with an index and without. */
     for (int indexed = 0; indexed < 2; indexed++) {
-        struct dl2_dataset *dataset = open_split("t", DL2_SPLIT_ALL);
+        struct dl2_dataset *dataset = open_split("t", "all");
         expect_beside(dataset, "train/a/1", "json", "{1}");
         expect_beside(dataset, "train/a/1", "txt", "behind it");
         expect_beside(dataset, "train/a/2", "txt", NULL);
@@ -917,7 +971,7 @@ static void test_beside_in_tar(void **state)
     tar_add(&tar, "d.jpg", "other");
     tar_link(&tar, "d.txt", '1', "c.txt");
     tar_end(&tar, "l.tar");
-    struct dl2_dataset *dataset = open_split("l.tar", DL2_SPLIT_ALL);
+    struct dl2_dataset *dataset = open_split("l.tar", "all");
     expect_beside(dataset, "b", "txt", "first");
     expect_beside(dataset, "c", "txt", "second");
     struct dl2_bytes bytes = DL2_BYTES_INIT;
@@ -933,7 +987,7 @@ static void test_beside_in_tar(void **state)
     tar_add(&tar, "e/f.1.jpg", "1");
     tar_add(&tar, "e/f.2.jpg", "2");
     tar_end(&tar, "p.tar");
-    dataset = open_split("p.tar", DL2_SPLIT_ALL);
+    dataset = open_split("p.tar", "all");
     expect_beside(dataset, "e/f.1", "2.jpg", NULL);
     expect_beside(dataset, "e/f.2", "txt", NULL);
     expect_all_beside(dataset, "e/f.1", "");
@@ -954,7 +1008,7 @@ static void test_beside_in_tar(void **state)
         tar_add(&tar, name, "");
     }
     tar_end(&tar, "m.tar");
-    dataset = open_split("m.tar", DL2_SPLIT_ALL);
+    dataset = open_split("m.tar", "all");
     struct dl2_beside beside = {0};
     assert_int_equal(dl2_dataset_read_all_beside(dataset, 0, &beside, NULL), DL2_OK);
     assert_int_equal(beside.count, DL2_BESIDE_MAX_ITEMS);
@@ -1006,12 +1060,13 @@ static void test_writer_refusals(void **state)
     assert_int_equal(dl2_writer_add(writer, "empty", "jpg", 0, "", 0, NULL), DL2_ERR_UNSUPPORTED);
     assert_int_equal(dl2_writer_finish(writer, NULL), DL2_OK);
     dl2_writer_close(writer);
-    expect_split("w", DL2_SPLIT_ALL, "ok:1");
+    expect_split("w", "all", "ok:1");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_replaces_splits_by_other_names),
         TEST(test_gulp_is_the_folder),
         TEST(test_tar_is_the_folder),
         TEST(test_reads_what_gulpio_wrote),

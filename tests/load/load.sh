@@ -191,7 +191,8 @@ grep -q 'bench DIR, or check DIR, or analyze' "$work/err" || fail "too few: $(ca
 expect 1 dl2-load bench "$work/flowers" --json "$work"
 { [ ! -s "$work/out" ] && grep -q 'is a folder' "$work/err"; } || fail "measured before it looked where to write"
 expect 2 dl2-load fill "$work/flowers"
-expect 2 dl2-load bench "$work/flowers" --split trial
+expect 1 dl2-load bench "$work/flowers" --split trial
+grep -q "no split is called 'trial', but train" "$work/err" || fail "no such split: $(cat "$work/err")"
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
     "--image-size 0" "--image-size 8x" "--image-size x8" "--image-size 8x0" "--image-size 8x8x3" "--image-size 8x70000" "--val-crop top" \
@@ -219,7 +220,7 @@ for wrong in "--image-size 32" "--batch 3" --gray "--crop-area 0.5,1" "--augment
     expect 2 dl2-load analyze "$work/flowers" --device-report x $wrong
     grep -q -e "dl2-load: ${wrong%% *} is taken from --device-report" "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done
-for option in split val-crop dtype layout interpolation on-bad batching io device-kind decode gpu-input gpu-engine; do
+for option in val-crop dtype layout interpolation on-bad batching io device-kind decode gpu-input gpu-engine; do
     explained $option dl2-load bench "$work/flowers"
 done
 expect 2 dl2-load bench "$work/flowers" "$work/flowers"

@@ -1246,6 +1246,9 @@ class Samples(unittest.TestCase):
             warnings.simplefilter("error")
             self.assertEqual([len(dl2.Dataset(woof, split)) for split in ("train", "val", "test", "all")], [10, 4, 3, 17])
             self.assertEqual(dl2.Dataset(woof).layout, "train 10 images in 2 classes (Training/), val 4 (valid/), test 3")
+            write_picture(f"{woof}/holdout/{NAMES[0]}/0.ppm", 40, 40, 0, 99, 1)
+            self.assertEqual(dl2.Dataset(woof, "holdout").keys[:], [f"holdout/{NAMES[0]}/0"])
+            self.assertEqual(len(loader(woof, split="holdout", train=False).dataset), 1)
             self.assertEqual(len(loader(f"{woof}/Training").dataset), 10)
             self.assertEqual(len(loader(f"{woof}/valid", train=False).dataset), 4)
             self.assertEqual(len(loader(f"{woof}/test", split="test", train=False).dataset), 3)
@@ -1279,7 +1282,7 @@ class Samples(unittest.TestCase):
         for settings in {"subset": 1.5}, {"subset": -1}, {"subset_by": "chance"}:
             with self.assertRaises(ValueError):
                 dl2.Dataset(flat, **settings)
-        for settings, says in (({"split": "half"}, "split is one of"), ({"val_fraction": 2}, "2"),
+        for settings, says in (({"split": "half"}, "no split is called 'half'"), ({"val_fraction": 2}, "2"),
                                ({"val_fraction": float("nan")}, "nan")):
             with self.assertRaisesRegex(ValueError, says):
                 loader(flat, **settings)

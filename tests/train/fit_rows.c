@@ -29,7 +29,7 @@ static void check(int status, const struct dl2_error *error)
     exit(1);
 }
 
-static struct dl2_dataset *open_data(const char *path, enum dl2_split split)
+static struct dl2_dataset *open_data(const char *path, const char *split)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
@@ -53,7 +53,7 @@ static void make_order(struct dl2_sampler *sampler, const struct dl2_dataset *da
 static void print_order(char **arguments)
 {
     struct dl2_sampler sampler;
-    struct dl2_dataset *dataset = open_data(arguments[0], DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_data(arguments[0], "train");
     make_order(&sampler, dataset, arguments[1], arguments[2]);
     dl2_sampler_set_epoch(&sampler, strtoull(arguments[3], NULL, 10));
     for (uint32_t i = 0; i < sampler.size; i++) {
@@ -105,7 +105,7 @@ static void train(char **arguments)
     struct dl2_bytes model = DL2_BYTES_INIT;
     struct dl2_sampler sampler;
     char epochs[32], seed[32], batch[32];
-    struct dl2_dataset *dataset = open_data(arguments[1], DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_data(arguments[1], "train");
     const uint32_t rows = (uint32_t)atoi(arguments[3]);
     check(dl2_fit_make(arguments[0], &limits, &model, &error), &error);
     make_order(&sampler, dataset, number_of(arguments[0], "seed", seed),
@@ -143,7 +143,7 @@ static void evaluate(char **arguments)
     struct dl2_bytes model = DL2_BYTES_INIT;
     struct dl2_fit_figures figures;
     struct dl2_fit *fit;
-    struct dl2_dataset *dataset = open_data(arguments[1], DL2_SPLIT_VAL);
+    struct dl2_dataset *dataset = open_data(arguments[1], "val");
     read_model(arguments[0], &model);
     check(dl2_fit_open(DL2_FIT_EVALUATE, model.data, model.size, "{\"device\": \"ref\"}", &limits,
                        &fit, &error),
@@ -175,7 +175,7 @@ static void damage(char **arguments)
 {
     enum { CHANGES = 600, HEAD = 4096 };
     struct dl2_bytes model = DL2_BYTES_INIT, changed = DL2_BYTES_INIT;
-    struct dl2_dataset *dataset = open_data(arguments[1], DL2_SPLIT_TRAIN);
+    struct dl2_dataset *dataset = open_data(arguments[1], "train");
     unsigned opened = 0, refused = 0;
     read_model(arguments[0], &model);
     for (unsigned i = 0; i < CHANGES; i++) {

@@ -94,6 +94,18 @@ grep -q 'no samples for validation, but train 48 images in 3 classes, test 15' "
     fail "it isn't said that there is only a test split"
 expect 0 run -d test --val-split test --out test-out
 [ "$(field test-out/$REPORT val_images)" = 15 ] || fail "--val-split test"
+# Any folder beside train and test is a split; a run keeps its own.
+cp -r data/val test/holdout
+expect 0 run -d test --train-split test --val-split holdout --out holdout-out
+[ "$(field holdout-out/$REPORT train_images) $(field holdout-out/$REPORT val_images)" = "15 15" ] ||
+    fail "--train-split test --val-split holdout"
+expect 1 run -d test --val-split holdout --out holdout-out --resume
+grep -q 'train-split was "test", and now is "train"' "$work/err" || fail "resumed on another split: $(cat "$work/err")"
+expect 1 run -d test --train-split holdup --val-split test --out x
+grep -q "no split is called 'holdup', but train 48 images in 3 classes, test 15, holdout 15" "$work/err" ||
+    fail "no such split: $(cat "$work/err")"
+expect 2 run -d test --train-split holdout --val-split test --subset 50% --out x
+grep -q -e "--subset takes a part of the split train" "$work/err" || fail "a subset of another split: $(cat "$work/err")"
 expect 0 run -d data/train --val data/val --out folders
 [ "$(field folders/$REPORT train_images)" = 48 ] || fail "a part of data/train is left out"
 [ "$(field folders/$REPORT val_images)" = 15 ] || fail "a part of data/val is left out"

@@ -80,6 +80,11 @@ for how in 420 422 444; do
 done
 grep -q 'of quality 100 or below' "$work/out" || fail "nothing on what recompressing gains"
 
+cp -r data/val data/holdout
+survey 0 data
+fact 's["splits"] == {"train": 8, "val": 5, "holdout": 5}'
+rm -r data/holdout
+
 # Near duplicates: the same picture recompressed and at another size, in another split and class.
 cp -r jpeg420/jpeg-90 twins
 cp jpeg420/jpeg-25/train/a/1.jpg twins/val/a/copy-of-1.jpg
