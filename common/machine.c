@@ -4,6 +4,7 @@
 #include "common/simd.h"
 #include "common/thread.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,25 @@ void dl2_process_usage(struct dl2_process_usage *usage)
         proc_field("/proc/self/io", "read_bytes", text, sizeof text) ? atoll(text) : 0;
     usage->disk_write =
         proc_field("/proc/self/io", "write_bytes", text, sizeof text) ? atoll(text) : 0;
+}
+
+void dl2_network_usage(struct dl2_network_usage *usage)
+{
+    *usage = (struct dl2_network_usage){NAN, NAN};
+    FILE *file = fopen("/proc/self/net/dev", "re");
+    if (!file)
+        return;
+    *usage = (struct dl2_network_usage){0, 0};
+    char line[512], name[64];
+    unsigned long long received, sent;
+    while (fgets(line, sizeof line, file)) /* the two of the heading have no such numbers */
+        if (sscanf(line, " %63[^: ]: %llu %*u %*u %*u %*u %*u %*u %*u %llu", name, &received,
+                   &sent) == 3 &&
+            strcmp(name, "lo") != 0) {
+            usage->received += (double)received;
+            usage->sent += (double)sent;
+        }
+    fclose(file);
 }
 
 unsigned long long dl2_peak_rss(void)

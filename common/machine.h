@@ -16,6 +16,13 @@ struct dl2_process_usage {
 };
 void dl2_process_usage(struct dl2_process_usage *usage);
 
+/* Bytes that this machine's, or container's, network interfaces have received and sent so far,
+ * without the loopback; NAN if /proc has no figure. */
+struct dl2_network_usage {
+    double received, sent;
+};
+void dl2_network_usage(struct dl2_network_usage *usage);
+
 /* Peak resident set of this process, bytes. */
 unsigned long long dl2_peak_rss(void);
 

@@ -19,6 +19,8 @@ enum column {
     RSS,
     DISK_READ,
     DISK_WRITE,
+    RECEIVED,
+    SENT,
     CARD,
     CARD_MEMORY,
     CARD_BYTES,
@@ -41,6 +43,8 @@ static const struct {
     [RSS] = {"rss_bytes", false, 0},
     [DISK_READ] = {"disk_read_bytes", false, 0},
     [DISK_WRITE] = {"disk_write_bytes", false, 0},
+    [RECEIVED] = {"network_received_bytes", false, 0},
+    [SENT] = {"network_sent_bytes", false, 0},
     [CARD] = {"card_percent", true, 0},
     [CARD_MEMORY] = {"card_memory_percent", true, 0},
     [CARD_BYTES] = {"card_memory_bytes", false, 0},
@@ -72,6 +76,7 @@ struct dl2_monitor {
     /* At the sample before. */
     double last_wall, last_cpu;
     struct dl2_process_usage base;
+    struct dl2_network_usage network_base;
 };
 
 /* The sum of power up to now. The last reading holds until the next. */
@@ -99,36 +104,6 @@ static void set_card(struct dl2_monitor *monitor, const struct dl2_nvml_reading 
         monitor->watts = reading->watts;
 }
 
-/* Called with the mutex, which it lets go of for the calls that may take their time. */
-static void take_sample(struct dl2_monitor *monitor)
-{
-    struct sample sample;
-    double *values = sample.values;
-    struct dl2_process_usage usage;
-    struct dl2_nvml_reading reading;
-    for (int i = 0; i < COLUMNS; i++)
-        values[i] = NAN;
-    pthread_mutex_unlock(&monitor->mutex);
-    dl2_process_usage(&usage);
-    if (monitor->card)
-        dl2_nvml_read(monitor->card, &reading);
-    pthread_mutex_lock(&monitor->mutex);
-    const double wall = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
-    values[SECONDS] = wall - monitor->started;
-    values[IMAGES] = (double)monitor->images;
-    values[DATA_WAIT] = monitor->waited;
-    if (wall > monitor->last_wall)
-        values[CPU] = 100 * (cpu - monitor->last_cpu) / (wall - monitor->last_wall);
-    values[RSS] = (double)usage.rss;
-    values[DISK_READ] = (double)(usage.disk_read - monitor->base.disk_read);
-    values[DISK_WRITE] = (double)(usage.disk_write - monitor->base.disk_write);
-    monitor->last_wall = wall;
-    monitor->last_cpu = cpu;
-    if (monitor->card)
-        set_card(monitor, &reading, wall, values);
-    monitor->samples[monitor->count++] = sample;
-}
-
 /* Makes one of every two samples. */
 static void thin(struct dl2_monitor *monitor)
 {
@@ -144,6 +119,49 @@ static void thin(struct dl2_monitor *monitor)
     }
     monitor->count = DL2_MONITOR_SAMPLES / 2;
     monitor->period *= 2;
+}
+
+/* Called with the mutex, which it lets go of for the calls that may take their time. */
+static void take_sample(struct dl2_monitor *monitor)
+{
+    struct sample sample;
+    double *values = sample.values;
+    struct dl2_process_usage usage;
+    struct dl2_network_usage network;
+    struct dl2_nvml_reading reading;
+    for (int i = 0; i < COLUMNS; i++)
+        values[i] = NAN;
+    pthread_mutex_unlock(&monitor->mutex);
+    dl2_process_usage(&usage);
+    dl2_network_usage(&network);
+    if (monitor->card)
+        dl2_nvml_read(monitor->card, &reading);
+    pthread_mutex_lock(&monitor->mutex);
+    const double wall = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
+    values[SECONDS] = wall - monitor->started;
+    values[IMAGES] = (double)monitor->images;
+    values[DATA_WAIT] = monitor->waited;
+    if (wall > monitor->last_wall)
+        values[CPU] = 100 * (cpu - monitor->last_cpu) / (wall - monitor->last_wall);
+    values[RSS] = (double)usage.rss;
+    values[DISK_READ] = (double)(usage.disk_read - monitor->base.disk_read);
+    values[DISK_WRITE] = (double)(usage.disk_write - monitor->base.disk_write);
+    values[RECEIVED] = network.received - monitor->network_base.received;
+    values[SENT] = network.sent - monitor->network_base.sent;
+    monitor->last_wall = wall;
+    monitor->last_cpu = cpu;
+    if (monitor->card)
+        set_card(monitor, &reading, wall, values);
+    if (monitor->count == DL2_MONITOR_SAMPLES)
+        thin(monitor);
+    monitor->samples[monitor->count++] = sample;
+}
+
+void dl2_monitor_sample(struct dl2_monitor *monitor)
+{
+    pthread_mutex_lock(&monitor->mutex);
+    take_sample(monitor);
+    pthread_mutex_unlock(&monitor->mutex);
 }
 
 static void *monitor_main(void *argument)
@@ -163,8 +181,6 @@ static void *monitor_main(void *argument)
                pthread_cond_timedwait(&monitor->stop_asked, &monitor->mutex, &until) == 0)
             ;
         stop = monitor->stop;
-        if (monitor->count == DL2_MONITOR_SAMPLES)
-            thin(monitor);
         take_sample(monitor);
     } while (!stop);
     pthread_mutex_unlock(&monitor->mutex);
@@ -204,6 +220,7 @@ int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monito
     monitor->started = monitor->last_wall = dl2_clock_wall();
     monitor->last_cpu = dl2_clock_process_cpu();
     dl2_process_usage(&monitor->base);
+    dl2_network_usage(&monitor->network_base);
     open_card(monitor, card);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -253,8 +270,6 @@ json_t *dl2_monitor_timeline(struct dl2_monitor *monitor)
 {
     json_t *timeline = json_object();
     pthread_mutex_lock(&monitor->mutex);
-    if (monitor->count == 0) /* a run that was shorter than the wait for the first one */
-        take_sample(monitor);
     json_object_set_new(timeline, "period_seconds", json_real(monitor->period));
     for (int k = 0; k < COLUMNS; k++) {
         json_t *column = json_array();

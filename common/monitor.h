@@ -27,16 +27,20 @@ int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monito
 /* Ends it; NULL is fine. */
 void dl2_monitor_stop(struct dl2_monitor *monitor);
 
+/* Takes a sample now, for example at a run's end. */
+void dl2_monitor_sample(struct dl2_monitor *monitor);
+
 /* Adds images that are done, and seconds that were spent waiting for them. */
 void dl2_monitor_count(struct dl2_monitor *monitor, uint64_t images, double waited);
 
 /*
  * The samples so far, in columns of equal length:
- *   seconds                              since the start, of each sample; at least one
+ *   seconds                              since the start, of each sample
  *   images, data_wait_seconds            counted since the start
  *   cpu_percent                          100 = one core, since the sample before
  *   rss_bytes
  *   disk_read_bytes, disk_write_bytes    since the start; what really went to the disk
+ *   network_received_bytes, network_sent_bytes   since the start, of the machine
  * and, with a card, those that it tells:
  *   card_percent, card_memory_percent    of the time in which a kernel ran, memory was moved
  *   card_memory_bytes                    in use, by all processes

@@ -153,30 +153,48 @@ int dl2_world_agree(const struct dl2_world *world, int status, struct dl2_error 
     return said->status;
 }
 
-int dl2_world_gather(const struct dl2_world *world, const char *text, char **texts,
-                     struct dl2_error *error)
+/* A rank's text, to all: in *text, a new string. */
+static int broadcast_text(const struct dl2_world *world, unsigned rank, const char *own,
+                          size_t length, char **text, struct dl2_error *error)
 {
-    const unsigned ranks = dl2_world_size(world), own = dl2_world_rank(world);
-    double alone = (double)strlen(text), *lengths = &alone;
+    *text = dl2_calloc(length + 1, 1);
+    if (!*text)
+        return dl2_error_memory(error, "what ranks tell each other");
+    if (rank == dl2_world_rank(world))
+        memcpy(*text, own, length);
+    return world ? world->ops->broadcast(world, rank, *text, length, error) : DL2_OK;
+}
+
+static int gather_texts(const struct dl2_world *world, const char *own, json_t *all,
+                        struct dl2_error *error)
+{
+    double alone = (double)strlen(own), *lengths = &alone;
     if (world)
         DL2_TRY(gather_numbers(world, alone, &lengths, error));
     int status = DL2_OK;
-    memset(texts, 0, ranks * sizeof *texts);
-    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
-        const size_t length = (size_t)lengths[rank];
-        texts[rank] = dl2_calloc(length + 1, 1);
-        if (!texts[rank])
+    for (unsigned rank = 0; rank < dl2_world_size(world) && status == DL2_OK; rank++) {
+        char *text;
+        status = broadcast_text(world, rank, own, (size_t)lengths[rank], &text, error);
+        if (status == DL2_OK && json_array_append_new(all, json_loads(text, 0, NULL)) != 0)
             status = dl2_error_memory(error, "what ranks tell each other");
-        else if (rank == own)
-            memcpy(texts[rank], text, length);
-        if (status == DL2_OK && world)
-            status = world->ops->broadcast(world, rank, texts[rank], length, error);
+        free(text);
     }
     if (lengths != &alone)
         free(lengths);
-    for (unsigned rank = 0; status < 0 && rank < ranks; rank++) {
-        free(texts[rank]);
-        texts[rank] = NULL;
+    return status;
+}
+
+int dl2_world_gather(const struct dl2_world *world, const json_t *own, json_t **all,
+                     struct dl2_error *error)
+{
+    char *text = json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    *all = json_array();
+    int status = text && *all ? gather_texts(world, text, *all, error)
+                              : dl2_error_memory(error, "what ranks tell each other");
+    free(text);
+    if (status < 0) {
+        json_decref(*all);
+        *all = NULL;
     }
     return status;
 }

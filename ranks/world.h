@@ -19,6 +19,7 @@
 
 #include "common/error.h"
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -105,8 +106,9 @@ int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
 /* DL2_OK where `status` is DL2_OK on all ranks; else, on all of them, the status and message of the
  * first rank where it isn't. */
 int dl2_world_agree(const struct dl2_world *world, int status, struct dl2_error *error);
-/* Each rank's `text`, to all: texts[0 .. size-1], each to free(). */
-int dl2_world_gather(const struct dl2_world *world, const char *text, char **texts,
+/* Each rank's `own`, an array or object, to all: in *all, an array in the order of the ranks, which
+ * is a new reference. */
+int dl2_world_gather(const struct dl2_world *world, const json_t *own, json_t **all,
                      struct dl2_error *error);
 /* Rank 0's *text, to all: elsewhere a new string. NULL stays NULL. */
 int dl2_world_share(const struct dl2_world *world, char **text, struct dl2_error *error);

@@ -9,11 +9,22 @@
 #include <string.h>
 
 #define MOST_SAMPLES 10000 /* of a timeline */
+#define MOST_RANKS   16    /* whose timelines are drawn */
 
-enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, POWER_PANEL, PANELS };
+enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, NETWORK_PANEL, POWER_PANEL, PANELS };
 
 static const struct {
-    enum { IMAGES_RATE, WAIT_PERCENT, CPU_PERCENT, CARD_PERCENT, PROCESS_GB, CARD_GB, WATTS } curve;
+    enum {
+        IMAGES_RATE,
+        WAIT_PERCENT,
+        CPU_PERCENT,
+        CARD_PERCENT,
+        PROCESS_GB,
+        CARD_GB,
+        RECEIVED,
+        SENT,
+        WATTS
+    } curve;
     int panel;
     const char *title, *colour;
 } timeline_curves[] = {
@@ -23,6 +34,8 @@ static const struct {
     {WAIT_PERCENT, PERCENT_PANEL, "data wait", "#c2410c"},
     {PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
     {CARD_GB, MEMORY_PANEL, "card", "#14895c"},
+    {RECEIVED, NETWORK_PANEL, "received", "#2f6fde"},
+    {SENT, NETWORK_PANEL, "sent", "#14895c"},
     {WATTS, POWER_PANEL, "", "#d9730d"},
 };
 #define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
@@ -60,6 +73,10 @@ static double timeline_value(const struct dl2_study_run *run, const json_t *time
         return timeline_at(timeline, "rss_bytes", i) / 1e9;
     case CARD_GB:
         return timeline_at(timeline, "card_memory_bytes", i) / 1e9;
+    case RECEIVED:
+        return timeline_slope(timeline, "network_received_bytes", i) / 1e6;
+    case SENT:
+        return timeline_slope(timeline, "network_sent_bytes", i) / 1e6;
     default:
         return timeline_at(timeline, "card_watts", i);
     }
@@ -79,16 +96,25 @@ static bool is_of_card(int curve)
     return curve == CARD_PERCENT || curve == CARD_GB || curve == WATTS;
 }
 
-/* The timeline of one network on one variant: the run with the lowest seed. */
-static void plot_timeline(struct dl2_part_figures *figures, size_t arch, size_t v)
+/* The run of one network on one variant with the lowest seed; NULL: none. */
+static const struct dl2_study_run *find_run(const struct dl2_study *study, size_t arch, size_t v)
 {
-    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "power, W"};
-    const struct dl2_study *study = figures->page->study;
-    const struct dl2_study_run *run = NULL;
-    for (size_t i = 0; i < study->run_count && !run; i++)
+    for (size_t i = 0; i < study->run_count; i++)
         if (study->runs[i].variant == v && strcmp(study->runs[i].arch, study->archs[arch]) == 0)
-            run = &study->runs[i];
-    const json_t *timeline = run ? json_object_get(run->report, "timeline") : NULL;
+            return &study->runs[i];
+    return NULL;
+}
+
+/* The timeline of a rank of a run. */
+static void plot_timeline(struct dl2_part_figures *figures, size_t arch, size_t v,
+                          const struct dl2_study_run *run, size_t rank)
+{
+    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "network, MB/s",
+                                         "power, W"};
+    const struct dl2_study *study = figures->page->study;
+    const json_t *timeline =
+        rank ? json_array_get(json_object_get(run->report, "rank_timelines"), rank)
+             : json_object_get(run->report, "timeline");
     const size_t all = json_array_size(json_object_get(timeline, "seconds"));
     const size_t count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
     const double end = count ? timeline_at(timeline, "seconds", count - 1) : NAN;
@@ -110,22 +136,30 @@ static void plot_timeline(struct dl2_part_figures *figures, size_t arch, size_t 
         panel[p] |= known[c];
     }
     most[PERCENT_PANEL] = 100;
+    panel[NETWORK_PANEL] = most[NETWORK_PANEL] >= 0.1; /* else nobody uses it */
     int panels = 0, drawn = 0;
     for (int p = 0; p < PANELS; p++)
         panels += panel[p];
     if (!panels)
         return;
 
-    char name[256], title[256];
-    snprintf(name, sizeof name, "timeline-%s-%s", study->archs[arch], study->variants[v].name);
-    snprintf(title, sizeof title, "Training on %s, seed %llu",
+    char name[256], title[256], suffix[32] = "", of_rank[32] = "";
+    const bool several = json_array_size(json_object_get(run->report, "rank_timelines")) > 1;
+    if (several)
+        snprintf(of_rank, sizeof of_rank, ", rank %zu", rank);
+    if (rank)
+        snprintf(suffix, sizeof suffix, "-rank-%zu", rank);
+    snprintf(name, sizeof name, "timeline-%s-%s%s", study->archs[arch], study->variants[v].name,
+             suffix);
+    snprintf(title, sizeof title, "Training on %s, seed %llu%s",
              strcmp(study->variants[v].name, "raw") ? study->variants[v].name : "the original",
-             (unsigned long long)run->seed);
+             (unsigned long long)run->seed, of_rank);
     struct dl2_plot plot;
     const int height = 46 + 110 * panels;
     dl2_plot_begin(&plot, name, title,
-                   "time images/s processors-% card-% waiting-% process-GB card-GB power-W", height,
-                   figures->html->error);
+                   "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
+                   "sent-MB/s power-W",
+                   height, figures->html->error);
     dl2_plot_block(&plot, study->variants[v].name);
     for (size_t i = 0; i < count; i++) {
         dl2_plot_number(&plot, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
@@ -177,6 +211,20 @@ static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
     return v == dl2_study_find(page->study, "raw") || v == pick;
 }
 
+/* Of what stands out, rank 0's; of the others, what is left of those, and rank 0's of the rest. */
+static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t v, bool others)
+{
+    const struct dl2_study_run *run = find_run(figures->page->study, arch, v);
+    const bool out = stands_out(figures->page, arch, v);
+    if (run && out == !others)
+        plot_timeline(figures, arch, v, run, 0);
+    if (!run || !out || !others)
+        return;
+    const size_t ranks = json_array_size(json_object_get(run->report, "rank_timelines"));
+    for (size_t rank = 1; rank < ranks && rank < MOST_RANKS; rank++)
+        plot_timeline(figures, arch, v, run, rank);
+}
+
 void dl2_section_timelines(const struct dl2_page *page, struct dl2_html *html)
 {
     for (int others = 0; others < 2; others++) {
@@ -184,8 +232,7 @@ void dl2_section_timelines(const struct dl2_page *page, struct dl2_html *html)
             .page = page, .html = html, .summary = others ? "The other timelines" : NULL};
         for (size_t arch = 0; arch < page->study->arch_count; arch++)
             for (size_t v = 0; v < page->study->variant_count; v++)
-                if (stands_out(page, arch, v) == !others)
-                    plot_timeline(&figures, arch, v);
+                plot_timelines(&figures, arch, v, others);
         dl2_part_figures_end(&figures);
     }
 }

@@ -641,26 +641,14 @@ static json_t *position_to_json(const struct dl2_loader_position *at)
 int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,
                                const struct dl2_world *world, struct dl2_error *error)
 {
-    const unsigned ranks = dl2_world_size(world);
-    json_t *own = position_to_json(at);
-    char *text = own ? json_dumps(own, JSON_COMPACT) : NULL;
-    char **texts = dl2_calloc(ranks, sizeof *texts);
+    json_t *own = position_to_json(at), *its;
+    size_t rank;
     bool any = false;
-    json_decref(own);
     json_decref(state->missing);
-    state->missing = json_array();
-    int status = text && texts ? dl2_world_gather(world, text, texts, error)
-                               : dl2_error_memory(error, "a checkpoint");
-    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
-        json_t *its = json_loads(texts[rank], 0, NULL);
-        any |= json_array_size(json_object_get(its, "missing")) > 0;
-        json_array_append_new(state->missing, its);
-        free(texts[rank]);
-    }
-    free(texts);
-    free(text);
-    if (status == DL2_OK && json_array_size(state->missing) != ranks)
-        status = dl2_error_memory(error, "a checkpoint");
+    const int status = dl2_world_gather(world, own, &state->missing, error);
+    json_decref(own);
+    json_array_foreach(state->missing, rank, its) any |=
+        json_array_size(json_object_get(its, "missing")) > 0;
     if (!any) {
         json_decref(state->missing);
         state->missing = NULL;

@@ -406,6 +406,22 @@ static json_t *rate_record(const struct dl2_run *run)
                      dl2_json_real(rate.joules / rate.images));
 }
 
+int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->config->world;
+    if (dl2_world_size(world) == 1)
+        return DL2_OK;
+    json_t *own = dl2_monitor_timeline(run->stream->monitor), *all;
+    int status = dl2_world_gather(world, own, &all, error);
+    json_decref(own);
+    if (status == DL2_OK && dl2_world_rank(world) == 0)
+        status = json_object_set(run->report, "rank_timelines", all) == 0
+                     ? DL2_OK
+                     : dl2_error_memory(error, "a report");
+    json_decref(all);
+    return status;
+}
+
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 {
     json_t *report = run->report;

@@ -89,24 +89,15 @@ void dl2_stream_add_bad(struct dl2_stream *stream, const char *text)
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
                         struct dl2_error *error)
 {
-    const struct dl2_world *world = stream->config->world;
-    const unsigned ranks = dl2_world_size(world);
-    size_t count, i;
-    const char *const *texts_here = dl2_feed_bad(feed, &count);
-    json_t *own = json_array(), *bad;
+    size_t count, rank, i;
+    const char *const *texts = dl2_feed_bad(feed, &count);
+    json_t *own = json_array(), *all, *list, *bad;
     for (i = 0; i < count; i++)
-        json_array_append_new(own, dl2_json_text(texts_here[i]));
-    char *text = json_dumps(own, JSON_COMPACT), **texts = dl2_calloc(ranks, sizeof *texts);
-    int status = text && texts ? dl2_world_gather(world, text, texts, error)
-                               : dl2_error_memory(error, "bad samples");
-    for (unsigned rank = 0; rank < ranks && status == DL2_OK; rank++) {
-        json_t *list = json_loads(texts[rank], 0, NULL);
-        json_array_foreach(list, i, bad) dl2_stream_add_bad(stream, json_string_value(bad));
-        json_decref(list);
-        free(texts[rank]);
-    }
-    free(texts);
-    free(text);
+        json_array_append_new(own, dl2_json_text(texts[i]));
+    const int status = dl2_world_gather(stream->config->world, own, &all, error);
+    json_array_foreach(all, rank, list) json_array_foreach(list, i, bad)
+        dl2_stream_add_bad(stream, json_string_value(bad));
+    json_decref(all);
     json_decref(own);
     return status;
 }

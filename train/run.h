@@ -249,6 +249,8 @@ struct dl2_train_rate dl2_run_rate(const struct dl2_run *run);
 json_t *dl2_run_class_names(const struct dl2_run *run);
 /* The samples that cannot be read, for a report: a new reference. */
 json_t *dl2_run_bad_list(const struct dl2_run *run);
+/* Puts the timelines of all ranks, where there are several, into rank 0's report. Collective. */
+int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */

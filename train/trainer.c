@@ -928,7 +928,10 @@ static int conclude(struct dl2_run *run, struct dl2_error *error)
         run->common = true;
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
     }
-    int status = save_all(run, !(config->measure > 0), error);
+    dl2_monitor_sample(run->stream->monitor);
+    int status = dl2_run_gather_timelines(run, error);
+    if (status == DL2_OK)
+        status = save_all(run, !(config->measure > 0), error);
     if (status == DL2_OK)
         status = export_weights(run, error);
     status = dl2_stream_agree(run->stream, status, error); /* nobody goes before all is written */

@@ -663,6 +663,7 @@ static void monitor_samples_the_process(void **state)
     json_decref(early);
     json_decref(late);
     assert_int_equal(dl2_monitor_start(1000, NULL, &monitor, NULL), DL2_OK);
+    dl2_monitor_sample(monitor);
     json_t *at_once = dl2_monitor_timeline(monitor);
     dl2_monitor_stop(monitor);
     assert_int_equal(json_array_size(json_object_get(at_once, "seconds")), 1);

@@ -40,6 +40,10 @@ for epoch in report["epochs"]:
     steps, gradients = 6, 4 * report["parameters"]
     assert 1 < epoch["bytes_moved"] / (steps * 2 * (3 - 1) * gradients) < 1.6, epoch["bytes_moved"]
     assert all(rank["images_per_second"] > 0 for rank in epoch["ranks"])
+timelines = report["rank_timelines"]
+assert len(timelines) == 3 and all(t["rss_bytes"][0] > 0 for t in timelines), timelines
+samples = len(timelines[0]["seconds"])
+assert timelines[0]["seconds"] == report["timeline"]["seconds"][:samples], timelines
 PY
 # One rank is the same as none; fewer images to validate than ranks; fewer to train on than a step has.
 expect 0 run -d data --out none --mixup 0.2

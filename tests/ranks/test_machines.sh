@@ -57,6 +57,11 @@ expect 0 run $options --out one --ranks 3
 expect 0 machines host1:1,host2:2 dl2-train $smallest $options --out two --run-epochs 1.5
 expect 0 machines host1:2,host2:1 dl2-train $smallest $options --out two --resume
 same one/$CK two/$CK "one machine and two"
+# Gradients cross the network: rank 0's host has sent and received some.
+for bytes in network_sent_bytes network_received_bytes; do
+    "${PYTHON3:-python3}" -c 'import json, sys; sys.exit(json.load(open(sys.argv[1]))["rank_timelines"][0][sys.argv[2]][-1] < 1000)' \
+        two/$REPORT $bytes || fail "$bytes: rank 0 has none"
+done
 expect 1 machines host1:1,host2:1 dl2-train $smallest -d nowhere --out nothing
 [ "$(grep -c '^dl2-train' "$work/err")" = 1 ] || { cat "$work/err" >&2; fail "a missing dataset is not told once"; }
 

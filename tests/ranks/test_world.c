@@ -80,17 +80,16 @@ static void check_broadcast(const struct dl2_world *world)
 static void check_texts(const struct dl2_world *world)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    char own[64], want[64], *shared = NULL;
-    snprintf(own, sizeof own, "%.*s", (int)world->rank, "abcdefghij");
-    char **texts = calloc(world->size, sizeof *texts);
-    CHECK(texts);
-    CHECK(dl2_world_gather(world, own, texts, &error) == DL2_OK);
+    char *shared = NULL;
+    json_t *own = json_pack("[s%]", "abcdefghij", (size_t)world->rank), *all;
+    CHECK(dl2_world_gather(world, own, &all, &error) == DL2_OK);
+    CHECK(json_array_size(all) == world->size);
     for (unsigned rank = 0; rank < world->size; rank++) {
-        snprintf(want, sizeof want, "%.*s", (int)rank, "abcdefghij");
-        CHECK(strcmp(texts[rank], want) == 0);
-        free(texts[rank]);
+        const char *text = json_string_value(json_array_get(json_array_get(all, rank), 0));
+        CHECK(text && strlen(text) == rank && strncmp(text, "abcdefghij", rank) == 0);
     }
-    free(texts);
+    json_decref(all);
+    json_decref(own);
     if (world->rank == 0)
         shared = strdup("for all");
     CHECK(dl2_world_share(world, &shared, &error) == DL2_OK);
@@ -231,7 +230,7 @@ static void a_world_of_one_needs_none(void **state)
     struct dl2_world *world;
     int exit_status;
     double value = 3;
-    char *texts[1], *text = NULL;
+    char *text = NULL;
     const struct dl2_world_options alone = {NULL, 0}, wrong = {"carrier pigeons", 0},
                                    many = {"local", 100000};
     assert_int_equal(dl2_world_open(&alone, &world, &exit_status, &error), DL2_OK);
@@ -241,9 +240,12 @@ static void a_world_of_one_needs_none(void **state)
     assert_int_equal(dl2_world_sum(NULL, &value, 1, &error), DL2_OK);
     assert_true(value == 3);
     assert_int_equal(dl2_world_agree(NULL, DL2_ERR_LIMIT, &error), DL2_ERR_LIMIT);
-    assert_int_equal(dl2_world_gather(NULL, "own", texts, &error), DL2_OK);
-    assert_string_equal(texts[0], "own");
-    free(texts[0]);
+    json_t *own = json_pack("{s:f}", "own", 0.1), *all;
+    assert_int_equal(dl2_world_gather(NULL, own, &all, &error), DL2_OK);
+    assert_int_equal(json_array_size(all), 1);
+    assert_true(json_equal(json_array_get(all, 0), own));
+    json_decref(all);
+    json_decref(own);
     assert_int_equal(dl2_world_share(NULL, &text, &error), DL2_OK);
     dl2_world_close(NULL);
     assert_int_equal(dl2_world_open(&wrong, &world, &exit_status, &error), DL2_ERR_ARGUMENT);

@@ -61,7 +61,9 @@ says "$work/page/plots/rate-psnr.dat" "0.56 26.125 10 jpeg-10"
 says "$page" "<h2>Speed</h2>" "<td>800<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td><td>0.125" \
     "<td>2.0</td>" "<td>2.00<small> (2.00 to 2.00)</small></td>" "in 3 rounds of all" "Fastest to 69.2% top-1" \
     "The card: A &lt;card&gt; &amp; more, 80.0 GB of memory; driver 580."
-says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 0 50 1 1 100" "1 200 50 90 50 2 4 250" "2 800 100 95 0 2 4 NaN"
+says "$work/page/plots/timeline-small-raw.dat" "0.5 100 25 0 50 1 1 0 1 100" "1 200 50 90 50 2 4 2 1 250" \
+    "2 800 100 95 0 2 4 4 0 NaN"
+says "$work/page/plots/timeline-small-raw-rank-1.dat" "1 10 NaN" "2 20 NaN"
 
 # The same results give the same bytes.
 cp "$page" "$work/first.html"
