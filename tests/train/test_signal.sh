@@ -4,23 +4,30 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 24 6 8
-# The slow device, so that signals meet it at work.
-options="-d data -e 8 --device ref --checkpoint-every 0.5"
+# The slow device, and as many epochs as take two seconds here, so that signals meet it at work.
+options="-d data --device ref --checkpoint-every 0.5"
+begin=$(date +%s%N)
+expect 0 run $options -e 8 --out short
+took=$((($(date +%s%N) - begin) / 1000000))
+epochs=$((8 * 2000 / (took + 1)))
+[ $epochs -ge 8 ] || epochs=8
+options="$options -e $epochs"
 expect 0 run $options --out whole
 round=0
 stopped=0
 for signal in TERM INT KILL TERM KILL; do
     round=$((round + 1))
+    touch mark
     # exec, so that the signal meets the program and not a shell around it.
     (exec dl2-train $smallest $options --out killed --resume) >out.$round 2>err.$round &
     pid=$!
-    # It says where it begins; then a little longer each time.
+    # To a checkpoint of its own; then a little longer each time.
     tries=0
-    while { [ ! -s err.$round ] || [ ! -s killed/$CK ]; } && [ $tries -lt 500 ]; do
+    until [ killed/$CK -nt mark ] || [ $tries -eq 500 ]; do
         sleep 0.02
         tries=$((tries + 1))
     done
-    sleep 0.$round
+    sleep 0.0$round
     kill -s $signal $pid 2>/dev/null
     wait $pid 2>/dev/null
     status=$?
@@ -34,4 +41,4 @@ done
 [ $stopped -ge 1 ] || fail "no signal met a run at work"
 expect 0 run $options --out killed --resume
 same whole/$CK killed/$CK "after five signals"
-[ "$(grep -c '"compute_seconds"' killed/$REPORT)" = 8 ] || fail "not eight epochs in the report"
+[ "$(grep -c '"compute_seconds"' killed/$REPORT)" = $epochs ] || fail "not $epochs epochs in the report"
