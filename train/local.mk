@@ -16,6 +16,7 @@ libtrainer_la_SOURCES = \
 	train/checkpoint.c train/checkpoint.h \
 	train/schedule.c train/schedule.h \
 	train/search.c train/search.h \
+	train/search_space.c train/search_space.h \
 	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \
 	train/trainer.c train/trainer.h \

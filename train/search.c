@@ -5,7 +5,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "common/random.h"
+#include "train/search_space.h"
 #include "train/train_options.h"
 
 #include <math.h>
@@ -18,21 +18,13 @@
 #define SAME 1e-9
 
 /* With an eta of 2, the last round is more than 2^30 epochs long. */
-enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_ROUNDS = 32 };
+enum { MOST_ROUNDS = 32 };
 
 const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         [DL2_SEARCH_RANDOM] = "random",
                                         [DL2_SEARCH_HALVING] = "halving",
                                         [DL2_SEARCH_ASHA] = "asha",
                                         NULL};
-
-/* A setting and its values: a list of them, or else a range. */
-struct axis {
-    const char *key;
-    json_t *list; /* NULL: a range */
-    double min, max;
-    bool log;
-};
 
 enum trial_status { WAITING, TRAINED, STOPPED, DIVERGED };
 static const char *const status_words[] = {"waiting", "trained", "stopped", "diverged"};
@@ -66,10 +58,8 @@ struct dl2_search {
     struct dl2_configs_base base;
     struct dl2_configs configs;
     struct dl2_train_config config; /* base.config is this one */
-    json_t *space, *identity;
-    struct axis axes[MOST_AXES];
-    size_t axis_count;
-    uint32_t *order;      /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
+    struct dl2_search_space *space;
+    json_t *identity;
     struct trial *trials; /* one for each configuration */
     struct round rounds[MOST_ROUNDS];
     size_t round_count;
@@ -77,13 +67,6 @@ struct dl2_search {
     struct stat seen; /* the report, when its decisions were read last */
     bool completed;
 };
-
-/* Models are compared before their end. */
-static bool has_rounds(const struct dl2_search *search)
-{
-    return search->options->algorithm == DL2_SEARCH_HALVING ||
-           search->options->algorithm == DL2_SEARCH_ASHA;
-}
 
 static int search_failed(const struct dl2_search *search, const struct dl2_error *error)
 {
@@ -98,165 +81,21 @@ static int search_memory(const struct dl2_search *search)
     return search_failed(search, &error);
 }
 
-/* -- the space -- */
-
-static int axis_error(const struct dl2_search *search, const char *key, const char *reason)
-{
-    return dl2_program_usage_error(search->base.program, "%s: \"%s\": %s", search->options->space,
-                                   key, reason);
-}
-
-/* The value at `share`, 0 to 1, of a range, with four digits, as a reader would write it. */
-static double range_at(const struct axis *axis, double share)
-{
-    char text[32];
-    const double value = axis->log ? axis->min * pow(axis->max / axis->min, share)
-                                   : axis->min + (axis->max - axis->min) * share;
-    snprintf(text, sizeof text, "%.4g", value);
-    return fmin(axis->max, fmax(axis->min, strtod(text, NULL)));
-}
-
-/* {"min": A, "max": B, "scale": "log", "points": N} */
-static int read_range(struct dl2_search *search, struct axis *axis, json_t *value)
-{
-    static const char *const known[] = {"min", "max", "scale", "points", NULL};
-    const char *key, *scale = dl2_json_get_text(value, "scale", "linear");
-    const json_t *points = json_object_get(value, "points");
-    json_t *unused;
-    axis->min = dl2_json_get_real(value, "min", NAN);
-    axis->max = dl2_json_get_real(value, "max", NAN);
-    axis->log = strcmp(scale, "log") == 0;
-    json_object_foreach(value, key, unused)
-    {
-        if (dl2_parse_word(key, known, NULL) < 0)
-            return axis_error(search, axis->key, "a range has min, max, scale and points alone");
-    }
-    if (!isfinite(axis->min) || !isfinite(axis->max) || !(axis->min <= axis->max))
-        return axis_error(search, axis->key, "a range needs numbers min and max, not below it");
-    if (!axis->log && strcmp(scale, "linear") != 0)
-        return axis_error(search, axis->key, "\"scale\" is linear or log");
-    if (axis->log && axis->min <= 0)
-        return axis_error(search, axis->key, "a range with the scale log is above 0");
-    if (!points && search->options->algorithm == DL2_SEARCH_GRID)
-        return axis_error(search, axis->key, "a range in a grid needs \"points\", how many");
-    if (!points)
-        return 0;
-    const json_int_t count = json_integer_value(points);
-    if (count < 2 || count > MOST_POINTS)
-        return axis_error(search, axis->key, "\"points\" is a whole number, from 2 to 1000");
-    axis->list = json_array();
-    for (json_int_t i = 0; i < count; i++)
-        json_array_append_new(axis->list,
-                              json_real(range_at(axis, (double)i / (double)(count - 1))));
-    return 0;
-}
-
-static int read_axis(struct dl2_search *search, const char *key, json_t *value)
-{
-    struct axis *axis = &search->axes[search->axis_count];
-    if (search->axis_count == MOST_AXES)
-        return axis_error(search, key, "there are too many settings");
-    if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
-        return axis_error(search, key, "a search makes the models' names and places");
-    if (has_rounds(search) && strcmp(key, "epochs") == 0)
-        return axis_error(search, key,
-                          "halving and asha compare models after as many epochs; give -e");
-    search->axis_count++;
-    axis->key = key;
-    if (json_is_object(value))
-        return read_range(search, axis, value);
-    if (json_array_size(value) == 0)
-        return axis_error(search, key, "it is neither a list of values nor a range");
-    axis->list = json_incref(value);
-    return 0;
-}
-
-static int read_space(struct dl2_search *search)
-{
-    const char *path = search->options->space;
-    struct dl2_error error = DL2_ERROR_INIT;
-    const char *key;
-    json_t *value;
-    if (dl2_json_load(path, NULL, &search->space, &error) < 0)
-        return search_failed(search, &error);
-    int status = 0;
-    json_object_foreach(search->space, key, value)
-    {
-        status = status ? status : read_axis(search, key, value);
-    }
-    if (status == 0 && search->axis_count == 0)
-        status = dl2_program_usage_error(search->base.program, "%s has no settings", path);
-    return status;
-}
-
-/* -- configurations -- */
-
-/* Combinations of the lists; 0: there are ranges, or too many. */
-static size_t count_combinations(const struct dl2_search *search)
-{
-    size_t count = 1;
-    for (size_t i = 0; i < search->axis_count && count; i++) {
-        const size_t values = json_array_size(search->axes[i].list);
-        count = values && count <= MOST_TRIALS / values ? count * values : 0;
-    }
-    return count;
-}
-
-/* The settings of trial `number`; the last setting of a grid changes fastest. */
-static json_t *make_settings(const struct dl2_search *search, size_t number)
-{
-    const bool combination = search->options->algorithm == DL2_SEARCH_GRID || search->order;
-    json_t *settings = json_object();
-    size_t rest = search->order ? search->order[number] : number;
-    json_object_set_new(settings, "name", json_sprintf("trial-%03zu", number));
-    for (size_t i = 0; i < search->axis_count; i++) /* in the order of the file */
-        json_object_set_new(settings, search->axes[i].key, json_null());
-    for (size_t i = search->axis_count; i-- > 0;) {
-        const struct axis *axis = &search->axes[i];
-        const size_t values = json_array_size(axis->list);
-        struct dl2_random random;
-        dl2_random_init(&random, search->config.seed, DL2_RANDOM_SEARCH, number, i);
-        json_t *value = combination  ? json_incref(json_array_get(axis->list, rest % values))
-                        : axis->list ? json_incref(json_array_get(
-                                           axis->list, dl2_random_below(&random, (uint32_t)values)))
-                                     : json_real(range_at(axis, dl2_random_uniform(&random)));
-        rest = combination ? rest / values : 0;
-        json_object_set_new(settings, axis->key, value);
-    }
-    return settings;
-}
-
-/* Draws the order in which random trials take the combinations. */
-static bool draw_order(struct dl2_search *search, size_t combinations)
-{
-    struct dl2_random random;
-    dl2_random_init(&random, search->config.seed, DL2_RANDOM_SEARCH, UINT64_MAX, UINT64_MAX);
-    search->order = dl2_calloc(combinations, sizeof *search->order);
-    if (search->order)
-        dl2_random_permutation(&random, search->order, (uint32_t)combinations);
-    return search->order != NULL;
-}
-
 static int make_trials(struct dl2_search *search)
 {
-    const size_t combinations = count_combinations(search);
-    const bool grid = search->options->algorithm == DL2_SEARCH_GRID;
-    size_t count = search->options->trials;
-    if (grid && combinations == 0)
-        return dl2_program_usage_error(search->base.program, "%s has more than %d combinations",
-                                       search->options->space, MOST_TRIALS);
-    if (combinations && (grid || combinations < count))
-        count = combinations;
-    if (combinations && !grid && !draw_order(search, combinations))
-        return search_memory(search);
+    int status = dl2_search_space_open(search->base.program, search->options, search->config.seed,
+                                       &search->space);
+    if (status != 0)
+        return status;
+    const size_t count = dl2_search_space_trials(search->space);
     search->trials = dl2_calloc(count, sizeof *search->trials);
     if (!search->trials)
         return search_memory(search);
     for (size_t i = 0; i < count; i++) {
-        json_auto_t *settings = make_settings(search, i);
+        json_auto_t *settings = dl2_search_space_settings(search->space, i);
         char place[4096];
         snprintf(place, sizeof place, "%s: trial %zu", search->options->space, i);
-        const int status = dl2_configs_add(&search->configs, &search->base, settings, place);
+        status = dl2_configs_add(&search->configs, &search->base, settings, place);
         if (status != 0)
             return status;
         search->trials[i] = (struct trial){.goal = -1, .top1 = NAN, .loss = NAN};
@@ -373,13 +212,13 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
 static json_t *make_identity(const struct dl2_search *search)
 {
     const struct dl2_search_options *options = search->options;
-    const bool rounds = has_rounds(search);
-    json_t *identity = json_pack("{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm",
-                                 dl2_search_words[options->algorithm], "space", search->space,
-                                 "trials", (json_int_t)search->configs.count, "eta",
-                                 rounds ? json_integer(options->eta) : json_null(), "first_epochs",
-                                 rounds ? json_real(options->first_epochs) : json_null(), "seed",
-                                 (json_int_t)search->config.seed);
+    const bool rounds = dl2_search_has_rounds(search->options);
+    json_t *identity = json_pack(
+        "{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm", dl2_search_words[options->algorithm],
+        "space", dl2_search_space_json(search->space), "trials", (json_int_t)search->configs.count,
+        "eta", rounds ? json_integer(options->eta) : json_null(), "first_epochs",
+        rounds ? json_real(options->first_epochs) : json_null(), "seed",
+        (json_int_t)search->config.seed);
     if (options->algorithm == DL2_SEARCH_ASHA) /* who goes on depends on who has come along */
         json_object_set_new(identity, "at_once", json_integer(options->at_once));
     return identity;
@@ -596,7 +435,7 @@ static int make_rounds(struct dl2_search *search)
     const struct dl2_search_options *options = search->options;
     const double length = trial_length(search, 0);
     size_t left = search->configs.count;
-    if (!has_rounds(search))
+    if (!dl2_search_has_rounds(search->options))
         return 0;
     for (double until = options->first_epochs;
          until < length - SAME && search->round_count < MOST_ROUNDS &&
@@ -768,7 +607,7 @@ static int check_search(const struct dl2_search *search)
                                                 "stops one, and --resume goes on");
     if (config->skip_validation || config->synthetic)
         return dl2_program_usage_error(program, "--search needs validation: it is by top-1");
-    if (has_rounds(search) && config->validate_every != 1)
+    if (dl2_search_has_rounds(search->options) && config->validate_every != 1)
         return dl2_program_usage_error(program,
                                        "--algorithm %s needs --validate-every 1: it compares "
                                        "models between epochs",
@@ -794,8 +633,6 @@ int dl2_search_open(const struct dl2_search_options *options, const struct dl2_c
     int status = check_search(search);
     if (status == 0 && !(search->report = dl2_path_join(search->config.out, DL2_SEARCH_FILE)))
         status = search_memory(search);
-    if (status == 0)
-        status = read_space(search);
     if (status == 0)
         status = make_trials(search);
     if (status == 0)
@@ -848,14 +685,11 @@ void dl2_search_close(struct dl2_search *search)
 {
     if (!search)
         return;
-    for (size_t i = 0; i < search->axis_count; i++)
-        json_decref(search->axes[i].list);
-    json_decref(search->space);
+    dl2_search_space_close(search->space);
     json_decref(search->identity);
     for (size_t i = 0; i < search->round_count; i++)
         free(search->rounds[i].entries);
     dl2_configs_free(&search->configs);
-    free(search->order);
     free(search->trials);
     free(search->report);
     free(search);

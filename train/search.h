@@ -45,6 +45,11 @@ struct dl2_search_options {
     unsigned trials, at_once, eta;
     double first_epochs; /* of the first round of halving and asha */
 };
+/* Whether models are compared, and stopped, before their end. */
+static inline bool dl2_search_has_rounds(const struct dl2_search_options *options)
+{
+    return options->algorithm == DL2_SEARCH_HALVING || options->algorithm == DL2_SEARCH_ASHA;
+}
 
 #define DL2_SEARCH_DEFAULTS                                                                        \
     {                                                                                              \

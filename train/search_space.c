@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "train/search_space.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000 };
+
+/* A setting and its values: a list of them, or else a range. */
+struct axis {
+    const char *key;
+    json_t *list; /* NULL: a range */
+    double min, max;
+    bool log;
+};
+
+struct dl2_search_space {
+    const struct dl2_program *program;
+    const struct dl2_search_options *options;
+    uint64_t seed;
+    json_t *json;
+    struct axis axes[MOST_AXES];
+    size_t axis_count;
+    size_t trials;
+    uint32_t *order; /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
+};
+
+static int space_failed(const struct dl2_search_space *space, const struct dl2_error *error)
+{
+    fprintf(stderr, "%s: %s\n", space->program->name, error->message);
+    return DL2_EXIT_FAILED;
+}
+
+static int axis_error(const struct dl2_search_space *space, const char *key, const char *reason)
+{
+    return dl2_program_usage_error(space->program, "%s: \"%s\": %s", space->options->space, key,
+                                   reason);
+}
+
+/* The value at `share`, 0 to 1, of a range, with four digits, as a reader would write it. */
+static double range_at(const struct axis *axis, double share)
+{
+    char text[32];
+    const double value = axis->log ? axis->min * pow(axis->max / axis->min, share)
+                                   : axis->min + (axis->max - axis->min) * share;
+    snprintf(text, sizeof text, "%.4g", value);
+    return fmin(axis->max, fmax(axis->min, strtod(text, NULL)));
+}
+
+/* {"min": A, "max": B, "scale": "log", "points": N} */
+static int read_range(struct dl2_search_space *space, struct axis *axis, json_t *value)
+{
+    static const char *const known[] = {"min", "max", "scale", "points", NULL};
+    const char *key, *scale = dl2_json_get_text(value, "scale", "linear");
+    const json_t *points = json_object_get(value, "points");
+    json_t *unused;
+    axis->min = dl2_json_get_real(value, "min", NAN);
+    axis->max = dl2_json_get_real(value, "max", NAN);
+    axis->log = strcmp(scale, "log") == 0;
+    json_object_foreach(value, key, unused)
+    {
+        if (dl2_parse_word(key, known, NULL) < 0)
+            return axis_error(space, axis->key, "a range has min, max, scale and points alone");
+    }
+    if (!isfinite(axis->min) || !isfinite(axis->max) || !(axis->min <= axis->max))
+        return axis_error(space, axis->key, "a range needs numbers min and max, not below it");
+    if (!axis->log && strcmp(scale, "linear") != 0)
+        return axis_error(space, axis->key, "\"scale\" is linear or log");
+    if (axis->log && axis->min <= 0)
+        return axis_error(space, axis->key, "a range with the scale log is above 0");
+    if (!points && space->options->algorithm == DL2_SEARCH_GRID)
+        return axis_error(space, axis->key, "a range in a grid needs \"points\", how many");
+    if (!points)
+        return 0;
+    const json_int_t count = json_integer_value(points);
+    if (count < 2 || count > MOST_POINTS)
+        return axis_error(space, axis->key, "\"points\" is a whole number, from 2 to 1000");
+    axis->list = json_array();
+    for (json_int_t i = 0; i < count; i++)
+        json_array_append_new(axis->list,
+                              json_real(range_at(axis, (double)i / (double)(count - 1))));
+    return 0;
+}
+
+static int read_axis(struct dl2_search_space *space, const char *key, json_t *value)
+{
+    struct axis *axis = &space->axes[space->axis_count];
+    if (space->axis_count == MOST_AXES)
+        return axis_error(space, key, "there are too many settings");
+    if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
+        return axis_error(space, key, "a search makes the models' names and places");
+    if (dl2_search_has_rounds(space->options) && strcmp(key, "epochs") == 0)
+        return axis_error(space, key,
+                          "halving and asha compare models after as many epochs; give -e");
+    space->axis_count++;
+    axis->key = key;
+    if (json_is_object(value))
+        return read_range(space, axis, value);
+    if (json_array_size(value) == 0)
+        return axis_error(space, key, "it is neither a list of values nor a range");
+    axis->list = json_incref(value);
+    return 0;
+}
+
+static int read_space(struct dl2_search_space *space)
+{
+    const char *path = space->options->space;
+    struct dl2_error error = DL2_ERROR_INIT;
+    const char *key;
+    json_t *value;
+    if (dl2_json_load(path, NULL, &space->json, &error) < 0)
+        return space_failed(space, &error);
+    int status = 0;
+    json_object_foreach(space->json, key, value)
+    {
+        status = status ? status : read_axis(space, key, value);
+    }
+    if (status == 0 && space->axis_count == 0)
+        status = dl2_program_usage_error(space->program, "%s has no settings", path);
+    return status;
+}
+
+/* -- trials -- */
+
+/* Combinations of the lists; 0: there are ranges, or too many. */
+static size_t count_combinations(const struct dl2_search_space *space)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < space->axis_count && count; i++) {
+        const size_t values = json_array_size(space->axes[i].list);
+        count = values && count <= MOST_TRIALS / values ? count * values : 0;
+    }
+    return count;
+}
+
+/* The last setting of a grid changes fastest. */
+json_t *dl2_search_space_settings(const struct dl2_search_space *space, size_t number)
+{
+    const bool combination = space->options->algorithm == DL2_SEARCH_GRID || space->order;
+    json_t *settings = json_object();
+    size_t rest = space->order ? space->order[number] : number;
+    json_object_set_new(settings, "name", json_sprintf("trial-%03zu", number));
+    for (size_t i = 0; i < space->axis_count; i++) /* in the order of the file */
+        json_object_set_new(settings, space->axes[i].key, json_null());
+    for (size_t i = space->axis_count; i-- > 0;) {
+        const struct axis *axis = &space->axes[i];
+        const size_t values = json_array_size(axis->list);
+        struct dl2_random random;
+        dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, i);
+        json_t *value = combination  ? json_incref(json_array_get(axis->list, rest % values))
+                        : axis->list ? json_incref(json_array_get(
+                                           axis->list, dl2_random_below(&random, (uint32_t)values)))
+                                     : json_real(range_at(axis, dl2_random_uniform(&random)));
+        rest = combination ? rest / values : 0;
+        json_object_set_new(settings, axis->key, value);
+    }
+    return settings;
+}
+
+/* Draws the order in which random trials take the combinations. */
+static bool draw_order(struct dl2_search_space *space, size_t combinations)
+{
+    struct dl2_random random;
+    dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, UINT64_MAX, UINT64_MAX);
+    space->order = dl2_calloc(combinations, sizeof *space->order);
+    if (space->order)
+        dl2_random_permutation(&random, space->order, (uint32_t)combinations);
+    return space->order != NULL;
+}
+
+static int count_trials(struct dl2_search_space *space)
+{
+    const size_t combinations = count_combinations(space);
+    const bool grid = space->options->algorithm == DL2_SEARCH_GRID;
+    struct dl2_error error = DL2_ERROR_INIT;
+    space->trials = space->options->trials;
+    if (grid && combinations == 0)
+        return dl2_program_usage_error(space->program, "%s has more than %d combinations",
+                                       space->options->space, MOST_TRIALS);
+    if (combinations && (grid || combinations < space->trials))
+        space->trials = combinations;
+    if (!combinations || grid || draw_order(space, combinations))
+        return 0;
+    dl2_error_memory(&error, "a search");
+    return space_failed(space, &error);
+}
+
+int dl2_search_space_open(const struct dl2_program *program,
+                          const struct dl2_search_options *options, uint64_t seed,
+                          struct dl2_search_space **out)
+{
+    struct dl2_search_space *space = *out = dl2_calloc(1, sizeof *space);
+    if (!space) {
+        fprintf(stderr, "%s: out of memory\n", program->name);
+        return DL2_EXIT_FAILED;
+    }
+    space->program = program;
+    space->options = options;
+    space->seed = seed;
+    const int status = read_space(space);
+    return status ? status : count_trials(space);
+}
+
+size_t dl2_search_space_trials(const struct dl2_search_space *space)
+{
+    return space->trials;
+}
+
+json_t *dl2_search_space_json(const struct dl2_search_space *space)
+{
+    return space->json;
+}
+
+void dl2_search_space_close(struct dl2_search_space *space)
+{
+    if (!space)
+        return;
+    for (size_t i = 0; i < space->axis_count; i++)
+        json_decref(space->axes[i].list);
+    json_decref(space->json);
+    free(space->order);
+    free(space);
+}
