@@ -5,7 +5,7 @@
  * ROWS images at a time, and writes it.
  * fit_rows evaluate MODEL DATASET: prints the images, the loss and the top-1 of the validation
  * images.
- * fit_rows damage MODEL DATASET: opens the model with each of many changes.
+ * fit_rows damage MODEL DATASET CHANGES: opens the model with each of so many changes.
  */
 #include "common/file.h"
 #include "common/random.h"
@@ -173,12 +173,13 @@ static void seal(struct dl2_bytes *model)
 
 static void damage(char **arguments)
 {
-    enum { CHANGES = 600, HEAD = 4096 };
+    enum { HEAD = 4096 };
+    const unsigned changes = (unsigned)atoi(arguments[2]);
     struct dl2_bytes model = DL2_BYTES_INIT, changed = DL2_BYTES_INIT;
     struct dl2_dataset *dataset = open_data(arguments[1], "train");
     unsigned opened = 0, refused = 0;
     read_model(arguments[0], &model);
-    for (unsigned i = 0; i < CHANGES; i++) {
+    for (unsigned i = 0; i < changes; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_fit_figures figures;
         struct dl2_random random;
@@ -209,7 +210,7 @@ static void damage(char **arguments)
         dl2_fit_close(fit);
     }
     printf("%u opened, %u refused\n", opened, refused);
-    if (opened < CHANGES / 20 || refused < CHANGES / 20)
+    if (opened < changes / 20 || refused < changes / 20)
         exit(1);
     dl2_bytes_free(&model);
     dl2_bytes_free(&changed);
@@ -226,7 +227,7 @@ int main(int argc, char **argv)
         {"order", 4, print_order},
         {"train", 4, train},
         {"evaluate", 2, evaluate},
-        {"damage", 2, damage},
+        {"damage", 3, damage},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (argc == commands[i].arguments + 2 && !strcmp(argv[1], commands[i].name)) {

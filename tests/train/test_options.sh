@@ -118,6 +118,7 @@ got=$?
     { [ $got = 2 ] && grep -q 'configure --with-cuda --with-nvjpeg' "$work/err"; } ||
     { cat "$work/err" >&2; fail "--decode gpu on the device ref: $got"; }
 rm -rf wrong
+count=0
 for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --gpu-engine cores" \
     "-d data --decode hybrid --deterministic" "-d data --decode gpu --cache-decoded 1M" "-d data stray" "-d data -e 0" "-d data -e x" "-d data --lr-policy cosinus" \
     "-d data --arch vgg" "-d data --device gpu9" "-d data --loader fast" "-d data --mean 1,2" \
@@ -136,6 +137,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --image-size 7x32" "-d data --image-size 32x" "--stages data:1:size=12x7" "-d data --skip-validation --val-crop squash" \
     "-d data --val-crop squash --val-resize 20" "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
+    ! sanitized || [ $((count = (count + 1) % 5)) = 0 ] || continue # all go the same way
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"
 done
