@@ -43,7 +43,6 @@ expect 0 run -d data --device ref --seed 0 --run-epochs 1 --augment grain@./libg
 expect 1 fit_rows evaluate recorded/$CK data
 said "\"augment\": 'grain@./libgrain.so#"
 
-expect 0 fit_rows train "{$common, \"epochs\": 50, \"seed\": 0}" data old 999 # a model to damage
 expect 0 run -d data --device ref --seed 0 -e 50 --run-epochs 1 --out half
 changes=600
 sanitized && changes=100
