@@ -12,10 +12,13 @@
 # else; numbers of a busy one are worthless. Then, if tests/bench/bench_dataset is built, how fast one thread gets the
 # bytes alone, undecoded and warm, beside what COPY gives: the best of ROUNDS.
 #
-# Then training, warm: images/s of one model in one process, of eight that hop over two, and CPU ms an image of the
-# trainer and the server. Eight models count each image eight times. Where the extension of PostgreSQL is built, the
-# row "in database" trains in one backend, and in two (dl2-train --hop --in-database). Each process and backend has
-# one thread. $TRAIN has dl2-train's options: -a convnet --image-size 64 -b 32 unless it is set.
+# Then the same by --batching completion, warm, where the batches are of the images that are ready first.
+#
+# Then training, warm: images/s and CPU ms an image of the trainer and of the server, by one model (strict, and
+# completion), by eight that share each batch in one process, and by eight that hop over two ranks. Eight models count
+# each image eight times. Where the extension of PostgreSQL is built, the row "in-database" trains one model in one
+# backend, and eight in two (dl2-train --hop --in-database). A process has two threads and two workers, of two ranks
+# each has one. $TRAIN has dl2-train's options: -a convnet --image-size 64 -b 32 unless it is set.
 set -eu
 srcdir=$(cd "$(dirname "$0")/../.." && pwd)
 data=${1:?usage: access.sh DATASET [ROUNDS [OPTION...]]} rounds=${2:-3}
@@ -82,6 +85,7 @@ run() {
 for round in $(seq "$rounds"); do
     for way in $ways; do
         for temperature in cold warm; do run "$way" $temperature "$@"; done
+        run "$way" completion --batching completion "$@"
     done
 done
 # size WAY: bytes on disk.
@@ -91,11 +95,13 @@ size() {
     *) du -s --block-size=1 "$work/$1" | cut -f 1 ;;
     esac
 }
-printf '%-12s %14s %12s %10s %12s %10s\n' storage bytes "cold img/s" "CPU ms" "warm img/s" "CPU ms"
+printf '%-12s %14s %12s %10s %12s %10s %12s %10s\n' storage bytes "cold img/s" "CPU ms" "warm img/s" "CPU ms" \
+    completion "CPU ms"
 best() { sort -gr "$work/$way.$1" | head -n 1 | cut -d ' ' -f 1; }
 least() { cut -d ' ' -f 2 "$work/$way.$1" | sort -g | head -n 1; }
 for way in $ways; do
-    printf '%-12s %14s %12s %10s %12s %10s\n' $way "$(size $way)" "$(best cold)" "$(least cold)" "$(best warm)" "$(least warm)"
+    printf '%-12s %14s %12s %10s %12s %10s %12s %10s\n' $way "$(size $way)" "$(best cold)" "$(least cold)" \
+        "$(best warm)" "$(least warm)" "$(best completion)" "$(least completion)"
 done
 
 reader=$builddir/tests/bench/bench_dataset
@@ -120,35 +126,51 @@ own_cpu() {
     times >"$work/times"
     tail -n 1 "$work/times" | tr 'ms' '  ' | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }'
 }
-# train WAY MODELS RANKS: adds "IMAGES_PER_SECOND CPU_MS" to $work/WAY.MODELS
+# train WAY NAME MODELS OPTION...: adds "IMAGES_PER_SECOND CPU_MS" to $work/WAY.NAME
 train() {
-    way=$1 place=$1 server=
-    [ "$way" != in-database ] || { place=postgresql; server=--in-database; }
+    way=$1 name=$2 models=$3 place=$1
+    shift 3
+    [ "$way" != in-database ] || place=postgresql
     rm -rf "$work/run"
     own_cpu >"$work/own"
     ticks=$(server_cpu) start=$(date +%s%N)
     # shellcheck disable=SC2086
-    dl2-train --quiet -d "$(cat "$work/$place.place")" -e 1 --skip-validation --checkpoint-every 0 --threads 1 -j 1 \
-        --hop --ranks "$3" $server --configs "$work/$2.configs" ${TRAIN:--a convnet --image-size 64 -b 32} \
-        --out "$work/run" >/dev/null
+    dl2-train --quiet -d "$(cat "$work/$place.place")" -e 1 --skip-validation --checkpoint-every 0 \
+        ${TRAIN:--a convnet --image-size 64 -b 32} --out "$work/run" "$@" >/dev/null
     wall=$(($(date +%s%N) - start))
     own_cpu >>"$work/own"
     sleep 0.3 # for the backends to end
-    sed -n 's/.*"train_images": *\([0-9]*\).*/\1/p' "$work/run/model-1/experiment_report.json" | cat "$work/own" - |
-        awk -v models="$2" -v wall=$wall -v ticks=$(($(server_cpu) - ticks)) -v hz="$(getconf CLK_TCK)" '
+    report=$(find "$work/run" -name experiment_report.json | head -n 1)
+    sed -n 's/.*"train_images": *\([0-9]*\).*/\1/p' "$report" | cat "$work/own" - |
+        awk -v models="$models" -v wall=$wall -v ticks=$(($(server_cpu) - ticks)) -v hz="$(getconf CLK_TCK)" '
             { line[NR] = $1 }
             END { images = models * line[3]
                   printf "%.1f %.3f\n", 1e9 * images / wall, 1000 * (line[2] - line[1] + ticks / hz) / images }' \
-            >>"$work/$way.$2"
+            >>"$work/$way.$name"
 }
-[ -z "$program" ] || ways="$ways in-database"
-for round in $(seq "$rounds"); do
+for round in $(seq "${TRAIN_ROUNDS:-$rounds}"); do
     for way in $ways; do
-        train $way 1 1
-        train $way 8 2
+        train $way strict 1 --threads 2 -j 2
+        train $way by-completion 1 --threads 2 -j 2 --batching completion
+        train $way shared 8 --configs "$work/8.configs" --threads 2 -j 2
+        train $way hopping 8 --configs "$work/8.configs" --threads 1 -j 1 --hop --ranks 2
     done
+    [ -z "$program" ] || {
+        train in-database strict 1 --configs "$work/1.configs" --hop --ranks 1 --in-database
+        train in-database hopping 8 --configs "$work/8.configs" --hop --ranks 2 --in-database
+    }
 done
-printf '\n%-12s %16s %10s %18s %10s\n' training "1 model img/s" "CPU ms" "8 models img/s" "CPU ms"
+[ -z "$program" ] || ways="$ways in-database"
+printf '\n%-12s %18s %10s %18s %10s %18s %10s %18s %10s\n' training "1 model img/s" "CPU ms" "completion img/s" "CPU ms" \
+    "8 shared img/s" "CPU ms" "8 hopping img/s" "CPU ms"
 for way in $ways; do
-    printf '%-12s %16s %10s %18s %10s\n' $way "$(best 1)" "$(least 1)" "$(best 8)" "$(least 8)"
+    printf '%-12s' $way
+    for name in strict by-completion shared hopping; do
+        if [ -e "$work/$way.$name" ]; then
+            printf ' %18s %10s' "$(best $name)" "$(least $name)"
+        else
+            printf ' %18s %10s' - -
+        fi
+    done
+    echo
 done
