@@ -418,32 +418,18 @@ const char *dl2_count_points(char out[32], double points)
     return out;
 }
 
-static void say_interval(struct dl2_sentence *writer, double difference, double half)
-{
-    char low[32], high[32];
-    dl2_say(writer, "%s to %s", signed_points(low, difference - half),
-            signed_points(high, difference + half));
-}
-
+/* "top-1 +0.4 points (95% interval −1.1 to +1.9)": the interval that the verdict goes by. */
 static void say_difference(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
 {
-    char mean[32];
-    dl2_say(writer, "top-1 differs by %s points", signed_points(mean, comparison->difference));
-    if (!isfinite(comparison->half)) {
-        dl2_say(writer, " (a single pair of trainings, so no interval)");
-        return;
-    }
-    dl2_say(writer, " (95%% interval ");
-    say_interval(writer, comparison->difference, comparison->half);
-    dl2_say(writer, " by the chance of training");
-    if (comparison->images) {
-        dl2_say(writer, ", ");
-        say_interval(writer, comparison->difference, comparison->half_both);
-        dl2_say(writer, " with the choice of images");
-    } else {
-        dl2_say(writer, " alone");
-    }
-    dl2_say(writer, ")");
+    const double difference = comparison->difference, half = dl2_comparison_half(comparison);
+    char text[3][32];
+    dl2_say(writer, "top-1 %s points ", signed_points(text[0], difference));
+    if (isfinite(half))
+        dl2_say(writer, "(95%% interval %s to %s%s)", signed_points(text[1], difference - half),
+                signed_points(text[2], difference + half),
+                comparison->images ? "" : ", of training alone");
+    else
+        dl2_say(writer, "(one training each gives no interval)");
 }
 
 /* Why a variant is not claimed though its own interval is within. */
@@ -495,15 +481,12 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_an
     const double images = (double)comparison->images * prospect.image_variance * quantiles *
                           quantiles / (prospect.margin * prospect.margin);
     if (needed > comparison->pairs)
-        dl2_say(writer,
-                " About %zu seeds would show it with a probability of 80%%, if what was "
-                "measured holds.",
-                needed);
+        dl2_say(writer, " About %zu seeds would show it, with a probability of 80%%.", needed);
     else if (images > (double)comparison->images)
         dl2_say(
             writer,
-            " Seeds alone can't tell: with a probability of 80%%, about %.0f validation images or "
-            "more would show it, if what was measured holds.",
+            " More seeds would not show it; about %.0f validation images would, with a probability "
+            "of 80%%.",
             round_up(images));
     else
         dl2_say(writer, " The interval is wide: more seeds would narrow it.");
@@ -511,7 +494,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_an
 
 static void say_gain(struct dl2_sentence *writer, const struct dl2_study_variant *variant)
 {
-    dl2_say(writer, "%.3g%% of the original's bytes (%.3g times smaller)", 100 * variant->ratio,
+    dl2_say(writer, "%.3g%% of the bytes (%.3g times smaller)", 100 * variant->ratio,
             1 / variant->ratio);
 }
 
@@ -593,13 +576,13 @@ static void write_advice(const struct dl2_study *study, const struct dl2_analysi
                 "that could be: ",
                 points, study->variants[pick].name);
     say_gain(&writer, &study->variants[pick]);
-    dl2_say(&writer, "; ");
+    dl2_say(&writer, ", ");
     say_difference(&writer, &analysis->comparisons[pick]);
     dl2_say(&writer, ".");
     if (advice->sure < none && advice->likely < none) {
         dl2_say(&writer, " %s could be within, too: ", study->variants[advice->likely].name);
         say_gain(&writer, &study->variants[advice->likely]);
-        dl2_say(&writer, "; ");
+        dl2_say(&writer, ", ");
         say_difference(&writer, &analysis->comparisons[advice->likely]);
         dl2_say(&writer, ".");
     }

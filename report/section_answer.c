@@ -196,6 +196,28 @@ static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
         dl2_html_format(html, "With so few seeds the intervals are wide. ");
 }
 
+/* The intervals without the choice of images, of trainings that kept predictions. */
+static void write_training_chance(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    const char *before = "By the chance of training alone the intervals are ";
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            char text[2][32];
+            if (comparison->verdict == DL2_VERDICT_NONE || !comparison->images ||
+                !isfinite(comparison->half))
+                continue;
+            dl2_html_format(html, "%s%s to %s for %s%s%s", before,
+                            dl2_part_signed(comparison->difference - comparison->half, text[0]),
+                            dl2_part_signed(comparison->difference + comparison->half, text[1]),
+                            study->variants[v].name, study->arch_count > 1 ? " with " : "",
+                            study->arch_count > 1 ? study->archs[a] : "");
+            before = ", ";
+        }
+    dl2_html_markup(html, *before == ',' ? ". " : "");
+}
+
 /* Which intervals cover the choice of validation images. */
 static void write_images(struct dl2_html *html, const struct dl2_page *page)
 {
@@ -217,6 +239,7 @@ static void write_images(struct dl2_html *html, const struct dl2_page *page)
                         "Verdicts and the table's intervals count both sources of chance: new "
                         "trainings, and new validation images in place of these %.0f. ",
                         val);
+    write_training_chance(html, page);
     if (with && without)
         dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
     else if (without)

@@ -237,8 +237,8 @@ static void say_interval(struct dl2_sentence *writer, enum dl2_speed_kind kind,
                          const struct dl2_ratio *ratio)
 {
     if (ratio->spread.freedom > 0)
-        dl2_say(writer, " (95%% interval %.3g to %.3g, %zu rounds)", dl2_ratio_low(ratio),
-                dl2_ratio_high(ratio), ratio->rounds);
+        dl2_say(writer, " (95%% interval %.3g to %.3g)", dl2_ratio_low(ratio),
+                dl2_ratio_high(ratio));
     else if (kind == DL2_SPEED_ACCURACY)
         dl2_say(writer, " (without an interval: too few seeds or rounds, or without one of the "
                         "seeds the accuracy is not reached)");
@@ -253,10 +253,10 @@ static void say_speed(struct dl2_sentence *writer, const struct race *race,
     const struct dl2_ratio *ratio = &speed->ratio[kind];
     char time[32];
     if (kind == DL2_SPEED_LOAD)
-        dl2_say(writer, "%.0f images a second and core, %.3g times the original's",
-                speed->load_rate.mean, ratio->ratio);
+        dl2_say(writer, "%.0f images/s a core, %.3g times the original's", speed->load_rate.mean,
+                ratio->ratio);
     else if (kind == DL2_SPEED_TRAIN)
-        dl2_say(writer, "%.0f images a second, %.3g times the original's", speed->train_rate.mean,
+        dl2_say(writer, "%.0f images/s, %.3g times the original's", speed->train_rate.mean,
                 ratio->ratio);
     else
         dl2_say(writer, "%s of training, %.3g epochs, %.3g times as fast as the original",
@@ -406,12 +406,12 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
     snprintf(advice->gain, sizeof advice->gain, "%.3g times as fast",
              speeds[pick].ratio[kind].ratio);
     if (advice->sure < none)
-        dl2_say(&writer, "%s is the fastest variant %s within %s of the original: ",
-                study->variants[pick].name, what, points);
+        dl2_say(&writer, "%s is the fastest %s of those within %s: ", study->variants[pick].name,
+                what, points);
     else
         dl2_say(&writer,
-                "No variant that is faster %s is within %s of the original for certain. %s is the "
-                "fastest that could be: ",
+                "No variant that is faster %s is within %s for certain. %s is the fastest that "
+                "could be: ",
                 what, points, study->variants[pick].name);
     say_speed(&writer, race, kind, pick);
     dl2_say(&writer, ".");

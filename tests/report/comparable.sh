@@ -95,7 +95,7 @@ for seed in 1 2 3; do
 done
 expect 0 report "$study"
 says "$work/err" "left out: loading webp-50: not measured as the original's was, batch is 32, not 64"
-says "$work/out" "webp-50 is the smallest variant" "jpeg-50 is the fastest variant"
+says "$work/out" "webp-50 is the smallest variant" "jpeg-50 is the fastest "
 
 # A variant that lacks a seed is said to.
 rm -r "$study/train/jpeg-50/small/seed-3"
@@ -150,7 +150,7 @@ says "$page" "<td>400<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td>
 silent "$page" 9000 2400
 says "$work/err" "left out: the speed of small on jpeg-50, round 2: not measured as the original's was, batch is 32, not 64" \
     "left out: webp-99: not among the variants of this study"
-says "$work/out" "jpeg-50 is the fastest variant to train on within 1 point of the original: 1200 images a second, 3 times the original's (measured once"
+says "$work/out" "jpeg-50 is the fastest to train on of those within 1 point: 1200 images/s, 3 times the original's (measured once"
 [ -s "$work/page/plots/accuracy-train-small.dat" ] || fail "no plot by the rate of training alone"
 # Of trainings that shared the machine, or may have, the card's figures are not shown.
 for trainers in 3 ''; do

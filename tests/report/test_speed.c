@@ -99,13 +99,14 @@ static void test_rounds(void **state)
     /* a may be slower than the original, b is certainly not; a was measured to be as fast as b. */
     const struct dl2_advice *train = &speeds.fastest[DL2_SPEED_TRAIN];
     assert_int_equal(train->sure, 2);
-    assert_says(train, "b is the fastest variant to train on within 1 point of the original: 467 "
-                       "images a second, 2 times the original's (95% interval 2 to 2, 3 rounds).");
+    assert_says(train,
+                "b is the fastest to train on of those within 1 point: 467 images/s, 2 times "
+                "the original's (95% interval 2 to 2).");
     assert_says(train, " a may be as fast.");
     assert_string_equal(train->gain, "2 times as fast");
     /* The loader was measured once. */
     assert_int_equal(speeds.fastest[DL2_SPEED_LOAD].sure, 1);
-    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "30 images a second and core, 3 times");
+    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "30 images/s a core, 3 times");
     assert_says(&speeds.fastest[DL2_SPEED_LOAD], "measured once, so without an interval");
 }
 
@@ -126,7 +127,7 @@ static void test_accuracy(void **state)
     assert_near(dl2_ratio_low(&speeds.variants[1].ratio[DL2_SPEED_ACCURACY]), 2 * 3.8 / 2.8);
     const struct dl2_advice *advice = &speeds.fastest[DL2_SPEED_ACCURACY];
     assert_int_equal(advice->sure, 1);
-    assert_says(advice, "a is the fastest variant to 68.0% top-1 within 2 points of the original: "
+    assert_says(advice, "a is the fastest to 68.0% top-1 of those within 2 points: "
                         "17 s of training, 2.8 epochs, 2.71 times as fast as the original");
     /* The fastest to train on loses 20 points: nobody recommends it. */
     assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 1);
@@ -184,7 +185,7 @@ static void test_none(void **state)
     assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 2);
     assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
                 "No variant within 1 point is faster to train on than the original for certain. a "
-                "was measured to be: 101 images a second, 1.01 times");
+                "was measured to be: 101 images/s, 1.01 times");
     assert_says(&speeds.fastest[DL2_SPEED_LOAD], "No variant is faster to load than the original.");
     const struct row lossy[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
                                 {"a", {20, 30, 40, 50}, 0, {300, 300, 300}, 1}};
