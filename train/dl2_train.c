@@ -19,6 +19,7 @@
 #include "train/search.h"
 #include "train/train_options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -692,6 +693,13 @@ static void spin_shortly(char **argv)
     if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY") ||
         setenv("GOMP_SPINCOUNT", "30000", 1) != 0)
         return;
+    /* By its own path, which gives the process its name in ps and for pkill. */
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = '\0';
+        execv(path, argv);
+    }
     execv("/proc/self/exe", argv); /* returns only where it can't: then without */
 }
 
