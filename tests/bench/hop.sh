@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Eight models that hop over two ranks, against the same models one after the other, and against data parallel training
-# of one: wall time, processor time, and bytes that move between ranks. Each process has one thread.
+# of one: wall time, processor time, and bytes that move between ranks. Each process has one thread to train and one to
+# load. One after the other they have one core, as a rank has, and the two ranks have two.
 #
 #     hop.sh DATASET [OPTION...]
 #
@@ -11,7 +12,7 @@ data=$1
 shift
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 for i in 1 2 3 4 5 6 7 8; do echo "{\"name\": \"model-$i\", \"lr\": 0.0$i}"; done >"$out/configs"
-train() { dl2-train --quiet -d "$data" -j 1 --threads 1 -e 2 --checkpoint-every 0 "$@" >/dev/null 2>&1; }
+train() { taskset -c $cores dl2-train --quiet -d "$data" -j 1 --threads 1 -e 2 --checkpoint-every 0 "$@" >/dev/null 2>&1; }
 sequential() { for i in 1 2 3 4 5 6 7 8; do train --lr 0.0$i --out "$out/alone-$i" "$@"; done; }
 clock() { date +%s.%N; }
 processors() { times >"$out/times"; tail -n 1 "$out/times" | tr 'ms' '  ' | awk '{ print $1 * 60 + $2 + $3 * 60 + $4 }'; }
@@ -23,7 +24,9 @@ measure() {
     echo "$(clock) $wall $(cat "$out/after") $(cat "$out/before")" | awk '{ print $1 - $2, $3 - $4 }'
 }
 bytes() { sed -n 's/.*"bytes_moved": *\([0-9]*\).*/\1/p' "$@" | awk '{ sum += $1 } END { print sum + 0 }'; }
+cores=0
 measure sequential "$@" >"$out/sequential"
+cores=0-1
 measure train --configs "$out/configs" --hop --ranks 2 --out "$out/hop" "$@" >"$out/hopping"
 measure train --lr 0.01 --ranks 2 --out "$out/parallel" "$@" >"$out/parallel.time"
 paste "$out/sequential" "$out/hopping" | awk '{

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Several models on one stream of batches, and on one cache of decoded images, against a run of one: processor time,
-# which other programs disturb less than the clock, and what of it is decoding. In turns, the least of ROUNDS counts:
+# Several models on one stream of batches, and on one cache of decoded images, against a run of one: wall time, processor
+# time, which other programs disturb less, and what of it is decoding. In turns, the least of ROUNDS counts:
 #
 #     share_batches.sh DATASET [ROUNDS [OPTION...]]
 #
@@ -18,8 +18,9 @@ processor() { tail -n 1 "$out/times" | tr 'ms' '  ' | awk '{ print $1 * 60 + $2 
 # run NAME OPTIONS...
 run() {
     name=$1; shift
-    times >"$out/times"; before=$(processor)
+    times >"$out/times"; before=$(processor) clock=$(date +%s.%N)
     dl2-train --quiet -d "$data" --skip-validation --checkpoint-every 0 --restart --out "$out/run" "$@" >/dev/null 2>&1
+    echo "$(date +%s.%N) $clock" | awk '{ print $1 - $2 }' >>"$out/$name.wall"
     times >"$out/times"
     echo "$(processor) $before" | awk '{ print $1 - $2 }' >>"$out/$name"
 }
@@ -33,13 +34,13 @@ for round in $(seq "$rounds"); do
     done
 done
 least() { sort -n "$out/$1" | head -n 1; }
-alone=$(least alone)
-echo "alone: $alone s of processor time, $(least synthetic) s without loading, $(least cached) s with --cache-decoded"
+alone=$(least alone) wall=$(least alone.wall)
+echo "alone: $wall s, $alone s of processor time, $(least synthetic) s without loading, $(least cached) s with --cache-decoded"
 for models in 1 2 4 8; do
     for share in batch decode; do
         name=$models
         [ $share = batch ] || name=decode-$models
-        echo "$models models, --share $share: $(least $name) s, $(echo "$(least $name) $alone" |
-            awk '{ printf "%.2f", $1 / $2 }') times"
+        echo "$(least $name.wall) $wall $(least $name) $alone" | awk -v what="$models models, --share $share" '{
+            printf "%s: %.2f s, %.2f times; %.2f s of processor time, %.2f times\n", what, $1, $1 / $2, $3, $3 / $4 }'
     done
 done
