@@ -37,9 +37,10 @@ const struct dl2_option dl2_subset_options[] = {
      "Take only N percent of each class's training images, one at least; other splits stay whole",
      AT(fraction), .parse = parse_percent, .show = show_percent, .unset = "all", .roles = RUN},
     {DL2_OPTION_CHOICE, "subset-by", 0, "RULE",
-     "Which these are: draw: drawn by a hash of seed and name, so that a smaller subset lies in a "
+     "Which images --subset takes: draw: drawn by a hash of seed and name, so that a smaller "
+     "subset lies in a "
      "larger one; name: the first by name",
      AT(by), .words = by_words, .roles = RUN},
-    {DL2_OPTION_UINT64, "subset-seed", 0, "N", "Seed of the draw", AT(seed), .roles = RUN},
+    {DL2_OPTION_UINT64, "subset-seed", 0, "N", "Seed of --subset's draw", AT(seed), .roles = RUN},
     {DL2_OPTION_END},
 };

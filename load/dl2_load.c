@@ -142,14 +142,15 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "epochs", 'e', "N", "Number of epochs", AT(options.epochs), .min = 1,
      .max = 1000000, .commands = BENCHES},
     {DL2_OPTION_REAL, "measure", 0, "S",
-     "Whatever --epochs says, load for S seconds or an epoch to warm up, then for S seconds or a "
-     "little longer",
+     "Instead of --epochs: load for S seconds or an epoch to warm up, then measure for S seconds "
+     "or "
+     "a little longer",
      AT(options.measure), .min = 0.01, .max = 86400, .commands = BENCHES},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
      "Evict the files from the system's page cache before each epoch", AT(options.cold),
      .commands = BENCHES},
     {DL2_OPTION_PARSE, "scaling", 0, "N,...",
-     "Then compare these numbers of workers, one epoch of each in turn; auto: 1, 2, 4... up to "
+     "Also compare these numbers of workers, one epoch of each in turn; auto: 1, 2, 4... up to "
      "the number of processors",
      AT(options), .parse = parse_scaling, .commands = BENCHES},
     {DL2_OPTION_FLAG, "digest", 0, NULL,

@@ -79,9 +79,9 @@ static const struct dl2_option options[] = {
      "\"lr\": 0.1}; the report of each is in DIR/NAME",
      offsetof(__typeof__(settings), configs)},
     {DL2_OPTION_CHOICE, "share", 0, "WHAT",
-     "What these models share: batch: the same images in the same batches, with the same crops; "
-     "decode: decoded images alone, in a cache of the size that --cache-decoded gives, and each "
-     "model has the order and the crops of its own seed",
+     "What models that are trained together share: batch: the same images in the same batches, "
+     "with the same crops; decode: only decoded images, in a cache of the size of "
+     "--cache-decoded, while each model has the order and the crops of its own seed",
      offsetof(__typeof__(settings), share), .words = shares},
     {DL2_OPTION_FLAG, "hop", 0, NULL,
      "With --configs or --search, and --ranks or mpirun: each rank keeps a partition of the "
@@ -94,16 +94,16 @@ static const struct dl2_option options[] = {
      offsetof(__typeof__(settings), hop_order), .words = dl2_hop_order_words},
     {DL2_OPTION_FLAG, "in-database", 0, NULL,
      "With --hop and --data postgresql://...: the server trains, by its extension dl2, and no "
-     "training image leaves it; validation is here",
+     "training image leaves it; dl2-train validates",
      offsetof(__typeof__(settings), in_database)},
     {DL2_OPTION_FLAG, "task", 0, NULL,
      "With --configs or --search, and --ranks or mpirun: each rank trains one model at a time, "
      "from its beginning to its end, on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
-     "Make such configurations out of the space in FILE, a JSON object of lists and ranges, as in "
-     "{\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, \"optimizer\": [\"sgd\", "
-     "\"adamw\"]}, find the one with the highest top-1, and write DIR/" DL2_SEARCH_FILE
+     "Find the configuration with the highest top-1 in the space of FILE, a JSON object of lists "
+     "and ranges, as in {\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, "
+     "\"optimizer\": [\"sgd\", \"adamw\"]}, and write DIR/" DL2_SEARCH_FILE
      " [DIR: experiments/search]",
      offsetof(__typeof__(settings), search.space)},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
@@ -116,9 +116,8 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "at-once", 0, "N", "Number of models that --search trains at once",
      offsetof(__typeof__(settings), search.at_once), .min = 1, .max = 4096},
     {DL2_OPTION_UINT, "eta", 0, "N",
-     "Factor of halving and asha: a round is so many times as long as the one before, and has one "
-     "model of "
-     "so many left",
+     "Factor of halving and asha: each round is N times as long as the one before, and one of N "
+     "models goes on to it",
      offsetof(__typeof__(settings), search.eta), .min = 2, .max = 100},
     {DL2_OPTION_REAL, "first-epochs", 0, "N",
      "Length of the first round of halving and asha, in epochs",
@@ -149,10 +148,9 @@ static void print_versions(FILE *out)
 
 /* The details of --help: main() puts the architectures before this. */
 static const char details[] =
-    "SIGINT and SIGTERM end a run after its step, with a checkpoint and a report from which "
-    "--resume goes on to the same weights, bit for bit, on the same device with as many "
-    "--threads; with another --batching than strict, where the order is the machine's, to exactly "
-    "the images that the epoch had not had.\n\n"
+    "SIGINT and SIGTERM stop a run after its step, with a checkpoint and a report. --resume then "
+    "leads to the same weights, bit for bit, on the same device with as many --threads. With "
+    "another --batching than strict it goes on with the images that the epoch has not had.\n\n"
     "Exit status: 0 the run ended, or stopped where --run-epochs told it to; 1 something "
     "failed, or a signal stopped it; 2 wrong usage.\n\n"
     "Examples:\n"
