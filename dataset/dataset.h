@@ -140,9 +140,9 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
 
 /*
  * Message `number` that a program prints when it opens a dataset, NULL after the last: first the
- * layout, then warnings (classes that are called like splits, images without a class, labels and
- * links that were not read). *matters is false for a layout that follows from the folders' names,
- * which --quiet may leave out. The string lives as long as the dataset.
+ * layout, then warnings (classes that are called like splits or may be some, images without a
+ * class, labels and links that were not read). *matters is false for a layout that follows from the
+ * folders' names, which --quiet may leave out. The string lives as long as the dataset.
  */
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 

@@ -3,6 +3,8 @@
 #include "dataset/container.h"
 #include "dataset/packed.h"
 
+#include <xxhash.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,8 +120,75 @@ static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *sub
                 100 * subset->fraction, how);
 }
 
+/* The top folders of a tree whose classes they are, and the folders in them. */
+struct folder_census {
+    const char *key; /* of the sample before */
+    size_t folders;  /* in its class */
+    uint64_t sum;    /* of their names */
+    size_t classes, all_folders;
+    uint64_t all_sum; /* of a class */
+};
+
+/* Ends a class; false if its folders are not those of the classes before. */
+static bool end_class(struct folder_census *census)
+{
+    if (census->classes++ == 0) {
+        census->all_folders = census->folders;
+        census->all_sum = census->sum;
+    }
+    const bool same = census->folders == census->all_folders && census->sum == census->all_sum;
+    census->folders = 0;
+    census->sum = 0;
+    return same;
+}
+
+/*
+ * Do all classes hold several folders, of the same names, and nothing else? Then the classes may be
+ * splits, such as fold1 and fold2, and these folders the classes. Samples that are not in the order
+ * of their folders, which only packed ones may be, count as other folders.
+ */
+static bool looks_like_splits(const struct dl2_dataset *dataset)
+{
+    struct folder_census census = {.key = NULL};
+    size_t all = 0, class_length = 0, folder_length = 0;
+    if (dataset->has_parts || dataset->own_part || dataset->class_count < 2)
+        return false;
+    for (unsigned p = 0; p < DL2_PARTS; p++)
+        all += dataset->part_counts[p];
+    for (size_t i = 0; i < all; i++) {
+        struct dl2_entry entry;
+        dataset->container->reader->describe(dataset, i, &entry);
+        const size_t top = strcspn(entry.key, "/");
+        const size_t folder = entry.key[top] ? strcspn(entry.key + top + 1, "/") : 0;
+        const char *class = entry.label >= 0 ? dataset->classes[entry.label] : "";
+        if (!entry.key[top] || !entry.key[top + 1 + folder] || strlen(class) != top ||
+            strncmp(class, entry.key, top) != 0)
+            return false;
+        const bool same_class =
+            census.key && top == class_length && !strncmp(entry.key, census.key, top);
+        if (census.key && !same_class && !end_class(&census))
+            return false;
+        if (!same_class || folder != folder_length ||
+            strncmp(entry.key + top + 1, census.key + top + 1, folder) != 0) {
+            census.folders++;
+            census.sum += XXH3_64bits(entry.key + top + 1, folder);
+        }
+        census.key = entry.key;
+        class_length = top;
+        folder_length = folder;
+    }
+    return census.key && end_class(&census) && census.classes == dataset->class_count &&
+           census.all_folders > 1;
+}
+
 static int add_warnings(struct dl2_dataset *dataset)
 {
+    if (looks_like_splits(dataset))
+        DL2_TRY(warn(dataset,
+                     "every class holds folders of the same names: if these are the classes, and "
+                     "%s and %s are splits, call one of the splits train; the others keep their "
+                     "names (--val-split %s)",
+                     dataset->classes[0], dataset->classes[1], dataset->classes[1]));
     for (unsigned i = 0; i < dataset->class_count; i++)
         if (dl2_part_of_folder(dataset->classes[i], strlen(dataset->classes[i])))
             DL2_TRY(

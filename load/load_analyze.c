@@ -7,11 +7,13 @@
  */
 #include "load/load_analyze.h"
 #include "codec/codec.h"
+#include "codec/decoder.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/thread.h"
+#include "loader/decoded.h"
 #include "loader/fetch.h"
 #include "loader/loader_options.h"
 #include "pixels/augment.h"
@@ -22,8 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of headers from which the size of the decoded images is estimated. */
+/* The size of the decoded images is estimated from the headers of some, and from a part of these
+ * that are decoded, at all resolutions that the crops of some epochs ask for. */
 #define HEADERS 64
+#define DECODED 8
+#define EPOCHS  30
 
 /* ---- the device ---- */
 
@@ -131,25 +136,89 @@ static int find_device(struct dl2_load_analysis *analysis, struct dl2_error *err
 
 /* ---- the datasets ---- */
 
-/* Estimates the size of all decoded images from the headers of a few. */
-static double decoded_bytes(const struct dl2_load_analysis_subject *subject)
+/* The reductions that an image is decoded at, as bits: they are powers of two. */
+static unsigned reductions_of(const struct dl2_planner *planner, uint32_t index, uint32_t width,
+                              uint32_t height)
+{
+    struct dl2_planner at = *planner;
+    struct dl2_sample_plan plan;
+    unsigned reductions = 0;
+    at.sliced = false;
+    for (at.epoch = 0; at.epoch < EPOCHS; at.epoch++) {
+        dl2_plan_sample(&at, 0, index, &plan);
+        dl2_plan_crop(&at, width, height, &plan);
+        reductions |= dl2_plan_reduction(at.config, &plan.crop);
+    }
+    return reductions;
+}
+
+/* What --cache-decoded keeps of an image; 0 if it cannot be decoded. */
+static double kept_bytes(const struct dl2_planner *planner, struct dl2_decoder *decoder,
+                         uint32_t index, const uint8_t *data, size_t size)
+{
+    const struct dl2_loader_config *config = planner->config;
+    struct dl2_image_info info;
+    double sum = 0;
+    unsigned kept = 0;
+    if (dl2_decoder_open(decoder, data, size, config->max_pixels, &info, NULL) < 0)
+        return 0;
+    const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
+    const unsigned reductions =
+        dl2_decoder_reduces(decoder) ? reductions_of(planner, index, width, height) : 1;
+    for (uint32_t reduction = 1; reduction <= reductions; reduction *= 2) {
+        struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+        struct dl2_raster raster;
+        request.external = &config->external;
+        request.channels = config->channels == 1 ? 1 : 0;
+        request.reduction = reduction;
+        request.width = width;
+        request.height = height;
+        if (!(reductions & reduction))
+            continue;
+        if (dl2_decoder_open(decoder, data, size, config->max_pixels, &info, NULL) < 0 ||
+            dl2_decoder_decode(decoder, &request, &raster, NULL) < 0)
+            return 0;
+        /* A codec that cannot reduce the image gives it as it gave it before. */
+        if (!(kept & raster.planes[0].step_x))
+            sum += (double)dl2_decoded_size(&raster);
+        kept |= raster.planes[0].step_x;
+    }
+    return sum;
+}
+
+/* Estimates what --cache-decoded needs for all images. The last one needs room as if its chroma had
+ * the resolution of luma. */
+static int estimate_decoded(const struct dl2_loader_config *config,
+                            struct dl2_load_analysis_subject *subject, struct dl2_error *error)
 {
     struct dl2_bytes scratch = DL2_BYTES_INIT;
-    double sum = 0;
+    struct dl2_decoder *decoder;
+    const struct dl2_planner planner = dl2_planner_of(subject->dataset, config);
+    double pixels = 0, largest = 0, decoded_pixels = 0, decoded = 0;
     unsigned read = 0;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
     for (uint64_t i = 0; i < HEADERS; i++) {
         const uint8_t *data;
         size_t size;
         struct dl2_image_info info;
-        const size_t index = (size_t)(i * subject->images / HEADERS);
+        const uint32_t index = (uint32_t)(i * subject->images / HEADERS);
         if (dl2_dataset_read(subject->dataset, index, &scratch, &data, &size, NULL) < 0 ||
             dl2_image_read_info(data, size, &info, NULL) < 0)
             continue;
-        sum += (double)info.width * info.height * info.channels;
-        read++;
+        const double area = (double)info.width * info.height;
+        pixels += area;
+        largest = fmax(largest, area * (config->channels == 1 ? 1 : 3));
+        const double bytes =
+            read++ % (HEADERS / DECODED) ? 0 : kept_bytes(&planner, decoder, index, data, size);
+        decoded += bytes;
+        decoded_pixels += bytes > 0 ? area : 0;
     }
+    dl2_decoder_destroy(decoder);
     dl2_bytes_free(&scratch);
-    return read ? sum / read * (double)subject->images : 0;
+    if (decoded > 0)
+        subject->decoded_bytes =
+            decoded / decoded_pixels * pixels / read * (double)subject->images + largest;
+    return DL2_OK;
 }
 
 static int read_quality_file(json_t *list, const char *path, struct dl2_error *error)
@@ -214,7 +283,7 @@ static int open_subject(struct dl2_load_analysis *analysis,
     DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
     subject->images = dl2_dataset_count(subject->dataset);
     subject->bytes = dl2_dataset_bytes(subject->dataset);
-    subject->decoded_bytes = decoded_bytes(subject);
+    DL2_TRY(estimate_decoded(config, subject, error));
     subject->quality = find_quality(analysis, subject->name);
     const double memory = (double)analysis->memory / (double)(subject->bytes + 1);
     subject->cached = memory < 1 ? memory : 1;

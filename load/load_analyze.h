@@ -66,7 +66,7 @@ struct dl2_load_analysis_subject { /* one dataset */
     struct dl2_loader *loader;
     struct dl2_sampler sampler;
     uint64_t images, bytes;
-    double decoded_bytes; /* of all images, estimated */
+    double decoded_bytes; /* that --cache-decoded needs for all images, estimated; 0: unknown */
     double cached;        /* the part of the files that memory keeps */
     const json_t *quality;
 

@@ -104,7 +104,7 @@ static void advise(const struct dl2_load_analysis *analysis,
     const struct dl2_loader_stats *stats = &subject->stats;
     const double work = stats->read + stats->decode + stats->transform + stats->operations;
     const double kept = work > 0 ? 1 - (stats->read + stats->decode) / work : 1;
-    if (subject->decoded_bytes <= (double)analysis->memory) {
+    if (subject->decoded_bytes > 0 && subject->decoded_bytes <= (double)analysis->memory) {
         other.cpu *= kept;
         other.loader /= fmax(kept, 0.01);
         consider(advice, predict(&other), "--cache-decoded %.0fM",

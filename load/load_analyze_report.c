@@ -189,11 +189,13 @@ static json_t *subject_json(const struct dl2_load_analysis_subject *subject)
 {
     const struct dl2_loader_stats *stats = &subject->stats;
     json_t *json = json_pack(
-        "{s:o, s:o, s:I, s:I, s:f, s:{s:o, s:o, s:b}, s:{s:o, s:o, s:f, s:{s:f, s:f, s:f, s:f}},"
+        "{s:o, s:o, s:I, s:I, s:I, s:f, s:{s:o, s:o, s:b}, s:{s:o, s:o, s:f, s:{s:f, s:f, s:f, "
+        "s:f}},"
         " s:{s:o, s:f}, s:{s:o, s:o, s:f}, s:{s:f, s:f, s:f}, s:s, s:o}",
         "variant", dl2_json_text(subject->name), "path", dl2_json_text(subject->path), "images",
-        (json_int_t)subject->images, "bytes", (json_int_t)subject->bytes, "cached", subject->cached,
-        "storage", "images_per_second", figure_json(&subject->storage_figure), "bytes_per_second",
+        (json_int_t)subject->images, "bytes", (json_int_t)subject->bytes, "decoded_bytes",
+        (json_int_t)subject->decoded_bytes, "cached", subject->cached, "storage",
+        "images_per_second", figure_json(&subject->storage_figure), "bytes_per_second",
         json_real(subject->storage_figure.middle *
                   dl2_load_rate((double)subject->read_bytes, (double)subject->read_images)),
         "cold", was_cold(subject), "preprocessing", "images_per_second",

@@ -82,6 +82,12 @@ static size_t room_of(size_t size)
     return round_up(sizeof(struct dl2_cache_block) + size);
 }
 
+uint64_t dl2_cache_most(uint64_t count, uint64_t bytes)
+{
+    const uint64_t around = sizeof(void *) + sizeof(struct dl2_cache_block) + DL2_ALIGNMENT;
+    return bytes + (count + 1) * around;
+}
+
 /* Are `room` bytes left when `used` are? */
 static bool has_room(const struct dl2_cache *cache, size_t used, size_t room)
 {

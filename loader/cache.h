@@ -37,6 +37,8 @@ struct dl2_cache;
  */
 int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struct dl2_error *error);
 void dl2_cache_destroy(struct dl2_cache *cache);
+/* The limit with which `count` samples of `bytes` in all fit in any case. */
+uint64_t dl2_cache_most(uint64_t count, uint64_t bytes);
 
 /* The sample's block; NULL if it is not in the cache. */
 const struct dl2_cache_block *dl2_cache_find(const struct dl2_cache *cache, size_t index);

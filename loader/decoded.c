@@ -100,6 +100,14 @@ static size_t row_of(const struct dl2_raster *raster, const struct dl2_plane *pl
     return (size_t)plane->width * (raster->color == DL2_COLOR_RGB ? 3 : 1);
 }
 
+size_t dl2_decoded_size(const struct dl2_raster *raster)
+{
+    size_t size = aligned(sizeof(struct dl2_decoded_image));
+    for (unsigned p = 0; p < dl2_raster_planes(raster); p++)
+        size += row_of(raster, &raster->planes[p]) * raster->planes[p].height;
+    return size;
+}
+
 static void copy_image(const struct dl2_decoded_image *image, uint8_t *data)
 {
     struct dl2_decoded_image *copy = (struct dl2_decoded_image *)(void *)data;
@@ -121,9 +129,7 @@ void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t re
     const struct dl2_raster *raster = &image->raster;
     const size_t claimed = place_of(index, reduction);
     const size_t place = place_of(index, raster->planes[0].step_x);
-    size_t size = aligned(sizeof *image);
-    for (unsigned p = 0; p < dl2_raster_planes(raster); p++)
-        size += row_of(raster, &raster->planes[p]) * raster->planes[p].height;
+    const size_t size = dl2_decoded_size(raster);
     struct dl2_cache_block *block =
         place == claimed ? NULL : (struct dl2_cache_block *)dl2_cache_find(cache->places, place);
     if (!block && (place == claimed || dl2_cache_claim(cache->places, place, size)) &&

@@ -56,6 +56,8 @@ void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t re
                       bool reduces, const struct dl2_decoded_image *image);
 void dl2_decoded_unclaim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction);
 
+/* Bytes of the limit that such an image takes. */
+size_t dl2_decoded_size(const struct dl2_raster *raster);
 /* Bytes of the limit that are used. */
 uint64_t dl2_decoded_bytes(const struct dl2_decoded_cache *cache);
 

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/thread.h"
+#include "loader/cache.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sampler.h"
@@ -332,6 +333,47 @@ static int count_partitions(struct dl2_stream *stream, struct dl2_error *error)
     return DL2_OK;
 }
 
+static bool has_key(const struct dl2_dataset *dataset, const char *key)
+{
+    struct dl2_sample sample;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        if (!strcmp(sample.key, key))
+            return true;
+    }
+    return false;
+}
+
+/* Splits of a dataset have no image in common, unless they are the same one or one of them is all.
+ */
+static bool overlap(const struct dl2_dataset *a, const struct dl2_dataset *b)
+{
+    struct dl2_sample first_a, first_b;
+    if (!dl2_dataset_count(a) || !dl2_dataset_count(b))
+        return false;
+    dl2_dataset_sample(a, 0, &first_a);
+    dl2_dataset_sample(b, 0, &first_b);
+    return has_key(b, first_a.key) || has_key(a, first_b.key);
+}
+
+/* Refuses to validate on images of a stage's dataset that are trained on. */
+static int check_splits(const struct dl2_stream *stream, const struct dl2_run_data *val,
+                        struct dl2_error *error)
+{
+    const struct dl2_train_config *config = stream->config;
+    if (!strcmp(config->train_split, "train") && !strcmp(config->val_split, "val"))
+        return DL2_OK;
+    for (size_t i = 0; i < stream->stage_count; i++)
+        if (!strcmp(stream->stages[i].path, val->path) &&
+            overlap(stream->stages[i].dataset, val->dataset))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: validation would be on images that are trained on: they are "
+                                 "in the splits %s (--train-split) and %s (--val-split); name "
+                                 "splits that are apart, or pass --skip-validation",
+                                 val->path, config->train_split, config->val_split);
+    return DL2_OK;
+}
+
 static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_train_config *config = stream->config;
@@ -347,6 +389,7 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
         stream->val_count = i + 1;
         DL2_TRY(open_dataset(stream, &stream->val[i], paths[i], config->val_split, NULL, error));
         DL2_TRY(check_classes(first_data(stream), &stream->val[i], error));
+        DL2_TRY(check_splits(stream, &stream->val[i], error));
         stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
     }
     return DL2_OK;
@@ -549,7 +592,22 @@ int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_er
     return dl2_network_plan_bytes(run->device, &network, bytes, error);
 }
 
-/* Refuses networks that are too large together before any of them takes its memory. */
+/* What the caches of this process may grow to; that of encoded images no further than the images.
+ * Each source has one of those, and all have that of decoded images in common. */
+static double plan_caches(const struct dl2_stream *stream)
+{
+    const struct dl2_loader_config *loader = &stream->config->loader;
+    const struct dl2_dataset *dataset = stream->stages[0].dataset;
+    if (!dataset)
+        return 0;
+    const double most =
+        (double)dl2_cache_most(dl2_dataset_count(dataset), dl2_dataset_bytes(dataset)) /
+        (loader->partitions ? loader->partitions : 1);
+    return (double)stream->source_count * fmin((double)loader->fetch.cache_bytes, most) +
+           (double)loader->decoded_cache_bytes;
+}
+
+/* Refuses networks that are too large together, or with the caches, before any takes its memory. */
 static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
 {
     const double mib = 1048576;
@@ -557,6 +615,7 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
     const bool is_card = stream->runs[0].device->ops->is_card;
     const uint64_t limit = given ? given : is_card ? 0 : dl2_memory_available();
     uint64_t all = 0, most = 0;
+    double caches = is_card ? 0 : plan_caches(stream); /* which are not in the card's memory */
     size_t at_once = stream->run_count;
     const struct dl2_run *largest = &stream->runs[0];
     for (size_t i = 0; i < stream->run_count; i++) {
@@ -572,14 +631,21 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
     if (stream->hopping) { /* one on each of the ranks that share the machine's memory */
         at_once = stream->config->trainers;
         all = most * at_once;
+        caches *= (double)at_once;
     }
-    if (!limit || all <= limit)
+    if (!limit || (double)all + caches <= (double)limit)
         return DL2_OK;
+    char with_caches[80] = "";
+    if (caches > 0)
+        snprintf(with_caches, sizeof with_caches, ", and --cache and --cache-decoded %.1f MiB",
+                 caches / mib);
     return dl2_error_set(error, DL2_ERR_MEMORY,
                          "the networks of %zu models take %.1f MiB together, the largest, of %s, "
-                         "%.1f MiB; %s %.1f MiB: train fewer at once, or choose a smaller --batch",
-                         at_once, (double)all / mib, largest->name, (double)most / mib,
-                         given ? "--memory allows" : "this machine has", (double)limit / mib);
+                         "%.1f MiB%s; %s %.1f MiB: train fewer at once, or choose a smaller "
+                         "--batch%s",
+                         at_once, (double)all / mib, largest->name, (double)most / mib, with_caches,
+                         given ? "--memory allows" : "this machine has", (double)limit / mib,
+                         caches > 0 ? " or cache" : "");
 }
 
 /* Watches the card that the devices are on, if they are on one. */

@@ -289,7 +289,7 @@ const struct dl2_option dl2_train_options[] = {
      "split",
      AT(train_split), .words = dl2_split_words, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "val-split", 0, "SPLIT",
-     "Which of these datasets' images to validate on: as --train-split", AT(val_split),
+     "Which of the validation datasets' images to validate on: as --train-split", AT(val_split),
      .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
     {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
@@ -303,8 +303,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
      "Fraction of each class that is kept for validation if no folders split the dataset",
      AT(val_fraction), .min = 0.001, .max = 0.9, .roles = RUN},
-    {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed of the choice of these images", AT(split_seed),
-     .roles = RUN},
+    {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
+     AT(split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH",
@@ -380,9 +380,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "threads", 0, "N", "Number of threads of the device", AT(threads), .min = 1,
      .max = 1024, .unset = "one per processor"},
     {DL2_OPTION_SIZE, "memory", 0, "SIZE",
-     "With --configs and --search: memory that the networks may take together, for example 8G; "
-     "more is refused "
-     "before training begins",
+     "With --configs and --search: memory that the networks and, on a CPU, the caches may take "
+     "together, for example 8G; more is refused before training begins",
      AT(memory), .unset = "what the machine has left", .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},

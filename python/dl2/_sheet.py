@@ -23,7 +23,8 @@ def _png(pixels: bytes, width: int, height: int) -> bytes:
 
 
 def html(dataset: dl2.Dataset, count: int = 24, side: int = 96) -> str:
-    """`count` images at most, evenly spaced, each with the name of its class."""
+    """`count` images at most, evenly spaced, each with the name of its class; and why some of them
+    cannot be read."""
     size, classes, figures = len(dataset), dataset.classes, []
     with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2) as loader:
         for n in range(min(count, size)):
@@ -41,4 +42,5 @@ def html(dataset: dl2.Dataset, count: int = 24, side: int = 96) -> str:
                 f'src="data:image/png;base64,{picture}">'
                 f'<figcaption style="overflow:hidden;white-space:nowrap">{markup.escape(label)}'
                 "</figcaption></figure>")
-    return f"<p>{markup.escape(repr(dataset))}</p>" + "".join(figures)
+        bad = "".join(f"<p>{markup.escape(reason)}</p>" for reason in loader.bad[:3])
+    return f"<p>{markup.escape(repr(dataset))}</p>" + "".join(figures) + bad

@@ -9,8 +9,13 @@
 #include "codec/jpeg/jpeg_optimal.h"
 #include "common/random.h"
 #include "common/simd.h"
+#include "load/load.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { QUALITIES = 100 };
 
@@ -211,12 +216,43 @@ static void quantisation_divides(void **state)
     }
 }
 
+/* What dl2-transcode counts for an image, and a byte a pixel for the file, is not exceeded where
+ * most memory is needed: optimised tables at 4:4:4. A process of its own tells its peak. */
+static void memory_is_as_planned(void **state)
+{
+    enum { SIDE = 1500 };
+    const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
+    uint64_t unused;
+    if (!dl2_load_allocations(&unused))
+        skip(); /* a sanitizer has memory of its own */
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+        struct rusage before, after;
+        options.subsampling = "444";
+        options.effort = 1;
+        draw(SIDE, SIDE, 3, PICTURE);
+        getrusage(RUSAGE_SELF, &before);
+        const int status = dl2_image_encode(jpeg, &image, &options, ours, NULL);
+        getrusage(RUSAGE_SELF, &after);
+        const double bytes = 1024.0 * (double)(after.ru_maxrss - before.ru_maxrss);
+        const double most = (jpeg->pixel_bytes + 1.0 - 3) * SIDE * SIDE + (1 << 20);
+        _exit(status < 0 ? 1 : bytes > most ? 2 : bytes < SIDE * SIDE ? 3 : 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0); /* 1: not encoded, 2: too much, 3: nothing seen */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_libjpegs),       cmocka_unit_test(qualities_are_libjpegs),
-        cmocka_unit_test(wide_images_are_libjpegs), cmocka_unit_test(efforts_and_errors),
-        cmocka_unit_test(quantisation_divides),     cmocka_unit_test(long_codes_are_limited),
+        cmocka_unit_test(memory_is_as_planned),   cmocka_unit_test(sizes_are_libjpegs),
+        cmocka_unit_test(qualities_are_libjpegs), cmocka_unit_test(wide_images_are_libjpegs),
+        cmocka_unit_test(efforts_and_errors),     cmocka_unit_test(quantisation_divides),
+        cmocka_unit_test(long_codes_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }

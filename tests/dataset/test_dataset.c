@@ -73,6 +73,17 @@ static void expect_message(const char *name, size_t number, const char *text)
     dl2_dataset_close(dataset);
 }
 
+/* No message but the layout. */
+static void expect_silence(const char *name)
+{
+    struct dl2_dataset *dataset = open_split(name, "train");
+    bool matters;
+    const char *message = dl2_dataset_message(dataset, 1, &matters);
+    if (message)
+        fail_msg("%s: \"%s\"", name, message);
+    dl2_dataset_close(dataset);
+}
+
 /* Every usual name of a split, in any case, is one. */
 static void test_names_of_splits(void **state)
 {
@@ -133,6 +144,19 @@ static void test_depth_tells_splits(void **state)
     expect_message("shallow", 0, "3 images in 3 classes, without folders for splits");
     expect_message("shallow", 1, "'test' is read as a class");
     expect_message("shallow", 2, "'train' is read as a class");
+    /* Classes that hold the same folders may be splits; others are none. */
+    put("folds/fold1/cat/1.jpg");
+    put("folds/fold1/dog/1.jpg");
+    put("folds/fold2/cat/2.jpg");
+    put("folds/fold2/cat/3.jpg");
+    expect_silence("folds");
+    put("folds/fold2/dog/2.jpg");
+    expect_message("folds", 1, "if these are the classes, and fold1 and fold2 are splits");
+    put("folds/fold2/fish/2.jpg");
+    expect_silence("folds");
+    put("sets/cat/images/1.jpg");
+    put("sets/dog/images/1.jpg");
+    expect_silence("sets");
     put("deep/train/cat/1.jpg");
     put("deep/train/dog/1.jpg");
     put("deep/extra/dog/1.jpg");

@@ -52,6 +52,32 @@ awk -F'[:,]' '
           if (!(c > 0) || got < want * 0.7 || got > want * 1.3) { print got, want; exit 1 } }' \
     "$work/a.json" >&2 || fail "processors don't add up"
 
+# What a cache of decoded images needs for all of them: RGB here, and room for one more, in JPEGs half as
+# much, and more where crops are decoded at several resolutions. So a larger cache finds no more images.
+# needs LEAST MOST: bytes a pixel
+needs() {
+    decoded=$(sed -n 's/^ *"decoded_bytes": \([0-9]*\).*/\1/p' "$work/a.json")
+    awk -v got="$decoded" -v all=$((12 * 640 * 480)) -v least="$1" -v most="$2" \
+        'BEGIN { exit !(got >= least * all && got <= most * all) }' || fail "$decoded bytes for decoded images"
+}
+# hits SIZE: images that a cache of that size had, in 60 epochs
+hits() {
+    dl2-load bench --quiet -j 1 -b 4 -i 100 -e 60 --cache-decoded "$1" --json "$work/hits.json" "$work/variants/jpeg-75" \
+        >/dev/null || fail "bench"
+    sed -n 's/^ *"decoded_hits": \([0-9]*\).*/\1/p' "$work/hits.json"
+}
+expect 0 analyze "$work/large" --device-rate 5 $shape
+needs 3.25 3.26
+if dl2-transcode --list codecs | grep -q ^jpeg; then
+    expect 0 dl2-transcode --quiet --q 75 --never-larger=no "$work/large" "$work/variants"
+    expect 0 analyze "$work/variants/jpeg-75" --device-rate 5 -b 4 -i 320
+    needs 1.75 1.76
+    expect 0 analyze "$work/variants/jpeg-75" --device-rate 5 -b 4 -i 100
+    needs 2.25 3
+    is "$(hits "$decoded")" "$(hits 1G)" "images in a cache of the size that analyze names"
+    [ "$(hits 7M)" -lt "$(hits 1G)" ] || fail "a smaller cache has as many images"
+fi
+
 # Memory that holds nothing of the files: storage counts in every epoch.
 expect 0 analyze "$work/large" --device-rate 1e8 $shape --memory 1
 grep -Eq '"cached": [0-9.]+e-' "$work/a.json" || fail "--memory is not heard"

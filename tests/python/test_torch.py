@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -634,6 +635,17 @@ class Single(unittest.TestCase):
             self.assertEqual(len(lines), 96 * (1 + 3 * 96))
             grays.append(lines[500])
         self.assertEqual(grays, [8 * (n * 30 // 24) for n in range(24)])
+        self.assertNotIn("cannot be read", text)
+
+    def test_contact_sheet_of_an_external_codec(self):
+        folder = f"{scratch.name}/outside"
+        os.makedirs(f"{folder}/rose")
+        for n in range(2):
+            with open(f"{folder}/rose/{n}.dl2x", "wb") as out:
+                out.write(b"DL2X\x01\x03\x05\0" + struct.pack("<II", 40, 40) + b"heicxencoded")
+        text = dt.Dataset(folder, "all")._repr_html_()
+        self.assertEqual(text.count("rose (cannot be read)"), 2)
+        self.assertRegex(text, "<p>[^<]*rose/0.dl2x: [^<]*heicx")
 
 
 if __name__ == "__main__":

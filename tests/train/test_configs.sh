@@ -64,6 +64,10 @@ same a/$CK wild-out/a/$CK "beside one that diverged"
 expect 1 together --out large --memory 100K
 said 'the networks of 4 models take'
 said '--memory allows 0.1 MiB'
+expect 1 together --out large --memory 100M --cache-decoded 1G
+said ', and --cache and --cache-decoded 1024.0 MiB; --memory allows 100.0 MiB'
+expect 1 together --out large --memory 100K --cache 1G
+said ', and --cache and --cache-decoded 0.0 MiB' # no more than there are images
 [ ! -e large/a/$CK ] || fail "a model was trained that has no room"
 
 # wrong LINE TEXT...: the line is refused with its number, and nothing is written.

@@ -104,6 +104,14 @@ grep -q 'train-split was "test", and now is "train"' "$work/err" || fail "resume
 expect 1 run -d test --train-split holdup --val-split test --out x
 grep -q "no split is called 'holdup', but train 48 images in 3 classes, test 15, holdout 15" "$work/err" ||
     fail "no such split: $(cat "$work/err")"
+# Nobody validates on what was trained on.
+expect 1 run -d data --train-split val --out x
+grep -q 'in the splits val (--train-split) and val (--val-split)' "$work/err" || fail "val twice: $(cat "$work/err")"
+expect 1 run -d data --train-split all --out x
+expect 1 run -d data --val-split all --out x
+expect 1 dl2-train $smallest -e 1 --train-split val -d data --val other --val data --out x
+expect 0 run -d data --train-split validation --skip-validation --out unvalidated
+expect 0 run -d data --train-split val --val other --out elsewhere
 expect 2 run -d test --train-split holdout --val-split test --subset 50% --out x
 grep -q -e "--subset takes a part of the split train" "$work/err" || fail "a subset of another split: $(cat "$work/err")"
 expect 0 run -d data/train --val data/val --out folders
