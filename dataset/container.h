@@ -71,6 +71,10 @@ struct dl2_reader {
     /* As dl2_dataset_fit(). NULL: where the samples lie, nothing trains. */
     int (*fit)(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
                struct dl2_bytes *out, struct dl2_error *error);
+    /* Appends to `out` what changes with the samples though struct dl2_sample does not tell. NULL:
+     * mtime_ns of the samples does. */
+    int (*version)(const struct dl2_dataset *dataset, struct dl2_bytes *out,
+                   struct dl2_error *error);
     /* The number of an item's first sample, SIZE_MAX if there is none. NULL: compare all keys. */
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
 };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 /* The last row that knows a path reads it: a folder can be anything, so its row comes first. NULL
  * if no row does. */
@@ -445,6 +446,37 @@ bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_data
     for (unsigned i = 0; same && i < a->class_count; i++)
         same = !strcmp(a->classes[i], b->classes[i]);
     return same;
+}
+
+static uint64_t hash_text(const char *text, uint64_t hash)
+{
+    return XXH3_64bits_withSeed(text, strlen(text) + 1, hash);
+}
+
+int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerprint,
+                            struct dl2_error *error)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    struct dl2_bytes version = DL2_BYTES_INIT;
+    uint64_t hash = hash_text(dataset->container->name, dataset->class_count);
+    const int status = reader->version ? reader->version(dataset, &version, error) : DL2_OK;
+    if (version.size)
+        hash = XXH3_64bits_withSeed(version.data, version.size, hash);
+    dl2_bytes_free(&version);
+    for (unsigned i = 0; i < dataset->class_count; i++)
+        hash = hash_text(dataset->classes[i], hash);
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes,
+                                  reader->version ? 0 : (uint64_t)sample.mtime_ns,
+                                  dl2_dataset_beside_sum(dataset, i)};
+        hash = hash_text(sample.name, hash);
+        hash = hash_text(dl2_dataset_split_of(dataset, i), hash);
+        hash = XXH3_64bits_withSeed(facts, sizeof facts, hash);
+    }
+    *fingerprint = hash;
+    return status;
 }
 
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)

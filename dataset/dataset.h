@@ -123,6 +123,16 @@ unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
 bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b);
 
+/*
+ * A number that is another one when samples are added, removed, renamed, relabelled, moved to
+ * another split or changed. A file is known to be changed by its size and time, a row of a table by
+ * the transaction that wrote it. A view and a foreign table have no such transactions: there the
+ * server reads all images. Only numbers of datasets that were opened with equal options, from the
+ * same place, compare. DL2_ERR_LOST, and others of a database, if it does not answer.
+ */
+int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerprint,
+                            struct dl2_error *error);
+
 /* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 

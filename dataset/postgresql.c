@@ -46,6 +46,7 @@ struct table {
     struct dl2_pages *pages;       /* NULL: all images are read by SQL */
     char *read;                    /* the command that reads images */
     char *fit;                     /* the command that trains on them */
+    char *version;                 /* the command that sums up which transactions wrote the rows */
     struct partition *partitions;  /* dataset->tables of them, by oid; NULL: it has none */
     struct dl2_bytes partition_of; /* uint32_t: the number of each row's partition */
     _Atomic(char *) *names;        /* of samples, for messages; NULL until one is needed */
@@ -70,6 +71,7 @@ struct listing {
     char *quoted;     /* the table's name */
     struct column columns[COLUMNS];
     bool is_own;     /* dl2-transcode wrote it */
+    bool has_xmin;   /* rows tell which transaction wrote them: neither a view nor foreign */
     json_t *classes; /* of such a table: an array of strings */
     uint32_t transaction;
     struct dl2_scan scan;
@@ -148,12 +150,17 @@ static int look_at_columns(struct listing *listing, struct dl2_error *error)
     const char *table = listing->quoted;
     PGresult *result =
         PQexecParams(listing->connection,
-                     "SELECT attname, atttypid, format_type(atttypid, -1) FROM pg_attribute "
+                     "SELECT attname, atttypid, format_type(atttypid, -1), "
+                     "relkind IN ('r', 'm', 'p') AND NOT EXISTS (SELECT FROM "
+                     "pg_partition_tree(attrelid) JOIN pg_class AS c ON c.oid = relid WHERE "
+                     "c.relkind = 'f') "
+                     "FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
                      "WHERE attrelid = to_regclass($1)::oid AND attnum > 0 AND NOT attisdropped "
                      "ORDER BY attnum",
                      1, NULL, &table, NULL, NULL, 0);
     if (PQresultStatus(result) != PGRES_TUPLES_OK)
         return dl2_database_failed(listing->connection, result, listing->what, error);
+    listing->has_xmin = PQntuples(result) && *PQgetvalue(result, 0, 3) == 't';
     const int status = use_columns(listing, result, error);
     PQclear(result);
     return status;
@@ -476,6 +483,24 @@ static int list_table(struct listing *listing, struct dl2_error *error)
     return listing->columns[SPLIT].quoted ? use_split_column(&listing->scan.draft, error) : DL2_OK;
 }
 
+/* A sum, so that it takes no memory and the order of the rows does not matter. */
+static int make_version_command(struct listing *listing, struct dl2_error *error)
+{
+    const char *image = listing->columns[IMAGE].quoted;
+    char *what = NULL, **version = &listing->table->version;
+    const int written = listing->has_xmin ? asprintf(&what, "xmin::text")
+                                          : asprintf(&what, "coalesce(md5(%s), '')", image);
+    if (written < 0 ||
+        asprintf(version,
+                 "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s",
+                 listing->columns[KEY].quoted, what, listing->is_own ? "ONLY " : "",
+                 listing->quoted) < 0)
+        *version = NULL;
+    if (written >= 0)
+        free(what);
+    return *version ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
 /* The command that reads images: keys as text[], and the largest size; and the one that trains. */
 static int make_commands(struct listing *listing, struct dl2_error *error)
 {
@@ -604,6 +629,8 @@ static int open_once(struct dl2_dataset *dataset, const char *path, struct dl2_e
         status = find_in_pages(dataset, &listing, error);
     if (status == DL2_OK)
         status = make_commands(&listing, error);
+    if (status == DL2_OK)
+        status = make_version_command(&listing, error);
     if (status == DL2_OK) {
         table->draft = listing.scan.draft;
         listing.scan.draft = (struct dl2_index_draft){0};
@@ -668,6 +695,7 @@ static void postgresql_close(struct dl2_dataset *dataset)
         free(atomic_load(&table->names[i]));
     free(table->names);
     free(table->read);
+    free(table->version);
     free(table->partitions);
     dl2_bytes_free(&table->partition_of);
     dl2_pages_close(table->pages);
@@ -690,6 +718,19 @@ static void postgresql_describe(const struct dl2_dataset *dataset, size_t number
                               .name = key,
                               .label = entry->label,
                               .part = dataset->has_parts ? entry->part : DL2_PART_NONE};
+}
+
+static int postgresql_version(const struct dl2_dataset *dataset, struct dl2_bytes *out,
+                              struct dl2_error *error)
+{
+    const struct table *table = dataset->state;
+    const struct dl2_database_query query = {.command = table->version};
+    PGresult *result;
+    DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
+    const int status =
+        dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), error);
+    PQclear(result);
+    return status;
 }
 
 static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t number)
@@ -1010,6 +1051,7 @@ static const struct dl2_reader postgresql_reader = {
     .read_batch = postgresql_read_batch,
     .in_batches = postgresql_in_batches,
     .verify = postgresql_verify,
+    .version = postgresql_version,
     .table = postgresql_table,
     .fit = postgresql_fit,
 };

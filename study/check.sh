@@ -91,8 +91,9 @@ for arch in $ARCHS; do
     eval "ask TRAIN_FLAGS dl2-train \"\$@\" $TRAIN_FLAGS --list archs"
 done
 for regimen in $REGIMENS; do
-    regimen=$(printf '%s\n' "$regimen" | tr , '\n' | sed "s|^[^:]*:|$DATA:|" | paste -sd ,)
-    eval "ask REGIMENS dl2-train --stages \"\$regimen\" --batch $BATCH $TRAIN_FLAGS --list archs"
+    stages=
+    for stage in $(printf '%s\n' "$regimen" | tr , ' '); do stages="${stages:+$stages,}$DATA:${stage#*:}"; done
+    eval "ask REGIMENS dl2-train --stages \"\$stages\" --batch $BATCH $TRAIN_FLAGS --list archs"
 done
 [ "$DEVICE" = auto ] || {
     eval "set -- --device \"\$DEVICE\" $TRAIN_FLAGS --list devices"

@@ -21,7 +21,8 @@
 #   REGIMENS        stages of a training, each a variant (raw: the original) and its epochs, for example
 #                   jpeg-10:20,raw:10 jpeg-10:20:size=48,raw:10 (dl2-train --help: --stages)
 #   WORKERS         of study-loading: numbers of worker threads; 1, 2, 4... up to JOBS unless named
-#   STORAGES        of study-loading: memory (the page cache), disk (evicted before each epoch), or both
+#   STORAGES        of study-loading: memory (the page cache), disk (evicted before each epoch), or both;
+#                   of tables memory alone
 #   CACHES          of study-loading: memory for images, in percent of the original's bytes
 #   TUNING          options of forecast's tuning, --epochs 1 unless named
 
@@ -59,14 +60,13 @@ goal_settings += REGIMENS
 stages += regimens
 folders += regimens
 options_regimens := $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
-comma := ,
 stages_of = $(subst $(comma), ,$1)
 stage_variant = $(firstword $(subst :, ,$1))
 # A folder's name, and the epochs of all stages: jpeg-10.20+raw.10 and 30.
 regimen_name = $(subst :,.,$(subst $(comma),+,$(subst =,-,$1)))
 regimen_epochs = $(shell printf '%s\n' $(call stages_of,$1) | awk -F: '{ n += $$2 } END { print n }')
-# FOLDER:20:size=48 of jpeg-10:20:size=48
-stage_option = $(call folder_of,$(call stage_variant,$1))$(patsubst $(call stage_variant,$1)%,%,$1)
+# PLACE:20:size=48 of jpeg-10:20:size=48
+stage_option = $(call place_of,$(call stage_variant,$1))$(patsubst $(call stage_variant,$1)%,%,$1)
 stages_option = $(subst $() ,$(comma),$(strip $(foreach s,$(call stages_of,$1),$(call stage_option,$s))))
 regimen_variants = $(foreach s,$(call stages_of,$1),$(call stage_variant,$s))
 $(foreach r,$(REGIMENS),$(foreach v,$(filter-out $(names),$(call regimen_variants,$r)),$(error \
@@ -142,7 +142,7 @@ bytes_files := $(foreach v,$(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS)
 $(foreach v,$(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$(eval \
     $(out)/bytes/$v/train/raw/$a/seed-$s/experiment_report.json: \
     $(out)/train/$v/$a/seed-$s/experiment_report.json $(out)/train/raw/$a/seed-$s/experiment_report.json))))
-$(bytes_files): private trained_on = --data $(data) --subset $$({ $(call bytes_of,$(condition)); $(call bytes_of,raw); } | \
+$(bytes_files): private trained_on = --data $(source) --subset $$({ $(call bytes_of,$(condition)); $(call bytes_of,raw); } | \
     awk 'NR == 1 { own = $$1 } NR == 2 { printf "%.6g", own < $$1 ? 100 * own / $$1 : 100 }')%
 $(bytes_files): $(made)/bytes
 $(call take_turns,$(bytes_files))
@@ -162,11 +162,12 @@ ifneq ($(filter study-codec,$(goals)),)
 $(if $(strip $(EXTERNAL)),,$(error study-codec needs EXTERNAL, for example EXTERNAL='cjxl=cjxl %i %o -q %q; djxl %i %o'))
 endif
 
-# ---- How fast is each variant, from what storage?
+# ---- How fast is each variant, from what storage? A server's memory can't be emptied, so tables have no disk.
 
 WORKERS ?= $(shell n=1; while [ $$n -lt $(JOBS) ] 2>&-; do echo $$n; n=$$((2 * n)); done; echo $(JOBS))
 WORKERS := $(WORKERS)
-STORAGES ?= memory disk
+tables := $(call table_of,$(DATASET))$(table)
+STORAGES ?= memory $(if $(tables),,disk)
 CACHES ?= 0 25 50 75 100
 goal_settings += $(if $(filter study-loading,$(goals)),WORKERS STORAGES CACHES)
 stages += loading
@@ -177,14 +178,18 @@ loading_file := $(out)/loading/.made
 # What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing else caches.
 $(loading_file): private cells = \
     for s in $(STORAGES); do cold=; [ $$s = memory ] || cold=--cold; for w in $(WORKERS); do for n in $(names); do \
-    echo load $$s/jobs-$$w/load/$$n $$w --measure $(MEASURE) $$cold; \
-    for a in $(ARCHS); do echo $$a $$s/jobs-$$w/$$a/$$n $$w $$cold; done; done; done; done; \
+    at=$$(place $$n); echo load $$s/jobs-$$w/load/$$n $$w $$at --measure $(MEASURE) $$cold; \
+    for a in $(ARCHS); do echo $$a $$s/jobs-$$w/$$a/$$n $$w $$at $$cold; done; done; done; done; \
     for c in $(CACHES); do for n in $(names); do \
-    echo once cache-$$c/jobs-$(JOBS)/load/$$n $(JOBS) --epochs 2 --cold --cache $$c%; done; done
+    echo once cache-$$c/jobs-$(JOBS)/load/$$n $(JOBS) $$(place $$n) --epochs 2 $(if $(tables),,--cold) --cache $$c%; done; done
 $(loading_file): $(made)/loading $(made)/dataset $(variant_files)
 	$(measure_it)
 study-loading: $(loading_file)
 	$(report_it)
 	@$(said_where)
+ifneq ($(filter study-loading,$(goals)),)
+$(if $(and $(tables),$(filter disk,$(STORAGES))),$(error STORAGES names disk, and a server keeps tables in its own \
+    memory: leave it out))
+endif
 
 settings += $(goal_settings)

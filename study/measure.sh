@@ -4,13 +4,13 @@
 #
 # Measures speeds in rounds. A round measures each cell once, one after the other, so that what changes
 # on the machine from round to round changes all of them. A line of CELLS is
-#   KIND PATH JOBS [OPTION...]
-# and its results are FOLDER/PATH/round-1.json, round-2.json... The last part of PATH is what is loaded:
-# raw, which is $DATA, or a variant in $VARIANTS. KIND is
+#   KIND PATH JOBS DATASET [OPTION...]
+# and its results are FOLDER/PATH/round-1.json, round-2.json... The last part of PATH is the dataset's name,
+# raw or a variant's. KIND is
 #   load    dl2-load bench, as $LOAD begins its command
 #   once    the same, in the first round alone
 #   others  the network of dl2-train --measure, as $TRAIN begins its command
-# "--cache 25%" is of $BYTES. FOLDER is measured anew if a PREREQUISITE is newer than it; what was
+# "--cache 25%", which comes last, is of $BYTES. FOLDER is measured anew if a PREREQUISITE is newer than it; what was
 # interrupted is gone on with. FOLDER/.made is touched at the end.
 set -uf
 
@@ -24,12 +24,10 @@ mkdir -p "$folder" || exit 1
 cells=$(cat)
 log=$folder/.log work=$folder/.work
 
-# measure KIND PATH JOBS OPTION...: one cell to $file
+# measure KIND PATH JOBS DATASET OPTION...: one cell to $file
 measure() {
-    kind=$1 path=$2 jobs=$3
-    shift 3
-    dataset=$VARIANTS/${path##*/}
-    [ "${path##*/}" != raw ] || dataset=$DATA
+    kind=$1 path=$2 jobs=$3 dataset=$4
+    shift 4
     case $kind in
     load | once)
         eval "$LOAD -j \$jobs --name \${path##*/} --json \$work.json --quiet \$* bench \$dataset" >"$log" 2>&1 ||
@@ -51,9 +49,9 @@ while [ "$round" -le "$rounds" ]; do
             [ "$1" != once ] || [ "$round" -eq 1 ] || continue
             [ "$told" ] || echo "Measuring speed, round $round of $rounds"
             told=yes
-            case $cell in *%*)
-                share=${cell%\%*} share=${share##* }
-                set -- $(printf '%s\n' "$cell" | sed "s/$share%/$((BYTES * share / 100))/") ;;
+            case $cell in *%)
+                share=${cell##* }
+                set -- ${cell% *} $((BYTES * ${share%\%} / 100)) ;;
             esac
             mkdir -p "$folder/$2" && measure "$@" </dev/null || exit 1
         done

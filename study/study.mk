@@ -25,8 +25,12 @@
 #   DATASET      demo           pieces of the photographs of Debian's lomiri-wallpapers-16.04
 #                fashion-mnist  Debian's dataset-fashion-mnist
 #                imagenette     downloaded (about 95 MB)
-#                a folder       train/CLASS/... and val/CLASS/..., or CLASS/... that is then split
-#   OUT          where all results go: study-out/DATASET
+#                a folder       train/CLASS/... and val/CLASS/..., or CLASS/... that is then split;
+#                               or of tar shards or GulpIO chunks; or one such file
+#                a table        postgresql://HOST/DATABASE?table=NAME, without a password
+#   OUT          where all results go: study-out/DATASET, or study-out/NAME of a table
+#   VARIANTS     where variants go, if not to OUT/variants: postgresql://HOST/DATABASE?table=NAME makes
+#                them the tables NAME_CODEC_QUALITY, which clean-study leaves there
 #   CODECS       jpeg webp avif jp2, or some of them
 #   EXTERNAL     one more codec, as two commands: 'cjxl=cjxl %i %o -q %q; djxl %i %o' (docs/transcode.md)
 #   QUALITIES    1 to 100, higher is better, the same for all codecs
@@ -56,7 +60,10 @@
 # a time; neither OUT nor DATASET may lie in the other. All variables are checked before anything is made.
 
 DATASET ?= demo
-OUT ?= study-out/$(notdir $(lastword $(abspath $(DATASET))))
+# table=NAME of a table's address; nothing of a path
+table_of = $(if $(filter postgresql://% postgres://%,$1),$(firstword $(filter table=%,$(subst ?, ,$(subst &, ,$1))) table=))
+called := $(or $(patsubst table=%,%,$(call table_of,$(DATASET))),$(notdir $(lastword $(abspath $(DATASET)))))
+OUT ?= study-out/$(called)
 CODECS ?= $(or $(codecs_$(DATASET)),jpeg)
 QUALITIES ?= $(or $(qualities_$(DATASET)),10 25 50 75 85)
 TRAIN_ON ?= $(variants)
@@ -110,13 +117,24 @@ ifneq ($(filter-out help,$(goals)),)
 
 # ---- What was asked for
 
-# Make's file names can't have blanks or its own punctuation.
-one_word = $(if $(word 2,[$($1)]),$(error $1 is "$($1)": make can't work with blanks in a path; \
-    use a symbolic link without any))$(foreach c,: % " ' \ ; & | < > * ? [ ] ( ) { } ` ! ~ = \#,$(if \
-    $(findstring $c,$($1)),$(error $1 is "$($1)": make can't work with $c in a path; use a \
-    symbolic link without it)))$(if $(strip $($1)),,$(error $1 is empty))
-$(call one_word,DATASET)
+# Commands and results show addresses.
+has_password = $(shell address=$(call quote,$1); case $$address in (*password=*) echo yes ;; (postgres*://*) \
+    user=$${address$(hash)*//}; case $${user%%/*} in (*:*@*) echo yes ;; esac ;; esac)
+$(foreach v,DATASET VARIANTS,$(if $(call has_password,$($v)),$(error $v has a password, which commands and \
+    results would show: leave it to ~/.pgpass or a service file)))
+# Make's file names can't have blanks or its own punctuation; in an address they are written as in any URI.
+comma := ,
+punctuation := " ' \ ; | < > * ( ) { } ` ! ~ $(hash) $$
+without = $(if $(word 2,[$($1)]),$(error $1 is "$($1)": make can't work with blanks in $3 any))$(foreach c,$2,$(if \
+    $(findstring $c,$($1)),$(error $1 is "$($1)": make can't work with $c in $3 it)))$(if $(strip $($1)),,$(error \
+    $1 is empty))
+one_word = $(call without,$1,: % & ? [ ] = $(punctuation),a path; use a symbolic link without)
+one_address = $(call without,$1,$(comma) $(punctuation),an address; write a percent sign and two digits instead of)
+$(call $(if $(call table_of,$(DATASET)),one_address,one_word),DATASET)
 $(call one_word,OUT)
+table := $(call table_of,$(VARIANTS))
+$(if $(VARIANTS),$(if $(table),$(call one_address,VARIANTS),$(error VARIANTS is "$(VARIANTS)": name a table, \
+    postgresql://HOST/DATABASE?table=NAME, or leave it out)))
 out := $(OUT:%/=%)
 made := $(out)/.make
 
@@ -126,19 +144,23 @@ identity := $(DATASET)
 else ifeq ($(DATASET),fashion-mnist)
 data := /usr/share/datasets/fashion-mnist
 identity := $(DATASET)
+else ifneq ($(call table_of,$(DATASET)),)
+data := $(DATASET)
+identity := $(DATASET)
 else
 data := $(DATASET:%/=%)
 identity := $(realpath $(data))
-ifeq ($(wildcard $(data)/.),)
-$(error DATASET is "$(DATASET)", which is neither a folder nor one of demo, fashion-mnist, imagenette)
+ifeq ($(identity),)
+$(error DATASET is "$(DATASET)", which is neither a folder nor shards, a table, or one of demo, fashion-mnist, imagenette)
 endif
 endif
+source := $(call quote,$(data))
 
 $(if $(wildcard $(out)),$(if $(wildcard $(out)/.),,$(error OUT is "$(OUT)", which is a file: name a folder)))
 owner := $(file <$(made)/owner)
 ifneq ($(filter-out clean-study,$(goals)),)
 # What lies in DATASET is read as images, and what lies in OUT is the study's to delete.
-ifneq ($(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET))
+ifeq ($(filter demo fashion-mnist imagenette,$(DATASET))$(call table_of,$(DATASET)),)
 apart := $(shell data=$(call quote,$(identity))/ out=$$(realpath -m -- $(out))/; \
     case $$out in ("$$data"*) echo OUT DATASET; exit; esac; \
     case $$data in ("$$out"*) echo DATASET OUT; esac)
@@ -163,6 +185,14 @@ ifneq ($(filter-out clean-study,$(goals)),)
 ifeq ($(shell command -v $(call program,dl2-transcode)),)
 $(error dl2's programs are neither beside $(this) nor on the PATH: say where with PROGRAMS=FOLDER)
 endif
+# What is in a dataset that the study doesn't make itself: its fingerprint is the last word.
+identify :=
+ifneq ($(data),$(out)/data)
+identify := $(call program,dl2-transcode) --identify $(source)
+identified := $(shell $(identify) 2>&1)
+fingerprint := $(if $(filter fingerprint,$(identified)),$(lastword $(identified)))
+$(if $(and $(call table_of,$(DATASET)),$(if $(fingerprint),,no)),$(error DATASET: $(identified)))
+endif
 lossless := $(shell $(call program,dl2-transcode) --list codecs | awk '$$2 == "lossless" { print $$1 }')
 endif
 
@@ -182,7 +212,11 @@ strangers := $(filter-out $(variants),$(TRAIN_ON))
 $(if $(strangers),$(error TRAIN_ON names $(strangers): not among the variants $(variants)))
 # decide.sh names them itself.
 runs := $(or $(RUNS),$(foreach n,raw $(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s))))
-folder_of = $(if $(filter raw,$1),$(data),$(out)/variants/$1)
+# Where a variant or the original lies, in quotes: the table that dl2-transcode makes, or a folder.
+in_table = $(subst ?$(table),?$(table)_$1,$(subst &$(table),&$(table)_$1,$(VARIANTS)))
+place_of = $(if $(filter raw,$1),$(source),$(if $(table),$(call quote,$(call in_table,$(subst -,_,$1))),$(out)/variants/$1))
+# place NAME: the same for recipes.
+places = place() { case $$1 in $(foreach n,$(names),($n) printf %s $(call place_of,$n) ;;) esac; };
 
 variant_files := $(variants:%=$(out)/variants/%/dl2-variant.json)
 quality_files := $(variants:%=$(out)/quality/%.json)
@@ -217,7 +251,7 @@ include $(subst $(empty) ,\ ,$(here))goals.mk
 # show after hours of other work.
 ifneq ($(filter-out clean-study,$(goals)),)
 problem := $(shell sh $(call quote,$(here)check.sh) $(foreach v,$(settings),$v=$(call quote,$($v))) \
-    DATA=$(call quote,$(data)))
+    DATA=$(source))
 $(if $(problem),$(error $(problem)))
 endif
 
@@ -250,7 +284,7 @@ install := sh $(call quote,$(here)packages.sh)
 installed = { $(install) $1 || [ $$? -eq 3 ]; }
 
 # A stamp for each stage's options: its time is when they last changed.
-options_transcode := $(TRANSCODE_FLAGS)
+options_transcode := $(TRANSCODE_FLAGS) $(VARIANTS)
 options_external := $(EXTERNAL)
 options_quality := $(QUALITY_FLAGS)
 options_load := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(LOAD_FLAGS)
@@ -269,13 +303,14 @@ $(stages:%=$(made)/%):
 
 # ---- The dataset
 
-# The stamp is as old as the last look at the files was, so that a change made since is seen.
+# The stamp is as old as the last look at the dataset was, so that a change made since is seen.
 $(made)/dataset:
 	@mkdir -p $(made)
-	@printf '%s\n' '$(identity)' >$(made)/owner
+	@printf '%s\n' $(call quote,$(identity)) >$(made)/owner
 	@touch $@.looked
 	$(Q)$(get_$(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET),folder))
-	@mv $@.looked $@
+	@$(if $(identify),$(identify) 2>/dev/null | sed -n 's/^fingerprint.//p') >$@.new
+	@touch -r $@.looked $@.new && mv $@.new $@ && rm $@.looked
 
 get_folder = :
 get_fashion-mnist = $(call installed,fashion-mnist)
@@ -299,9 +334,9 @@ get_imagenette = $(call installed,imagenette) && { test -d $(data) || { \
 ifneq ($(wildcard $(made)/dataset),)
 ifneq ($(data),$(out)/data)
 # A file that failed may be readable now without looking newer, for example after chmod.
-changed := $(shell find -L $(data) -newer $(made)/dataset -print -quit; \
+changed := $(if $(and $(fingerprint),$(call same,$(fingerprint),$(file <$(made)/dataset))),,yes)$(shell \
     sed -n '/"failed": \[/,/\]/s/^ *"path": "\(.*\)",*$$/\1/p' $(out)/variants/*/dl2-variant.json 2>/dev/null | \
-    sort -u | while read -r name; do find -L "$(data)/$$name" -cnewer $(made)/dataset 2>/dev/null; done)
+    sort -u | while read -r name; do find -L $(source)/"$$name" -cnewer $(made)/dataset 2>/dev/null; done)
 else
 changed := $(if $(wildcard $(data)/train/.),,gone)
 endif
@@ -312,7 +347,7 @@ endif
 
 # Unreadable files are in the survey: no error.
 $(out)/survey.json: $(made)/dataset
-	$(Q)$(alone) && rm -f $@ && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(data) \
+	$(Q)$(alone) && rm -f $@ && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(source) \
 	    >$(out)/survey.txt || [ $$? -eq 1 ]; } && test -e $@
 
 # ---- Variants: a source image is decoded once for all that are missing
@@ -338,7 +373,7 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 	        $(if $(external),$(as_external)) ! [ $$file -ot $(made)/transcode ]; then continue; fi; \
 	    missing="$$missing $$variant"; \
 	    if [ -d $$folder ] && { ! [ -e $$file ] || [ $$file -ot $(made)/transcode ]; }; then \
-	        case $(call quote,$(TRANSCODE_FLAGS)) in *--con*) rm -rf $$folder; esac; \
+	        case $(if $(table),--container,$(call quote,$(TRANSCODE_FLAGS))) in *--con*) rm -rf $$folder; esac; \
 	        grep -qs '"codec"' $$file && ! grep -qs '"container"' $$file || rm -rf $$folder; \
 	    fi; \
 	done; \
@@ -347,7 +382,8 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 	          for (s in codecs) print substr(codecs[s], 2), substr(s, 2) }' | sort >$(made)/missing && \
 	while read -r codecs qualities; do $(if $(external),$(name_external)) \
 	    table=$$($(call program,dl2-transcode) -j $(JOBS) --codec "$$codecs" $${qualities:+--q $$qualities} \
-	        --prune $(TRANSCODE_FLAGS) $(data) $(out)/variants </dev/null) || [ $$? -eq 1 ] || exit 1; \
+	        $(if $(table),--facts $(out)/variants,--prune) $(TRANSCODE_FLAGS) $(source) \
+	        $(if $(table),$(call quote,$(VARIANTS)),$(out)/variants) </dev/null) || [ $$? -eq 1 ] || exit 1; \
 	    printf '%s\n' "$$table"; \
 	    ended="$$ended $$(printf '%s\n' "$$table" | cut -d ' ' -f 1)"; \
 	done <$(made)/missing && \
@@ -362,15 +398,15 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 
 $(quality_files) &: $(variant_files) $(made)/quality
 	@mkdir -p $(out)/quality
-	$(Q)$(alone); set --; missing=; \
+	$(Q)$(alone); $(places) set --; missing=; \
 	for variant in $(variants); do \
-	    file=$(out)/quality/$$variant.json folder=$(out)/variants/$$variant; \
-	    if [ -e $$file ] && ! [ $$file -ot $$folder/dl2-variant.json ] && \
+	    file=$(out)/quality/$$variant.json; \
+	    if [ -e $$file ] && ! [ $$file -ot $(out)/variants/$$variant/dl2-variant.json ] && \
 	        ! [ $$file -ot $(made)/quality ]; then :; \
-	    else rm -f $$file; missing="$$missing $$file"; set -- "$$@" $$folder; fi; \
+	    else rm -f $$file; missing="$$missing $$file"; set -- "$$@" "$$(place $$variant)"; fi; \
 	done; \
 	[ $$# -eq 0 ] || $(call program,dl2-quality) -j $(JOBS) --json-dir $(out)/quality \
-	    $(decoding) $(QUALITY_FLAGS) $(data) "$$@" || [ $$? -eq 1 ] || exit 1; \
+	    $(decoding) $(QUALITY_FLAGS) $(source) "$$@" || [ $$? -eq 1 ] || exit 1; \
 	for file in $$missing; do \
 	    [ -e $$file ] || { echo "$$file could not be made: see above" >&2; exit 1; }; \
 	done
@@ -378,7 +414,7 @@ $(quality_files) &: $(variant_files) $(made)/quality
 # Crops for people to look at, by these scores.
 $(crops_file): $(quality_files)
 	$(Q)$(alone) && rm -rf $(@D) && $(call program,dl2-quality) $(decoding) $(QUALITY_FLAGS) --crops $(@D) --json-dir $(out)/quality \
-	    $(data) $(variants:%=$(out)/variants/%)
+	    $(source) $(foreach v,$(variants),$(call place_of,$v))
 
 # ---- The input pipeline's speed
 
@@ -389,22 +425,22 @@ $(load_files): $(out)/load/%.json:
 	@mkdir -p $(@D)
 	$(Q)$(alone) && echo 'Loading $*' && rm -f $@ && { $(call program,dl2-load) -j $(JOBS) \
 	    --image-size $(IMAGE_SIZE) --batch $(BATCH) --name $* --json $@ --quiet $(decoding) $(LOAD_FLAGS) \
-	    bench $(call folder_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
+	    bench $(call place_of,$*) >$(made)/load.log 2>&1 || [ $$? -eq 1 ]; } && test -e $@ || \
 	    { cat $(made)/load.log >&2; exit 1; }
 
 # ---- How fast variants load and train, alone on the machine
 
 # Measures what lies in the folder of $@ (measure.sh). What it measures is what the command `cells` prints.
 define measure_it
-	$(Q)$(alone) && { $(cells); } | DATA=$(data) VARIANTS=$(out)/variants \
+	$(Q)$(alone) && { $(places) $(cells); } | \
 	LOAD=$(call quote,$(call program,dl2-load) --image-size $(IMAGE_SIZE) --batch $(BATCH) $(decoding) $(LOAD_FLAGS)) \
 	TRAIN=$(call quote,$(call program,dl2-train) --measure $(MEASURE) --batch $(BATCH) --image-size $(IMAGE_SIZE) \
 	    --device $(DEVICE) --threads $(JOBS) $(decoding) $(TRAIN_FLAGS)) \
 	BYTES=$$(sed -n 's/^  "source_bytes": *\([0-9]*\).*/\1/p' $(firstword $(variant_files)) 2>/dev/null) \
 	sh $(call quote,$(here)measure.sh) $(@D) $(ROUNDS) $(filter-out FORCE,$^)
 endef
-$(throughput_file): private cells = for n in raw $(TRAIN_ON); do echo load load/$$n $(JOBS) --measure $(MEASURE); \
-    for a in $(ARCHS); do echo $$a $$a/$$n $(JOBS); done; done
+$(throughput_file): private cells = for n in raw $(TRAIN_ON); do at=$$(place $$n); \
+    echo load load/$$n $(JOBS) $$at --measure $(MEASURE); for a in $(ARCHS); do echo $$a $$a/$$n $(JOBS) $$at; done; done
 $(throughput_file): $(made)/throughput $(made)/dataset $(TRAIN_ON:%=$(out)/variants/%/dl2-variant.json)
 	$(measure_it)
 
@@ -418,8 +454,8 @@ $(analysis_files): $(out)/analysis/%.json:
 	    --loader synthetic --images $$((30 * $(BATCH))) --arch $* --epochs 4 --batch $(BATCH) \
 	    --image-size $(IMAGE_SIZE) --device $(DEVICE) --threads $(JOBS) --out $(out)/analysis/$* \
 	    --quiet $(TRAIN_FLAGS) && { $(call program,dl2-load) analyze -j $(JOBS) --quiet $(decoding) --device-report \
-	    $(out)/analysis/$*/experiment_report.json --quality $(out)/quality --json $@ $(data) \
-	    $(variants:%=$(out)/variants/%) >$(@:.json=.txt) || [ $$? -eq 1 ]; }; \
+	    $(out)/analysis/$*/experiment_report.json --quality $(out)/quality --json $@ $(source) \
+	    $(foreach v,$(variants),$(call place_of,$v)) >$(@:.json=.txt) || [ $$? -eq 1 ]; }; \
 	} >$(out)/analysis/$*/log 2>&1 && test -e $@ || { cat $(out)/analysis/$*/log >&2; exit 1; }
 
 # ---- Training
@@ -437,7 +473,7 @@ part = $(word $2,$(subst /, ,$(lastword $(subst /train/, ,$1))))
 variant = $(call part,$(@D),1)
 lock = $(share)
 at_once = $(TRAINERS)
-trained_on = --data $(call folder_of,$(variant))
+trained_on = --data $(call place_of,$(variant))
 lasting = --epochs $(EPOCHS)
 define train_it
 	@mkdir -p $(@D)
@@ -445,7 +481,7 @@ define train_it
 	if grep -qs '"completed": *false' $@; then how=--resume; \
 	    for than in $(filter-out FORCE,$^); do [ ! $@ -ot $$than ] || how=--restart; done; fi && \
 	{ $(call program,dl2-train) $$how $(trained_on) \
-	    --val $(call folder_of,$(variant)) $(if $(filter raw,$(variant)),,--val $(data)) \
+	    --val $(call place_of,$(variant)) $(if $(filter raw,$(variant)),,--val $(source)) \
 	    --arch $(call part,$(@D),2) --seed $(patsubst seed-%,%,$(call part,$(@D),3)) \
 	    $(lasting) --batch $(BATCH) --image-size $(IMAGE_SIZE) --device $(DEVICE) \
 	    --threads $(threads) -j $(threads) --out $(@D) --quiet --trainers $(at_once) \
@@ -462,13 +498,13 @@ $(run_files): $(out)/train/%/experiment_report.json:
 $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
     $(out)/train/%/experiment_report.json $(made)/matrix $(variant_files)
 	$(Q)$(alone) && echo 'Evaluating $*' && { $(call program,dl2-train) \
-	    --evaluate $(<D)/checkpoint.safetensors $(foreach n,$(names),--val $(call folder_of,$n)) \
+	    --evaluate $(<D)/checkpoint.safetensors $(foreach n,$(names),--val $(call place_of,$n)) \
 	    --device $(DEVICE) --threads $(JOBS) -j $(JOBS) --out $(@D) --quiet $(decoding) \
 	    >$(made)/evaluation.log 2>&1 || { cat $(made)/evaluation.log >&2; exit 1; }; }
 
 # ---- The report
 
-said := DATASET OUT CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
+said := DATASET OUT $(if $(VARIANTS),VARIANTS) CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
     SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
     $(foreach v,$(if $(DECIDER),FORECAST BUDGET) $(foreach v,ROUNDS MEASURE,$(if $(filter-out file,$(origin $v)),$v)) \
     $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
@@ -477,7 +513,9 @@ said := DATASET OUT CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-ou
 checkout := $(shell cd $(call quote,$(here)..) && test ! -e configure.ac || pwd -P)
 from_checkout = $(shell path=$$(realpath -ms -- $1); [ $1 -ef "$$path" ] || path=$$(realpath -m -- $1); \
     checkout=$(call quote,$(checkout)); [ -z "$$checkout" ] || path=$${path$(hash)"$$checkout"/}; printf %s "$$path")
-said_DATASET = $(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET),$(call from_checkout,$(data)))
+said_DATASET = $(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET),$(if $(call \
+    table_of,$(DATASET)),$(source),$(call from_checkout,$(data))))
+said_VARIANTS = $(call quote,$(VARIANTS))
 said_DECIDE := yes
 said_OUT = $(call from_checkout,$(out))
 in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
@@ -487,7 +525,7 @@ command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(cal
 # A report that names broken results isn't up to date.
 define report_it
 	@mkdir -p $(out)/report
-	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(notdir $(abspath $(DATASET)))' \
+	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(called)' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
 	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $(report_file) $(out) || \
 	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }

@@ -10,6 +10,7 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/variant_facts.h"
 #include "transcode/copy.h"
 #include "transcode/survey.h"
 #include "transcode/transcode.h"
@@ -22,7 +23,7 @@
 enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
 /* The task of a run; as bits, the rows' `commands`. */
-enum task { ENCODE, COPY, INDEX, SURVEY };
+enum task { ENCODE, COPY, INDEX, SURVEY, IDENTIFY };
 enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY, SURVEYS = 1 << SURVEY };
 
 enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
@@ -45,8 +46,8 @@ static struct arguments {
     bool never_larger, force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
-    bool copy, index, survey;
-    const char *json;
+    bool copy, index, survey, identify;
+    const char *json, *facts;
     unsigned list;
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
@@ -114,6 +115,9 @@ static const struct dl2_option table[] = {
      AT(survey)},
     {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
      .commands = SURVEYS},
+    {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
+     "If DEST is a table, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
+     .commands = ENCODES},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force), .commands = WRITES},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
@@ -121,6 +125,10 @@ static const struct dl2_option table[] = {
      AT(prune), .commands = WRITES},
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
+    {DL2_OPTION_FLAG, "identify", 0, NULL,
+     "Only say what SOURCE is: name, container, images, bytes, classes, and a fingerprint that is "
+     "another one once anything in it has changed; one line each, with a tab behind the word",
+     AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
      "lossless, extension) or containers (name, read or read,write, extensions, summary); one line "
@@ -356,6 +364,27 @@ static uint64_t default_memory_mib(void)
     return pages > 0 && page > 0 ? ((uint64_t)pages * (uint64_t)page >> 21) + 1 : 1024;
 }
 
+static int save_facts(const struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    for (size_t v = 0; v < result->variant_count; v++) {
+        const struct dl2_transcode_variant *variant = &result->variants[v];
+        json_auto_t *summary = NULL;
+        char *path = NULL;
+        DL2_TRY(dl2_facts_load(variant->path, &summary, error));
+        if (!summary)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s: another program has replaced the table", variant->path);
+        if (asprintf(&path, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name) < 0)
+            return dl2_error_memory(error, "a path");
+        int status = dl2_make_folder_of(path, error);
+        if (status == DL2_OK)
+            status = dl2_json_save(path, summary, error);
+        free(path);
+        DL2_TRY(status);
+    }
+    return DL2_OK;
+}
+
 static int transcode(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -390,6 +419,8 @@ static int transcode(char **places)
     const bool failures = status == DL2_OK && result.failed_sources;
     if (status == DL2_OK)
         print_table(&result);
+    if (status == DL2_OK && arguments.facts)
+        status = save_facts(&result, &error);
     if (failures)
         fprintf(stderr, "%s: %zu of %zu images failed; they are named above and in %s\n",
                 program.name, result.failed_sources, result.sources,
@@ -428,6 +459,29 @@ static int write_index(const char *path)
     int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common.jobs, &count, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
+    return end_program(status, &error, false);
+}
+
+static int identify(const char *path)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    uint64_t fingerprint = 0;
+    everything.keep = dl2_codec_is_image_file;
+    int status = dl2_dataset_open(path, &everything, &dataset, &error);
+    if (status == DL2_OK)
+        status = dl2_dataset_fingerprint(dataset, &fingerprint, &error);
+    char *name = status == DL2_OK ? dl2_dataset_variant_name(path) : NULL;
+    if (status == DL2_OK && !name)
+        status = dl2_error_memory(&error, "a dataset");
+    if (status == DL2_OK)
+        printf("name\t%s\ncontainer\t%s\nimages\t%zu\nbytes\t%" PRIu64
+               "\nclasses\t%u\nfingerprint\t%016" PRIx64 "\n",
+               DL2_SHOWN(name), dl2_dataset_container(dataset), dl2_dataset_count(dataset),
+               dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset), fingerprint);
+    free(name);
+    dl2_dataset_close(dataset);
     return end_program(status, &error, false);
 }
 
@@ -480,31 +534,40 @@ static int run(char **places, size_t count)
 {
     static const char *const only[] = {[COPY] = "--copy leaves images as they are",
                                        [INDEX] = "--index only writes an index",
-                                       [SURVEY] = "--survey only looks at images"};
-    const enum task task = arguments.survey  ? SURVEY
-                           : arguments.index ? INDEX
-                           : arguments.copy  ? COPY
-                                             : ENCODE;
+                                       [SURVEY] = "--survey only looks at images",
+                                       [IDENTIFY] = "--identify only looks at names and sizes"};
+    const enum task task = arguments.identify ? IDENTIFY
+                           : arguments.survey ? SURVEY
+                           : arguments.index  ? INDEX
+                           : arguments.copy   ? COPY
+                                              : ENCODE;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
     if (idle && task == ENCODE)
         return dl2_program_usage_error(&program, "--%s needs --survey", idle);
     if (idle)
         return dl2_program_usage_error(&program, "%s: leave out --%s", only[task], idle);
-    if (arguments.survey && arguments.index)
-        return dl2_program_usage_error(&program, "--survey excludes --index");
+    if (arguments.survey + arguments.index + arguments.identify > 1)
+        return dl2_program_usage_error(&program,
+                                       "--survey, --index and --identify exclude one another");
     const char *container = dl2_container_name(arguments.container);
     if (dl2_option_given(&program, &common, "shard") && !dl2_container_is_packed(container))
         return dl2_program_usage_error(
             &program, "--shard has no effect: --container=%s has no shards", container);
     if (arguments.list != LIST_NOTHING)
         return print_list();
-    if ((task == INDEX || task == SURVEY) && count != 1)
-        return dl2_program_usage_error(&program, "--%s takes one folder",
-                                       task == INDEX ? "index" : "survey");
-    if (task != ENCODE && task != COPY)
-        return task == INDEX ? write_index(places[0]) : survey(places[0]);
+    if (task != ENCODE && task != COPY) {
+        static int (*const tasks[])(const char *) = {
+            [INDEX] = write_index, [SURVEY] = survey, [IDENTIFY] = identify};
+        static const char *const names[] = {
+            [INDEX] = "index", [SURVEY] = "survey", [IDENTIFY] = "identify"};
+        return count == 1 ? tasks[task](places[0])
+                          : dl2_program_usage_error(&program, "--%s takes one SOURCE", names[task]);
+    }
     if (count != 2)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
+    if (arguments.facts && !dl2_dataset_is_database(places[1]))
+        return dl2_program_usage_error(&program, "--facts has no effect: DEST is a folder, which "
+                                                 "has dl2-variant.json files");
     static const char *const for_folders[] = {"container", "shard", "prune"};
     for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
         if (dl2_dataset_is_database(places[1]) &&
@@ -569,6 +632,7 @@ static char *describe_details(void)
           "usage.\n\n"
           "Examples:\n"
           "  $ dl2-transcode --survey photos\n"
+          "  $ dl2-transcode --identify photos\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
