@@ -131,6 +131,8 @@ static const struct dl2_option options[] = {
      AT(options.loader.world), .min = 1, .max = 65536, .unset = "1", .commands = LOADS},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(options.loader),
      .commands = LOADS},
+    {DL2_OPTION_TABLE, .table = dl2_sampling_options, .offset = AT(options.loader),
+     .commands = BENCHES},
     {DL2_OPTION_UINT, "ahead", 0, "IMAGES", "Maximum number of images read ahead",
      AT(options.loader.fetch.ahead), .min = 1, .max = 1048576, .unset = "chosen by the loader",
      .commands = LOADS},
@@ -310,6 +312,9 @@ static int check_effects(enum command command)
          "has no effect with --io direct, which reads nothing ahead"},
         {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
     };
+    const char *sampling = dl2_sampling_given(&program, &common);
+    if (sampling && !own->loader.train)
+        return dl2_program_usage_error(&program, "--%s needs --train", sampling);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && is_given(rules[i].option))
             return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].reason);

@@ -352,7 +352,7 @@ static json_t *scaling_json(const struct bench *bench)
 static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
-    return json_pack(
+    json_t *loading = json_pack(
         "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f], "
         "s:o, s:s, s:s*, s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
@@ -367,6 +367,10 @@ static json_t *config_json(const struct dl2_load_options *options)
         dl2_interpolation_words[config->interpolation], "val_crop",
         config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
         dl2_json_real(options->measure));
+    json_auto_t *sampling = dl2_options_json(dl2_sampling_options, config);
+    if (loading)
+        json_object_update(loading, sampling);
+    return loading;
 }
 
 static json_t *decoded_json(const struct bench *bench)
@@ -463,7 +467,8 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
         .scaling = dl2_calloc(options->scaling_count + 1, sizeof *bench.scaling),
         .bad = json_array(),
     };
-    bench.epoch_samples = bench.samples / (options->loader.world ? options->loader.world : 1);
+    bench.epoch_samples = dl2_loader_epoch_samples(&options->loader, bench.samples) /
+                          (options->loader.world ? options->loader.world : 1);
     int status = bench.name && bench.scaling && bench.bad ? run_bench(&bench, out, error)
                                                           : dl2_error_memory(error, "results");
     for (size_t i = 0; bench.scaling && i < options->scaling_count; i++)

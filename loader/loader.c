@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The interface: settings, epochs, and the consumer's side. "Locked": see pipeline.h. */
 #include "loader/pipeline.h"
+#include "loader/sample_weights.h"
 
 #include "codec/external.h"
 #include "common/clock.h"
@@ -40,6 +41,7 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
 static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
 {
     const bool aware = config->batching == DL2_BATCHING_AWARE;
+    const bool weighed = config->weights || config->weights_file || config->balanced;
     const struct {
         bool broken;
         const char *says;
@@ -68,11 +70,12 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
          "batching, dtype, layout or interpolation is not a value of its enum"},
         {config->shuffle_chunk && !config->train,
          "shuffle_chunk is for training: validation goes through the samples in order"},
-        {(config->weights || config->balanced || config->repeats || config->draws) &&
-             !config->train,
+        {(weighed || config->repeats || config->draws) && !config->train,
          "weights, balanced, repeats and draws are for training: validation has each image once"},
-        {config->weights && config->balanced, "weights and balanced are two ways to weigh"},
-        {(config->weights || config->balanced) && (config->repeats > 1 || config->shuffle_chunk),
+        {(config->weights || config->weights_file) && config->balanced,
+         "weights and balanced are two ways to weigh"},
+        {config->weights && config->weights_file, "weights and weights_file are two ways to weigh"},
+        {weighed && (config->repeats > 1 || config->shuffle_chunk),
          "weights and balanced draw each image by itself, without repeats and shuffle_chunk"},
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
         {!(config->slow_percentile >= 0 && config->slow_percentile < 100),
@@ -213,18 +216,23 @@ static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_erro
 {
     struct dl2_loader_config *config = &loader->config;
     const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
-    double *balanced = NULL;
+    double *made = NULL;
     if (config->balanced && !dl2_dataset_class_count(dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "balanced: the dataset has no classes");
-    if (config->balanced && !(config->weights = balanced = balance(dataset, count)))
+    if (config->balanced && !(config->weights = made = balance(dataset, count)))
         return out_of_memory(error);
+    if (config->weights_file) {
+        DL2_TRY(dl2_sample_weights_read(config->weights_file, dataset, &made, error));
+        config->weights = made;
+        config->weights_file = NULL;
+    }
     if (config->weights && !config->balanced) {
         loader->weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
         loader->weights_hash += !loader->weights_hash;
     }
     const int status = dl2_sampler_init_for(&loader->sampler, config, dataset, error);
     config->weights = NULL;
-    free(balanced);
+    free(made);
     return status;
 }
 
@@ -454,6 +462,13 @@ const char *dl2_loader_augment(const struct dl2_loader *loader)
 const char *dl2_loader_targets(const struct dl2_loader *loader)
 {
     return loader->config.targets;
+}
+
+uint64_t dl2_loader_epoch_samples(const struct dl2_loader_config *config, uint64_t samples)
+{
+    if (!config->train)
+        return samples;
+    return config->draws ? config->draws : samples * (config->repeats ? config->repeats : 1);
 }
 
 uint64_t dl2_loader_steps(const struct dl2_loader *loader)

@@ -200,7 +200,9 @@ struct dl2_loader_config {
     /*
      * Which samples an epoch has, in training. `weights`: one for each sample of the dataset, at
      * least 0, copied: samples are drawn with replacement, each with a probability in proportion
-     * to its weight (torch's WeightedRandomSampler). `balanced`: the same with weights that make
+     * to its weight (torch's WeightedRandomSampler). `weights_file`: the same with weights from a
+     * file of lines KEY WEIGHT (loader/sample_weights.h), which is read when the loader is created;
+     * only one of both may be set. `balanced`: the same with weights that make
      * all classes equally frequent. `repeats`: each sample comes so many times in a row, with other
      * random numbers each time; in a global batch neighbours are on different ranks (RASampler of
      * torchvision's references); 0: 1. `draws`: the epoch's length in samples of all ranks; 0: as
@@ -208,6 +210,7 @@ struct dl2_loader_config {
      * draws is the beginning of the longer one.
      */
     const double *weights;
+    const char *weights_file;
     bool balanced;
     unsigned repeats, draws;
 
@@ -338,6 +341,10 @@ const char *dl2_loader_augment(const struct dl2_loader *loader);
 
 /* config.targets, valid until destroy. */
 const char *dl2_loader_targets(const struct dl2_loader *loader);
+
+/* Samples that an epoch of such a configuration has, of all ranks together, from a dataset (or a
+ * partition) of so many; without those that drop_last leaves out. */
+uint64_t dl2_loader_epoch_samples(const struct dl2_loader_config *config, uint64_t samples);
 
 /* The number of batches in an epoch. */
 uint64_t dl2_loader_steps(const struct dl2_loader *loader);

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/loader_options.h"
 
+#include "common/file.h"
 #include "loader/batch_decoder.h"
 #include "loader/loader.h"
+#include "loader/sample_weights.h"
 #include "pixels/augment.h"
 #include "pixels/resize.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 const char *const dl2_split_words[] = {"all", "train", "val", "test", NULL};
 
@@ -145,6 +149,27 @@ json_t *dl2_show_augment(const void *value)
     return shown;
 }
 
+/* The name of the file and a check sum of what is in it: equal of equal weights, wherever it lies.
+ */
+static json_t *show_weights(const void *value)
+{
+    const char *path = *(const char *const *)value;
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    json_t *shown = NULL;
+    if (path && dl2_file_read(path, DL2_SAMPLE_WEIGHTS_MAX_BYTES, &text, NULL) == DL2_OK)
+        shown = json_sprintf("%s, XXH3 %016" PRIx64, dl2_path_base(path),
+                             (uint64_t)XXH3_64bits(text.data, text.size));
+    dl2_bytes_free(&text);
+    return shown ? shown : json_null();
+}
+
+static int parse_weights(const char *text, void *value, struct dl2_error *error)
+{
+    (void)error;
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
 _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
                        offsetof(struct dl2_loader_config, area_min) + sizeof(double) &&
                    offsetof(struct dl2_loader_config, aspect_max) ==
@@ -200,6 +225,36 @@ const struct dl2_option dl2_loader_options[] = {
      .roles = DL2_OPTION_COMPARED},
     {DL2_OPTION_END},
 };
+
+const struct dl2_option dl2_sampling_options[] = {
+    {DL2_OPTION_PARSE, "weights", 0, "FILE",
+     "Draw training images with replacement, each with a probability in proportion to its weight; "
+     "FILE has a line for each: the image's path from DIR without extension, a blank, and a number "
+     "of at least 0",
+     AT(weights_file), .parse = parse_weights, .show = show_weights, .unset = "none", .roles = RUN},
+    {DL2_OPTION_FLAG, "balanced", 0, NULL,
+     "The same with weights that make all classes equally frequent", AT(balanced), .roles = RUN},
+    {DL2_OPTION_UINT, "repeats", 0, "N",
+     "Load each training image N times an epoch, with other crops and augmentation each time; its "
+     "copies follow one another, or are on different ranks",
+     AT(repeats), .min = 1, .max = 1000000, .unset = "1", .roles = RUN},
+    {DL2_OPTION_UINT, "draws", 0, "IMAGES",
+     "Number of training images in an epoch, of all ranks; without --weights and --balanced they "
+     "are the first in the epoch's order",
+     AT(draws), .min = 1, .max = 4294967295.0, .unset = "all images, times --repeats",
+     .roles = RUN},
+    {DL2_OPTION_END},
+};
+
+const char *dl2_sampling_given(const struct dl2_program *program,
+                               const struct dl2_common_options *common)
+{
+    for (const struct dl2_option *option = dl2_sampling_options; option->type != DL2_OPTION_END;
+         option++)
+        if (dl2_option_given(program, common, option->name))
+            return option->name;
+    return NULL;
+}
 
 #undef AT
 #define AT(member) offsetof(struct dl2_decode_choice, member)

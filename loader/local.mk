@@ -18,6 +18,7 @@ libloader_la_SOURCES = \
 	loader/read_ahead.c loader/read_ahead.h \
 	loader/sample.c loader/sample.h \
 	loader/sample_plan.c loader/sample_plan.h \
+	loader/sample_weights.c loader/sample_weights.h \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
 	loader/targets.c loader/targets.h \

@@ -117,11 +117,15 @@ static bool keep_augment(struct py_loader *self)
     return kept;
 }
 
-/* A number for each sample in new memory, or NULL for None. */
-static bool to_weights(const struct py_dataset *dataset, PyObject *given, double **out)
+/* A number for each sample in new memory, or NULL for None; or the path of a file, which *file
+ * keeps. */
+static bool to_weights(const struct py_dataset *dataset, PyObject *given, double **out,
+                       PyObject **file)
 {
     if (given == Py_None)
         return true;
+    if (PyUnicode_Check(given) || PyObject_HasAttrString(given, "__fspath__"))
+        return PyUnicode_FSConverter(given, file);
     PyObject *tuple = PySequence_Tuple(given);
     const Py_ssize_t count = tuple ? PyTuple_Size(tuple) : 0;
     if (tuple && (size_t)count != dl2_dataset_count(dataset->dataset))
@@ -198,14 +202,19 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     struct dl2_error error = DL2_ERROR_INIT;
     int status = DL2_OK;
     double *weights = NULL;
+    PyObject *weights_file = NULL;
     PyObject *texts = to_external(given.external, &self->config.external);
-    if (texts && to_weights(dataset, given.weights, &weights) && use_memory(self, given.memory)) {
+    if (texts && to_weights(dataset, given.weights, &weights, &weights_file) &&
+        use_memory(self, given.memory)) {
         self->config.weights = weights;
+        self->config.weights_file = weights_file ? PyBytes_AsString(weights_file) : NULL;
         Py_BEGIN_ALLOW_THREADS status =
             dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
         Py_END_ALLOW_THREADS
     }
     self->config.weights = NULL; /* the loader keeps what it needs */
+    self->config.weights_file = NULL;
+    Py_XDECREF(weights_file);
     self->config.external.commands[0] = NULL;
     PyMem_Free(weights);
     Py_XDECREF(texts);
@@ -870,7 +879,8 @@ PyDoc_STRVAR(
     "              validation none is, and the last batch of some ranks may be empty\n"
     "shuffle_chunk, shuffle_window\n"
     "              shuffle runs of so many neighbours, so many runs at a time; 0: everything\n"
-    "weights       a number for each sample: draw samples with replacement, in proportion to it\n"
+    "weights       a number for each sample, or the path of a file with lines KEY WEIGHT: draw\n"
+    "              samples with replacement, in proportion to it\n"
     "balanced      the same with weights that make all classes equally frequent\n"
     "repeats       each sample comes so often in a row, with other crops; ranks take turns\n"
     "draws         samples in an epoch of all ranks; 0: len(dataset), times repeats\n"

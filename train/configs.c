@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "loader/loader_options.h"
 #include "train/train_options.h"
 
 #include <stdlib.h>
@@ -31,6 +32,10 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
                                                ? "--%s has no use with --hop and --task"
                                                : "--%s needs --hop or --task with several models",
                                            *name);
+    const char *sampling = dl2_sampling_given(base->program, base->common);
+    if (base->hop && sampling)
+        return dl2_program_usage_error(base->program, "--%s has no use with --hop and --task",
+                                       sampling);
     if (base->config->cutmix > 0 && !base->hop && !base->config->own_batches)
         return dl2_program_usage_error(base->program,
                                        "--cutmix changes the images of a batch, which several "

@@ -883,6 +883,9 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.batching = DL2_BATCHING_STRICT;
         loader.shuffle_chunk = loader.shuffle_window = 0;
         loader.partition = loader.partitions = 0;
+        loader.weights_file = NULL;
+        loader.balanced = false;
+        loader.repeats = loader.draws = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }
     return loader;
@@ -920,7 +923,8 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     DL2_TRY(share_images(run, data, &config, error));
     /* A last batch of a few images would make batch norm's statistics poor. */
     config.drop_last = config.partitions ? stream->drops_last
-                                         : data->images >= (uint64_t)config.batch * config.world;
+                                         : dl2_loader_epoch_samples(&config, data->images) >=
+                                               (uint64_t)config.batch * config.world;
     int status = run->config->synthetic
                      ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
                                                  &source->feed, error)

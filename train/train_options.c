@@ -342,6 +342,8 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
+    {DL2_OPTION_TABLE, .table = dl2_sampling_options, .offset = AT(loader),
+     .commands = DL2_TRAINING},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(loader.external)},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
@@ -654,6 +656,11 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {config->given.gpus, "ranks", "excludes --gpus"},
     };
+    const char *sampling = dl2_sampling_given(program, common);
+    if (sampling && (config->synthetic || config->loader.partitions))
+        return dl2_program_usage_error(program, "--%s %s", sampling,
+                                       config->synthetic ? "has no effect on synthetic data"
+                                                         : "excludes --partition");
     const char *idle = dl2_option_without_effect(
         program, common, config->evaluate ? DL2_EVALUATION : DL2_TRAINING | DL2_EVALUATION);
     if (idle)

@@ -113,7 +113,7 @@ class Loader:
                 mask: str | None = None, mask_fill: int = 0, depth: int = 3, max_pixels: int = 0,
                 external: dict[str, str] | None = None, external_timeout: float = 0.0,
                 stop_on_bad: bool = False, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
-                shuffle_window: int = 0, weights: Iterable[float] | None = None,
+                shuffle_window: int = 0, weights: Iterable[float] | str | os.PathLike[str] | None = None,
                 balanced: bool = False, repeats: int = 0, draws: int = 0,
                 batching: str = 'strict', slow_percentile: float = 0.0, side_workers: int = 0,
                 io: str = 'auto', ahead: int = 0, ahead_bytes: int = 0, cache_bytes: int = 0,

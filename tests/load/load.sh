@@ -103,6 +103,37 @@ expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 --cache 1M --json "$work/load
 grep -q '"encoded_hits": 19,' "$work/load.json" || fail "--cache: $(grep hits "$work/load.json")"
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 --cache-decoded 10M --json "$work/load.json"
 grep -q '"decoded_hits": 19,' "$work/load.json" || fail "--cache-decoded: $(grep hits "$work/load.json")"
+# which images an epoch has: as many as are asked for, and others
+images() { sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json"; }
+(cd "$work/flowers/train" && find . -type f -name '*.*' ! -name '.*') | sed 's,^\.,train,; s,\.[^.]*$,,' |
+    awk '{ printf "%s\t%g\n", $0, NR % 3 }' >"$work/weights"
+sampled() { expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 --digest "$@" --json "$work/load.json"; sed -n 's/^digest //p' "$work/out"; }
+plain=$(sampled)
+is "$(sampled --repeats 1)" "$plain" "--repeats 1"
+for choice in "7 --draws 7" "57 --repeats 3" "19 --balanced" "30 --balanced --draws 30" "19 --weights $work/weights" "40 --weights $work/weights --draws 40"; do
+    other=$(sampled ${choice#* })
+    is "$(images)" "${choice%% *}" "images with ${choice#* }"
+    [ "$other" != "$plain" ] || fail "${choice#* } changes nothing"
+    is "$(sampled ${choice#* } -j 1)" "$other" "${choice#* } with one worker"
+done
+grep -q '"weights": "weights, XXH3 [0-9a-f]\{16\}"' "$work/load.json" && grep -q '"draws": 40' "$work/load.json" ||
+    fail "the report has no --weights: $(grep weights "$work/load.json")"
+sed '1d' "$work/weights" >"$work/short"
+sed '3s/.*/train 1 x/' "$work/weights" >"$work/odd"
+sed '3p' "$work/weights" >"$work/twice"
+sed '4s/[0-9]$/-1/' "$work/weights" >"$work/below"
+printf 'a\0b 1\n' >"$work/zero"
+: >"$work/empty"
+for wrong in "short: no weight for train/" "odd: line 3 is not KEY WEIGHT" "twice: lines 3 and 4 are both of train/" \
+    "below: line 4 is not" "zero: line 1 is not" "empty: no weight for" "none: No such file"; do
+    expect 1 dl2-load bench "$work/flowers" --weights "$work/${wrong%%:*}"
+    said "${wrong#*: }"
+done
+for wrong in "--weights $work/weights --balanced" "--balanced --repeats 2" "--draws 20"; do
+    dl2-load bench "$work/flowers" $wrong >"$work/out" 2>"$work/err" && fail "$wrong"
+    [ -s "$work/err" ] || fail "no word about $wrong"
+done
+
 # the rest of the order: every image once, in one part or the other
 for order in "--shuffle-chunk 4 --shuffle-window 2" "--batching completion" "--batching aware"; do
     expect 0 dl2-load bench "$work/flowers" -e 1 -i 16 -b 4 $order --json "$work/load.json"
@@ -202,7 +233,7 @@ for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching
     grep -q -e "${wrong%% *}" "$work/err" || fail "$wrong: $(cat "$work/err")"
 done
 # options that would have no effect
-for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--val-crop squash" "--resize 80 --val --val-crop squash" "--ahead 4 --io direct" "--device cuda" \
+for wrong in "--shuffle-chunk 4 --val" "--crop-area 0.5,1 --val" "--augment vflip --val" "--resize 80" "--val-crop squash" "--resize 80 --val --val-crop squash" "--balanced --val" "--weights x --val" "--draws 3 --val" "--repeats 2 --val" "--ahead 4 --io direct" "--device cuda" \
     "--seconds 2" "--memory 1G" "--device-kind separate" "--quality x" "--within 3"; do
     expect 2 dl2-load bench "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "bench $wrong: $(cat "$work/err")"
@@ -212,7 +243,7 @@ for wrong in "--epochs 2" "--measure 2" --cold --digest "--scaling 1" "--name x"
     expect 2 dl2-load check "$work/flowers" $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "check $wrong: $(cat "$work/err")"
 done
-for wrong in "--epochs 2" --cold "--name x"; do
+for wrong in "--epochs 2" --cold "--name x" --balanced; do
     expect 2 dl2-load analyze "$work/flowers" --device-rate 5 $wrong
     grep -q -e "dl2-load: ${wrong%% *} " "$work/err" || fail "analyze $wrong: $(cat "$work/err")"
 done

@@ -9,6 +9,7 @@ import errno
 import gc
 import json
 import os
+import pathlib
 import pickle
 import queue
 import random
@@ -762,6 +763,14 @@ class Order(unittest.TestCase):
         labels = epoch_of(loader(balanced=True, draws=20000, batch=100, image_size=8))[1]
         self.assertLess(abs(labels.mean() - 0.5), 0.0137)  # once in 10,000 times by chance; 0.45 else
         self.assertEqual(set(epoch_of(loader(weights=[0, 1] * 20))[2] % 2), {1})
+        with tempfile.TemporaryDirectory() as folder: # the same from a file, whatever order its lines have
+            path = pathlib.Path(folder, "weights")
+            keys = dl2.Dataset(flowers).keys
+            path.write_text("".join(f"{key}\t{weight}\n" for key, weight in reversed(list(zip(keys, weights)))))
+            self.assertTrue((epoch_of(loader(weights=path))[2] == epoch_of(loader(weights=weights))[2]).all())
+            path.write_text("".join(f"{key} 1\n" for key in keys[1:]))
+            with self.assertRaisesRegex(dl2.Error, "no weight for " + keys[0]):
+                loader(weights=str(path))
         copied = pickle.loads(pickle.dumps(loader(weights=weights)))
         self.assertTrue((epoch_of(copied)[2] == epoch_of(loader(weights=weights))[2]).all())
         for wrong, says in (({"weights": [1] * 39}, "39 numbers for 40 samples"), ({"weights": [0] * 40}, "their sum is 0"),
@@ -1685,7 +1694,7 @@ class Words(unittest.TestCase):
             models ranks parameters link""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
-            targets mask mask_fill weights balanced repeats draws""".split())
+            targets mask mask_fill""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))

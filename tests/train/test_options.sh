@@ -5,6 +5,7 @@
 . "$srcdir/tests/train/train_lib.sh"
 make_images data 3 11 4 12
 base="-d data --skip-validation"
+(cd data && find train -type f) | sed 's,\.[^.]*$,,' | awk '{ print $0, NR % 3 }' >weights
 expect 0 run $base --out base
 alike() {
     expect 0 run $base --out changed --restart "$@"
@@ -14,7 +15,8 @@ for options in "-a resnet10 --image-size 32 -e 0.5" "-b 6" "-e 2" "--lr 0.02" "-
     "--lr-policy exponential" --lr-per-epoch "--warmup 1" "--warmup 0" "--end-lr 0.001" "--momentum 0.8" --nesterov \
     "--optimizer adamw" "--optimizer rmsprop" "--clip-grad 0.1" --freeze "--weight-decay 0.01" --bn-weight-decay "--label-smoothing 0" "--mixup 0.2" "--cutmix 1" "--ema 0.9" \
     "--accumulate 2" "--image-size 9" "--channels 1" "--mean 100" "--std 50,51,52" "--crop-area 0.5,1" "--crop-aspect 1,1" \
-    --no-flip "--augment vflip" "--interpolation bicubic" "--seed 1" "--data-seed 1" "--loader synthetic"; do
+    --no-flip "--augment vflip" "--interpolation bicubic" "--seed 1" "--data-seed 1" "--loader synthetic" \
+    --balanced "--repeats 2" "--draws 8" "--weights weights"; do
     expect 0 run $base --out changed --restart $options
     differ base/$CK changed/$CK "$options"
 done
@@ -111,6 +113,23 @@ for name in arch cache data jobs name out seed threads; do
     ! grep -q "\"$name\":" comparable || fail "comparable has '$name'"
 done
 
+# Which images an epoch has is a part of what a run is, by the weights and not by where their file lies.
+expect 0 run $base --out weighed --weights weights --draws 16 -e 2 --run-epochs 1
+mkdir -p elsewhere && cp weights elsewhere/weights
+expect 0 run $base --out weighed --weights elsewhere/weights --draws 16 -e 2 --resume
+grep -q '"images": 16' weighed/$REPORT || fail "an epoch of --draws 16"
+for other in "--weights weights --draws 24" "--balanced --draws 16"; do
+    expect 0 run $base --out weighed --restart --weights weights --draws 16 -e 2 --run-epochs 1
+    expect 1 run $base --out weighed $other -e 2 --resume
+    grep -q 'it is of another run: \(draws\|weights\) was' "$work/err" || fail "$other: $(cat "$work/err")"
+done
+sed 's/1$/3/' weights >elsewhere/weights
+expect 1 run $base --out weighed --weights elsewhere/weights --draws 16 -e 2 --resume
+said 'it is of another run: weights was'
+for option in weights balanced repeats draws; do
+    grep -q "\"$option\":" comparable || fail "comparable has no '$option'"
+done
+
 # Wrong usage.
 dl2-train $smallest $base --decode gpu --device ref --out wrong >"$work/out" 2>"$work/err" # 2: not built
 got=$?
@@ -136,7 +155,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --image-size 7x32" "-d data --image-size 32x" "--stages data:1:size=12x7" "-d data --skip-validation --val-crop squash" \
     "-d data --val-crop squash --val-resize 20" "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
-    "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
+    "--loader synthetic --balanced" "-d data --draws 8 --partition 1/2" "-d data --repeats 0" "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
     ! sanitized || [ $((count = (count + 1) % 5)) = 0 ] || continue # all go the same way
     expect 2 run $wrong --out wrong
     [ -s "$work/err" ] || fail "no word about: $wrong"

@@ -57,5 +57,6 @@ wrong '--task needs --configs or --search' --task --ranks 2
 wrong '--task excludes --hop' --configs configs --task --hop --ranks 2
 wrong '--share has no use with --task' --configs configs --task --ranks 2 --share batch
 wrong '--hop-order needs --hop' --configs configs --task --ranks 2 --hop-order fixed
+wrong '--balanced has no use with --hop and --task' --configs configs --task --ranks 2 --balanced
 wrong '--run-epochs has no use with --hop and --task' --configs configs --task --ranks 2 --run-epochs 1
 wrong 'needs --hop or --task' --configs configs --ranks 2
