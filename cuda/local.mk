@@ -30,7 +30,7 @@ if HAVE_CUDA
 noinst_LTLIBRARIES += libgpu.la
 libgpu_la_SOURCES = cuda/gpu.c cuda/gpu.h
 libgpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-libgpu_la_LIBADD = $(CUDA_LIBS)
+libgpu_la_LIBADD = $(CUDART_LIBS)
 
 # The training device.
 noinst_LTLIBRARIES += libdevice_cuda.la
@@ -42,7 +42,7 @@ libdevice_cuda_la_SOURCES = \
 	cuda/matmul.c cuda/matmul.h \
 	cuda/reducer.h cuda/step_times.c cuda/step_times.h
 libdevice_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
-libdevice_cuda_la_LIBADD = libgpu.la
+libdevice_cuda_la_LIBADD = libgpu.la $(CUDA_LIBS)
 if HAVE_NCCL
 libdevice_cuda_la_SOURCES += cuda/reducer_nccl.c
 libdevice_cuda_la_LIBADD += $(NCCL_LIBS)

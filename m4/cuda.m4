@@ -2,7 +2,7 @@
 # DL2_WITH_CUDA: --with-cuda=auto|yes|no|DIR. The training device needs the toolkit, cuDNN 9 and cublasLt, each beside the
 # toolkit or where the compiler looks by itself; it is believed to be there when a real kernel compiles and a program with
 # all three links. NCCL (several cards) and nvJPEG (decoding there) are optional beside it.
-# Sets NVCC, NVCC_ARCH, NVCCFLAGS, CUDA_CPPFLAGS, CUDA_LIBS, NCCL_LIBS, NVJPEG_CPPFLAGS, NVJPEG_LIBS and the conditionals
+# Sets NVCC, NVCC_ARCH, NVCCFLAGS, CUDA_CPPFLAGS, CUDA_LIBS, CUDART_LIBS, NCCL_LIBS, NVJPEG_CPPFLAGS, NVJPEG_LIBS and the conditionals
 # HAVE_CUDA, HAVE_NCCL and HAVE_NVJPEG.
 AC_DEFUN([DL2_WITH_CUDA], [
   AC_ARG_WITH([cuda],
@@ -46,6 +46,7 @@ AC_DEFUN([DL2_WITH_CUDA], [
   AC_SUBST([NVCC_ARCH])
   AC_SUBST([CUDA_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])
+  AC_SUBST([CUDART_LIBS])
   AC_SUBST([NCCL_LIBS])
   AC_SUBST([NVJPEG_CPPFLAGS])
   AC_SUBST([NVJPEG_LIBS])
@@ -88,7 +89,8 @@ EOT
       [$dl2_cuda_path -lcudnn -lcublasLt -lcudart])
     AS_VAR_IF([dl2_links], [no], [dl2_cuda_lacks="no cuDNN 9 and cublasLt beside $NVCC"], [
       have_cuda=yes
-      CUDA_LIBS="$dl2_run_path $dl2_cuda_path -lcudnn -lcublasLt -lcudart -lstdc++"
+      CUDART_LIBS="$dl2_run_path $dl2_cuda_path -lcudart -lstdc++"
+      CUDA_LIBS="$dl2_run_path $dl2_cuda_path -lcudnn -lcublasLt"
       dl2_cudnn=[`printf '#include <cudnn_version.h>\nversion CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL\n' | $CC $CUDA_CPPFLAGS -E -P - 2>/dev/null | sed -n 's/^version \([0-9]*\) \([0-9]*\) \([0-9]*\).*/\1.\2.\3/p'`]
     ])
   ])
