@@ -49,8 +49,9 @@ struct decoder {
     struct dl2_batch_decoder_options options;
     nvjpegHandle_t handles[ENGINE_COUNT]; /* NULL: not there */
     unsigned engines, cores_per_engine;   /* what nvJPEG says of them; 0: nothing */
-    pthread_mutex_t mutex;
+    pthread_mutex_t mutex;                /* for what follows */
     struct dl2_batch_decoder_stats stats;
+    struct dl2_decode_slot *slots;
 };
 
 enum kind { EMPTY, PIXELS, ENCODED };
@@ -77,6 +78,8 @@ struct dl2_decode_slot {
     size_t sample_bytes;
     cudaStream_t stream;
     cudaEvent_t decoded, done;
+    cudaEvent_t read; /* the last that write_after() was asked to wait for */
+    struct dl2_decode_slot *next;
 
     uint8_t *images; /* the card's, [samples] */
     uint8_t *pixels; /* pinned, [samples] */
@@ -646,6 +649,32 @@ static int grow_encoded(struct dl2_decode_slot *slot, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Only the slot's stream writes images, so it is the one that waits. */
+static bool wait_for_reader(struct dl2_decode_slot *slot, uintptr_t stream)
+{
+    return slot && cudaEventRecord(slot->read, (cudaStream_t)stream) == cudaSuccess &&
+           cudaStreamWaitEvent(slot->stream, slot->read, 0) == cudaSuccess;
+}
+
+static void nvjpeg_write_after(struct dl2_batch_decoder *base, const uint8_t *images,
+                               uintptr_t stream)
+{
+    struct decoder *decoder = (struct decoder *)base;
+    int before;
+    if (dl2_gpu_enter(decoder->options.card, &before, NULL) < 0)
+        return; /* a card or a process at its end */
+    pthread_mutex_lock(&decoder->mutex);
+    struct dl2_decode_slot *slot = decoder->slots;
+    while (slot && slot->images != images)
+        slot = slot->next;
+    if (!wait_for_reader(slot, stream)) {
+        cudaDeviceSynchronize(); /* a stream that can't be asked */
+        cudaGetLastError();
+    }
+    pthread_mutex_unlock(&decoder->mutex);
+    dl2_gpu_leave(before);
+}
+
 static int nvjpeg_finish(struct dl2_decode_slot *slot, unsigned samples, bool *refused,
                          struct dl2_error *error)
 {
@@ -688,11 +717,20 @@ static int nvjpeg_finish(struct dl2_decode_slot *slot, unsigned samples, bool *r
 
 /* ---- making and unmaking ---- */
 
-static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
+static void remove_slot(struct decoder *decoder, const struct dl2_decode_slot *slot)
 {
-    if (!slot)
-        return;
-    cudaSetDevice((int)slot->decoder->options.card);
+    pthread_mutex_lock(&decoder->mutex);
+    struct dl2_decode_slot **at = &decoder->slots;
+    while (*at && *at != slot)
+        at = &(*at)->next;
+    if (*at)
+        *at = slot->next;
+    pthread_mutex_unlock(&decoder->mutex);
+}
+
+static void free_slot(struct dl2_decode_slot *slot)
+{
+    remove_slot(slot->decoder, slot);
     if (slot->stream)
         cudaStreamSynchronize(slot->stream);
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
@@ -717,6 +755,8 @@ static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
         cudaEventDestroy(slot->decoded);
     if (slot->done)
         cudaEventDestroy(slot->done);
+    if (slot->read)
+        cudaEventDestroy(slot->read);
     if (slot->stream)
         cudaStreamDestroy(slot->stream);
     free(slot->params);
@@ -727,6 +767,17 @@ static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
     free(slot->list_planes);
     free(slot->list_params);
     free(slot);
+}
+
+static void nvjpeg_slot_free(struct dl2_decode_slot *slot)
+{
+    int before;
+    if (!slot)
+        return;
+    const bool entered = dl2_gpu_enter(slot->decoder->options.card, &before, NULL) == DL2_OK;
+    free_slot(slot);
+    if (entered)
+        dl2_gpu_leave(before);
 }
 
 static int make_lists(struct dl2_decode_slot *slot, struct dl2_error *error)
@@ -747,15 +798,15 @@ static int make_lists(struct dl2_decode_slot *slot, struct dl2_error *error)
 
 static int make_lane(struct dl2_decode_slot *slot, struct dl2_error *error)
 {
-    const struct decoder *decoder = slot->decoder;
-    DL2_TRY(dl2_gpu_check(cudaSetDevice((int)decoder->options.card), "cudaSetDevice", error));
     DL2_TRY(dl2_gpu_check(cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking),
                           "cudaStreamCreateWithFlags", error));
     DL2_TRY(dl2_gpu_check(cudaEventCreate(&slot->decoded), "cudaEventCreate", error));
     /* Who waits for it sleeps: the workers need the processors. */
     DL2_TRY(dl2_gpu_check(cudaEventCreateWithFlags(&slot->done, cudaEventBlockingSync),
                           "cudaEventCreateWithFlags", error));
-    return check(nvjpegJpegStreamCreate(any_handle(decoder), &slot->parser),
+    DL2_TRY(dl2_gpu_check(cudaEventCreateWithFlags(&slot->read, cudaEventDisableTiming),
+                          "cudaEventCreateWithFlags", error));
+    return check(nvjpegJpegStreamCreate(any_handle(slot->decoder), &slot->parser),
                  "nvjpegJpegStreamCreate", error);
 }
 
@@ -778,6 +829,15 @@ static int make_memory(struct dl2_decode_slot *slot, struct dl2_error *error)
                          "cudaMalloc (tables of a batch)", error);
 }
 
+static void add_slot(struct dl2_decode_slot *slot)
+{
+    struct decoder *decoder = slot->decoder;
+    pthread_mutex_lock(&decoder->mutex);
+    slot->next = decoder->slots;
+    decoder->slots = slot;
+    pthread_mutex_unlock(&decoder->mutex);
+}
+
 static int nvjpeg_slot_create(struct dl2_batch_decoder *base, unsigned samples, unsigned side,
                               unsigned channels, struct dl2_decode_slot **out,
                               struct dl2_error *error)
@@ -791,15 +851,24 @@ static int nvjpeg_slot_create(struct dl2_batch_decoder *base, unsigned samples, 
     slot->side = side;
     slot->channels = channels;
     slot->sample_bytes = (size_t)side * side * channels;
-    int status = make_lists(slot, error);
+    int before, status = dl2_gpu_enter(slot->decoder->options.card, &before, error);
+    if (status < 0) {
+        free(slot);
+        *out = NULL;
+        return status;
+    }
+    status = make_lists(slot, error);
     if (status == DL2_OK)
         status = make_lane(slot, error);
     if (status == DL2_OK)
         status = make_memory(slot, error);
-    if (status == DL2_OK)
-        return DL2_OK;
-    nvjpeg_slot_free(slot);
-    *out = NULL;
+    if (status == DL2_OK) {
+        add_slot(slot);
+    } else {
+        free_slot(slot);
+        *out = NULL;
+    }
+    dl2_gpu_leave(before);
     return status;
 }
 
@@ -807,9 +876,12 @@ static int nvjpeg_download(struct dl2_batch_decoder *base, void *to, const uint8
                            size_t bytes, struct dl2_error *error)
 {
     const struct decoder *decoder = (const struct decoder *)base;
-    DL2_TRY(dl2_gpu_check(cudaSetDevice((int)decoder->options.card), "cudaSetDevice", error));
-    return dl2_gpu_check(cudaMemcpy(to, images, bytes, cudaMemcpyDeviceToHost),
-                         "cudaMemcpy (images)", error);
+    int before;
+    DL2_TRY(dl2_gpu_enter(decoder->options.card, &before, error));
+    const int status = dl2_gpu_check(cudaMemcpy(to, images, bytes, cudaMemcpyDeviceToHost),
+                                     "cudaMemcpy (images)", error);
+    dl2_gpu_leave(before);
+    return status;
 }
 
 static void nvjpeg_get_stats(const struct dl2_batch_decoder *base,
@@ -842,9 +914,13 @@ static void nvjpeg_close(struct dl2_batch_decoder *base)
     struct decoder *decoder = (struct decoder *)base;
     if (!decoder)
         return;
+    int before;
+    const bool entered = dl2_gpu_enter(decoder->options.card, &before, NULL) == DL2_OK;
     for (unsigned e = 0; e < ENGINE_COUNT; e++)
         if (decoder->handles[e])
             nvjpegDestroy(decoder->handles[e]);
+    if (entered)
+        dl2_gpu_leave(before);
     pthread_mutex_destroy(&decoder->mutex);
     free(decoder);
 }
@@ -861,6 +937,7 @@ static const struct dl2_batch_decoder_class nvjpeg_class = {
     .add = nvjpeg_add,
     .pixels = nvjpeg_pixels,
     .finish = nvjpeg_finish,
+    .write_after = nvjpeg_write_after,
     .download = nvjpeg_download,
     .get_stats = nvjpeg_get_stats,
 };
@@ -911,7 +988,11 @@ int dl2_nvjpeg_open(const struct dl2_batch_decoder_options *options, struct dl2_
     decoder->base.ops = &nvjpeg_class;
     decoder->options = *options;
     pthread_mutex_init(&decoder->mutex, NULL);
+    int before;
+    const bool had = cudaGetDevice(&before) == cudaSuccess; /* else dl2_gpu_use() says what it is */
     const int status = make_handles(decoder, error);
+    if (had)
+        dl2_gpu_leave(before);
     if (status < 0) {
         dl2_error_prefix(error, "decoding on the card (--decode cpu needs none)");
         nvjpeg_close(&decoder->base);

@@ -104,3 +104,14 @@ int dl2_gpu_use(unsigned number, struct dl2_error *error)
     /* Since CUDA 12 this starts the card too, and so says what is wrong with it. */
     return dl2_gpu_check(cudaSetDevice((int)number), "cudaSetDevice", error);
 }
+
+int dl2_gpu_enter(unsigned number, int *before, struct dl2_error *error)
+{
+    DL2_TRY(dl2_gpu_check(cudaGetDevice(before), "cudaGetDevice", error));
+    return dl2_gpu_check(cudaSetDevice((int)number), "cudaSetDevice", error);
+}
+
+void dl2_gpu_leave(int before)
+{
+    cudaSetDevice(before);
+}

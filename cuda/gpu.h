@@ -20,6 +20,13 @@ const char *dl2_gpu_version(void);
 /* Makes card `number` the calling thread's, and starts it; the message says which there are. */
 int dl2_gpu_use(unsigned number, struct dl2_error *error);
 
+/*
+ * Makes card `number`, which was used before, the calling thread's, until dl2_gpu_leave() with the
+ * card that it had: for threads of others, whose card is not ours to change.
+ */
+int dl2_gpu_enter(unsigned number, int *before, struct dl2_error *error);
+void dl2_gpu_leave(int before);
+
 /* DL2_OK, or an error that names `call` ("cudaMalloc"), CUDA's reason, and what to do. A failure of
  * memory is DL2_ERR_MEMORY, of a missing or unsuitable card or driver DL2_ERR_UNSUPPORTED, of
  * anything else DL2_ERR_SYSTEM. */

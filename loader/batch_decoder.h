@@ -11,7 +11,8 @@
  * decoder refuses are decoded by the processors, which decide whether a file is corrupt.
  *
  * Threads: begin, add and pixels while the slot is being filled, for different places at once;
- * finish alone on a slot, but for different slots at once; the rest at any time.
+ * finish alone on a slot, but for different slots at once; the rest at any time. The calling
+ * thread's current card stays what it was, except in finish.
  */
 #ifndef DL2_LOADER_BATCH_DECODER_H
 #define DL2_LOADER_BATCH_DECODER_H
@@ -90,6 +91,14 @@ struct dl2_batch_decoder_class {
      */
     int (*finish)(struct dl2_decode_slot *slot, unsigned count, bool *refused,
                   struct dl2_error *error);
+
+    /*
+     * For a batch that the caller's own work on the card reads, before it is released: what is
+     * written in its place later waits for all that `stream` holds now, and nobody waits here.
+     * `images` is that of a finished batch; `stream` a cudaStream_t of the decoder's card as a
+     * number, 1 for the legacy default stream.
+     */
+    void (*write_after)(struct dl2_batch_decoder *decoder, const uint8_t *images, uintptr_t stream);
 
     /* Copies pixels of a batch to this machine's memory, and waits for it. */
     int (*download)(struct dl2_batch_decoder *decoder, void *to, const uint8_t *images,

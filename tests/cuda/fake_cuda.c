@@ -663,6 +663,12 @@ cudaError_t cudaSetDevice(int number)
     return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *number)
+{
+    *number = (int)current;
+    return begin_driver();
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int number)
 {
     (void)number;

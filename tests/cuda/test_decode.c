@@ -248,6 +248,57 @@ static void test_large(void **state)
     repair_photo(0);
 }
 
+/* Each batch is copied by a stream of the caller's, as late as that stream likes, and is released
+ * at once: what is decoded into the same memory comes after the copy. */
+static void test_late_readers(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset = open_all();
+    struct dl2_loader_config config = settings(true, 3);
+    struct dl2_loader *loader = create(dataset, &config);
+    struct epoch *want = load(loader, NULL, 3, 1);
+    struct dl2_batch_decoder *decoder;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_batch *batch;
+    cudaStream_t reader;
+    uint8_t *copies;
+    if (dl2_batch_decoder_open(&defaults, &decoder, &error) < 0)
+        fail_msg("%s", error.message);
+    /* Before the slots' own streams: the stand-in runs the oldest last. */
+    assert_int_equal(cudaStreamCreateWithFlags(&reader, cudaStreamNonBlocking), cudaSuccess);
+    config.decoder = decoder;
+    config.depth = 2;
+    struct dl2_loader *other = create(dataset, &config);
+    struct epoch *have = calloc(1, sizeof *have);
+    have->image = want->image;
+    have->images = malloc(PHOTOS * have->image);
+    assert_int_equal(cudaHostAlloc((void **)&copies, PHOTOS * have->image, cudaHostAllocPortable),
+                     cudaSuccess);
+    start(other, 1, 0);
+    while (dl2_loader_next(other, &batch, &error) == 1) {
+        assert_int_equal(cudaMemcpyAsync(copies + have->count * have->image, batch->images,
+                                         batch->count * have->image, cudaMemcpyDeviceToHost,
+                                         reader),
+                         cudaSuccess);
+        memcpy(have->labels + have->count, batch->labels, batch->count * sizeof *batch->labels);
+        memcpy(have->indices + have->count, batch->indices, batch->count * sizeof *batch->indices);
+        have->count += batch->count;
+        decoder->ops->write_after(decoder, batch->images, (uintptr_t)reader);
+        dl2_loader_release(other, batch);
+    }
+    assert_int_equal(cudaStreamSynchronize(reader), cudaSuccess);
+    memcpy(have->images, copies, have->count * have->image);
+    expect_close(want, have, fake ? 0 : 1);
+    dl2_loader_destroy(other);
+    dl2_batch_decoder_close(decoder);
+    dl2_loader_destroy(loader);
+    assert_int_equal(cudaFreeHost(copies), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(reader), cudaSuccess);
+    free_epoch(have);
+    free_epoch(want);
+    dl2_dataset_close(dataset);
+}
+
 static void test_no_such_card(void **state)
 {
     (void)state;
@@ -273,7 +324,7 @@ int main(void)
         cmocka_unit_test(test_regions),      cmocka_unit_test(test_cores),
         cmocka_unit_test(test_groups),       cmocka_unit_test(test_shares),
         cmocka_unit_test(test_lists),        cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_large),        cmocka_unit_test(test_late_readers),
     };
     return cmocka_run_group_tests(tests, make_photos, remove_root);
 }

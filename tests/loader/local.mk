@@ -8,6 +8,7 @@ tests_loader_show_batches_SOURCES = tests/loader/show_batches.c
 tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
 
 loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
+fake_decoder = tests/loader/fake_decoder.c tests/loader/fake_decoder.h
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching \
@@ -19,7 +20,7 @@ tests_loader_test_loader_SOURCES = tests/loader/test_loader.c $(loader_pictures)
 tests_loader_test_loader_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_loader_test_loader_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS)
 loader_photos = tests/loader/photos.c tests/loader/photos.h $(loader_pictures)
-tests_loader_test_batch_decoder_SOURCES = tests/loader/test_batch_decoder.c $(loader_photos)
+tests_loader_test_batch_decoder_SOURCES = tests/loader/test_batch_decoder.c $(fake_decoder) $(loader_photos)
 tests_loader_test_batch_decoder_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(ZLIB_CFLAGS)
 tests_loader_test_batch_decoder_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
 tests_loader_test_batching_SOURCES = tests/loader/test_batching.c $(loader_pictures)
