@@ -44,7 +44,7 @@ fi
 for program in "$bin"/dl2-* "$@"; do
     cp -L "$program" "$root/libexec"
 done
-for file in "$root"/libexec/* ${module:+"$package/_core.so"}; do
+for file in "$root"/libexec/* ${module:+"$package"/_*.so}; do
     strip --strip-unneeded "$file"
 done
 
@@ -59,14 +59,14 @@ nvidia='^lib(cudnn.*|cublas.*|nccl|nvrtc.*|nvJitLink|cufft|curand|cusparse|cusol
 
 needed() { readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
 # Where the loader finds them here.
-for file in "$bin"/dl2-* ${module:+"$module"} "$@"; do
+for file in "$bin"/dl2-* ${module:+"${module%/*}"/_*.so} "$@"; do
     ldd "$file" 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => \(\/[^ ]*\).*/\1 \2/p'
 done | sort -u >"$work/elsewhere"
 find "$installed" -name '*.so.*' | sed 's,\(.*/\)\(.*\),\2 \1\2,' | cat - "$work/elsewhere" >"$work/found" # our own first
 where() { awk -v name="$1" '$1 == name {print $2; exit}' "$work/found"; }
 
 : >"$work/taken" >"$work/absent"
-set -- "$root"/libexec/* ${module:+"$package/_core.so"}
+set -- "$root"/libexec/* ${module:+"$package"/_*.so}
 while [ $# -gt 0 ]; do
     for library in $(needed "$1"); do
         if printf '%s\n' "$library" | grep -Eq "$libc_family"; then
@@ -99,7 +99,9 @@ for file in "$root"/lib/*.so*; do
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN' "$file"
 done
 case $format in whl) folder=lib ;; *) folder=../.. ;; esac
-[ -z "$module" ] || "$PATCHELF" --force-rpath --set-rpath "\$ORIGIN/$folder" "$package/_core.so"
+for file in ${module:+"$package"/_*.so}; do
+    "$PATCHELF" --force-rpath --set-rpath "\$ORIGIN/$folder" "$file"
+done
 
 # ---- Stand-ins: asked for its version, a library that isn't there says 0; asked for anything else, what is missing
 for library in $(cat "$work/absent"); do
@@ -165,10 +167,12 @@ if [ "$format" = whl ]; then
         echo "$old $new"
         set -- "$@" --replace-needed "$old" "$new"
     done >"$work/renamed"
-    for file in "$root"/lib/*.so* "$root"/libexec/dl2-* "$package/_core.so"; do
+    for file in "$root"/lib/*.so* "$root"/libexec/dl2-* "$package"/_*.so; do
         "$PATCHELF" "$@" "$file"
     done
-    mv "$package/_core.so" "$package/_core.abi3.so"
+    for file in "$package"/_*.so; do
+        mv "$file" "${file%.so}.abi3.so"
+    done
 fi
 
 # ---- Where it all comes from

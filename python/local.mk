@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The Python package dl2: python/dl2/, and in it the module over libdl2, _core.so.
+# The Python package dl2: python/dl2/, and in it the module over libdl2, _core.so, and _decoders.so, which is
+# imported where images are decoded on a card and alone needs a card's libraries.
 python_package = \
 	python/dl2/__init__.py \
 	python/dl2/_core.pyi \
@@ -11,9 +12,10 @@ EXTRA_DIST += $(python_package)
 if HAVE_PYTHON
 dl2execdir = $(pyexecdir)/dl2
 dl2exec_DATA = $(python_package)
-dl2exec_LTLIBRARIES = python/dl2/_core.la
+dl2exec_LTLIBRARIES = python/dl2/_core.la python/dl2/_decoders.la
 python_dl2__core_la_SOURCES = \
 	python/py_array.c \
+	python/py_card.c \
 	python/py_dataset.c \
 	python/py_dl2.h \
 	python/py_loader.c \
@@ -22,24 +24,33 @@ python_dl2__core_la_SOURCES = \
 python_dl2__core_la_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CPPFLAGS)
 python_dl2__core_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^PyInit__core$$'
 python_dl2__core_la_LIBADD = libdl2.la
+python_dl2__decoders_la_SOURCES = python/py_decoders.c
+python_dl2__decoders_la_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CPPFLAGS)
+python_dl2__decoders_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^PyInit__decoders$$'
+python_dl2__decoders_la_LIBADD = $(DECODERS)
+if HAVE_NVJPEG
+# Of pixels/ what the transform's plan needs; $(DECODERS) has common/.
+python_dl2__decoders_la_LIBADD += $(libpixels_la_OBJECTS) $(filter-out $(LIBDL2_ROOMS),$(libpixels_la_LIBADD))
+endif
 
 # The package in the build's python/, as Python imports it: links to its files. They are no goals by
 # name, since make would find them in the sources.
 noinst_DATA = python/dl2/.libs/package
-python/dl2/.libs/package: python/dl2/_core.la $(python_package)
+python/dl2/.libs/package: python/dl2/_core.la python/dl2/_decoders.la $(python_package)
 	$(AM_V_GEN)ln -sf .libs/_core.so python/dl2/_core.so
+	$(AM_V_at)ln -sf .libs/_decoders.so python/dl2/_decoders.so
 	$(AM_V_at)test -e configure || for file in $(python_package); do \
 	    ln -sf "$(abs_srcdir)/$$file" python/dl2/; done
 	$(AM_V_at)touch $@
 clean-local:
-	-rm -rf python/dl2/_core.so python/dl2/__pycache__
+	-rm -rf python/dl2/_core.so python/dl2/_decoders.so python/dl2/__pycache__
 	-test -e configure || rm -f $(python_package)
 
-# Python loads _core.so; libtool's description of it is of no use among Python's modules, and taking
-# it away at `make uninstall` takes _core.so along only while it is there.
+# Python loads the .so files; libtool's descriptions of them are of no use among Python's modules, and taking
+# them away at `make uninstall` takes the .so files along only while they are there.
 install-exec-hook:
-	rm -f '$(DESTDIR)$(dl2execdir)/_core.la'
+	cd '$(DESTDIR)$(dl2execdir)' && rm -f _core.la _decoders.la
 uninstall-hook:
-	rm -rf '$(DESTDIR)$(dl2execdir)/_core.so' '$(DESTDIR)$(dl2execdir)/__pycache__'
+	for file in _core.so _decoders.so __pycache__; do rm -rf "$(DESTDIR)$(dl2execdir)/$$file"; done
 	-test ! -d '$(DESTDIR)$(dl2execdir)' || rmdir '$(DESTDIR)$(dl2execdir)'
 endif

@@ -13,6 +13,7 @@
 #include <dlpack/dlpack.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 struct py_array {
     PyObject_HEAD struct py_array *base; /* the owner of `data`; NULL: this array itself */
@@ -102,7 +103,7 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                                             [DL2_FLOAT32] = PY_FLOAT32,
                                             [DL2_BFLOAT16] = PY_BFLOAT16,
                                             [DL2_FLOAT16] = PY_FLOAT16};
-    const struct dl2_loader_config *config = &loader->config;
+    const struct dl2_loader_config *config = &loader->settings.loader;
     const Py_ssize_t height = config->image_size, width = dl2_loader_width(config);
     const Py_ssize_t channels = config->channels;
     const Py_ssize_t nhwc[] = {batch->count, height, width, channels};
@@ -124,7 +125,7 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
 PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
 {
     struct py_array *owner = (struct py_array *)images;
-    const struct dl2_loader_config *config = &owner->loader->config;
+    const struct dl2_loader_config *config = &owner->loader->settings.loader;
     const Py_ssize_t shape[] = {owner->batch->count, config->image_size, dl2_loader_width(config)};
     struct py_array *self = make(state, PY_UINT8, 3, shape);
     if (!self)
@@ -206,6 +207,25 @@ static bool is_dense(const struct py_array *self, bool fortran)
     return true;
 }
 
+/* The card whose memory it is, or NULL for this machine's. */
+static const struct py_card *card_of(const struct py_array *self)
+{
+    const struct py_loader *loader = (self->base ? self->base : self)->loader;
+    return loader && loader->card.decoder ? &loader->card : NULL;
+}
+
+/* Can this machine's processors read it? Else an exception. */
+static bool is_here(const struct py_array *self)
+{
+    const struct py_card *card = card_of(self);
+    if (card)
+        PyErr_Format(PyExc_BufferError,
+                     "these images lie in the memory of the card cuda:%u, where they were decoded: "
+                     "torch.from_dlpack(images) sees them there, and .cpu() of that is a copy here",
+                     card->number);
+    return !card;
+}
+
 /* ---- the buffer protocol ---- */
 
 static bool has_all(int flags, int wanted)
@@ -215,6 +235,8 @@ static bool has_all(int flags, int wanted)
 
 static bool has_format(const struct py_array *self)
 {
+    if (!is_here(self))
+        return false;
     if (!types[self->type].format)
         PyErr_Format(PyExc_BufferError,
                      "neither buffers nor NumPy have a format for %s: use DLPack "
@@ -251,8 +273,14 @@ static int array_getbuffer(struct py_array *self, Py_buffer *view, int flags)
 
 /* ---- DLPack ---- */
 
+/*
+ * Whoever has taken a tensor of a card's memory reads it by work that a stream holds, and may let
+ * go of the tensor before that work is done. So the decoder is told of the stream then: it writes
+ * to this memory after that work.
+ */
 struct tensor {
     DLManagedTensor managed;
+    uintptr_t stream;             /* of a card */
     int64_t shape[4], strides[4]; /* strides in elements */
 };
 
@@ -262,6 +290,11 @@ static void tensor_delete(DLManagedTensor *managed)
     if (!Py_IsInitialized()) /* a tensor that outlives Python: the process is about to end */
         return;
     const PyGILState_STATE gil = PyGILState_Ensure();
+    const struct py_array *self = managed->manager_ctx, *owner = self->base ? self->base : self;
+    const struct py_card *card = card_of(self);
+    if (card && owner->loader->process == getpid())
+        card->decoder->ops->write_after(card->decoder, owner->batch->images,
+                                        ((struct tensor *)managed)->stream);
     Py_DECREF((PyObject *)managed->manager_ctx);
     PyMem_Free(managed);
     PyGILState_Release(gil);
@@ -274,29 +307,61 @@ static void capsule_delete(PyObject *capsule)
         tensor_delete(PyCapsule_GetPointer(capsule, "dltensor"));
 }
 
-static int check_request(PyObject *stream, PyObject *device, PyObject *copy)
+static DLDevice device_of(const struct py_array *self)
 {
-    int type = kDLCPU, number = 0;
-    if (stream != Py_None) {
+    const struct py_card *card = card_of(self);
+    return card ? (DLDevice){kDLCUDA, (int)card->number} : (DLDevice){kDLCPU, 0};
+}
+
+/* The consumer's stream by DLPack's numbers; its work is what the next batch waits for. Batches are
+ * finished when they are handed out, so the consumer's stream need not wait for anything. */
+static bool to_stream(const struct py_array *self, PyObject *given, uintptr_t *stream)
+{
+    enum { NO_SYNC = -1, LEGACY = 1, PER_THREAD = 2 };
+    *stream = LEGACY; /* also what waits for all threads' default streams */
+    if (given == Py_None)
+        return true;
+    if (!card_of(self)) {
         PyErr_SetString(PyExc_BufferError, "memory of the CPU has no streams: stream must be None");
-        return -1;
+        return false;
     }
+    PyObject *index = PyNumber_Index(given);
+    const long long number = index ? PyLong_AsLongLong(index) : 0;
+    Py_XDECREF(index);
+    if (PyErr_Occurred())
+        return false;
+    if (number < NO_SYNC || number == 0) {
+        PyErr_Format(PyExc_BufferError, "%lld is no stream of CUDA's: 1 is the default one",
+                     number);
+        return false;
+    }
+    if (number > PER_THREAD)
+        *stream = (uintptr_t)number;
+    return true;
+}
+
+static bool check_request(const struct py_array *self, PyObject *device, PyObject *copy)
+{
+    const DLDevice own = device_of(self);
+    int type = (int)own.device_type, number = own.device_id;
     if (device != Py_None && !PyArg_ParseTuple(device, "ii", &type, &number))
-        return -1;
-    if (type != kDLCPU || number != 0 || copy == Py_True) {
-        PyErr_SetString(PyExc_BufferError, "only the CPU's memory as it is, without a copy");
-        return -1;
-    }
-    return 0;
+        return false;
+    if (type == (int)own.device_type && number == own.device_id && copy != Py_True)
+        return true;
+    PyErr_SetString(PyExc_BufferError, own.device_type == kDLCPU
+                                           ? "only the CPU's memory as it is, without a copy"
+                                           : "only the card's memory as it is, without a copy");
+    return false;
 }
 
 static PyObject *array_dlpack(struct py_array *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+    uintptr_t reader;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$OOO:__dlpack__", names, &stream, &version,
                                      &device, &copy) ||
-        check_request(stream, device, copy) < 0)
+        !to_stream(self, stream, &reader) || !check_request(self, device, copy))
         return NULL;
     struct tensor *tensor = PyMem_Calloc(1, sizeof *tensor);
     if (!tensor)
@@ -305,9 +370,10 @@ static PyObject *array_dlpack(struct py_array *self, PyObject *args, PyObject *k
         tensor->shape[i] = self->shape[i];
         tensor->strides[i] = self->strides[i] / types[self->type].bytes;
     }
+    tensor->stream = reader;
     tensor->managed = (DLManagedTensor){
         .dl_tensor = {.data = self->data,
-                      .device = {kDLCPU, 0},
+                      .device = device_of(self),
                       .ndim = self->ndim,
                       .dtype = {types[self->type].dlpack, (uint8_t)(8 * types[self->type].bytes),
                                 1},
@@ -324,8 +390,9 @@ static PyObject *array_dlpack(struct py_array *self, PyObject *args, PyObject *k
 
 static PyObject *array_dlpack_device(PyObject *self, PyObject *unused)
 {
-    (void)self, (void)unused;
-    return Py_BuildValue("(ii)", kDLCPU, 0);
+    const DLDevice device = device_of((struct py_array *)self);
+    (void)unused;
+    return Py_BuildValue("(ii)", (int)device.device_type, (int)device.device_id);
 }
 
 /* ---- NumPy and PyTorch ---- */
@@ -413,15 +480,17 @@ static PyObject *array_torch_function(PyObject *type, PyObject *args, PyObject *
     return result;
 }
 
-/* PyTorch where it is loaded, and `other` a tensor or one of both of a type that only it has. */
+/* PyTorch where it is loaded, and `other` a tensor or one of both of a type, or on a card, that
+ * only it can read. */
 static PyObject *torch_for(const struct py_array *self, PyObject *other)
 {
     PyObject *name = PyUnicode_FromString("torch");
     PyObject *torch = name ? PyImport_GetModule(name) : NULL;
     PyObject *tensor = torch ? PyObject_GetAttrString(torch, "Tensor") : NULL;
-    const bool both = Py_IS_TYPE(other, py_type_of((void *)self));
-    bool wanted =
-        !types[self->type].format || (both && !types[((struct py_array *)other)->type].format);
+    const struct py_array *both =
+        Py_IS_TYPE(other, py_type_of((void *)self)) ? (struct py_array *)other : NULL;
+    bool wanted = !types[self->type].format || card_of(self) ||
+                  (both && (!types[both->type].format || card_of(both)));
     if (tensor && !wanted)
         wanted = PyObject_IsInstance(other, tensor) == 1;
     PyErr_Clear();
@@ -540,7 +609,7 @@ static PyObject *finish_part(struct py_array *self, struct part *part)
     while (part->axis < self->ndim)
         keep_axis(self, part);
     if (!part->ndim)
-        return number_at(self->type, part->data);
+        return is_here(self) ? number_at(self->type, part->data) : NULL;
     struct py_array *out = make(py_state_of(py_type_of(self)), self->type, part->ndim, part->shape);
     if (!out)
         return NULL;
@@ -596,7 +665,7 @@ static PyObject *list_of_part(const struct py_array *self, int axis, const char 
 static PyObject *array_tolist(struct py_array *self, PyObject *unused)
 {
     (void)unused;
-    return list_of_part(self, 0, self->data);
+    return is_here(self) ? list_of_part(self, 0, self->data) : NULL;
 }
 
 /* ---- attributes ---- */
@@ -630,11 +699,22 @@ static Py_ssize_t array_length(struct py_array *self)
     return self->shape[0];
 }
 
+static PyObject *array_device(struct py_array *self, void *closure)
+{
+    const struct py_card *card = card_of(self);
+    (void)closure;
+    return card ? PyUnicode_FromFormat("cuda:%u", card->number) : PyUnicode_FromString("cpu");
+}
+
 static PyObject *array_repr(struct py_array *self)
 {
+    const struct py_card *card = card_of(self);
     PyObject *shape = array_shape(self, NULL);
-    PyObject *text =
-        shape ? PyUnicode_FromFormat("<dl2.Array %s %R>", types[self->type].name, shape) : NULL;
+    PyObject *text = !shape ? NULL
+                     : card
+                         ? PyUnicode_FromFormat("<dl2.Array %s %R on cuda:%u>",
+                                                types[self->type].name, shape, card->number)
+                         : PyUnicode_FromFormat("<dl2.Array %s %R>", types[self->type].name, shape);
     Py_XDECREF(shape);
     return text;
 }
@@ -642,12 +722,15 @@ static PyObject *array_repr(struct py_array *self)
 static PyMethodDef methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))array_dlpack, METH_VARARGS | METH_KEYWORDS,
      "__dlpack__($self, stream=None, *, max_version=None, dl_device=None, copy=None)\n--\n\n"
-     "A DLPack capsule of this memory, for torch.from_dlpack() and numpy.from_dlpack()."},
+     "A DLPack capsule of this memory, for torch.from_dlpack() and numpy.from_dlpack(). Of a\n"
+     "card's memory, `stream` is the one that will read it; it must live as long as what takes\n"
+     "the capsule. When that is let go of, the next batch waits for what the stream holds then."},
     {"__dlpack_device__", array_dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self)\n--\n\n(1, 0): memory of the CPU."},
+     "__dlpack_device__($self)\n--\n\n(1, 0): memory of the CPU; (2, number): of a card."},
     {"__array__", (PyCFunction)(void (*)(void))array_array, METH_VARARGS | METH_KEYWORDS,
      "__array__($self, dtype=None, *, copy=None)\n--\n\n"
-     "A numpy.ndarray of this memory. BufferError for bfloat16, which NumPy doesn't have."},
+     "A numpy.ndarray of this memory. BufferError for bfloat16, which NumPy doesn't have, and\n"
+     "for a card's memory."},
     {"__torch_function__", (PyCFunction)(void (*)(void))array_torch_function,
      METH_CLASS | METH_VARARGS | METH_KEYWORDS,
      "__torch_function__($type, func, types, args=(), kwargs=None)\n--\n\n"
@@ -662,6 +745,7 @@ static PyGetSetDef attributes[] = {
     {"dtype", (getter)array_dtype, NULL, "'uint8', 'float32', 'bfloat16', 'float16' or 'int64'.",
      NULL},
     {"nbytes", (getter)array_nbytes, NULL, "Bytes in all.", NULL},
+    {"device", (getter)array_device, NULL, "Whose memory it is: 'cpu', or a card: 'cuda:0'.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -679,7 +763,12 @@ PyDoc_STRVAR(
     "float32: use torch.from_dlpack().\n\n"
     "The memory stays as it is while the array or anything that sees it is alive. An array of\n"
     "images is one of its loader's `depth` batches: when its last view dies, the loader fills\n"
-    "it anew. Copy what you keep longer.");
+    "it anew. Copy what you keep longer.\n\n"
+    "With the loader's decode='gpu' or 'hybrid', images lie in a card's memory. DLPack and\n"
+    "PyTorch see them there; buffers, NumPy, tolist() and single numbers are a BufferError.\n"
+    "Let go of a tensor when the work that reads it is queued on the stream that was current\n"
+    "when it was made: the next batch waits for that work, the program does not. Before work on\n"
+    "another stream, copy the tensor, or have the first stream wait for that work.");
 
 /* clang-format off */
 static PyType_Slot slots[] = {

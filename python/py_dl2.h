@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by the files of the Python module. The module only translates: everything it does is in
- * the C library's public headers.
+ * Shared by the files of the Python modules. They only translate: everything they do is in the C
+ * library's public headers, and in the seam to decoders on a card.
  *
  * Built for Python's stable ABI of 3.11, so one build serves that and every later version.
  */
@@ -13,6 +13,7 @@
 #include <Python.h>
 
 #include "codec/image_file.h"
+#include "loader/batch_decoder.h"
 #include "loader/loader.h"
 
 struct py_state { /* of the module: its types, each a strong reference */
@@ -46,19 +47,26 @@ int py_to_uint64(PyObject *object, void *out);
 
 /* ---- py_settings.c ---- */
 
-/* Arguments of dl2.Loader that are no part of its config, borrowed; None where not given. */
+/* What the arguments of dl2.Loader are made of. */
+struct py_settings {
+    struct dl2_loader_config loader;
+    struct dl2_decode_choice decode;
+    const char *device; /* the card's name, borrowed; NULL: the first */
+};
+
+/* Arguments of dl2.Loader that are no part of its settings, borrowed; None where not given. */
 struct py_arguments {
     PyObject *dataset, *split, *val_fraction, *memory, *weights, *external;
 };
 /* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
 PyObject *py_settings_join(PyObject *kwargs);
 /* False and an exception for arguments that are none or make no sense. */
-bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
-                       PyObject *args, PyObject *kwargs);
+bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments, PyObject *args,
+                       PyObject *kwargs);
 /* A new dict of settings by name; with `pixels`, of those that decide what images hold. */
-PyObject *py_settings_get(const struct dl2_loader_config *config, bool pixels);
+PyObject *py_settings_get(const struct py_settings *from, bool pixels);
 /* False and ValueError where one of the latter, in a dict of a state, is another. */
-bool py_settings_check(const struct dl2_loader_config *config, PyObject *theirs);
+bool py_settings_check(const struct py_settings *from, PyObject *theirs);
 
 /* The loader's image_size: an int, or a tuple of height and width where they differ. */
 PyObject *py_size_of(const struct dl2_loader_config *config);
@@ -77,12 +85,49 @@ extern PyStructSequence_Desc py_sample_desc;
 bool py_dataset_use(struct py_dataset *self);
 void py_dataset_leave(struct py_dataset *self);
 
+/* ---- py_decoders.c ---- */
+
+/*
+ * The functions of loader/batch_decoder.h, in a capsule of this name. They are a module of their
+ * own, dl2._decoders, which is imported where images are to be decoded on a card: that alone needs
+ * a card's libraries.
+ */
+#define PY_DECODERS "dl2._decoders.functions"
+struct py_decoders {
+    int (*card)(const char *text, void *card, struct dl2_error *error);
+    int (*open)(const struct dl2_decode_choice *choice, unsigned card,
+                struct dl2_loader_config *config, struct dl2_batch_decoder **out,
+                struct dl2_error *error);
+    void (*close)(struct dl2_batch_decoder *decoder);
+};
+
+/* ---- py_card.c ---- */
+
+/* The decoder of a loader whose images lie in a card's memory. */
+struct py_card {
+    const struct py_decoders *decoders;
+    struct dl2_batch_decoder *decoder; /* NULL once closed, and where the processors decode */
+    const char *name;                  /* of the decoder; NULL: none was opened */
+    unsigned number;
+    struct dl2_batch_decoder_stats seen, before; /* at the last look; at the last reset */
+};
+/* Opens what the settings choose, and sets it in them; false and an exception. */
+bool py_card_open(const struct py_state *state, struct py_card *card, struct py_settings *settings);
+/* After the loader. */
+void py_card_close(struct py_card *card);
+/* Looks at the decoder's figures, unless it is closed. */
+void py_card_look(struct py_card *card);
+/* A new dict of the figures seen since the reset, and the seconds that batches took; or None. */
+PyObject *py_card_stats(const struct py_card *card, double finish);
+void py_card_reset(struct py_card *card);
+
 /* ---- py_loader.c ---- */
 
 struct py_loader {
     PyObject_HEAD struct dl2_loader *loader; /* NULL once closed */
     struct py_dataset *dataset;
-    struct dl2_loader_config config;
+    struct py_settings settings;
+    struct py_card card;  /* that decodes; none: all 0 */
     uint64_t epoch, step; /* of the batch that comes next */
     bool begun;           /* the epoch was begun, and nothing taken of it yet */
     uint64_t begins;      /* epochs begun so far */

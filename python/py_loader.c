@@ -90,15 +90,16 @@ static bool use_memory(struct py_loader *self, PyObject *memory)
         PyErr_SetString(PyExc_TypeError, "memory is a function: memory(bytes) makes a buffer");
         return false;
     }
-    self->buffers = PyMem_Calloc(self->config.depth ? self->config.depth : 1, sizeof(Py_buffer));
+    self->buffers = PyMem_Calloc(self->settings.loader.depth ? self->settings.loader.depth : 1,
+                                 sizeof(Py_buffer));
     if (!self->buffers) {
         PyErr_NoMemory();
         return false;
     }
     self->memory = Py_NewRef(memory);
-    self->config.slot_alloc = buffer_alloc;
-    self->config.slot_free = buffer_free;
-    self->config.slot_context = self;
+    self->settings.loader.slot_alloc = buffer_alloc;
+    self->settings.loader.slot_free = buffer_free;
+    self->settings.loader.slot_context = self;
     return true;
 }
 
@@ -110,9 +111,9 @@ static bool keep_augment(struct py_loader *self)
     PyObject *text = augment ? PyUnicode_FromString(augment) : NULL;
     if (!augment)
         return true;
-    self->config.augment = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    self->settings.loader.augment = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
     const bool kept =
-        self->config.augment && PyDict_SetItemString(self->kwargs, "augment", text) == 0;
+        self->settings.loader.augment && PyDict_SetItemString(self->kwargs, "augment", text) == 0;
     Py_XDECREF(text);
     return kept;
 }
@@ -181,13 +182,13 @@ static bool keep_external(const struct py_loader *self, PyObject *given)
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
-    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    struct py_settings settings = {.loader = DL2_LOADER_DEFAULTS};
     struct py_arguments given;
-    config.image_size = 224;
-    config.wait_for_release = true;
-    if (!py_settings_parse(&config, &given, args, kwargs))
+    settings.loader.image_size = 224;
+    settings.loader.wait_for_release = true;
+    if (!py_settings_parse(&settings, &given, args, kwargs))
         return NULL;
-    struct py_dataset *dataset = open_dataset(state, &given, &config);
+    struct py_dataset *dataset = open_dataset(state, &given, &settings.loader);
     struct py_loader *self = dataset ? (struct py_loader *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self || !py_dataset_use(dataset)) {
         Py_XDECREF((PyObject *)dataset);
@@ -195,7 +196,7 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     self->dataset = dataset;
-    self->config = config;
+    self->settings = settings;
     self->process = getpid();
     self->args = Py_NewRef(args);
     self->kwargs = Py_NewRef(kwargs);
@@ -203,19 +204,19 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     int status = DL2_OK;
     double *weights = NULL;
     PyObject *weights_file = NULL;
-    PyObject *texts = to_external(given.external, &self->config.external);
+    PyObject *texts = to_external(given.external, &self->settings.loader.external);
     if (texts && to_weights(dataset, given.weights, &weights, &weights_file) &&
-        use_memory(self, given.memory)) {
-        self->config.weights = weights;
-        self->config.weights_file = weights_file ? PyBytes_AsString(weights_file) : NULL;
+        use_memory(self, given.memory) && py_card_open(state, &self->card, &self->settings)) {
+        self->settings.loader.weights = weights;
+        self->settings.loader.weights_file = weights_file ? PyBytes_AsString(weights_file) : NULL;
         Py_BEGIN_ALLOW_THREADS status =
-            dl2_loader_create(dataset->dataset, &self->config, &self->loader, &error);
+            dl2_loader_create(dataset->dataset, &self->settings.loader, &self->loader, &error);
         Py_END_ALLOW_THREADS
     }
-    self->config.weights = NULL; /* the loader keeps what it needs */
-    self->config.weights_file = NULL;
+    self->settings.loader.weights = NULL; /* the loader keeps what it needs */
+    self->settings.loader.weights_file = NULL;
     Py_XDECREF(weights_file);
-    self->config.external.commands[0] = NULL;
+    self->settings.loader.external.commands[0] = NULL;
     PyMem_Free(weights);
     Py_XDECREF(texts);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
@@ -239,9 +240,9 @@ static void destroy(struct py_loader *self)
 {
     struct dl2_loader *loader = self->loader;
     self->loader = NULL;
-    if (loader && self->process == getpid()) { /* a fork's child has none of its threads */
+    if (self->process == getpid()) { /* a fork's child has none of its threads, nor the card */
         Py_BEGIN_ALLOW_THREADS dl2_loader_destroy(loader);
-        Py_END_ALLOW_THREADS
+        Py_END_ALLOW_THREADS py_card_close(&self->card);
     }
     if (self->dataset) {
         py_dataset_leave(self->dataset);
@@ -307,6 +308,7 @@ static PyObject *loader_close(struct py_loader *self, PyObject *unused)
         if (!can_use(self) || !(self->last_bad = list_of_bad(self)))
             return NULL;
         dl2_loader_get_stats(self->loader, &self->last_stats);
+        py_card_look(&self->card);
         self->closing = true;
         if (!self->taken)
             destroy(self);
@@ -396,12 +398,12 @@ static bool may_wait(const struct py_loader *self, unsigned waits)
         PyErr_Format(py_state_of(py_type_of((void *)self))->error,
                      "all %u batches are still in use: let go of the arrays and tensors that see "
                      "them, copy what is to be kept, or make the loader with a larger depth",
-                     self->config.depth);
+                     self->settings.loader.depth);
     else if (threads && waits == WARN_WAITS)
         PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
                          "all %u batches of a dl2.Loader have been in use for 10 seconds: the next "
                          "one waits for another thread to let go of one",
-                         self->config.depth);
+                         self->settings.loader.depth);
     return !PyErr_Occurred();
 }
 
@@ -414,10 +416,10 @@ static bool wait_for_next(struct py_loader *self)
     unsigned waits = 0;
     self->waiting = true;
     while (!ready && !raised) {
-        const bool all_taken = self->taken == self->config.depth;
+        const bool all_taken = self->taken == self->settings.loader.depth;
         if (all_taken && !waits)
             PyGC_Collect(); /* views in cycles that nobody sees any more */
-        if (self->taken == self->config.depth && !may_wait(self, waits))
+        if (self->taken == self->settings.loader.depth && !may_wait(self, waits))
             break;
         waits = all_taken ? waits + 1 : 0;
         Py_BEGIN_ALLOW_THREADS ready = dl2_loader_wait(self->loader, WAIT_SECONDS);
@@ -476,8 +478,8 @@ static PyObject *make_batch(struct py_state *state, struct py_loader *self, stru
         indices[i] = batch->indices[i];
     }
     fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
-    fields[7] =
-        !fields[0] || !self->config.mask ? Py_NewRef(Py_None) : py_array_of_masks(state, fields[0]);
+    fields[7] = !fields[0] || !self->settings.loader.mask ? Py_NewRef(Py_None)
+                                                          : py_array_of_masks(state, fields[0]);
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
     for (int i = 0; i < 8; i++)
         if (out)
@@ -569,7 +571,7 @@ static PyObject *loader_state(struct py_loader *self, PyObject *unused)
     Py_END_ALLOW_THREADS self->waiting = false;
     const struct dl2_loader_order *of = &at.order;
     PyObject *missing = list_of(at.missing, at.missing_count);
-    PyObject *settings = missing ? py_settings_get(&self->config, true) : NULL;
+    PyObject *settings = missing ? py_settings_get(&self->settings, true) : NULL;
     if (!settings) {
         Py_XDECREF(missing);
         return NULL;
@@ -651,7 +653,7 @@ static PyObject *loader_resume(struct py_loader *self, PyObject *state)
     if (!parsed)
         return PyErr_Occurred() ? NULL
                                 : PyErr_Format(PyExc_TypeError, "resume() takes what state() gave");
-    if (settings && !py_settings_check(&self->config, settings))
+    if (settings && !py_settings_check(&self->settings, settings))
         return NULL;
     uint32_t *numbers = numbers_of(missing, &position.missing_count);
     position.missing = numbers;
@@ -690,13 +692,21 @@ static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *
         (!self->last_bad && !can_use(self)))
         return NULL;
     struct dl2_loader_stats stats = self->last_stats;
-    if (!self->last_bad)
+    if (!self->last_bad) {
         dl2_loader_get_stats(self->loader, &stats);
+        py_card_look(&self->card);
+    }
+    PyObject *card = py_card_stats(&self->card, stats.finish);
     if (reset && self->last_bad)
         self->last_stats = (struct dl2_loader_stats){.memory = stats.memory};
     else if (reset)
         dl2_loader_stats_reset(self->loader);
+    if (reset)
+        py_card_reset(&self->card);
     PyObject *dict = PyDict_New();
+    if (dict && (!card || PyDict_SetItemString(dict, "card", card) < 0))
+        Py_CLEAR(dict);
+    Py_XDECREF(card);
     for (size_t i = 0; dict && i < sizeof stats_fields / sizeof *stats_fields; i++) {
         const void *field = (const char *)&stats + stats_fields[i].offset;
         PyObject *value = stats_fields[i].seconds
@@ -720,7 +730,7 @@ static PyObject *loader_bad(struct py_loader *self, void *closure)
 static PyObject *loader_settings(struct py_loader *self, void *closure)
 {
     (void)closure;
-    PyObject *dict = py_settings_get(&self->config, false);
+    PyObject *dict = py_settings_get(&self->settings, false);
     PyObject *external = PyDict_GetItemString(self->kwargs, "external");
     PyObject *copy = external == Py_None ? Py_NewRef(Py_None) : PyDict_Copy(external);
     if (dict && (!copy || PyDict_SetItemString(dict, "external", copy) < 0))
@@ -732,17 +742,24 @@ static PyObject *loader_settings(struct py_loader *self, void *closure)
 static PyObject *loader_repr(struct py_loader *self)
 {
     PyObject *dataset = PyObject_Repr(self->dataset ? (PyObject *)self->dataset : Py_None);
-    PyObject *size = py_size_of(&self->config);
+    PyObject *size = py_size_of(&self->settings.loader);
+    const struct dl2_loader_config *config = &self->settings.loader;
+    PyObject *where =
+        self->card.decoder
+            ? PyUnicode_FromFormat("%s on cuda:%u, ", config->decoder_shares ? "hybrid" : "decoded",
+                                   self->card.number)
+            : PyUnicode_FromString("");
     PyObject *text =
-        !dataset || !size ? NULL
+        !dataset || !size || !where ? NULL
         : self->loader && !self->closing
-            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, at epoch %llu step "
+            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, %Uat epoch %llu step "
                                    "%llu of %llu: %U>",
-                                   self->config.train ? "training" : "validation",
-                                   self->config.batch, size, (unsigned long long)self->epoch,
+                                   config->train ? "training" : "validation", config->batch, size,
+                                   where, (unsigned long long)self->epoch,
                                    (unsigned long long)self->step,
                                    (unsigned long long)dl2_loader_steps(self->loader), dataset)
             : PyUnicode_FromString("<dl2.Loader, closed>");
+    Py_XDECREF(where);
     Py_XDECREF(dataset);
     Py_XDECREF(size);
     return text;
@@ -784,7 +801,9 @@ static PyMethodDef methods[] = {
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
-     "decoded_hits, aside, memory. After close(), what it was then."},
+     "decoded_hits, aside, memory. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
+     "the card decoded: name, images, by_engines, refused, bytes, pixels, and in seconds decode,\n"
+     "transform, finish. After close(), what it was then."},
     {"__getnewargs_ex__", (PyCFunction)loader_getnewargs, METH_NOARGS, NULL},
     {"__getstate__", (PyCFunction)loader_state, METH_NOARGS, NULL},
     {"__setstate__", (PyCFunction)loader_resume, METH_O, NULL},
@@ -821,7 +840,8 @@ PyDoc_STRVAR(
     "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
     "       slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
-    "       split=None, val_fraction=None, memory=None)\n"
+    "       decode='cpu', gpu_input='plain', gpu_engine='auto', device=None, split=None,\n"
+    "       val_fraction=None, memory=None)\n"
     "--\n\n"
     "Epochs of batches of a dl2.Dataset, or of the dataset at a path.\n\n"
     "    for images, labels in loader:\n\n"
@@ -892,6 +912,17 @@ PyDoc_STRVAR(
     "cache_bytes, decoded_cache_bytes\n"
     "              limits of the caches of encoded and of decoded samples; 0: none\n"
     "drop_behind   evict what was read from the system's cache, so that every epoch is cold\n"
+    "decode        where JPEGs are decoded: 'cpu'; 'gpu': on a card, which also crops and resizes\n"
+    "              them (needs nvJPEG; untested on hardware); 'hybrid': on both, shared by their\n"
+    "              speed. Images lie in the card's memory then: torch.from_dlpack() sees them\n"
+    "              there, NumPy can't. Needs dtype 'uint8', layout 'NHWC', a square image_size\n"
+    "              and interpolation 'bilinear', without augment, mask and decoded_cache_bytes\n"
+    "gpu_input     what the card receives: 'plain': whole files; 'region': whole files, of which\n"
+    "              its JPEG decoders decode the crop; 'spliced': small JPEGs made of the restart\n"
+    "              intervals under the crop\n"
+    "gpu_engine    what decodes there: 'engines': its JPEG decoders; 'cores': its cores; 'auto':\n"
+    "              engines for the images that they support, cores for the others\n"
+    "device        the card that decodes, such as 'cuda:1'; None: the first\n"
     "split         of the dataset at a path: 'train', 'val', 'test', 'all' or another; None:\n"
     "              'train', or 'val' without `train`\n"
     "val_fraction  of each class is for validation where the path comes without splits; None:\n"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The names of the enums in loader.h and pixel_format.h, in their order. */
+/* The names of the enums in loader.h, batch_decoder.h and pixel_format.h, in their order. */
 static const char *const dtypes[] = {"uint8", "float32", "bfloat16", "float16", NULL};
 static const char *const layouts[] = {"NHWC", "NCHW", NULL};
 static const char *const interpolations[] = {"bilinear", "nearest", "box",
@@ -13,9 +13,12 @@ static const char *const interpolations[] = {"bilinear", "nearest", "box",
 static const char *const batchings[] = {"strict", "completion", "aware", NULL};
 static const char *const val_crops[] = {"center", "squash", NULL};
 static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
+static const char *const decode_modes[] = {"cpu", "gpu", "hybrid", NULL};
+static const char *const decode_inputs[] = {"plain", "region", "spliced", NULL};
+static const char *const decode_engines[] = {"auto", "engines", "cores", NULL};
 
 enum kind {
-    OBJECT, /* of py_arguments, not of the config */
+    OBJECT, /* of py_arguments, not of py_settings */
     UNSIGNED,
     SIZE, /* an unsigned, or two: height and width */
     UINT64,
@@ -36,8 +39,9 @@ struct setting {
     bool pixels; /* decides what images hold, so that it belongs to a loader's state */
 };
 
-#define AT(member)    offsetof(struct dl2_loader_config, member)
-#define GIVEN(member) offsetof(struct py_arguments, member)
+#define AT(member)     offsetof(struct py_settings, loader.member)
+#define DECODE(member) offsetof(struct py_settings, decode.member)
+#define GIVEN(member)  offsetof(struct py_arguments, member)
 
 /* In the order of the signature; the first three may be given by position. */
 static const struct setting settings[] = {
@@ -85,6 +89,10 @@ static const struct setting settings[] = {
     {"cache_bytes", UINT64, AT(fetch.cache_bytes), NULL, false},
     {"drop_behind", BOOL, AT(fetch.drop_behind), NULL, false},
     {"decoded_cache_bytes", UINT64, AT(decoded_cache_bytes), NULL, false},
+    {"decode", CHOICE, DECODE(mode), decode_modes, true},
+    {"gpu_input", CHOICE, DECODE(input), decode_inputs, true},
+    {"gpu_engine", CHOICE, DECODE(engine), decode_engines, true},
+    {"device", TEXT, offsetof(struct py_settings, device), NULL, false},
     {"split", OBJECT, GIVEN(split), NULL, false},
     {"val_fraction", OBJECT, GIVEN(val_fraction), NULL, false},
     {"memory", OBJECT, GIVEN(memory), NULL, false},
@@ -204,9 +212,9 @@ static bool to_text(const struct setting *setting, PyObject *object, const char 
     return *out != NULL;
 }
 
-static bool take(const struct setting *setting, PyObject *object, struct dl2_loader_config *config)
+static bool take(const struct setting *setting, PyObject *object, struct py_settings *into)
 {
-    void *out = (char *)config + setting->offset;
+    void *out = (char *)into + setting->offset;
     int truth;
     switch (setting->kind) {
     case UNSIGNED:
@@ -225,7 +233,7 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
     case RANGE:
         return to_range(setting->name, object, out);
     case CHANNELS:
-        return to_channels(setting->name, object, config->channels, out);
+        return to_channels(setting->name, object, into->loader.channels, out);
     case CHOICE:
         return to_choice(setting, object, out);
     case TEXT:
@@ -238,26 +246,50 @@ static bool take(const struct setting *setting, PyObject *object, struct dl2_loa
 
 /* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
  * that they were not given are left to dl2_loader_create(). */
-static bool check_effects(const struct dl2_loader_config *config, PyObject *kwargs)
+static bool check_effects(const struct py_settings *given, PyObject *kwargs)
 {
+    const struct dl2_loader_config *config = &given->loader;
     static const char *const of_training[] = {"area", "aspect", "flip", "augment", NULL};
     static const char *const of_floats[] = {"mean", "std", NULL};
     for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
-        PyObject *given = PyDict_GetItemString(kwargs, of_training[i]);
-        if (given && given != Py_False && given != Py_None) {
+        PyObject *value = PyDict_GetItemString(kwargs, of_training[i]);
+        if (value && value != Py_False && value != Py_None) {
             PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
             return false;
         }
     }
     for (int i = 0; config->dtype == DL2_UINT8 && kwargs && of_floats[i]; i++) {
-        PyObject *given = PyDict_GetItemString(kwargs, of_floats[i]);
-        if (given && given != Py_None) {
+        PyObject *value = PyDict_GetItemString(kwargs, of_floats[i]);
+        if (value && value != Py_None) {
             PyErr_SetString(PyExc_ValueError, "mean and std are for dtypes of floats, not for "
                                               "'uint8'");
             return false;
         }
     }
     return true;
+}
+
+/* What decoding on a card needs, before a card is looked for. */
+static bool check_decode(const struct py_settings *given, const struct py_arguments *arguments)
+{
+    const struct dl2_loader_config *config = &given->loader;
+    const bool cpu = given->decode.mode == DL2_DECODE_CPU;
+    if (cpu && (given->decode.input || given->decode.engine || given->device))
+        PyErr_SetString(PyExc_ValueError, "gpu_input, gpu_engine and device have no effect without "
+                                          "decode 'gpu' or 'hybrid'");
+    else if (!cpu && arguments->memory != Py_None)
+        PyErr_SetString(PyExc_ValueError, "memory has no effect with decode 'gpu' or 'hybrid': the "
+                                          "images lie in the card's memory");
+    else if (!cpu && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
+                      config->image_width || config->interpolation != DL2_BILINEAR ||
+                      config->augment || config->mask || config->decoded_cache_bytes))
+        PyErr_SetString(PyExc_ValueError,
+                        "decode 'gpu' and 'hybrid' need dtype 'uint8', layout 'NHWC', a square "
+                        "image_size and interpolation 'bilinear', and neither augment nor mask nor "
+                        "decoded_cache_bytes");
+    else
+        return true;
+    return false;
 }
 
 PyObject *py_settings_join(PyObject *kwargs)
@@ -281,8 +313,8 @@ PyObject *py_settings_join(PyObject *kwargs)
     return copy;
 }
 
-bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *arguments,
-                       PyObject *args, PyObject *kwargs)
+bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments, PyObject *args,
+                       PyObject *kwargs)
 {
     if (!check_names(args, kwargs))
         return false;
@@ -294,14 +326,14 @@ bool py_settings_parse(struct dl2_loader_config *config, struct py_arguments *ar
             if (settings[i].kind == OBJECT)
                 *(PyObject **)((char *)arguments + settings[i].offset) = given ? given : Py_None;
             else if (given && (settings[i].kind == CHANNELS) == (pass == 1) &&
-                     !take(&settings[i], given, config))
+                     !take(&settings[i], given, into))
                 return false;
         }
     if (arguments->dataset == Py_None) {
         PyErr_SetString(PyExc_TypeError, "Loader() needs a dataset: a path or a dl2.Dataset");
         return false;
     }
-    return check_effects(config, kwargs);
+    return check_effects(into, kwargs) && check_decode(into, arguments);
 }
 
 /* ---- to Python ---- */
@@ -341,14 +373,14 @@ PyObject *py_size_of(const struct dl2_loader_config *config)
                                : PyLong_FromUnsignedLong(config->image_size);
 }
 
-static PyObject *value_of(const struct setting *setting, const struct dl2_loader_config *config)
+static PyObject *value_of(const struct setting *setting, const struct py_settings *from)
 {
-    const void *at = (const char *)config + setting->offset;
+    const void *at = (const char *)from + setting->offset;
     switch (setting->kind) {
     case UNSIGNED:
         return PyLong_FromUnsignedLong(*(const unsigned *)at);
     case SIZE:
-        return py_size_of(config);
+        return py_size_of(&from->loader);
     case UINT64:
         return PyLong_FromUnsignedLongLong(*(const uint64_t *)at);
     case BOOL:
@@ -358,7 +390,7 @@ static PyObject *value_of(const struct setting *setting, const struct dl2_loader
     case RANGE:
         return Py_BuildValue("(dd)", ((const double *)at)[0], ((const double *)at)[1]);
     case CHANNELS:
-        return channels_of(config, at);
+        return channels_of(&from->loader, at);
     case TEXT:
     case NAMES:
         return *(const char *const *)at ? PyUnicode_FromString(*(const char *const *)at)
@@ -368,13 +400,13 @@ static PyObject *value_of(const struct setting *setting, const struct dl2_loader
     }
 }
 
-PyObject *py_settings_get(const struct dl2_loader_config *config, bool pixels)
+PyObject *py_settings_get(const struct py_settings *from, bool pixels)
 {
     PyObject *dict = PyDict_New();
     for (int i = 0; dict && i < SETTINGS; i++) {
         if (settings[i].kind == OBJECT || (pixels && !settings[i].pixels))
             continue;
-        PyObject *value = value_of(&settings[i], config);
+        PyObject *value = value_of(&settings[i], from);
         if (!value || PyDict_SetItemString(dict, settings[i].name, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(value);
@@ -393,9 +425,9 @@ static int is_same(PyObject *value, PyObject *other)
     return same;
 }
 
-bool py_settings_check(const struct dl2_loader_config *config, PyObject *theirs)
+bool py_settings_check(const struct py_settings *from, PyObject *theirs)
 {
-    PyObject *ours = py_settings_get(config, true), *name, *value;
+    PyObject *ours = py_settings_get(from, true), *name, *value;
     Py_ssize_t at = 0;
     while (ours && !PyErr_Occurred() && PyDict_Next(ours, &at, &name, &value)) {
         PyObject *other = PyDict_GetItemWithError(theirs, name);

@@ -101,6 +101,9 @@ class Loader(data.IterableDataset):
                  0 to 1. torch.uint8 is 0 to 255
     device       "cuda": batches are copied to the card on a stream of their own, one batch ahead,
                  and converted there; untested on hardware
+    decode       "gpu" or "hybrid", with device="cuda": JPEGs are decoded on that card, and the
+                 images never lie in the machine's memory; with gpu_input and gpu_engine of
+                 dl2.Loader. Needs nvJPEG, and neither augment nor mask; untested on hardware
     pin_memory   decode into page-locked memory; None: where PyTorch has a card
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
                  initialised before the loader is made
@@ -162,6 +165,12 @@ class Loader(data.IterableDataset):
         if self.mixup and self.dtype == torch.uint8:
             raise ValueError("mixup blends floats: it goes with no dtype 'uint8', as cutmix does")
         on_card = self.device.type == "cuda"
+        if settings.get("decode", "cpu") != "cpu":
+            if not on_card:
+                raise ValueError(f"decode={settings['decode']!r} needs device='cuda', not {str(device)!r}")
+            if self.device.index is None:
+                self.device = torch.device("cuda", torch.cuda.current_device())
+            settings.update(device=str(self.device))
         channels = settings.get("channels", 3)
         self._mean = (0.0,) * channels if mean is None else tuple(mean)
         self._std = (1.0,) * channels if std is None else tuple(std)
@@ -198,7 +207,10 @@ class Loader(data.IterableDataset):
             if worker is not None and worker.num_workers > 1:
                 raise ValueError("a dl2.torch.Loader decodes in threads of its own: give the "
                                  f"DataLoader num_workers=0 or 1, not {worker.num_workers}")
-            pinned = _pinned if self._pin_memory and worker is None else None
+            if worker is not None and "device" in self._settings:
+                raise ValueError("images that are decoded on a card stay in the process that loads them: "
+                                 "give the DataLoader num_workers=0")
+            pinned = _pinned if self._pin_memory and worker is None and "device" not in self._settings else None
             self._loader = dl2.Loader(self._path, memory=pinned, **self._settings)
             self._path = self._loader.dataset  # opened once, with the split that was asked for
             self._settings.pop("split", None), self._settings.pop("val_fraction", None)
@@ -311,14 +323,18 @@ class _OnCard:
         return self
 
     def _copy(self, batch: dl2.Batch) -> Tuple[torch.Tensor, torch.Tensor, Any]:
-        """A batch on the card, and the event when its own memory is no longer needed."""
+        """A batch on the card, and the event when its own memory is no longer needed. Images that were
+        decoded there are read on this stream alone, which the loader has noted: it needs no event."""
         owner = self._owner
         with torch.cuda.stream(self._stream):
-            images = torch.from_dlpack(batch.images).to(owner.device, non_blocking=True)
+            memory = torch.from_dlpack(batch.images)
+            images = memory.to(owner.device, non_blocking=True)
             targets = torch.from_dlpack(batch.labels).to(owner.device, non_blocking=True)
             copied = torch.cuda.Event()
             copied.record(self._stream)
             images = _convert(images, owner.dtype, owner.layout, self._mean, self._std)
+            if images.data_ptr() == memory.data_ptr():
+                images = images.clone()  # the loader's memory is not the caller's to keep
         return images, targets, copied
 
     def _send(self) -> None:

@@ -155,6 +155,7 @@ class Call:
             raise SystemExit("device.py: neither in a bundle nor with --build FOLDER")
         self.program = ((lambda path: [os.path.join(args.build, path)]) if args.build else
                         (lambda path: [os.path.join(root, "libexec/run"), os.path.basename(path)]))
+        self.packages = os.path.join(args.build, "python") if args.build else os.path.join(root, "lib/python")
         self.on_card = args.device.startswith("cuda")
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("DL2_CUDA_")}
         # Plans are chosen once in a call, and anew in each.
@@ -835,6 +836,22 @@ def decode(call, result):
         result.setdefault("training", {})[way] = report and figures(report)
 
 
+def load_in_python(call, result):
+    """dl2.torch's loader, decoding by the processors, by nvJPEG, and by both."""
+    if not glob.glob(os.path.join(call.packages, "dl2/_core*.so")):
+        result["skipped"] = "the Python package is not in this build"
+        return
+    s = sizes(call)
+    ways = ["cpu"] + (["gpu", "hybrid"] if call.on_card and has_nvjpeg(call) else [])
+    out = call.run("dl2.torch", call.peer("card_load.py") + [jpegs(call)[0], str(s["size"]), str(s["batch"]), cores(),
+                                                             call.args.device, *ways], PYTHONPATH=call.packages)
+    result.update(json.loads(out.strip().split("\n")[-1]))
+    # The bound of tests/cuda/test_decode.c.
+    far = {way: off for way, off in result["off by"].items() if not off <= 1}
+    if far:
+        raise Failed("images are off by %s grey levels in the mean" % far)
+
+
 def study(call, result):
     """Five JPEG qualities and two of WebP, three seeds: its report, and study.tar.gz."""
     args, s = call.args, sizes(call)
@@ -923,6 +940,7 @@ def calls(tiny):
             ("loading", 90, load),
             ("training from files", 120, train_from_files),
             ("decoding", 150, decode),
+            ("loading in Python", 60, load_in_python),
             ("study", 600, study)]),
     }
     # Tiny steps get ten times as long: the machines that try them out are busy with other things.
@@ -1000,6 +1018,9 @@ def tables(results):
         if name == "loading":
             table(["loader alone, %s workers" % step.get("workers"), "images/s"],
                   [(k, number(v)) for k, v in step.get("images/s", {}).items()])
+        if name == "loading in Python":
+            table(["dl2.torch, decode", "images/s", "off by, grey levels"],
+                  [(k, number(v), number(step.get("off by", {}).get(k), 3)) for k, v in step.get("images/s", {}).items()])
         table([name, "images/s", "data stall, %", "J an image"],
               [(k, number(v.get("images_per_second")), number(100 * v.get("data_stall", float("nan")), 1),
                 number(v.get("joules_per_image"), 4)) for k, v in step.get("training", {}).items() if v])

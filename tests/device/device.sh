@@ -95,6 +95,8 @@ assert kernels[0]["launches"] == 2 and abs(kernels[0]["us"] - 1900.5) < 1e-6 and
 assert abs(kernels[1]["us"] - 99.5) < 1e-6
 assert all(rate > 0 for rate in loaded["loading"]["images/s"].values()), loaded["loading"]
 assert len(loaded["training from files"]["training"]) == 3 and len(loaded["decoding"]["images/s"]) == 4
+python = loaded["loading in Python"]
+assert python.get("skipped") or python["images/s"]["cpu"] > 0 and not python["off by"], python
 runs = loaded["study"]["runs"]
 assert sorted(runs) == ["jpeg-20", "jpeg-80", "raw", "webp-20", "webp-80"], runs
 assert all(len(run["top1"]) == 2 for run in runs.values())

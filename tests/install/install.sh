@@ -19,7 +19,7 @@ headers=${cflags#-I} && headers=${headers%% *}
 
 # Among Python's modules lies the package alone.
 stray=$(find "$root" -path '*-packages/*' ! -type d ! -path '*-packages/dl2/*.py' \
-    ! -path '*-packages/dl2/*.pyi' ! -name py.typed ! -name _core.so)
+    ! -path '*-packages/dl2/*.pyi' ! -name py.typed ! -name _core.so ! -name _decoders.so)
 [ -z "$stray" ] || fail "among Python's modules: $stray"
 
 # The documents, with what they link to.

@@ -39,6 +39,7 @@ try:
 except ImportError:
     transforms = None
 import dl2
+import fake_card
 
 SIZE = 32
 NAMES = ["aster", "rose"]
@@ -1381,6 +1382,196 @@ class Selection(unittest.TestCase):
                 dl2.Dataset(flowers, select=wrong)
 
 
+class Card(unittest.TestCase):
+    """Decoding on a card, by a stand-in for it whose memory is this machine's (fake_decoders.c)."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.path.exists(fake_card.PATH):
+            raise unittest.SkipTest(f"no {fake_card.PATH}: the tests were not built")
+        cls.photos = f"{scratch.name}/photos"
+        try:
+            run("dl2-transcode", "--quiet", "--codec", "jpeg", "--q", "90", flowers, f"{scratch.name}/jpegs")
+        except subprocess.CalledProcessError:
+            raise unittest.SkipTest("built without JPEG") from None
+        os.rename(f"{scratch.name}/jpegs/jpeg-90", cls.photos)
+        write_picture(f"{cls.photos}/train/aster/other.ppm", 50, 60, 0, 255, 1)
+        cls.card = fake_card.install()
+        cls.card.fake_reads.argtypes = [ctypes.POINTER(ctypes.c_size_t)] * 2
+
+    @classmethod
+    def tearDownClass(cls):
+        fake_card.uninstall()
+
+    def tearDown(self):
+        os.environ.pop("DL2_FAKE_REFUSES", None), os.environ.pop("DL2_FAKE_FAILS_AT", None)
+        gc.collect()
+        self.assertEqual(self.card.fake_open_count(), 0)
+
+    def make(self, **settings):
+        return dl2.Loader(self.photos, **{"batch": 8, "image_size": SIZE, "workers": 2, "decode": "gpu", **settings})
+
+    def read(self):
+        images, stream = ctypes.c_size_t(), ctypes.c_size_t()
+        return self.card.fake_reads(images, stream), images.value, stream.value
+
+    @staticmethod
+    def all_of(batches):
+        return [(fake_card.pixels(batch.images), batch.labels.tolist(), batch.indices.tolist()) for batch in batches]
+
+    def test_same_images(self):
+        for settings in {}, {"train": False}, {"channels": 1}, {"decode": "hybrid"}, {"gpu_input": "spliced"}:
+            expected = self.all_of(self.make(**{**settings, "decode": "cpu", "gpu_input": "plain"}))
+            for refuses in "0", "1", "3":
+                os.environ["DL2_FAKE_REFUSES"] = refuses
+                with self.make(**settings) as batches:
+                    self.assertEqual(self.all_of(batches), expected)
+                    stats = batches.stats()
+                    card, images = stats["card"], stats["images"]
+                    self.assertEqual(stats["batches"], len(batches))
+                    self.assertEqual((card["name"], card["by_engines"]), ("fake", 0))
+                    if "decode" not in settings:
+                        self.assertEqual(card["images"] + card["refused"], images - settings.get("train", True))
+                        self.assertEqual([card["images"] > 0, card["refused"] > 0], [refuses != "1", refuses != "0"])
+                    self.assertTrue(card["bytes"] > card["images"] + card["refused"] > 0 and card["finish"] > 0)
+                    batches.stats(reset=True)
+                    self.assertEqual(batches.stats()["card"]["refused"], 0)
+                self.assertEqual(batches.stats()["card"]["name"], "fake")
+        with self.make(decode="cpu") as batches:
+            self.assertIsNone(batches.stats()["card"])
+
+    def test_arrays(self):
+        with self.make(device="cuda:1") as batches:
+            batch = next(iter(batches))
+            images = batch.images
+            self.assertEqual((images.device, images.__dlpack_device__()), ("cuda:1", (fake_card.CUDA, 1)))
+            self.assertEqual((batch.labels.device, batch.labels.__dlpack_device__()), ("cpu", (fake_card.CPU, 0)))
+            self.assertEqual(repr(images), f"<dl2.Array uint8 (8, {SIZE}, {SIZE}, 3) on cuda:1>")
+            self.assertIn(", decoded on cuda:1, at epoch 0 step 1 of 6: ", repr(batches))
+            for access in (numpy.asarray, memoryview, bytes, lambda a: a.tolist(), lambda a: a[0, 0, 0, 0], lambda a: a[1].tolist(),
+                           lambda a: a.__array__(), lambda a: numpy.array(a[2:])):
+                with self.assertRaisesRegex(BufferError, "card cuda:1, where they were decoded: torch.from_dlpack"):
+                    access(images)
+            with self.assertRaises((BufferError, RuntimeError)):
+                numpy.from_dlpack(images)
+            whole, part = [fake_card.tensor_of(one, stream=1) for one in (images, images[2:, ..., 1])]
+            self.assertEqual((part.device_type, part.device_id, part.data - whole.data), (2, 1, 2 * SIZE * SIZE * 3 + 1))
+            images.__dlpack__(stream=-1, dl_device=(2, 1), copy=False)
+            for wrong in {"stream": 0}, {"stream": -2}, {"dl_device": (1, 0)}, {"dl_device": (2, 0)}, {"copy": True}:
+                with self.assertRaises(BufferError, msg=wrong):
+                    images.__dlpack__(**wrong)
+            with self.assertRaises(TypeError):
+                images.__dlpack__(stream="1")
+            with self.assertRaisesRegex(BufferError, "no streams"):
+                batch.labels.__dlpack__(stream=1)
+
+    def test_lifetimes(self):
+        """A batch is the consumer's until its last view is gone; then the decoder knows which stream has read it."""
+        with self.make(depth=2) as batches:
+            running, kept = iter(batches), []
+            for stream in 77, 1 << 40:
+                images = next(running).images
+                kept.append((fake_card.array_of(images, stream), fake_card.array_of(images[3:, ..., 0], stream + 1),
+                             fake_card.pixels(images), fake_card.tensor_of(images).data))
+            del images
+            with self.assertRaisesRegex(dl2.Error, "all 2 batches are still in use"):
+                next(running)
+            before = self.read()[0]
+            time.sleep(0.05)
+            for whole, part, expected, _ in kept:
+                self.assertEqual(whole.tobytes(), expected)
+                self.assertTrue(numpy.array_equal(part, whole[3:, ..., 0]))
+            whole, part, _, at = kept.pop(0)
+            del whole
+            self.assertEqual(self.read(), (before + 1, at, 77))
+            with self.assertRaisesRegex(dl2.Error, "all 2 batches are still in use"):
+                next(running)
+            del part
+            self.assertEqual(self.read(), (before + 2, at, 78))
+            last = next(running).images
+            for given, stream in (None, 1), (-1, 1), (2, 1), (3, 3):
+                fake_card.array_of(last, given)
+                self.assertEqual(self.read()[2], stream)
+            batches.close()
+            self.assertEqual(self.card.fake_open_count(), 1)
+            self.assertEqual(kept[0][0].tobytes(), kept[0][2])
+            kept.clear()
+            self.assertEqual(self.card.fake_open_count(), 1)
+            del last
+            self.assertEqual(self.card.fake_open_count(), 0)
+
+    def test_state(self):
+        with self.make(seed=4) as batches, self.make(seed=4) as other, self.make(seed=4, decode="cpu") as third:
+            expected = self.all_of(batches)
+            batches.start_epoch(0)
+            running = iter(batches)
+            next(running), next(running)
+            state = json.loads(json.dumps(batches.state()))
+            self.assertEqual([state["settings"][name] for name in ("decode", "gpu_input", "gpu_engine")], ["gpu", "plain", "auto"])
+            copy = pickle.loads(pickle.dumps(batches))
+            other.resume(state)
+            self.assertEqual((self.all_of(other), self.all_of(copy)), (expected[2:], expected[2:]))
+            self.assertEqual((copy.settings["decode"], copy.settings["device"]), ("gpu", None))
+            copy.close()
+            with self.assertRaisesRegex(ValueError, "decode 'gpu', this loader 'cpu'"):
+                third.resume(state)
+            del state["settings"]["decode"]  # of a version that had only one
+            third.resume(state)
+            self.assertEqual(self.all_of(third), expected[2:])
+
+    def test_fork(self):
+        """A child neither uses nor ends the parent's card."""
+        with self.make() as batches:
+            images = next(iter(batches)).images
+            array, reads = fake_card.array_of(images), self.read()[0]
+            child = os.fork()
+            if not child:
+                try:
+                    del array, images
+                    with self.assertRaisesRegex(RuntimeError, "forked"):
+                        next(iter(batches))
+                    del batches
+                    gc.collect()
+                    os._exit(0 if (self.card.fake_open_count(), self.read()[0]) == (1, reads) else 3)
+                finally:
+                    os._exit(4)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_decoder_fails(self):
+        os.environ["DL2_FAKE_FAILS_AT"] = "3"
+        with self.make() as batches, self.assertRaisesRegex(OSError, "the card fell out"):
+            for _ in batches:
+                pass
+
+    def test_wrong_settings(self):
+        needs = "need dtype 'uint8', layout 'NHWC', a square"
+        for settings, what in (({"dtype": "float32"}, needs), ({"layout": "NCHW"}, needs), ({"image_size": (SIZE, 40)}, needs),
+                               ({"augment": "gray"}, needs), ({"mask": "png"}, needs), ({"interpolation": "box"}, needs),
+                               ({"decoded_cache_bytes": 9}, needs), ({"memory": bytearray}, "memory has no effect with decode"),
+                               ({"decode": "cpu", "device": "cuda"}, "device have no effect without decode"),
+                               ({"decode": "cpu", "gpu_input": "region"}, "no effect without decode"),
+                               ({"decode": "cpu", "gpu_engine": "cores"}, "no effect without decode"),
+                               ({"device": "cuda:7"}, "no card number 7"), ({"device": "tpu"}, "tpu"),
+                               ({"decode": "card"}, "decode is one of 'cpu', 'gpu', 'hybrid', not 'card'")):
+            with self.assertRaisesRegex(ValueError, what, msg=settings):
+                self.make(**settings)
+        with self.assertRaisesRegex(dl2.Error, "cores decode whole images"):
+            self.make(gpu_input="region", gpu_engine="cores")
+        with self.assertRaisesRegex(TypeError, "device is a string"):
+            self.make(device=0)
+
+    def test_without_the_stand_in(self):
+        """The module as it is built: an exception that says what is missing, where there is no card."""
+        fake_card.uninstall()
+        try:
+            with self.make() as batches:
+                self.assertEqual(next(iter(batches)).images.device, "cuda:0")
+        except (dl2.Error, OSError) as error:
+            self.assertRegex(str(error), "this build decodes on no card|decoding on the card")
+        finally:
+            fake_card.install()
+
+
 class Errors(unittest.TestCase):
     def test_arguments(self):
         for wrong, says in (
@@ -1689,8 +1880,8 @@ class Words(unittest.TestCase):
         renamed = {"crop-area": "area", "cache": "cache_bytes", "cache-decoded": "decoded_cache_bytes",
                    "on-bad": "stop_on_bad", "gray": "channels", "val": "train", "jobs": "workers",
                    "decoder": "external"}
-        of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest decode gpu-input
-            gpu-engine device-kind device-rate device-report device seconds within memory quality whole
+        of_the_program = set("""help usage version quiet json name epochs measure cold scaling digest
+            device-kind device-rate device-report seconds within memory quality whole
             models ranks parameters link""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
@@ -1703,8 +1894,8 @@ class Words(unittest.TestCase):
                              set(re.findall(r"(\w+)=", dl2.Dataset.__text_signature__)))
         self.assertEqual({renamed.get(name, name.replace("-", "_")) for name in options - of_the_program - of_the_dataset},
                          keywords - of_python)
-        for keyword in ("dtype", "layout", "interpolation", "batching", "io"):
-            words = re.search(rf"--{keyword}\) choices='(.*)'", script)[1].split()
+        for keyword in ("dtype", "layout", "interpolation", "batching", "io", "decode", "gpu_input", "gpu_engine"):
+            words = re.search(rf"--{keyword.replace('_', '-')}\) choices='(.*)'", script)[1].split()
             with self.assertRaisesRegex(ValueError, f"{keyword} is one of ") as raised:
                 dl2.Loader("nowhere", **{keyword: "none"})
             self.assertEqual(words, [word.lower() for word in re.findall(r"'(\w+)'", str(raised.exception))][:-1])

@@ -29,6 +29,7 @@ try:
 except ImportError:
     PIL = None
 import dl2
+import fake_card
 from dl2 import torch as dt
 
 SIZE = 32
@@ -554,6 +555,98 @@ class Card(unittest.TestCase):
                 batches.load_state_dict(state)
                 self.assertEqual([targets.tolist() for _, targets in self.on_card(batches)], rest)
                 self.assertEqual(len(rest), 5 - stop)
+
+    def test_decoded_there(self):
+        """decode="gpu": what the card decoded is converted and given, and no batch's memory is kept or waited for. The card
+        is the stand-in of fake_decoders.c, its streams run at once, and its number is put on tensors of the machine's memory."""
+        if not os.path.exists(fake_card.PATH):
+            self.skipTest(f"no {fake_card.PATH}: the tests were not built")
+        photos, streams, current = f"{scratch.name}/photos", [], [1]
+        if not os.path.exists(photos):
+            done = subprocess.run(["dl2-transcode", "--quiet", "--codec", "jpeg", "--q", "90", flowers, f"{scratch.name}/jpegs"],
+                                  env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
+                                  stdout=subprocess.DEVNULL)
+            if done.returncode:
+                self.skipTest("built without JPEG")
+            os.rename(f"{scratch.name}/jpegs/jpeg-90", photos)
+
+        class Stream:
+            cuda_stream = 4096
+
+            def __init__(self, device=None):
+                self.device = device
+
+            def wait_stream(self, other):
+                pass
+
+        class Event:
+            def record(self, stream):
+                pass
+
+            def synchronize(self):
+                pass
+
+        @contextlib.contextmanager
+        def use(stream):
+            current.append(stream.cuda_stream)
+            yield
+            current.pop()
+
+        from_dlpack, to = torch.from_dlpack, torch.Tensor.to
+
+        def seen(array):
+            if array.__dlpack_device__()[0] != fake_card.CUDA:
+                return from_dlpack(array)
+            self.assertEqual(array.__dlpack_device__(), (fake_card.CUDA, 1))
+            streams.append(current[-1])
+            return from_dlpack(fake_card.here(array, current[-1]))
+
+        def moved(tensor, *args, **kwargs):
+            return tensor if args and isinstance(args[0], torch.device) else to(tensor, *args, **kwargs)
+
+        tensor = torch.tensor
+        fake_card.install()
+        try:
+            with mock.patch.multiple(torch.cuda, Stream=Stream, Event=Event, stream=use, is_available=lambda: True,
+                                     current_device=lambda: 1, current_stream=lambda device: Stream()), \
+                    mock.patch.object(torch, "from_dlpack", seen), mock.patch.object(torch.Tensor, "to", moved), \
+                    mock.patch.object(torch.Tensor, "record_stream", lambda self, stream: None), \
+                    mock.patch.object(torch, "tensor", lambda data, device=None: tensor(data)):
+                for dtype in "uint8", "float32":
+                    for layout in "NCHW", "NHWC", "channels_last":
+                        given = {"batch_size": 8, "image_size": SIZE, "workers": 2, "dtype": dtype, "layout": layout}
+                        there = dt.Loader(photos, device="cuda", decode="gpu", depth=2, **given)
+                        self.assertEqual((there.loader.settings["device"], str(there.device)), ("cuda:1", "cuda:1"))
+                        kept = list(there)  # all of them, with two batches of the loader's
+                        expected = list(dt.Loader(photos, depth=8, pin_memory=False, **given))
+                        self.assertEqual(len(kept), 5)
+                        for (ours, one), (theirs, other) in zip(kept, expected):
+                            torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+                            self.assertEqual(ours.stride(), theirs.stride())
+                            self.assertTrue(torch.equal(one, other))
+                        self.assertEqual(set(streams), {Stream.cuda_stream})
+                        self.assertEqual(there.loader.stats()["card"]["images"], 40)
+                        copy = pickle.loads(pickle.dumps(there))
+                        self.assertEqual(copy.loader.settings["decode"], "gpu")
+                with self.assertRaisesRegex(Exception, "num_workers=0"):
+                    list(DataLoader(there, batch_size=None, num_workers=1))
+        finally:
+            fake_card.uninstall()
+        with self.assertRaisesRegex(ValueError, "decode='gpu' needs device='cuda', not 'cpu'"):
+            make(decode="gpu")
+
+    @unittest.skipUnless(torch.cuda.is_available(), "no card: the copies were only tried on the machine's memory")
+    def test_decoded_on_a_real_one(self):
+        """Within what two decoders' rounding comes to (tests/cuda/test_decode.c)."""
+        photos = f"{scratch.name}/real"
+        subprocess.run(["dl2-transcode", "--quiet", "--codec", "jpeg", "--q", "90", flowers, photos], check=True)
+        try:
+            there = dt.Loader(f"{photos}/jpeg-90", 8, SIZE, dtype="uint8", layout="NHWC", device="cuda", decode="gpu")
+        except dl2.Error as error:
+            self.skipTest(str(error))
+        for (ours, one), (theirs, other) in zip(there, dt.Loader(f"{photos}/jpeg-90", 8, SIZE, dtype="uint8", layout="NHWC")):
+            self.assertLess((ours.cpu().float() - theirs.float()).abs().mean(dim=(1, 2, 3)).max(), 1)
+            self.assertTrue(torch.equal(one.cpu(), other))
 
     @unittest.skipUnless(torch.cuda.is_available(), "no card: the copies were only tried on the machine's memory")
     def test_on_a_real_one(self):

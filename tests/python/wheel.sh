@@ -23,9 +23,11 @@ expect 0 bare pip install --no-index --no-cache-dir --disable-pip-version-check 
 expect 0 bare pip show dl2
 grep -qx "Version: $version" "$work/out" || fail "$(cat "$work/out")"
 cd "$work" || exit 99
+# What decodes on a card has its libraries, where there is something.
+expect 0 bare python3 -c 'import dl2._decoders'
 
 # What is needed from outside is libc's family and the compiler's own library.
-for file in $site/dl2/_core.abi3.so $site/dl2/lib/*.so* $site/dl2/libexec/dl2-*; do
+for file in $site/dl2/_core.abi3.so $site/dl2/_decoders.abi3.so $site/dl2/lib/*.so* $site/dl2/libexec/dl2-*; do
     for library in $(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
         case $library in
         ld-linux* | libc.so.* | libm.so.* | libdl.so.* | librt.so.* | libpthread.so.* | libresolv.so.* | libstdc++.so.* | libgcc_s.so.*) ;;
