@@ -6,7 +6,8 @@
 #ifndef DL2_NETWORK_ARCH_H
 #define DL2_NETWORK_ARCH_H
 
-#include "network/network.h"
+#include "common/error.h"
+#include "network/optimizer.h"
 
 #include <stddef.h>
 #include <stdio.h>

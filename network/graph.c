@@ -656,6 +656,15 @@ void dl2_graph_free(struct dl2_graph *g)
     free(g->buffers);
 }
 
+const char *dl2_graph_layer_name(const struct dl2_graph *g, const struct dl2_layer *layer)
+{
+    static const char *const kinds[] = {
+        [DL2_LAYER_MAX_POOL] = "max pooling", [DL2_LAYER_AVERAGE_POOL] = "average pooling",
+        [DL2_LAYER_ADD] = "addition",         [DL2_LAYER_GELU] = "GELU",
+        [DL2_LAYER_ATTENTION] = "attention",  [DL2_LAYER_DROPOUT] = "dropout"};
+    return layer->tensor >= 0 ? g->tensors[layer->tensor].name : kinds[layer->kind];
+}
+
 void dl2_graph_fresh(const struct dl2_graph *g, size_t tensor, uint64_t seed, float *values)
 {
     const struct dl2_tensor *t = &g->tensors[tensor];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A network as a graph, without a device: layers over numbered values, tensors with names, and a
- * plan of the memory. The functions of arch.c build it and network.c runs it. Internal to network/.
+ * plan of the memory. The functions of arch.c build it and network_run.c runs it. Internal to
+ * network/.
  *
  * An architecture is a C function that calls the functions below. A value is the result of a layer,
  * or the images, which are value 0; at most two layers may use a value. The graph keeps the first
@@ -179,13 +180,16 @@ int dl2_graph_first_token(struct dl2_graph *graph, int in);
 
 unsigned dl2_graph_channels(const struct dl2_graph *graph, int value);
 
-/* -- for network.c -- */
+/* -- for networks -- */
 
 /* Begins a graph that is zero but for its first five members. Returns the value of the images. */
 int dl2_graph_images(struct dl2_graph *graph, unsigned height, unsigned width, unsigned channels);
 /* Places buffers and tensors, after `logits` was set. Returns graph->status. */
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
+
+/* For messages: the name of its first tensor, or else its kind. */
+const char *dl2_graph_layer_name(const struct dl2_graph *graph, const struct dl2_layer *layer);
 
 /* Does backward need the gradient of the value? True for all but the images. */
 bool dl2_graph_wants_gradient(int value);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The device's plans for the layers, one set a batch size. */
+#include "common/memory.h"
+#include "network/network_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NORM_EPSILON  1e-5f
+#define NORM_MOMENTUM 0.1f
+
+void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_view *view,
+                            struct dl2_plan_set *set)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    for (size_t i = 0; set->layers && i < view->graph.layer_count; i++)
+        switch (view->graph.layers[i].kind) {
+        case DL2_LAYER_CONV:
+            ops->conv_free(set->layers[i].conv);
+            break;
+        case DL2_LAYER_NORM:
+            ops->norm_free(set->layers[i].norm);
+            break;
+        case DL2_LAYER_MAX_POOL:
+        case DL2_LAYER_AVERAGE_POOL:
+            ops->pool_free(set->layers[i].pool);
+            break;
+        case DL2_LAYER_LINEAR:
+            ops->linear_free(set->layers[i].linear);
+            break;
+        case DL2_LAYER_LAYER_NORM:
+            ops->layer_norm_free(set->layers[i].layer_norm);
+            break;
+        case DL2_LAYER_ATTENTION:
+            ops->attention_free(set->layers[i].attention);
+            break;
+        case DL2_LAYER_DROPOUT:
+        case DL2_LAYER_ADD:
+        case DL2_LAYER_GELU:
+        case DL2_LAYER_TOKENS:
+            break;
+        }
+    for (int kind = 0; kind < DL2_RUN_KINDS; kind++)
+        if (set->kinds[kind].recording)
+            ops->recording_free(set->kinds[kind].recording);
+    ops->ingest_free(set->ingest);
+    ops->loss_free(set->loss_train);
+    ops->loss_free(set->loss_eval);
+    free(set->layers);
+    *set = (struct dl2_plan_set){0};
+}
+
+static struct dl2_conv_shape network_conv_shape(const struct dl2_graph *graph,
+                                                const struct dl2_layer *layer, unsigned count)
+{
+    const struct dl2_value *in = &graph->values[layer->in];
+    return (struct dl2_conv_shape){
+        .batch = count,
+        .in_height = in->height,
+        .in_width = in->width,
+        .in_channels = in->channels,
+        .out_channels = graph->values[layer->out].channels,
+        .kernel_height = layer->kernel,
+        .kernel_width = layer->kernel,
+        .stride_height = layer->stride,
+        .stride_width = layer->stride,
+        .pad_height = layer->pad,
+        .pad_width = layer->pad,
+        .groups = layer->groups,
+        .bias = layer->bias,
+        .relu = layer->activation == DL2_RELU,
+    };
+}
+
+static struct dl2_pool_shape network_pool_shape(const struct dl2_graph *graph,
+                                                const struct dl2_layer *layer, unsigned count)
+{
+    const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
+    return (struct dl2_pool_shape){
+        .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
+        .batch = count,
+        .in_height = in->height,
+        .in_width = in->width,
+        .channels = in->channels,
+        .out_height = out->height,
+        .out_width = out->width,
+        .kernel_height = layer->kernel,
+        .kernel_width = layer->kernel,
+        .stride_height = layer->stride,
+        .stride_width = layer->stride,
+        .pad_height = layer->pad,
+        .pad_width = layer->pad,
+    };
+}
+
+static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *layer,
+                              unsigned count, union dl2_layer_plan *plan, struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_graph *graph = &net->view->graph;
+    const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
+    switch (layer->kind) {
+    case DL2_LAYER_CONV: {
+        struct dl2_conv_shape shape = network_conv_shape(graph, layer, count);
+        return device->ops->conv_create(device, &shape, &plan->conv, error);
+    }
+    case DL2_LAYER_NORM: {
+        struct dl2_norm_shape shape = {
+            .rows = (size_t)count * in->height * in->width,
+            .channels = in->channels,
+            .epsilon = NORM_EPSILON,
+            .momentum = NORM_MOMENTUM,
+            .activation = layer->activation,
+            .residual = layer->residual >= 0,
+            .synchronized = net->config.sync_norm && device->world,
+        };
+        return device->ops->norm_create(device, &shape, &plan->norm, error);
+    }
+    case DL2_LAYER_MAX_POOL:
+    case DL2_LAYER_AVERAGE_POOL: {
+        struct dl2_pool_shape shape = network_pool_shape(graph, layer, count);
+        return device->ops->pool_create(device, &shape, &plan->pool, error);
+    }
+    case DL2_LAYER_LINEAR: {
+        struct dl2_linear_shape shape = {count * layer->rows, (unsigned)in->size / layer->rows,
+                                         out->channels, true, layer->activation == DL2_RELU};
+        return device->ops->linear_create(device, &shape, &plan->linear, error);
+    }
+    case DL2_LAYER_LAYER_NORM: {
+        struct dl2_layer_norm_shape shape = {(size_t)count * in->height, in->channels,
+                                             layer->epsilon};
+        return device->ops->layer_norm_create(device, &shape, &plan->layer_norm, error);
+    }
+    case DL2_LAYER_ATTENTION: {
+        struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
+        return device->ops->attention_create(device, &shape, &plan->attention, error);
+    }
+    case DL2_LAYER_DROPOUT:
+    case DL2_LAYER_ADD:
+    case DL2_LAYER_GELU:
+    case DL2_LAYER_TOKENS:
+        break;
+    }
+    return DL2_OK;
+}
+
+static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set, unsigned count,
+                              struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_network_config *config = &net->config;
+    set->layers = dl2_calloc(net->view->graph.layer_count, sizeof *set->layers);
+    if (!set->layers)
+        return dl2_error_memory(error, "a network");
+    struct dl2_ingest_shape ingest = {
+        count, net->view->height, net->view->width, config->channels, {0}, {0}};
+    memcpy(ingest.mean, config->mean, sizeof ingest.mean);
+    memcpy(ingest.std, config->std, sizeof ingest.std);
+    struct dl2_loss_shape loss = {count, config->classes, config->smoothing};
+    DL2_TRY(device->ops->ingest_create(device, &ingest, &set->ingest, error));
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
+    loss.smoothing = 0;
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
+        int status = network_plan_layer(net, layer, count, &set->layers[i], error);
+        if (status < 0) {
+            dl2_error_prefix(error, "%s", dl2_graph_layer_name(&net->view->graph, layer));
+            return status;
+        }
+    }
+    set->count = count;
+    return DL2_OK;
+}
+
+int dl2_network_find_plans(struct dl2_network *net, unsigned count, struct dl2_plan_set **out,
+                           struct dl2_error *error)
+{
+    struct dl2_plan_set *oldest = &net->view->sets[0];
+    for (int i = 0; i < DL2_PLAN_SETS; i++) {
+        struct dl2_plan_set *set = &net->view->sets[i];
+        if (set->count == count) {
+            set->used = ++net->clock;
+            *out = set;
+            return DL2_OK;
+        }
+        if (set->used < oldest->used)
+            oldest = set;
+    }
+    if (oldest->count) {
+        DL2_TRY(net->device->ops->sync(net->device, error));
+        dl2_network_free_plans(net, net->view, oldest);
+    }
+    int status = network_fill_plans(net, oldest, count, error);
+    if (status < 0) {
+        dl2_network_free_plans(net, net->view, oldest);
+        return status;
+    }
+    oldest->used = ++net->clock;
+    *out = oldest;
+    return DL2_OK;
+}
+
+int dl2_network_check_device(struct dl2_network *net, unsigned *checked, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    struct dl2_plan_set *set;
+    *checked = 0;
+    DL2_TRY(dl2_network_find_plans(net, net->config.batch, &set, error));
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        const struct dl2_layer *layer = &net->view->graph.layers[i];
+        int status = DL2_OK;
+        if (layer->kind == DL2_LAYER_CONV && ops->conv_check)
+            status = ops->conv_check(set->layers[i].conv, checked, error);
+        else if (layer->kind == DL2_LAYER_LINEAR && ops->linear_check)
+            status = ops->linear_check(set->layers[i].linear, checked, error);
+        else if (layer->kind == DL2_LAYER_ATTENTION && ops->attention_check)
+            status = ops->attention_check(set->layers[i].attention, checked, error);
+        if (status < 0) {
+            dl2_error_prefix(error, "%s", dl2_graph_layer_name(&net->view->graph, layer));
+            return status;
+        }
+    }
+    return DL2_OK;
+}

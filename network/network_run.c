@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One batch through a network: upload, forward, loss and, in training, backward.
+ *
+ * What runs after the upload is a straight row of calls that is the same each time for one batch
+ * size and kind of run. A device that can record gets it recorded the second time and replayed from
+ * then on.
+ */
+#include "device/element.h"
+#include "network/network_state.h"
+
+#include <stdlib.h>
+
+/* -- addresses -- */
+
+static void *network_buffer_at(const struct dl2_network *net, int buffer)
+{
+    return net->view->arena + net->view->graph.buffers[buffer].offset;
+}
+
+static void *network_value_at(const struct dl2_network *net, int value, bool train)
+{
+    const struct dl2_value *v = &net->view->graph.values[value];
+    return network_buffer_at(net, train ? v->buffer_train : v->buffer_eval);
+}
+
+static float *network_tensor_at(const struct dl2_network *net, int index)
+{
+    return net->weights + net->view->graph.tensors[index].offset;
+}
+
+static float *network_gradient_at(const struct dl2_network *net, int index)
+{
+    return net->gradient + net->view->graph.tensors[index].offset;
+}
+
+/* Weights as convolutions and linear layers read them. */
+static const void *network_weights_at(const struct dl2_network *net, int index)
+{
+    void *lowered = dl2_network_lowered_at(net, net->view->graph.tensors[index].offset);
+    return lowered ? lowered : network_tensor_at(net, index);
+}
+
+static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *net,
+                                                    const struct dl2_plan_set *set,
+                                                    const struct dl2_layer *layer)
+{
+    const struct dl2_value *out = &net->view->graph.values[layer->out];
+    return (struct dl2_tokens_shape){set->count, out->height, out->channels};
+}
+
+/* -- layers -- */
+
+/* Names what was called since the last mark. `layer`: NULL: of no layer. */
+static void network_mark(const struct dl2_network *net, const struct dl2_layer *layer,
+                         const char *what)
+{
+    if (net->device->ops->mark)
+        net->device->ops->mark(net->device,
+                               layer ? dl2_graph_layer_name(&net->view->graph, layer) : "", what);
+}
+
+static void network_forward_layer(struct dl2_network *net, const struct dl2_plan_set *set, size_t i,
+                                  bool train)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    const struct dl2_layer *layer = &net->view->graph.layers[i];
+    const union dl2_layer_plan *plan = &set->layers[i];
+    const void *x = network_value_at(net, layer->in, train);
+    const void *residual =
+        layer->residual >= 0 ? network_value_at(net, layer->residual, train) : NULL;
+    void *y = network_value_at(net, layer->out, train);
+    size_t count = net->view->graph.values[layer->out].size * set->count;
+    int t = layer->tensor;
+    switch (layer->kind) {
+    case DL2_LAYER_CONV:
+        ops->conv_forward(plan->conv, x, network_weights_at(net, t),
+                          layer->bias ? network_tensor_at(net, t + 1) : NULL, y);
+        break;
+    case DL2_LAYER_LINEAR:
+        ops->linear_forward(plan->linear, x, network_weights_at(net, t),
+                            network_tensor_at(net, t + 1), y);
+        break;
+    case DL2_LAYER_NORM: {
+        float *gamma = network_tensor_at(net, t), *beta = network_tensor_at(net, t + 1);
+        float *mean = network_tensor_at(net, t + 2), *var = network_tensor_at(net, t + 3);
+        if (train && i >= dl2_network_first_trained(net))
+            ops->norm_train(plan->norm, x, residual, gamma, beta, mean, var, y);
+        else
+            ops->norm_eval(plan->norm, x, residual, gamma, beta, mean, var, y);
+        break;
+    }
+    case DL2_LAYER_MAX_POOL:
+    case DL2_LAYER_AVERAGE_POOL:
+        ops->pool_forward(plan->pool, x, y);
+        break;
+    case DL2_LAYER_ADD:
+        ops->add(device, x, residual, y, count);
+        break;
+    case DL2_LAYER_GELU:
+        ops->gelu(device, x, y, count);
+        break;
+    case DL2_LAYER_LAYER_NORM:
+        ops->layer_norm_forward(plan->layer_norm, x, network_tensor_at(net, t),
+                                network_tensor_at(net, t + 1), y);
+        break;
+    case DL2_LAYER_ATTENTION:
+        ops->attention_forward(plan->attention, x, y);
+        break;
+    case DL2_LAYER_TOKENS: {
+        const struct dl2_tokens_shape shape = network_tokens_shape(net, set, layer);
+        ops->tokens_forward(device, &shape, x, network_tensor_at(net, layer->class_token),
+                            network_tensor_at(net, t), y);
+        break;
+    }
+    case DL2_LAYER_DROPOUT:
+        if (train)
+            ops->dropout(device, x, y, count, layer->rate, net->config.seed, layer->number);
+        else
+            ops->copy(device, y, x, count * dl2_element_size(device->element));
+        break;
+    }
+}
+
+static void network_forward(struct dl2_network *net, const struct dl2_plan_set *set, bool train)
+{
+    for (size_t i = 0; i < net->view->graph.layer_count; i++) {
+        network_forward_layer(net, set, i, train);
+        network_mark(net, &net->view->graph.layers[i], train ? "forward" : "evaluation");
+    }
+}
+
+/* The gradients of a layer's result: their sum in *dy, but for batch norm, which adds them up and
+ * goes back through its activation itself: *dy2 is then the second, or NULL. */
+static void network_gradients_of(struct dl2_network *net, const struct dl2_layer *layer,
+                                 size_t count, void **dy, void **dy2)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    const struct dl2_value *out = &net->view->graph.values[layer->out];
+    const void *y = network_value_at(net, layer->out, true);
+    *dy = network_buffer_at(net, out->gradient[0]);
+    *dy2 = out->uses == 2 ? network_buffer_at(net, out->gradient[1]) : NULL;
+    if (layer->kind == DL2_LAYER_NORM)
+        return;
+    if (*dy2)
+        ops->add(net->device, *dy, *dy2, *dy, count);
+    if (layer->activation != DL2_IDENTITY)
+        ops->activate_backward(net->device, layer->activation, y, *dy, *dy, count);
+}
+
+/* From the gradients of a layer's result to those of its weights and of its input. */
+static void network_backward_layer(struct dl2_network *net, const struct dl2_plan_set *set,
+                                   size_t i, bool accumulate)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    const size_t first = dl2_network_first_trained(net);
+    const struct dl2_layer *layer = &net->view->graph.layers[i];
+    const union dl2_layer_plan *plan = &set->layers[i];
+    const struct dl2_value *in = &net->view->graph.values[layer->in];
+    const void *x = network_value_at(net, layer->in, true),
+               *y = network_value_at(net, layer->out, true);
+    void *dx = dl2_graph_wants_gradient(layer->in) && (i > first || !first)
+                   ? network_buffer_at(net, in->gradient[layer->in_use])
+                   : NULL;
+    size_t count = net->view->graph.values[layer->out].size * set->count;
+    int t = layer->tensor;
+    void *dy, *dy2;
+    network_gradients_of(net, layer, count, &dy, &dy2);
+    switch (layer->kind) {
+    case DL2_LAYER_CONV:
+        ops->conv_backward_weights(plan->conv, x, dy, network_gradient_at(net, t),
+                                   layer->bias ? network_gradient_at(net, t + 1) : NULL,
+                                   accumulate);
+        network_mark(net, layer, "gradient of weights");
+        if (dx)
+            ops->conv_backward_data(plan->conv, dy, network_weights_at(net, t), dx);
+        break;
+    case DL2_LAYER_LINEAR:
+        ops->linear_backward_weights(plan->linear, x, dy, network_gradient_at(net, t),
+                                     network_gradient_at(net, t + 1), accumulate);
+        network_mark(net, layer, "gradient of weights");
+        if (dx)
+            ops->linear_backward_data(plan->linear, dy, network_weights_at(net, t), dx);
+        break;
+    case DL2_LAYER_NORM:
+        ops->norm_backward(plan->norm, x, y, dy, dy2, network_tensor_at(net, t),
+                           network_tensor_at(net, t + 1), dx, layer->residual >= 0 ? dy : NULL,
+                           network_gradient_at(net, t), network_gradient_at(net, t + 1),
+                           accumulate);
+        break;
+    case DL2_LAYER_MAX_POOL:
+    case DL2_LAYER_AVERAGE_POOL:
+        ops->pool_backward(plan->pool, dy, dx);
+        break;
+    case DL2_LAYER_ADD: /* dy is the gradient of both */
+        break;
+    case DL2_LAYER_GELU:
+        ops->gelu_backward(device, x, dy, dx, count);
+        break;
+    case DL2_LAYER_LAYER_NORM:
+        ops->layer_norm_backward(plan->layer_norm, x, dy, network_tensor_at(net, t), dx,
+                                 network_gradient_at(net, t), network_gradient_at(net, t + 1),
+                                 accumulate);
+        break;
+    case DL2_LAYER_ATTENTION:
+        ops->attention_backward(plan->attention, x, y, dy, dx);
+        break;
+    case DL2_LAYER_TOKENS: {
+        const struct dl2_tokens_shape shape = network_tokens_shape(net, set, layer);
+        ops->tokens_backward(device, &shape, dy, dx, network_gradient_at(net, layer->class_token),
+                             network_gradient_at(net, t), accumulate);
+        break;
+    }
+    case DL2_LAYER_DROPOUT:
+        ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
+        break;
+    }
+}
+
+/* `reduce`: the gradients are this update's last, and go to the other ranks while the layers before
+ * are still at work. */
+static void network_backward(struct dl2_network *net, const struct dl2_plan_set *set,
+                             bool accumulate, bool reduce)
+{
+    size_t sent = 0;
+    for (size_t i = net->view->graph.layer_count; i-- > dl2_network_first_trained(net);) {
+        network_backward_layer(net, set, i, accumulate);
+        network_mark(net, &net->view->graph.layers[i], "backward");
+        if (reduce)
+            sent = dl2_network_reduce_layer(net, i, sent);
+    }
+    if (reduce) {
+        dl2_network_reduce_rest(net);
+        network_mark(net, NULL, "wait for other ranks");
+    }
+}
+
+/* -- a batch -- */
+
+/* All of a run but its input. */
+static void network_compute(struct dl2_network *net, const struct dl2_plan_set *set, unsigned kind)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    bool train = kind & DL2_RUN_TRAIN;
+    network_forward(net, set, train);
+    ops->loss_run(
+        train ? set->loss_train : set->loss_eval,
+        network_value_at(net, net->view->graph.logits, train), net->labels,
+        kind & DL2_RUN_MIXED ? net->partner : NULL, net->losses,
+        train ? network_buffer_at(net, net->view->graph.values[net->view->graph.logits].gradient[0])
+              : NULL,
+        net->sums);
+    network_mark(net, NULL, "loss");
+    if (train)
+        network_backward(net, set, kind & DL2_RUN_ACCUMULATE,
+                         net->device->world && !(kind & DL2_RUN_MORE));
+}
+
+/* The first time plainly, as libraries settle things then; then recorded, then replayed. */
+static void network_compute_or_replay(struct dl2_network *net, struct dl2_plan_set *set,
+                                      unsigned kind)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    unsigned runs = set->kinds[kind].runs;
+    set->kinds[kind].runs += runs < 2;
+    if (set->kinds[kind].recording) {
+        ops->replay(set->kinds[kind].recording);
+    } else if (runs == 1 && ops->record_begin && ops->record_begin(net->device)) {
+        network_compute(net, set, kind);
+        set->kinds[kind].recording = ops->record_end(net->device);
+        if (!set->kinds[kind].recording)
+            network_compute(net, set, kind);
+    } else {
+        network_compute(net, set, kind);
+    }
+}
+
+static int network_check_input(const struct dl2_network *net, const struct dl2_network_input *input,
+                               bool mixup, struct dl2_error *error)
+{
+    if (!input->count || input->count > net->config.batch)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a batch of %u samples for a network made for 1 to %u", input->count,
+                             net->config.batch);
+    for (unsigned i = 0; i < input->count; i++) {
+        if (input->labels[i] < -1 || input->labels[i] >= (int64_t)net->config.classes)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "label %d of sample %u of a batch is not one of %u classes",
+                                 (int)input->labels[i], i, net->config.classes);
+        if (mixup && input->partner && input->partner[i] >= input->count)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "sample %u of a batch of %u is mixed with sample %u", i,
+                                 input->count, (unsigned)input->partner[i]);
+    }
+    return DL2_OK;
+}
+
+static int network_run(struct dl2_network *net, const struct dl2_network_input *input,
+                       unsigned kind, struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    const struct dl2_network_config *config = &net->config;
+    bool train = kind & DL2_RUN_TRAIN;
+    if (train && input->partner)
+        kind |= DL2_RUN_MIXED;
+    if (train && net->frozen)
+        kind |= DL2_RUN_FROZEN;
+    struct dl2_plan_set *set;
+    DL2_TRY(network_check_input(net, input, train, error));
+    DL2_TRY(dl2_network_find_plans(net, input->count, &set, error));
+    size_t size = (size_t)net->view->height * net->view->width * config->channels;
+    size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
+    const unsigned place = net->next_staged++ % net->staging;
+    const struct dl2_staged *staged = &net->staged[place];
+    ops->upload(device, net->view->images[place], input->images, size * input->count);
+    ops->upload(device, staged->labels, input->labels, labels);
+    if (kind & DL2_RUN_MIXED)
+        ops->upload(device, staged->partner, input->partner, partners);
+    ops->set_numbers(device, &net->numbers);
+    ops->copy(device, net->labels, staged->labels, labels);
+    if (kind & DL2_RUN_MIXED)
+        ops->copy(device, net->partner, staged->partner, partners);
+    ops->ingest_run(set->ingest, net->view->images[place],
+                    kind & DL2_RUN_MIXED && !input->pasted ? net->partner : NULL,
+                    network_value_at(net, 0, train));
+    network_compute_or_replay(net, set, kind);
+    net->last_count = input->count;
+    net->last_train = train;
+    return DL2_OK;
+}
+
+/* -- the interface -- */
+
+int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *input,
+                      const struct dl2_network_step *step, struct dl2_error *error)
+{
+    DL2_TRY(dl2_network_check_trains(net, error));
+    net->numbers.step = step->step;
+    net->numbers.lambda = input->lambda;
+    net->numbers.scale = step->scale;
+    return network_run(net, input,
+                       DL2_RUN_TRAIN | (step->accumulate ? DL2_RUN_ACCUMULATE : 0) |
+                           (step->more ? DL2_RUN_MORE : 0),
+                       error);
+}
+
+int dl2_network_evaluate(struct dl2_network *net, const struct dl2_network_input *input,
+                         struct dl2_error *error)
+{
+    net->numbers.step = 0;
+    net->numbers.lambda = 1;
+    net->numbers.scale = 1;
+    return network_run(net, input, 0, error);
+}
+
+void dl2_network_wait_input(struct dl2_network *net)
+{
+    net->device->ops->wait_uploads(net->device);
+}
+
+int dl2_network_take_sums(struct dl2_network *net, struct dl2_loss_sums *sums,
+                          struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    DL2_TRY(device->ops->download(device, sums, net->sums, sizeof *sums, error));
+    device->ops->zero(device, net->sums, sizeof *sums);
+    return DL2_OK;
+}
+
+int dl2_network_last(struct dl2_network *net, float *losses, float *logits, struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    size_t count = net->last_count, values = count * net->config.classes;
+    size_t bytes = values * dl2_element_size(device->element);
+    if (losses)
+        DL2_TRY(device->ops->download(device, losses, net->losses, count * sizeof *losses, error));
+    if (!logits || !count)
+        return DL2_OK;
+    void *kept = malloc(bytes);
+    if (!kept)
+        return dl2_error_memory(error, "logits");
+    int status = device->ops->download(
+        device, kept, network_value_at(net, net->view->graph.logits, net->last_train), bytes,
+        error);
+    if (status == DL2_OK)
+        dl2_elements_to_floats(device->element, kept, logits, values);
+    free(kept);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "network/optimizer.h"
+
+#include <stddef.h>
+
+const char *const dl2_optimizer_words[] = {
+    [DL2_SGD] = "sgd", [DL2_ADAMW] = "adamw", [DL2_RMSPROP] = "rmsprop", NULL};
+
+const struct dl2_optimizer_facts *dl2_optimizer_facts(enum dl2_optimizer optimizer)
+{
+    static const struct dl2_optimizer_facts facts[] = {
+        [DL2_SGD] = {.rate = 0.05, .nesterov = true, .weight_decay = 0.0005},
+        [DL2_ADAMW] = {.rate = 0.0005,
+                       .adaptive = true,
+                       .momentum_below = true,
+                       .beta2 = 0.999,
+                       .weight_decay = 0.05},
+        [DL2_RMSPROP] = {.rate = 0.0005, .adaptive = true, .beta2 = 0.99, .weight_decay = 0.00001},
+    };
+    return &facts[optimizer];
+}
