@@ -3,7 +3,8 @@
  * The batch stage and the interface, private to the files of this room. The order in which files
  * call each other; each calls only files below it:
  *
- *     loader.c          the interface: settings, epochs, the consumer's side
+ *     loader_setup.c    makes and destroys a loader: settings, memory, threads
+ *     loader.c          the interface: epochs, the consumer's side
  *     worker.c          worker threads: which sample to work on next
  *     decode_queue.c    full batches that a batch decoder decodes, and the threads for that
  *     claim.c           a claimed sample until it is in its place in a batch
@@ -232,8 +233,9 @@ void dl2_decode_queue_free(struct dl2_loader *loader);
 
 /* A thread's main function. */
 void *dl2_worker_run(void *loader);
-/* Locked. Drops the samples that were put aside. */
-void dl2_worker_drop_put_aside(struct dl2_loader *loader);
+/* Locked. Ends the epoch: drops what waits, and makes workers drop what is under way as soon as
+ * they can. */
+void dl2_workers_cancel(struct dl2_loader *loader);
 /* The position of a claim in the epoch's order. */
 uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t number);
 

@@ -82,7 +82,7 @@ static struct dl2_claim *take_put_aside(struct dl2_loader *loader)
     return claim;
 }
 
-void dl2_worker_drop_put_aside(struct dl2_loader *loader)
+static void drop_put_aside(struct dl2_loader *loader)
 {
     while (loader->put_aside_count) {
         struct dl2_claim *claim = take_put_aside(loader);
@@ -91,6 +91,16 @@ void dl2_worker_drop_put_aside(struct dl2_loader *loader)
         loader->free_claims[loader->free_count++] = claim;
         loader->in_flight--;
     }
+}
+
+void dl2_workers_cancel(struct dl2_loader *loader)
+{
+    atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
+    loader->end_claim = 0;
+    drop_put_aside(loader);
+    dl2_decode_queue_drop(loader);
+    pthread_cond_broadcast(&loader->work_available);
+    pthread_cond_broadcast(&loader->place_available);
 }
 
 /* Waits for work. NULL when the loader closes. */

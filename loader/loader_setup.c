@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes and destroys a loader: settings, memory, threads. */
+#include "loader/pipeline.h"
+
+#include "codec/external.h"
+#include "common/thread.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#define MAX_IMAGE_SIZE 65536
+
+/* ---- settings ---- */
+
+static int check_channel(const struct dl2_loader_config *config, unsigned c,
+                         struct dl2_error *error)
+{
+    const double mean = config->mean[c], std = config->std[c];
+    if (config->dtype == DL2_UINT8 && (mean != 0 || (std != 1 && std != 0)))
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "mean and std (%g and %g of channel %u) are for types of floats, not for "
+            "uint8",
+            mean, std, c);
+    if (config->dtype != DL2_UINT8 && !isfinite(mean))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
+                             mean);
+    if (config->dtype != DL2_UINT8 && !(std > 0 && isfinite(std)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the std of channel %u is %g: it must be above 0", c, std);
+    return DL2_OK;
+}
+
+/* Settings that would have no effect are errors, too: the caller expects one. */
+static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
+{
+    const bool aware = config->batching == DL2_BATCHING_AWARE;
+    const bool weighed = config->weights || config->weights_file || config->balanced;
+    const struct {
+        bool broken;
+        const char *says;
+    } rules[] = {
+        {!config->batch, "batch must be at least 1"},
+        {!config->image_size || config->image_size > MAX_IMAGE_SIZE ||
+             config->image_width > MAX_IMAGE_SIZE,
+         "image_size must be 1 to 65536"},
+        {config->channels != 1 && config->channels != 3, "channels must be 1 or 3"},
+        {config->depth < 2, "depth must be at least 2"},
+        {config->train && config->resize, "resize is for validation, not for training"},
+        {config->val_crop > DL2_VAL_SQUASH, "val_crop is not a value of its enum"},
+        {config->train && config->val_crop, "val_crop is for validation, not for training"},
+        {config->resize && config->val_crop == DL2_VAL_SQUASH,
+         "resize is for the central crop: val_crop 'squash' resizes to image_size"},
+        {config->resize && config->resize < dl2_loader_shorter_side(config),
+         "resize must be at least image_size, the shorter side of it: the crop is cut from the "
+         "resized image"},
+        {!(config->area_min > 0 && config->area_min <= config->area_max && config->area_max <= 1),
+         "area_min must be above 0 and at most area_max, which must be at most 1"},
+        {!(config->aspect_min > 0 && config->aspect_min <= config->aspect_max &&
+           config->aspect_max < 1e6),
+         "aspect_min must be above 0 and at most aspect_max, which must be below 1e6"},
+        {config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_FLOAT16 ||
+             config->layout > DL2_NCHW || config->interpolation > DL2_LANCZOS,
+         "batching, dtype, layout or interpolation is not a value of its enum"},
+        {config->shuffle_chunk && !config->train,
+         "shuffle_chunk is for training: validation goes through the samples in order"},
+        {(weighed || config->repeats || config->draws) && !config->train,
+         "weights, balanced, repeats and draws are for training: validation has each image once"},
+        {(config->weights || config->weights_file) && config->balanced,
+         "weights and balanced are two ways to weigh"},
+        {config->weights && config->weights_file, "weights and weights_file are two ways to weigh"},
+        {weighed && (config->repeats > 1 || config->shuffle_chunk),
+         "weights and balanced draw each image by itself, without repeats and shuffle_chunk"},
+        {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
+        {!(config->slow_percentile >= 0 && config->slow_percentile < 100),
+         "slow_percentile must be at least 0 and below 100"},
+        {config->slow_percentile > 0 && !aware, "slow_percentile needs sample-aware batching"},
+        {config->side_workers && !aware, "side_workers needs sample-aware batching"},
+        {(config->fetch.ahead || config->fetch.ahead_bytes) && config->fetch.io == DL2_IO_DIRECT,
+         "ahead and ahead_bytes limit what is read ahead, and with io 'direct' nothing is"},
+        {(config->decoder_shares || config->decoder_splices) && !config->decoder,
+         "decoder_shares and decoder_splices need a batch decoder"},
+        {config->augment && !config->train,
+         "augment is for training: validation shows images as they are"},
+        {config->decoder &&
+             (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->augment ||
+              config->interpolation != DL2_BILINEAR || config->operation_count ||
+              config->decoded_cache_bytes || config->decoded_cache),
+         "a batch decoder needs uint8, NHWC, the bilinear filter, no augmentation, no operations "
+         "and no cache of decoded images"},
+        {config->decoder && dl2_loader_width(config) != config->image_size,
+         "a batch decoder needs square images"},
+        {config->decoder && config->mask, "a batch decoder makes no masks"},
+        {config->mask_fill > 255, "mask_fill must be 0 to 255"},
+        {config->mask_fill && !config->mask, "mask_fill needs mask"},
+        {config->decoded_cache && config->decoded_cache_bytes,
+         "decoded_cache has a limit already: leave out decoded_cache_bytes"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].broken)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s", rules[i].says);
+    for (unsigned c = 0; c < config->channels; c++)
+        DL2_TRY(check_channel(config, c, error));
+    for (unsigned i = 0; i < config->operation_count; i++)
+        if (!config->operations[i].run || !config->operations[i].name)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "operation %u has no function or no name",
+                                 i + 1);
+    return DL2_OK;
+}
+
+/* ---- parts ---- */
+
+static int out_of_memory(struct dl2_error *error)
+{
+    return dl2_error_memory(error, "a loader");
+}
+
+static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    size_t bytes = config->image_size;
+    if (!dl2_size_mul(bytes, dl2_loader_width(config), &bytes) ||
+        !dl2_size_mul(bytes, config->channels, &bytes) ||
+        !dl2_size_mul(bytes, dl2_dtype_size(config->dtype), &bytes))
+        return out_of_memory(error);
+    loader->recipe.sample_bytes = bytes;
+    return DL2_OK;
+}
+
+static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    if (!config->operation_count)
+        return DL2_OK;
+    loader->operations = dl2_calloc(config->operation_count, sizeof *loader->operations);
+    if (!loader->operations)
+        return out_of_memory(error);
+    memcpy(loader->operations, config->operations,
+           config->operation_count * sizeof *loader->operations);
+    config->operations = loader->operations;
+    return DL2_OK;
+}
+
+static int make_augmentation(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    if (!config->augment)
+        return DL2_OK;
+    const int status = dl2_augmentation_parse(config->augment, &loader->recipe.augmentation, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "augment");
+        return status;
+    }
+    config->augment = dl2_augmentation_text(loader->recipe.augmentation);
+    return DL2_OK;
+}
+
+static int copy_external(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_external_decoders *external = &loader->config.external;
+    const int status = dl2_external_decoders_check(external, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "external");
+        return status;
+    }
+    for (size_t i = 0; external->commands[i]; i++) {
+        external->commands[i] = loader->external[i] = strdup(external->commands[i]);
+        if (!loader->external[i])
+            return out_of_memory(error);
+    }
+    return DL2_OK;
+}
+
+static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    DL2_TRY(dl2_target_list_parse(&loader->recipe.targets, loader->config.targets, error));
+    loader->config.targets = loader->recipe.targets.text;
+    if (loader->config.targets && !dl2_dataset_has_beside(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "targets: the container '%s' holds images and labels, and nothing "
+                             "beside them",
+                             dl2_dataset_container(dataset));
+    return DL2_OK;
+}
+
+/* Weights of classes that are equally frequent; a sample without a class never comes. */
+static double *balance(const struct dl2_dataset *dataset, size_t count)
+{
+    const unsigned classes = dl2_dataset_class_count(dataset);
+    struct dl2_sample sample;
+    double *weights = dl2_calloc(count, sizeof *weights);
+    uint32_t *counts = dl2_calloc((size_t)classes + 1, sizeof *counts);
+    for (size_t i = 0; weights && counts && i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        counts[sample.label < 0 ? classes : (unsigned)sample.label]++;
+    }
+    for (size_t i = 0; weights && counts && i < count; i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        weights[i] = sample.label < 0 ? 0 : 1.0 / counts[sample.label];
+    }
+    if (!counts) {
+        free(weights);
+        weights = NULL;
+    }
+    free(counts);
+    return weights;
+}
+
+/* The sampler keeps of the weights what it needs. */
+static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_error *error)
+{
+    struct dl2_loader_config *config = &loader->config;
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    double *made = NULL;
+    if (config->balanced && !dl2_dataset_class_count(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "balanced: the dataset has no classes");
+    if (config->balanced && !(config->weights = made = balance(dataset, count)))
+        return out_of_memory(error);
+    if (config->weights_file) {
+        DL2_TRY(dl2_sample_weights_read(config->weights_file, dataset, &made, error));
+        config->weights = made;
+        config->weights_file = NULL;
+    }
+    if (config->weights && !config->balanced) {
+        loader->weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
+        loader->weights_hash += !loader->weights_hash;
+    }
+    const int status = dl2_sampler_init_for(&loader->sampler, config, dataset, error);
+    config->weights = NULL;
+    free(made);
+    return status;
+}
+
+static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
+    const char *mask = loader->config.mask;
+    if (!mask)
+        return DL2_OK;
+    loader->config.mask = loader->mask_name = strdup(mask);
+    if (!loader->mask_name)
+        return out_of_memory(error);
+    if (!*mask || *mask == '.' || strpbrk(mask, "/ ,"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mask: '%s' is no extension; give one, such as png or mask.png", mask);
+    if (!dl2_dataset_has_beside(dataset))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mask: the container '%s' holds images and labels, and nothing beside "
+                             "them",
+                             dl2_dataset_container(dataset));
+    return DL2_OK;
+}
+
+static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const size_t count = dl2_dataset_count(loader->recipe.planner.dataset);
+    if (count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
+                             count);
+    DL2_TRY(init_weighed(loader, count, error));
+    const struct dl2_sampler *sampler = &loader->sampler;
+    if (sampler->places) { /* and the same by claim */
+        loader->places = dl2_calloc(sampler->positions, sizeof *loader->places);
+        if (!loader->places)
+            return out_of_memory(error);
+        loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
+                          (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
+    }
+    loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
+    if (!loader->delivered)
+        return out_of_memory(error);
+    loader->memory += (uint64_t)count * 5 + loader->sampler.positions / 8;
+    return dl2_bad_samples_init(&loader->bad_samples, (uint32_t)count, error);
+}
+
+static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    loader->recipe.decoded = config->decoded_cache;
+    if (config->decoded_cache_bytes)
+        DL2_TRY(dl2_decoded_create(loader->sampler.count, config->decoded_cache_bytes,
+                                   &loader->recipe.decoded, error));
+    return dl2_fetch_create(&loader->recipe.planner, &config->fetch, loader->recipe.decoded,
+                            &loader->recipe.fetch, error);
+}
+
+/* Sets up the queue of samples that are put aside. */
+static int make_side(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &loader->config;
+    const uint32_t count = loader->sampler.count;
+    if (!loader->aware)
+        return DL2_OK;
+    const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
+    loader->side_most = wanted < config->workers ? wanted : config->workers - 1;
+    loader->side_now = 1;
+    loader->put_aside_capacity = config->workers;
+    loader->put_aside = dl2_calloc(loader->put_aside_capacity, sizeof *loader->put_aside);
+    if (!loader->put_aside)
+        return out_of_memory(error);
+    loader->memory += count;
+    return dl2_slow_samples_init(&loader->slow_samples, count,
+                                 config->slow_percentile > 0 ? config->slow_percentile : 75, error);
+}
+
+static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const unsigned count = loader->config.workers + loader->put_aside_capacity;
+    loader->claims = dl2_calloc(count, sizeof *loader->claims);
+    loader->free_claims = dl2_calloc(count, sizeof *loader->free_claims);
+    if (!loader->claims || !loader->free_claims)
+        return out_of_memory(error);
+    for (loader->claim_count = 0; loader->claim_count < count; loader->claim_count++) {
+        struct dl2_claim *claim = &loader->claims[loader->claim_count];
+        DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
+        claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
+        loader->memory += claim->memory;
+        loader->free_claims[loader->free_count++] = claim;
+    }
+    return DL2_OK;
+}
+
+static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
+{
+    const unsigned count = loader->config.workers;
+    loader->threads = dl2_calloc(count, sizeof *loader->threads);
+    if (!loader->threads)
+        return out_of_memory(error);
+    for (unsigned i = 0; i < count; i++) {
+        const int reason = pthread_create(&loader->threads[i], NULL, dl2_worker_run, loader);
+        if (reason)
+            return dl2_error_set(error, DL2_ERR_SYSTEM, "can't start worker %u of %u: %s", i + 1,
+                                 count, strerror(reason));
+        loader->thread_count++;
+    }
+    return DL2_OK;
+}
+
+/* ---- the whole ---- */
+
+static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
+{
+    DL2_TRY(copy_operations(loader, error));
+    DL2_TRY(make_augmentation(loader, error));
+    DL2_TRY(copy_external(loader, error));
+    DL2_TRY(make_targets(loader, error));
+    DL2_TRY(make_masks(loader, error));
+    DL2_TRY(set_sizes(loader, error));
+    DL2_TRY(make_sampler(loader, error));
+    DL2_TRY(make_storage(loader, error));
+    DL2_TRY(make_side(loader, error));
+    DL2_TRY(make_claims(loader, error));
+    DL2_TRY(dl2_slots_init(loader, error));
+    DL2_TRY(dl2_decode_queue_init(loader, error));
+    loader->stats.memory = loader->memory;
+    return start_threads(loader, error);
+}
+
+/* Makes a condition whose deadlines are times of CLOCK_MONOTONIC. */
+static void init_clocked(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
+                      struct dl2_loader **out, struct dl2_error *error)
+{
+    *out = NULL;
+    DL2_TRY(check_config(config, error));
+    struct dl2_loader *loader = dl2_calloc(1, sizeof *loader);
+    if (!loader)
+        return out_of_memory(error);
+    loader->config = *config;
+    loader->fail_claim = DL2_NOWHERE;
+    if (!config->workers)
+        loader->config.workers = dl2_cpu_count();
+    loader->recipe.planner = dl2_planner_of(dataset, &loader->config);
+    loader->strict = config->batching == DL2_BATCHING_STRICT;
+    loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
+    pthread_mutex_init(&loader->mutex, NULL);
+    pthread_cond_init(&loader->work_available, NULL);
+    pthread_cond_init(&loader->place_available, NULL);
+    pthread_cond_init(&loader->batch_staged, NULL);
+    init_clocked(&loader->progress);
+    const int status = set_up_loader(loader, error);
+    if (status < 0) {
+        dl2_loader_destroy(loader);
+        return status;
+    }
+    *out = loader;
+    return DL2_OK;
+}
+
+void dl2_loader_destroy(struct dl2_loader *loader)
+{
+    if (!loader)
+        return;
+    pthread_mutex_lock(&loader->mutex);
+    loader->closing = true;
+    dl2_workers_cancel(loader);
+    pthread_mutex_unlock(&loader->mutex);
+    for (unsigned i = 0; i < loader->thread_count; i++)
+        pthread_join(loader->threads[i], NULL);
+    dl2_decode_queue_free(loader);
+    for (unsigned i = 0; i < loader->claim_count; i++)
+        dl2_job_free(&loader->claims[i].job, &loader->recipe);
+    dl2_fetch_destroy(loader->recipe.fetch);
+    if (!loader->config.decoded_cache)
+        dl2_decoded_destroy(loader->recipe.decoded);
+    dl2_augmentation_free(loader->recipe.augmentation);
+    dl2_slots_free(loader);
+    dl2_target_list_free(&loader->recipe.targets);
+    free(loader->mask_name);
+    for (size_t i = 0; loader->external[i]; i++)
+        free(loader->external[i]);
+    pthread_cond_destroy(&loader->progress);
+    pthread_cond_destroy(&loader->place_available);
+    pthread_cond_destroy(&loader->batch_staged);
+    pthread_cond_destroy(&loader->work_available);
+    pthread_mutex_destroy(&loader->mutex);
+    dl2_sampler_free(&loader->sampler);
+    dl2_slow_samples_free(&loader->slow_samples);
+    dl2_bad_samples_free(&loader->bad_samples);
+    free(loader->operations);
+    free(loader->delivered);
+    free(loader->pending);
+    free(loader->queue);
+    free(loader->places);
+    free(loader->missing);
+    free(loader->put_aside);
+    free(loader->free_claims);
+    free(loader->claims);
+    free(loader->threads);
+    free(loader);
+}
