@@ -9,6 +9,7 @@
 #include "common/quote.h"
 #include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
+#include "transcode/variant_state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,11 +20,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA       "dl2-variant/1"
-#define JOURNAL_NAME ".dl2-variant.journal"
-
 /* How long a journal's lines may wait in memory. */
 #define FLUSH_SECONDS 0.2
+
+/* -- for both files of a variant -- */
+
+char *dl2_variant_inside(const struct dl2_variant *variant, const char *name,
+                         struct dl2_error *error)
+{
+    char *path = dl2_path_join(variant->root, name);
+    if (!path)
+        dl2_error_memory(error, "a variant");
+    return path;
+}
+
+int dl2_variant_add_text(char ***list, size_t *count, char *text, struct dl2_error *error)
+{
+    char **grown = text ? dl2_realloc(*list, *count + 2, sizeof *grown) : NULL;
+    if (!grown) {
+        free(text);
+        return dl2_error_memory(error, "a variant");
+    }
+    *list = grown;
+    grown[(*count)++] = text;
+    grown[*count] = NULL;
+    return DL2_OK;
+}
+
+size_t dl2_variant_find_item(const struct dl2_source_items *items, const char *key)
+{
+    size_t low = 0, high = items->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(items->items[items->by_key[middle]].key_text, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == items->count || strcmp(items->items[items->by_key[low]].key_text, key) != 0)
+        return SIZE_MAX;
+    return items->by_key[low];
+}
+
+bool dl2_variant_has_key(const void *context, const char *key)
+{
+    return dl2_variant_find_item(context, key) != SIZE_MAX;
+}
+
+/* -- what a variant is -- */
 
 /* `never_larger` is there only if it can matter, so that other variants are as good as before. */
 static json_t *describe_options(const struct dl2_codec *codec,
@@ -81,14 +125,6 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                                                             : dl2_error_memory(error, "a variant");
 }
 
-static char *inside(const struct dl2_variant *variant, const char *name, struct dl2_error *error)
-{
-    char *path = dl2_path_join(variant->root, name);
-    if (!path)
-        dl2_error_memory(error, "a variant");
-    return path;
-}
-
 int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
                      struct dl2_bytes *buffer, struct dl2_error *error)
 {
@@ -101,432 +137,12 @@ int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_
     return dl2_bytes_append(buffer, extension, strlen(extension) + 1, error);
 }
 
-/* ---- What is there from before */
-
-/* Other codecs' libraries may come and go; the one that encodes must be the same. */
-static bool made_by_same_options(const struct dl2_variant *variant)
-{
-    static const char *const fields[] = {"codec", "quality", "options", "encoder"};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        if (!json_equal(json_object_get(variant->old, fields[i]),
-                        json_object_get(variant->about, fields[i])))
-            return false;
-    }
-    const char *codec = variant->codec->name;
-    if (strcmp(dl2_json_get_text(variant->old, "container", "folder"), variant->pack.container) !=
-        0)
-        return false;
-    return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
-                      json_object_get(json_object_get(variant->about, "libraries"), codec));
-}
-
-/*
- * The first item that is called `key` in JSON. Where two keys that aren't UTF-8 look alike there,
- * the line's source and size tell whose it is well enough: at worst an image is made again.
- */
-static size_t find_item(const struct dl2_source_items *items, const char *key)
-{
-    size_t low = 0, high = items->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(items->items[items->by_key[middle]].key_text, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == items->count || strcmp(items->items[items->by_key[low]].key_text, key) != 0)
-        return SIZE_MAX;
-    return items->by_key[low];
-}
-
-static bool has_key(const void *context, const char *key)
-{
-    return find_item(context, key) != SIZE_MAX;
-}
-
-static int add_text(char ***list, size_t *count, char *text, struct dl2_error *error)
-{
-    char **grown = text ? dl2_realloc(*list, *count + 2, sizeof *grown) : NULL;
-    if (!grown) {
-        free(text);
-        return dl2_error_memory(error, "a variant");
-    }
-    *list = grown;
-    grown[(*count)++] = text;
-    grown[*count] = NULL;
-    return DL2_OK;
-}
-
-/* Notes a file beside an image that a line names; a line that names anything else is damaged. */
-static int take_old_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
-                           const struct dl2_source_item *item, const json_t *name,
-                           struct dl2_error *error)
-{
-    const struct dl2_folder_keys keys = {has_key, items};
-    const char *extension = json_string_value(name);
-    char *path;
-    if (!extension || !dl2_beside_can_hold(&keys, item->key, extension, NULL, 0))
-        return DL2_OK;
-    if (asprintf(&path, "%s.%s", item->key, extension) < 0)
-        path = NULL;
-    return add_text(&variant->old_beside, &variant->old_beside_count, path, error);
-}
-
-/* "json/seg.png" of a line's list; false if that is damaged or a file is gone. */
-static bool read_beside(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                        const json_t *list, char **out)
-{
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    size_t i;
-    json_t *name;
-    bool good = true;
-    json_array_foreach(list, i, name)
-    {
-        const char *extension = json_string_value(name);
-        char *path = NULL;
-        good = good && extension && !strchr(extension, '/') &&
-               asprintf(&path, "%s/%s.%s", variant->root, item->key, extension) >= 0 &&
-               dl2_is_file(path) && dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
-               dl2_bytes_append(&text, extension, strlen(extension), NULL) == DL2_OK;
-        free(path);
-    }
-    good = good && dl2_bytes_append(&text, "", 1, NULL) == DL2_OK;
-    *out = good && text.size > 1 ? (char *)text.data : NULL;
-    if (!*out)
-        dl2_bytes_free(&text);
-    return good;
-}
-
-/* A line counts if its source and what lies beside that are still the same files, and its output
- * has its size. */
-static int take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
-                     const uint64_t *output_bytes, const json_t *line, struct dl2_error *error)
-{
-    const char *key = dl2_json_get_text(line, "key", NULL);
-    size_t index = key ? find_item(items, key) : SIZE_MAX, i;
-    if (index == SIZE_MAX)
-        return DL2_OK;
-    const struct dl2_source_item *item = &items->items[index];
-    struct dl2_record *record = &variant->records[index];
-    const json_t *beside = json_object_get(line, "beside");
-    json_t *name;
-    char sum[20] = "";
-    if (!variant->packed)
-        json_array_foreach(beside, i, name)
-            DL2_TRY(take_old_beside(variant, items, item, name, error));
-    if (item->beside_sum)
-        snprintf(sum, sizeof sum, "%016" PRIx64, item->beside_sum);
-    if (!variant->same_options || strcmp(dl2_json_get_text(line, "beside_sum", ""), sum) != 0)
-        return DL2_OK;
-    uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
-    if ((uint64_t)dl2_json_get_integer(line, "source_bytes", -1) != item->bytes ||
-        dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns ||
-        !record->has_output || output_bytes[index] != bytes)
-        return DL2_OK;
-    free(record->beside);
-    record->beside = NULL;
-    if (!variant->packed && !read_beside(variant, item, beside, &record->beside)) {
-        record->state = DL2_RECORD_MISSING;
-        return DL2_OK;
-    }
-    record->bytes = bytes;
-    record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
-    record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
-    record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
-    record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
-    record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
-    record->copied = json_is_true(json_object_get(line, "copied"));
-    record->state = DL2_RECORD_VALID;
-    return DL2_OK;
-}
-
-/* What isn't a line (the end of a journal that was cut) is none. */
-static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                      const uint64_t *output_bytes, const struct dl2_bytes *text,
-                      struct dl2_error *error)
-{
-    for (size_t at = 0; at < text->size;) {
-        const char *start = (const char *)text->data + at;
-        const char *end = memchr(start, '\n', text->size - at);
-        if (!end)
-            break;
-        json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
-        const int status =
-            json_is_object(line) ? take_line(variant, items, output_bytes, line, error) : DL2_OK;
-        json_decref(line);
-        if (status < 0)
-            return status;
-        at = (size_t)(end - (const char *)text->data) + 1;
-    }
-    return DL2_OK;
-}
-
-/* The lines of runs that ended. */
-static int take_old_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                          const uint64_t *output_bytes, struct dl2_error *error)
-{
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = dl2_facts_load_lines(variant->root, &text, error);
-    if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, &text, error);
-    dl2_bytes_free(&text);
-    return status;
-}
-
-/* The lines of a run that was cut short; none has no journal. */
-static int take_journal(struct dl2_variant *variant, const struct dl2_source_items *items,
-                        const uint64_t *output_bytes, struct dl2_error *error)
-{
-    char *path = inside(variant, JOURNAL_NAME, error);
-    if (!path)
-        return DL2_ERR_MEMORY;
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    if (dl2_is_file(path))
-        status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, &text, error);
-    dl2_bytes_free(&text);
-    free(path);
-    return status;
-}
-
-/* The item whose output is `path` below root: outputs sorted by byte value, as files are. */
-struct output {
-    char *path;
-    size_t item;
-};
-
-static int compare_outputs(const void *a, const void *b)
-{
-    return strcmp(((const struct output *)a)->path, ((const struct output *)b)->path);
-}
-
-static int list_outputs(const struct dl2_variant *variant, const struct dl2_source_items *items,
-                        struct output **out, size_t *count, struct dl2_error *error)
-{
-    const char *extension = variant->codec->extension;
-    struct output *outputs = dl2_calloc(items->count, sizeof *outputs);
-    *out = outputs;
-    *count = 0;
-    if (!outputs)
-        return dl2_error_memory(error, "a variant");
-    for (size_t i = 0; i < items->count; i++) {
-        if (items->items[i].same_key_as != SIZE_MAX)
-            continue;
-        size_t size = strlen(items->items[i].key) + strlen(extension) + 2;
-        char *path = dl2_calloc(size, 1);
-        if (!path)
-            return dl2_error_memory(error, "a variant");
-        snprintf(path, size, "%s.%s", items->items[i].key, extension);
-        outputs[(*count)++] = (struct output){path, i};
-    }
-    qsort(outputs, *count, sizeof *outputs, compare_outputs);
-    return DL2_OK;
-}
-
-/* Walks the sorted files beside the sorted outputs. */
-static int match_files(struct dl2_variant *variant, const struct dl2_source_items *items,
-                       const struct dl2_file_list *files, const struct output *outputs,
-                       size_t count, uint64_t *output_bytes, struct dl2_error *error)
-{
-    const struct dl2_folder_keys keys = {has_key, items};
-    size_t o = 0;
-    for (size_t f = 0; f < files->count; f++) {
-        const char *path = files->paths[f];
-        while (o < count && strcmp(outputs[o].path, path) < 0)
-            o++;
-        if (o < count && !strcmp(outputs[o].path, path)) {
-            variant->records[outputs[o].item].has_output = true;
-            output_bytes[outputs[o].item] = files->bytes[f];
-        } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
-                   strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
-                   !dl2_beside_is_companion(&keys, path)) {
-            DL2_TRY(add_text(&variant->strays, &variant->stray_count, strdup(path), error));
-        }
-    }
-    return DL2_OK;
-}
-
-static int look_at_files(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         uint64_t *output_bytes, struct dl2_error *error)
-{
-    struct dl2_file_list files = {0};
-    struct output *outputs = NULL;
-    size_t count = 0;
-    int status = dl2_list_files(variant->root, &files, error);
-    if (status == DL2_OK)
-        status = list_outputs(variant, items, &outputs, &count, error);
-    if (status == DL2_OK)
-        status = match_files(variant, items, &files, outputs, count, output_bytes, error);
-    for (size_t i = 0; i < count; i++)
-        free(outputs[i].path);
-    free(outputs);
-    dl2_file_list_free(&files);
-    return status;
-}
-
-/* A damaged dl2-variant.json is as good as none: everything is made again. */
-static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
-{
-    DL2_TRY(dl2_facts_load(variant->root, &variant->old, error));
-    if (strcmp(dl2_json_get_text(variant->old, "schema", ""), SCHEMA) != 0) {
-        json_decref(variant->old);
-        variant->old = NULL;
-    }
-    variant->same_options = variant->old && made_by_same_options(variant);
-    return DL2_OK;
-}
-
-/* The sizes of the images in the container that is there; false where it
- * isn't what it should be. */
-static bool look_into_container(struct dl2_variant *variant, const struct dl2_source_items *items,
-                                uint64_t *output_bytes, size_t *count)
-{
-    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *packed;
-    if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
-        return false;
-    const bool same = dl2_dataset_same_classes(packed, items->dataset);
-    *count = dl2_dataset_count(packed);
-    for (size_t i = 0; same && i < items->count; i++) {
-        size_t number, frames;
-        struct dl2_sample sample;
-        if (items->items[i].same_key_as != SIZE_MAX ||
-            !dl2_dataset_find(packed, items->items[i].key, &number, &frames))
-            continue;
-        dl2_dataset_sample(packed, number, &sample);
-        variant->records[i].has_output = sample.label == items->items[i].label;
-        output_bytes[i] = sample.bytes;
-    }
-    dl2_dataset_close(packed);
-    return same;
-}
-
-/*
- * What failed before, from a source that is the same, need not be tried again. What couldn't be
- * read then has no size and time in its entry, and is tried: if that fails once more, nothing is
- * lost.
- */
-static int take_failure(struct dl2_variant *variant, const struct dl2_source_items *items, size_t i,
-                        const json_t *entry, struct dl2_bytes *scratch, struct dl2_error *error)
-{
-    const struct dl2_source_item *item = &items->items[i];
-    const char *why = dl2_json_get_text(entry, "error", "");
-    struct dl2_error own = DL2_ERROR_INIT;
-    if (!json_object_get(entry, "source_bytes")) {
-        const uint8_t *data;
-        size_t size;
-        if (dl2_dataset_read(items->dataset, item->sample, scratch, &data, &size, &own) == DL2_OK)
-            return DL2_OK;
-        variant->records[i].unread = true;
-    } else if ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
-               dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns) {
-        return DL2_OK;
-    }
-    variant->records[i].state = DL2_RECORD_FAILED;
-    variant->errors[i] = strdup(why);
-    return variant->errors[i] ? DL2_OK : dl2_error_memory(error, "a variant");
-}
-
-static int take_failures(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         struct dl2_error *error)
-{
-    const json_t *failed = json_object_get(variant->old, "failed");
-    struct dl2_bytes scratch = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    for (size_t f = 0; f < json_array_size(failed); f++) {
-        const json_t *entry = json_array_get(failed, f);
-        const char *name = dl2_json_get_text(entry, "path", "");
-        for (size_t i = 0; status == DL2_OK && i < items->count; i++)
-            if (variant->records[i].state == DL2_RECORD_MISSING &&
-                !strcmp(items->items[i].name_text, name))
-                status = take_failure(variant, items, i, entry, &scratch, error);
-    }
-    dl2_bytes_free(&scratch);
-    return status;
-}
-
-/* All or nothing: keeps a packed variant or forgets what there is of it. */
-static int load_packed(struct dl2_variant *variant, const struct dl2_source_items *items,
-                       uint64_t *output_bytes, struct dl2_error *error)
-{
-    size_t packed = 0, valid = 0;
-    bool keep = variant->same_options && json_is_true(json_object_get(variant->old, "complete")) &&
-                look_into_container(variant, items, output_bytes, &packed);
-    if (keep) {
-        DL2_TRY(take_old_lines(variant, items, output_bytes, error));
-        DL2_TRY(take_failures(variant, items, error));
-        for (size_t i = 0; i < items->count; i++) {
-            valid += variant->records[i].state == DL2_RECORD_VALID;
-            keep = keep && (variant->records[i].state != DL2_RECORD_MISSING ||
-                            items->items[i].same_key_as != SIZE_MAX);
-        }
-        keep = keep && valid == packed;
-    }
-    variant->kept = keep;
-    for (size_t i = 0; i < items->count; i++) {
-        variant->records[i].has_output = false; /* no file of its own */
-        if (keep)
-            continue;
-        variant->records[i].state = DL2_RECORD_MISSING;
-        variant->records[i].unread = false;
-        free(variant->errors[i]);
-        variant->errors[i] = NULL;
-    }
-    variant->same_options = variant->same_options && keep;
-    return DL2_OK;
-}
-
-/* A tree would be lost in a container's folder: no reader would look for it there. */
-static int refuse_container(const struct dl2_variant *variant, struct dl2_error *error)
-{
-    return dl2_dataset_is_packed(variant->root)
-               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s holds a packed variant; name another DEST, or remove it",
-                               variant->root)
-               : DL2_OK;
-}
-
-int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
-                     struct dl2_error *error)
-{
-    variant->records = dl2_calloc(items->count, sizeof *variant->records);
-    variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
-    if (!variant->records || !variant->errors)
-        return dl2_error_memory(error, "a variant");
-    variant->source_dataset = items->dataset;
-    if (!variant->is_table && !dl2_is_folder(variant->root))
-        return DL2_OK;
-    if (!variant->packed)
-        DL2_TRY(refuse_container(variant, error));
-    uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
-    if (!output_bytes)
-        return dl2_error_memory(error, "a variant");
-    int status = load_summary(variant, error);
-    if (force)
-        variant->same_options = false;
-    if (status == DL2_OK && variant->packed) {
-        status = load_packed(variant, items, output_bytes, error);
-        free(output_bytes);
-        return status;
-    }
-    if (status == DL2_OK)
-        status = look_at_files(variant, items, output_bytes, error);
-    if (status == DL2_OK)
-        status = take_old_lines(variant, items, output_bytes, error);
-    if (status == DL2_OK)
-        status = take_journal(variant, items, output_bytes, error);
-    free(output_bytes);
-    return status;
-}
-
-/* ---- While a run is under way */
+/* -- while a run is under way -- */
 
 static int remove_inside(const struct dl2_variant *variant, const char *name,
                          struct dl2_error *error)
 {
-    char *path = inside(variant, name, error);
+    char *path = dl2_variant_inside(variant, name, error);
     if (!path)
         return DL2_ERR_MEMORY;
     int status = DL2_OK;
@@ -542,7 +158,8 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
 {
     const struct dl2_variant_totals *totals = &variant->totals;
     double bits = totals->pixels ? 8.0 * (double)totals->bytes / (double)totals->pixels : NAN;
-    json_t *summary = json_pack("{s:s, s:s}", "schema", SCHEMA, "variant", variant->name);
+    json_t *summary =
+        json_pack("{s:s, s:s}", "schema", DL2_VARIANT_SCHEMA, "variant", variant->name);
     if (!summary)
         return NULL;
     int bad = json_object_set(summary, "codec", json_object_get(variant->about, "codec"));
@@ -598,12 +215,12 @@ static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
     if (!variant->same_options) {
         /* Lines of other options must be gone before dl2-variant.json vouches for them. */
         DL2_TRY(remove_inside(variant, DL2_FACTS_LINES_NAME, error));
-        DL2_TRY(remove_inside(variant, JOURNAL_NAME, error));
+        DL2_TRY(remove_inside(variant, DL2_VARIANT_JOURNAL, error));
     }
     int status = save_beginning(variant, error);
     if (status < 0 || variant->packed)
         return status;
-    char *path = inside(variant, JOURNAL_NAME, error);
+    char *path = dl2_variant_inside(variant, DL2_VARIANT_JOURNAL, error);
     if (!path)
         return DL2_ERR_MEMORY;
     variant->journal = fopen(path, "ae");
@@ -718,7 +335,7 @@ int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_
                            const struct dl2_source_item *item, const struct dl2_beside *beside,
                            struct dl2_record *record, struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {has_key, items};
+    const struct dl2_folder_keys keys = {dl2_variant_has_key, items};
     struct dl2_bytes names = DL2_BYTES_INIT;
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && i < beside->count; i++) {
@@ -768,9 +385,9 @@ int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *i
         variant->flushed = now;
         fflush(variant->journal);
     }
-    return ferror(variant->journal)
-               ? dl2_error_system(error, "%s/%s: can't be written", variant->root, JOURNAL_NAME)
-               : DL2_OK;
+    return ferror(variant->journal) ? dl2_error_system(error, "%s/%s: can't be written",
+                                                       variant->root, DL2_VARIANT_JOURNAL)
+                                    : DL2_OK;
 }
 
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
@@ -821,7 +438,7 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
     return DL2_OK;
 }
 
-/* ---- The end of a run */
+/* -- the end of a run -- */
 
 static int list_failed(const struct dl2_variant *variant, const struct dl2_source_items *items,
                        json_t **out, struct dl2_error *error)
@@ -887,7 +504,7 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
 static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
                       struct dl2_error *error)
 {
-    char *text = NULL, *path = inside(variant, DL2_FACTS_LINES_NAME, error);
+    char *text = NULL, *path = dl2_variant_inside(variant, DL2_FACTS_LINES_NAME, error);
     size_t size;
     FILE *out = path ? open_memstream(&text, &size) : NULL;
     for (size_t i = 0; out && i < items->count; i++)
@@ -914,7 +531,7 @@ static int list_beside(const struct dl2_variant *variant, const struct dl2_sourc
             char *path;
             if (asprintf(&path, "%s.%.*s", items->items[i].key, (int)length, at) < 0)
                 path = NULL;
-            DL2_TRY(add_text(out, &count, path, error));
+            DL2_TRY(dl2_variant_add_text(out, &count, path, error));
             at += length + (at[length] == '/');
         }
     }
@@ -949,7 +566,7 @@ static int complete_variant(struct dl2_variant *variant, const struct dl2_source
         return variant->writer ? DL2_OK : dl2_facts_save(variant->root, summary, error);
     DL2_TRY(save_lines(variant, items, error));
     DL2_TRY(dl2_facts_save(variant->root, summary, error));
-    return remove_inside(variant, JOURNAL_NAME, error);
+    return remove_inside(variant, DL2_VARIANT_JOURNAL, error);
 }
 
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
