@@ -16,6 +16,7 @@ libdataset_la_SOURCES = \
 	dataset/gulp.c \
 	dataset/heap_page.c dataset/heap_page.h \
 	dataset/tar.c \
+	dataset/tar_members.c dataset/tar_members.h \
 	dataset/server_fit.h \
 	dataset/split.c dataset/split.h \
 	dataset/tree.c \

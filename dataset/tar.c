@@ -1,271 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tar files, read and written as WebDataset does: consecutive members with the same name up to the
- * first dot of its last part are one sample. Headers are ustar's (POSIX.1-1988); long names and
- * sizes come from pax headers (POSIX.1-2001) or GNU's extensions.
+ * first dot of its last part are one sample. tar_members.h reads and writes the members.
  */
 #include "common/file.h"
 #include "dataset/packed.h"
+#include "dataset/tar_members.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
-enum {
-    BLOCK = 512,
-    NAME_BYTES = 100, /* of a name in a header */
-    PREFIX_BYTES = 155,
-    NEAR_BYTES = 4096,    /* read at once after a jump: a header, a label, the next header */
-    FAR_BYTES = 64 << 10, /* read at once if members are so small that reading on is cheaper */
-    MAX_NAME_BYTES = 1 << 20,
-    MAX_LABEL_BYTES = 4096,
-};
+enum { MAX_LABEL_BYTES = DL2_TAR_LOOK };
 
 /* Bits of a draft's notes, in the order of tar_format.notes. */
 enum { NOTE_JSON_LABELS = 1, NOTE_SYMBOLIC_LINKS = 2 };
-
-/* ---- Reading: a window onto the file */
-
-struct tar_window {
-    int fd;
-    uint64_t bytes; /* of the file */
-    uint64_t start; /* where `data` begins in the file */
-    size_t size;    /* of what `data` holds */
-    uint8_t data[FAR_BYTES];
-};
-
-static int tar_cut_short(struct dl2_error *error, uint64_t offset)
-{
-    return dl2_error_set(error, DL2_ERR_FORMAT,
-                         "cut short, or not a tar file: it ends at byte %" PRIu64, offset);
-}
-
-static int tar_read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error)
-{
-    const int64_t got = dl2_read_at(fd, offset, out, size);
-    if (got < 0)
-        return dl2_error_system(error, "cannot be read");
-    return (size_t)got == size ? DL2_OK : tar_cut_short(error, offset + (uint64_t)got);
-}
-
-/* Sets *out to `size` bytes (at most NEAR_BYTES) at `offset`, valid until the next call. */
-static int tar_look(struct tar_window *window, uint64_t offset, size_t size, const uint8_t **out,
-                    struct dl2_error *error)
-{
-    const uint64_t end = window->start + window->size;
-    if (offset < window->start || offset > end || size > end - offset) {
-        if (offset > window->bytes || size > window->bytes - offset)
-            return tar_cut_short(error, window->bytes);
-        size_t wanted =
-            offset >= window->start && offset < end + FAR_BYTES ? FAR_BYTES : NEAR_BYTES;
-        if (wanted > window->bytes - offset)
-            wanted = (size_t)(window->bytes - offset);
-        window->size = 0;
-        DL2_TRY(tar_read_at(window->fd, offset, window->data, wanted, error));
-        window->start = offset;
-        window->size = wanted;
-    }
-    *out = window->data + (offset - window->start);
-    return DL2_OK;
-}
-
-/* ---- Reading: headers */
-
-struct member {
-    char *name, *link; /* in the walk's buffers; `link` is what a link points to */
-    uint64_t offset, size;
-    char type;
-};
-
-/* Octal digits, or a binary number if the first bit is set (GNU), below 2^62; else false. */
-static bool tar_read_number(const uint8_t *field, size_t size, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (field[0] & 0x80) {
-        for (size_t i = 0; i < size; i++) {
-            if (value >> 54)
-                return false;
-            value = value << 8 | (i ? field[i] : field[i] & 0x7f);
-        }
-        *out = value;
-        return true;
-    }
-    size_t i = 0;
-    while (i < size && field[i] == ' ')
-        i++;
-    for (; i < size && field[i] >= '0' && field[i] <= '7'; i++)
-        value = value << 3 | (uint64_t)(field[i] - '0');
-    *out = value;
-    return i == size || field[i] == ' ' || field[i] == '\0';
-}
-
-/*
- * Is the check sum right: the sum of the header's bytes, with blanks for its own field? Some old
- * programs summed signed bytes.
- */
-static bool tar_sum_fits(const uint8_t *header)
-{
-    uint64_t wanted;
-    int64_t plain = 0, with_sign = 0;
-    for (int i = 0; i < BLOCK; i++) {
-        const uint8_t byte = i >= 148 && i < 156 ? ' ' : header[i];
-        plain += byte;
-        with_sign += (int8_t)byte;
-    }
-    return tar_read_number(header + 148, 8, &wanted) &&
-           ((int64_t)wanted == plain || (int64_t)wanted == with_sign);
-}
-
-static bool tar_is_zero(const uint8_t *block)
-{
-    for (int i = 0; i < BLOCK; i++)
-        if (block[i])
-            return false;
-    return true;
-}
-
-/* The name in a header: PREFIX/NAME in one of ustar's with a prefix. */
-static int tar_plain_name(const uint8_t *header, struct dl2_bytes *out, struct dl2_error *error)
-{
-    out->size = 0;
-    const size_t prefix =
-        memcmp(header + 257, "ustar\0", 6) ? 0 : strnlen((const char *)header + 345, 155);
-    if (prefix) {
-        DL2_TRY(dl2_bytes_append(out, header + 345, prefix, error));
-        DL2_TRY(dl2_bytes_append(out, "/", 1, error));
-    }
-    DL2_TRY(dl2_bytes_append(out, header, strnlen((const char *)header, 100), error));
-    return dl2_bytes_append(out, "", 1, error);
-}
-
-/* The fields of an extended header, which replace those of the next header. */
-struct extras {
-    bool has_name, has_link, has_size;
-    uint64_t size;
-};
-
-static int tar_set_text(struct dl2_bytes *out, const char *text, size_t length,
-                        struct dl2_error *error)
-{
-    out->size = 0;
-    DL2_TRY(dl2_bytes_append(out, text, length, error));
-    return dl2_bytes_append(out, "", 1, error);
-}
-
-/* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
-static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
-                        struct dl2_bytes *link, struct extras *extras, struct dl2_error *error)
-{
-    while (length) {
-        size_t record = 0, at = 0;
-        for (; at < length && at < 9 && isdigit((unsigned char)text[at]); at++)
-            record = 10 * record + (size_t)(text[at] - '0');
-        if (at == 0 || at >= length || text[at] != ' ' || record <= at + 1 || record > length ||
-            text[record - 1] != '\n')
-            return dl2_error_set(error, DL2_ERR_FORMAT, "a pax header is damaged");
-        const char *keyword = text + at + 1, *end = text + record - 1;
-        const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
-        const char *value = equals ? equals + 1 : end;
-        if (equals && equals - keyword == 4 && !memcmp(keyword, "path", 4)) {
-            DL2_TRY(tar_set_text(name, value, (size_t)(end - value), error));
-            extras->has_name = true;
-        } else if (equals && equals - keyword == 8 && !memcmp(keyword, "linkpath", 8)) {
-            DL2_TRY(tar_set_text(link, value, (size_t)(end - value), error));
-            extras->has_link = true;
-        } else if (equals && equals - keyword == 4 && !memcmp(keyword, "size", 4)) {
-            uint64_t number = 0;
-            for (const char *p = value; p < end; p++) {
-                if (!isdigit((unsigned char)*p) || number >> 58)
-                    return dl2_error_set(error, DL2_ERR_FORMAT, "a pax header is damaged");
-                number = 10 * number + (uint64_t)(*p - '0');
-            }
-            extras->size = number;
-            extras->has_size = true;
-        }
-        text += record;
-        length -= record;
-    }
-    return DL2_OK;
-}
-
-/* A walk over the members. */
-struct tar_walk {
-    struct tar_window *window;
-    uint64_t at;
-    struct dl2_bytes name, link, extra;
-};
-
-/* Reads the contents of an extended header: a long name, or pax records. */
-static int tar_read_extra(struct tar_walk *walk, uint64_t offset, uint64_t size,
-                          struct dl2_error *error)
-{
-    if (size > MAX_NAME_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "a header of %" PRIu64 " bytes at %" PRIu64,
-                             size, offset);
-    DL2_TRY(dl2_bytes_resize(&walk->extra, (size_t)size + 1, error));
-    DL2_TRY(tar_read_at(walk->window->fd, offset, walk->extra.data, (size_t)size, error));
-    walk->extra.data[size] = '\0';
-    return DL2_OK;
-}
-
-/* Sets *member to the next member, of any type: 1, or 0 at the end. */
-static int tar_next_member(struct tar_walk *walk, struct member *member, struct dl2_error *error)
-{
-    struct extras extras = {0};
-    for (;;) {
-        const uint8_t *header;
-        const uint64_t at = walk->at;
-        if (walk->window->bytes - at < BLOCK)
-            return dl2_error_set(
-                error, DL2_ERR_FORMAT,
-                "it ends without the empty block that closes a tar file: cut short?");
-        DL2_TRY(tar_look(walk->window, at, BLOCK, &header, error));
-        if (tar_is_zero(header))
-            return 0;
-        uint64_t size;
-        if (!tar_sum_fits(header) || !tar_read_number(header + 124, 12, &size))
-            return dl2_error_set(error, DL2_ERR_FORMAT, "the header at %" PRIu64 " is damaged", at);
-        const char type = (char)header[156];
-        const bool about = type == 'x' || type == 'g' || type == 'L' || type == 'K';
-        if (!about && extras.has_size)
-            size = extras.size;
-        const uint64_t offset = at + BLOCK, room = walk->window->bytes - offset;
-        if (size > room || (size + BLOCK - 1) / BLOCK * BLOCK > room)
-            return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "the member at %" PRIu64 " has %" PRIu64
-                                 " bytes, and the file ends before them: cut short?",
-                                 at, size);
-        walk->at = offset + (size + BLOCK - 1) / BLOCK * BLOCK;
-        if (about) {
-            if (type == 'g')
-                continue;
-            DL2_TRY(tar_read_extra(walk, offset, size, error));
-            const char *text = (const char *)walk->extra.data;
-            if (type == 'x') {
-                DL2_TRY(tar_read_pax(text, (size_t)size, &walk->name, &walk->link, &extras, error));
-            } else {
-                DL2_TRY(tar_set_text(type == 'L' ? &walk->name : &walk->link, text, strlen(text),
-                                     error));
-                *(type == 'L' ? &extras.has_name : &extras.has_link) = true;
-            }
-            continue;
-        }
-        if (!extras.has_name)
-            DL2_TRY(tar_plain_name(header, &walk->name, error));
-        if (!extras.has_link)
-            DL2_TRY(tar_set_text(&walk->link, (const char *)header + 157,
-                                 strnlen((const char *)header + 157, 100), error));
-        *member =
-            (struct member){(char *)walk->name.data, (char *)walk->link.data, offset, size, type};
-        return 1;
-    }
-}
 
 /* ---- Reading: samples */
 
@@ -288,7 +41,7 @@ static void tar_tidy(char *name)
 }
 
 /* Regular files have one of three types. */
-static bool tar_is_file(const struct member *member)
+static bool tar_is_file(const struct dl2_tar_member *member)
 {
     return member->type == '0' || member->type == '\0' || member->type == '7';
 }
@@ -326,7 +79,7 @@ struct tar_group {
 
 struct tar_scan {
     struct dl2_scan *scan;
-    struct tar_walk walk;
+    struct dl2_tar_walk walk;
     struct tar_group group;
     const struct dl2_shard_input *input;
     bool plain; /* a tree of files: a name ends at its last dot, and nothing is metadata */
@@ -346,7 +99,7 @@ static int tar_compare_targets(const void *left, const void *right)
     return strcmp(((const struct target *)left)->name, ((const struct target *)right)->name);
 }
 
-static int tar_add_target(struct tar_scan *tar, const struct member *member,
+static int tar_add_target(struct tar_scan *tar, const struct dl2_tar_member *member,
                           struct dl2_error *error)
 {
     const size_t length = strlen(member->name) + 1;
@@ -365,7 +118,8 @@ static int tar_add_target(struct tar_scan *tar, const struct member *member,
 }
 
 /* Sets the bytes of a hard link to those of the file that it points to. */
-static int tar_follow_link(struct tar_scan *tar, struct member *member, struct dl2_error *error)
+static int tar_follow_link(struct tar_scan *tar, struct dl2_tar_member *member,
+                           struct dl2_error *error)
 {
     tar_tidy(member->link);
     const struct target wanted = {.name = member->link};
@@ -443,7 +197,7 @@ static int tar_comes_twice(const char *name, const char *extension, struct dl2_e
                          *extension ? "." : "", extension);
 }
 
-static int tar_read_label(struct tar_scan *tar, const struct member *member,
+static int tar_read_label(struct tar_scan *tar, const struct dl2_tar_member *member,
                           struct dl2_error *error)
 {
     const uint8_t *text;
@@ -453,7 +207,7 @@ static int tar_read_label(struct tar_scan *tar, const struct member *member,
     if (member->size > MAX_LABEL_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
-    DL2_TRY(tar_look(tar->walk.window, member->offset, (size_t)member->size, &text, error));
+    DL2_TRY(dl2_tar_look(&tar->walk, member->offset, (size_t)member->size, &text, error));
     size_t start = 0, end = (size_t)member->size;
     while (start < end && isspace(text[start]))
         start++;
@@ -467,7 +221,7 @@ static int tar_read_label(struct tar_scan *tar, const struct member *member,
     return DL2_OK;
 }
 
-static int tar_add_member(struct tar_scan *tar, const struct member *member,
+static int tar_add_member(struct tar_scan *tar, const struct dl2_tar_member *member,
                           struct dl2_error *error)
 {
     struct tar_group *group = &tar->group;
@@ -512,11 +266,11 @@ static int tar_add_member(struct tar_scan *tar, const struct member *member,
 static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
 {
     const bool follows = tar->has_links;
-    struct member member = {0};
+    struct dl2_tar_member member = {0};
     tar->walk.at = 0;
     tar->group.any = false;
     int more;
-    while ((more = tar_next_member(&tar->walk, &member, error)) > 0) {
+    while ((more = dl2_tar_next(&tar->walk, &member, error)) > 0) {
         tar_tidy(member.name);
         if (member.type == 'S')
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is a sparse file", member.name);
@@ -552,32 +306,27 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
                     struct dl2_error *error)
 {
     struct tar_scan *tar = dl2_calloc(1, sizeof *tar);
-    struct tar_window *window = dl2_calloc(1, sizeof *window);
-    int status = tar && window ? DL2_OK : dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK) {
-        const size_t before = scan->draft.count;
-        *window = (struct tar_window){.fd = input->fd, .bytes = input->bytes};
-        tar->scan = scan;
-        tar->walk.window = window;
-        tar->input = input;
+    if (!tar)
+        return dl2_error_memory(error, "a dataset");
+    const size_t before = scan->draft.count;
+    tar->scan = scan;
+    tar->input = input;
+    int status = dl2_tar_walk_open(&tar->walk, input->fd, input->bytes, error);
+    if (status == DL2_OK)
         status = tar_scan_members(tar, error);
-        if (status == DL2_OK && tar->has_links)
-            status = tar_scan_again(tar, before, error);
-        /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
-        if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
-            tar->plain = true;
-            status = tar_scan_again(tar, before, error);
-        }
-        tdestroy(tar->targets, free);
-        dl2_bytes_free(&tar->walk.name);
-        dl2_bytes_free(&tar->walk.link);
-        dl2_bytes_free(&tar->walk.extra);
-        dl2_bytes_free(&tar->group.base);
-        dl2_bytes_free(&tar->group.key);
-        dl2_bytes_free(&tar->group.extension);
+    if (status == DL2_OK && tar->has_links)
+        status = tar_scan_again(tar, before, error);
+    /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
+    if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
+        tar->plain = true;
+        status = tar_scan_again(tar, before, error);
     }
+    tdestroy(tar->targets, free);
+    dl2_tar_walk_close(&tar->walk);
+    dl2_bytes_free(&tar->group.base);
+    dl2_bytes_free(&tar->group.key);
+    dl2_bytes_free(&tar->group.extension);
     free(tar);
-    free(window);
     return status;
 }
 
@@ -621,7 +370,7 @@ static void tar_forget_found(struct tar_search *search)
 }
 
 /* The last member of a name counts. The class is no matter of this list. */
-static int tar_note_found(struct tar_search *search, const struct member *member,
+static int tar_note_found(struct tar_search *search, const struct dl2_tar_member *member,
                           const char *extension, struct dl2_error *error)
 {
     if (!*extension || *extension == '.' || !strcasecmp(extension, "cls") ||
@@ -647,7 +396,7 @@ static int tar_note_found(struct tar_search *search, const struct member *member
 }
 
 /* Looks at a member: 1 if it is the first behind the sample's, or there can be none. */
-static int tar_search_member(struct tar_search *search, const struct member *member,
+static int tar_search_member(struct tar_search *search, const struct dl2_tar_member *member,
                              struct dl2_error *error)
 {
     char *last = (char *)dl2_path_base(member->name), *dot = strchr(last, '.');
@@ -686,17 +435,12 @@ static int tar_search_member(struct tar_search *search, const struct member *mem
 /* Goes through the members around the sample's image. */
 static int tar_search_run(struct tar_search *search, struct dl2_error *error)
 {
-    struct member member;
-    int status = DL2_OK;
-    struct tar_window *window = malloc(sizeof *window);
-    struct tar_walk walk = {.window = window};
-    if (!window)
-        return dl2_error_memory(error, "a tar file");
-    window->fd = search->place->fd;
-    window->bytes = search->place->shard_bytes;
-    window->start = window->size = 0;
-    walk.at = (search->place->start + BLOCK - 1) / BLOCK * BLOCK;
-    while ((status = tar_next_member(&walk, &member, error)) > 0) {
+    struct dl2_tar_member member;
+    int status;
+    struct dl2_tar_walk walk;
+    DL2_TRY(dl2_tar_walk_open(&walk, search->place->fd, search->place->shard_bytes, error));
+    walk.at = (search->place->start + DL2_TAR_BLOCK - 1) / DL2_TAR_BLOCK * DL2_TAR_BLOCK;
+    while ((status = dl2_tar_next(&walk, &member, error)) > 0) {
         tar_tidy(member.name);
         if ((member.type != '1' && !tar_is_file(&member)) || tar_is_hidden(member.name))
             continue;
@@ -705,10 +449,7 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
             break;
     }
     dl2_bytes_free(&search->base);
-    dl2_bytes_free(&walk.name);
-    dl2_bytes_free(&walk.link);
-    dl2_bytes_free(&walk.extra);
-    free(window);
+    dl2_tar_walk_close(&walk);
     return status < 0 ? status : DL2_OK;
 }
 
@@ -725,7 +466,7 @@ static int tar_read_beside(const struct dl2_shard_place *place, const char *exte
     if (search.size > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", search.size);
     DL2_TRY(dl2_bytes_resize(out, (size_t)search.size, error));
-    DL2_TRY(tar_read_at(place->fd, search.offset, out->data, out->size, error));
+    DL2_TRY(dl2_tar_read_at(place->fd, search.offset, out->data, out->size, error));
     return 1;
 }
 
@@ -738,8 +479,8 @@ static int tar_read_all_beside(const struct dl2_shard_place *place, struct dl2_b
         struct dl2_beside_item *item;
         status = dl2_beside_add(out, search.all[i].extension, search.all[i].size, &item, error);
         if (status == DL2_OK)
-            status = tar_read_at(place->fd, search.all[i].offset, item->bytes.data,
-                                 item->bytes.size, error);
+            status = dl2_tar_read_at(place->fd, search.all[i].offset, item->bytes.data,
+                                     item->bytes.size, error);
     }
     tar_forget_found(&search);
     free(search.all);
@@ -797,88 +538,25 @@ static int tar_name(struct dl2_bytes *name, const char *id, const char *extensio
     return dl2_bytes_append(name, extension, strlen(extension) + 1, error);
 }
 
-static int tar_put_header(struct dl2_shard_output *output, const char *prefix, size_t prefix_length,
-                          const char *name, size_t name_length, char type, size_t size,
-                          struct dl2_error *error)
-{
-    uint8_t header[BLOCK] = {0};
-    char field[16];
-    memcpy(header, name, name_length);
-    memcpy(header + 100, "0000644\0000000000\0000000000", 24);
-    snprintf(field, sizeof field, "%011zo", size);
-    memcpy(header + 124, field, 12);
-    memcpy(header + 136, "00000000000", 12);
-    header[156] = (uint8_t)type;
-    memcpy(header + 257, "ustar\00000", 8);
-    memcpy(header + 345, prefix, prefix_length);
-    unsigned sum = 8 * ' ';
-    for (int i = 0; i < BLOCK; i++)
-        sum += header[i];
-    snprintf(field, sizeof field, "%06o", sum);
-    memcpy(header + 148, field, 7);
-    header[155] = ' ';
-    return dl2_shard_put(output, header, sizeof header, error);
-}
-
-/* The slash at which a long name can be cut into a prefix of ustar's and the rest; 0: none. */
-static size_t tar_find_cut(const char *name, size_t length)
-{
-    for (size_t i = length < PREFIX_BYTES ? length : PREFIX_BYTES; i > 0; i--)
-        if (name[i] == '/' && length - i - 1 <= NAME_BYTES && length - i - 1 > 0)
-            return i;
-    return 0;
-}
-
-/* A pax header with a name, "LENGTH path=NAME\n", where LENGTH counts its own digits. */
-static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct dl2_error *error)
-{
-    size_t length = strlen(name) + strlen(" path=\n") + 1;
-    for (size_t power = 10; length >= power; power *= 10)
-        length++;
-    char *text = NULL;
-    if (asprintf(&text, "%zu path=%s\n", length, name) < 0)
-        return dl2_error_memory(error, "a dataset");
-    int status =
-        tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error);
-    if (status == DL2_OK)
-        status = dl2_shard_put(output, text, length, error);
-    free(text);
-    return status < 0 ? status : dl2_shard_put_zeros(output, -length % BLOCK, error);
-}
-
-static int tar_put_member(struct dl2_shard_output *output, const char *name, const void *data,
-                          size_t size, struct dl2_error *error)
-{
-    size_t length = strlen(name), cut = 0;
-    if (length > NAME_BYTES && !(cut = tar_find_cut(name, length))) {
-        DL2_TRY(tar_put_pax(output, name, error));
-        length = NAME_BYTES;
-    }
-    const char *rest = cut ? name + cut + 1 : name;
-    DL2_TRY(
-        tar_put_header(output, name, cut, rest, length - (size_t)(rest - name), '0', size, error));
-    DL2_TRY(dl2_shard_put(output, data, size, error));
-    return dl2_shard_put_zeros(output, -size % BLOCK, error);
-}
-
 static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                          uint64_t *offset, struct dl2_error *error)
 {
     struct dl2_bytes *name = &output->scratch;
     DL2_TRY(tar_name(name, sample->id, sample->extension, error));
-    DL2_TRY(tar_put_member(output, (const char *)name->data, sample->data, sample->size, error));
-    *offset = output->bytes - (sample->size + BLOCK - 1) / BLOCK * BLOCK;
+    DL2_TRY(
+        dl2_tar_put_member(output, (const char *)name->data, sample->data, sample->size, error));
+    *offset = output->bytes - (sample->size + DL2_TAR_BLOCK - 1) / DL2_TAR_BLOCK * DL2_TAR_BLOCK;
     if (sample->label >= 0) {
         char text[16];
         snprintf(text, sizeof text, "%d", sample->label);
         DL2_TRY(tar_name(name, sample->id, "cls", error));
-        DL2_TRY(tar_put_member(output, (const char *)name->data, text, strlen(text), error));
+        DL2_TRY(dl2_tar_put_member(output, (const char *)name->data, text, strlen(text), error));
     }
     for (size_t i = 0; i < sample->beside.count; i++) {
         const struct dl2_beside_item *item = &sample->beside.items[i];
         DL2_TRY(tar_name(name, sample->id, item->extension, error));
-        DL2_TRY(tar_put_member(output, (const char *)name->data, item->bytes.data, item->bytes.size,
-                               error));
+        DL2_TRY(dl2_tar_put_member(output, (const char *)name->data, item->bytes.data,
+                                   item->bytes.size, error));
     }
     return DL2_OK;
 }
@@ -893,12 +571,6 @@ static bool tar_holds_beside(const struct dl2_shard_sample *sample,
         if (!strcasecmp(sample->beside.items[i].extension, item->extension))
             return false;
     return true;
-}
-
-/* Two empty blocks end a tar file. */
-static int tar_write_end(struct dl2_shard_output *output, struct dl2_error *error)
-{
-    return dl2_shard_put_zeros(output, 2 * BLOCK, error);
 }
 
 /* A name a line; no list if a name has a newline of its own, since the index has all names. */
@@ -950,7 +622,7 @@ static const struct dl2_shard_format tar_format = {
     .read_all_beside = tar_read_all_beside,
     .holds_beside = tar_holds_beside,
     .write_add = tar_write_add,
-    .write_end = tar_write_end,
+    .write_end = dl2_tar_put_end,
     .write_classes = tar_write_classes,
 };
 
