@@ -27,7 +27,8 @@ libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
 if HAVE_LIBPQ
 libdataset_la_SOURCES += \
 	dataset/database.c dataset/database.h \
-	dataset/postgresql.c \
+	dataset/postgresql.c dataset/postgresql_table.h \
+	dataset/postgresql_listing.c \
 	dataset/postgresql_facts.c \
 	dataset/pages.c dataset/pages.h \
 	dataset/postgresql_write.c
