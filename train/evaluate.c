@@ -55,7 +55,7 @@ static json_t *settings(const struct dl2_run *run)
     return chosen;
 }
 
-/* `record` has what dl2_run_validate() added. */
+/* `record` has what dl2_stream_validate() added. */
 static int save_report(const struct dl2_run *run, const json_t *record, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libtrainer.la
 libtrainer_la_SOURCES = \
 	train/budget.c train/budget.h \
+	train/checkpoint.c train/checkpoint.h \
 	train/configs.c train/configs.h \
 	train/evaluate.c \
 	train/experiment.c \
@@ -13,7 +14,7 @@ libtrainer_la_SOURCES = \
 	train/mixup.c train/mixup.h \
 	train/predictions.c train/predictions.h \
 	train/run.c train/run.h \
-	train/checkpoint.c train/checkpoint.h \
+	train/run_begin.c train/run_data.c train/run_open.c train/run_step.c \
 	train/schedule.c train/schedule.h \
 	train/search.c train/search.h \
 	train/search_space.c train/search_space.h \

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Training runs, shared by the files of the trainer: run.c opens and closes them, trainer.c drives
- * them, validation.c validates them, experiment.c describes each in its report; evaluate.c
- * validates one that has ended. Private to them; others include trainer.h.
+ * Training runs, private to the files of the trainer; others include trainer.h. The order in which
+ * they call each other; each calls only files below it:
+ *
+ *     trainer.c      the loop: rounds of passes over the runs, and what is written when
+ *     in_database.c  a visit's training, by the database that has the images
+ *     evaluate.c     validates the weights of a file
+ *     run_begin.c    from fresh weights or from a checkpoint to the first step
+ *     run_step.c     batches, updates, the log, checkpoints
+ *     validation.c   validates runs, and keeps the best weights
+ *     experiment.c   describes a run in its report
+ *     run_open.c     opens and closes devices, networks and folders
+ *     run_data.c     datasets, partitions, and feeds of batches
+ *     run.c          events, positions, and what all ranks agree on
+ *
+ * hop.c drives streams of runs that take turns; fit.c drives one run whose images a database has.
  *
  * A stream has what runs share that are trained together: data, decoder, monitor. A run has one
  * model: network, device, position, log, checkpoint and report. Most streams have one run. A source
@@ -102,7 +114,7 @@ struct dl2_run {
     double begin;             /* position where the pass began that is going on */
     bool training;            /* takes batches of the pass that is going on */
     bool over;                /* this part is over, and everything is written */
-    /* All ranks agree on these: dl2_run_look(). */
+    /* All ranks agree on these: dl2_run_agree_on_end(). */
     double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
     bool pass_over;   /* with config->measure: this pass has taken long enough */
     bool stopping;    /* a rank was asked to stop */
@@ -115,50 +127,54 @@ struct dl2_run {
     json_t *device_notes; /* lines that the device told the user */
 };
 
-/* Opens the runs, whose config and events are set, but for the training feed. Call
- * dl2_stream_close() also after an error. */
-int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error);
-void dl2_stream_close(struct dl2_stream *stream);
+/* ---- run.c ---- */
 
-/* Opens the feed of the run's source for a stage, unless it is open already. */
-int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
-/* Opens the feed of a validation set; the caller destroys it. */
-int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
-                        struct dl2_error *error);
+DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
+void dl2_run_tell_begun(const struct dl2_run *run);
+void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
 /* Notes the samples that the feeds of all ranks could not read. Collective. */
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
                         struct dl2_error *error);
 /* Notes one, by a message that names it. */
 void dl2_stream_add_bad(struct dl2_stream *stream, const char *text);
-/* dl2_world_agree(); a failure is then common to all ranks. */
-int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error);
 
-/* The device and the network of a run whose stream has its stages, classes and channels. */
-int dl2_run_open_device(struct dl2_run *run, struct dl2_error *error);
-int dl2_run_open_network(struct dl2_run *run, struct dl2_error *error);
-/* Memory that the network will take, once the device is open. */
-int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_error *error);
+/* Images of the largest stage. */
+uint64_t dl2_run_images(const struct dl2_run *run);
 
-/* The data whose classes all others must have: the first stage's, or of an evaluation the first
- * set's. */
-const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
+/* Two positions closer than this are one: sums of 1 / steps are not exact. */
+#define DL2_RUN_SAME 1e-9
 
-/* dl2_world_agree(); a failure is then common to all ranks. */
-int dl2_run_agree(struct dl2_run *run, int status, struct dl2_error *error);
+/* Seconds since the run began, all its parts together. */
+double dl2_run_elapsed(const struct dl2_run *run);
 /* Batches of a pass; with partitions those of all. */
 uint64_t dl2_run_steps(const struct dl2_run *run);
 /* Epochs that are done. */
 double dl2_run_position(const struct dl2_run *run);
+/* Epochs from one step of the optimizer to the next. */
+double dl2_run_step_epochs(const struct dl2_run *run);
+/* Has the run come to a position, as near as its steps allow? */
+bool dl2_run_reached(const struct dl2_run *run, double position);
+/* The same of a run that is at `state`, which is between two passes; NAN: no. */
+bool dl2_run_is_at(const struct dl2_run_state *state, double position);
+/* Where a stage ends, of the run's length as it is known now. */
+double dl2_run_stage_end(const struct dl2_run *run, size_t stage);
+
+/* dl2_world_agree(); a failure is then common to all ranks. */
+int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error);
 /* Decides with the other ranks whether to stop (any rank's signal says so), and how long the run
  * is, which with a time budget rank 0's clock says. Collective, before every step. */
-int dl2_run_look(struct dl2_run *run, struct dl2_error *error);
+int dl2_run_agree_on_end(struct dl2_run *run, struct dl2_error *error);
 /* This rank's share of the processors, at least 1. */
 unsigned dl2_run_processors(const struct dl2_run *run);
-DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
-/* Images of the largest stage. */
-uint64_t dl2_run_images(const struct dl2_run *run);
-void dl2_run_tell_begun(const struct dl2_run *run);
-void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
+
+/* ---- run_data.c ---- */
+
+/* Opens the datasets of all stages and of validation, and finds classes and channels. */
+int dl2_stream_open_data(struct dl2_stream *stream, struct dl2_error *error);
+void dl2_stream_close_data(struct dl2_stream *stream);
+/* The data whose classes all others must have: the first stage's, or of an evaluation the first
+ * set's. */
+const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
 
 /* What a run that is at `state` can do on a partition. */
 enum dl2_visit {
@@ -167,23 +183,35 @@ enum dl2_visit {
     DL2_VISIT_DONE,      /* nothing: the pass has visited it */
     DL2_VISIT_ELSEWHERE, /* nothing: another partition's visit was begun */
 };
-/* Has a run that is at `state` come to the position, or beyond? Between two passes; NAN: no. */
-bool dl2_run_is_at(const struct dl2_run_state *state, double position);
 /* *begin and *end: the batches of the pass that the visit has. */
 enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
                               unsigned partition, uint64_t *begin, uint64_t *end);
+
+/* Opens the feed of the run's source for a stage, unless it is open already. */
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
+/* Opens the feed of a validation set; the caller destroys it. */
+int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                        struct dl2_error *error);
+
+/* ---- run_open.c ---- */
+
+/* Opens the runs, whose config and events are set, but for the training feed. Call
+ * dl2_stream_close() also after an error. */
+int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error);
+void dl2_stream_close(struct dl2_stream *stream);
+/* The device and the network of a run whose stream has its stages, classes and channels. */
+int dl2_run_open_device(struct dl2_run *run, struct dl2_error *error);
+int dl2_run_open_network(struct dl2_run *run, struct dl2_error *error);
+/* Memory that the network will take, once the device is open. */
+int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_error *error);
 /* With stream->hopping: gives a run its network, or takes it away, with all else that it has only
  * for a visit. */
 int dl2_run_enter(struct dl2_run *run, struct dl2_error *error);
 void dl2_run_leave(struct dl2_run *run);
-/* trainer.c. One visit to the stream's partition, from the run's checkpoint, or from the beginning
- * where there is none, to a checkpoint; and the pass' end where it is the last one. */
-int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
 
-/* in_database.c. What is left of a visit's training, by the database that has the images. */
-int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
+/* ---- run_step.c; a pass is: enter, then steps (begin, batches, end) until begin leaves it ---- */
 
-/* trainer.c. Makes a run ready for the pass. */
+/* Makes a run ready for the pass. */
 int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
 /* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
  * part, whichever comes first. */
@@ -198,11 +226,35 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
 /* Moves the position to the beginning of the next pass. */
 void dl2_run_next_pass(struct dl2_run *run);
+/* Is a checkpoint due at position `after`, when there was none since `before`? */
+bool dl2_run_checkpoint_due(const struct dl2_run *run, double before, double after);
+/* Rank 0 writes it; the others tell it which samples they had. Collective. */
+int dl2_run_save_checkpoint(struct dl2_run *run, struct dl2_error *error);
+/* Takes the loss scale into the run's state, where half-precision training has one. */
+int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error);
 
-/* Seconds since the run began, all its parts together. */
-double dl2_run_elapsed(const struct dl2_run *run);
+/* ---- run_begin.c ---- */
 
-/* validation.c. The devices' sums since the last time, added up over the ranks. Collective. */
+/* Gets a run ready to train, from its checkpoint where it resumes; or leaves it as it is, `over`,
+ * where it is finished already. Collective. */
+int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error);
+/* Writes config->export, if there is one. */
+int dl2_run_export_weights(struct dl2_run *run, struct dl2_error *error);
+
+/* ---- trainer.c ---- */
+
+/* One visit to the stream's partition, from the run's checkpoint, or from the beginning where there
+ * is none, to a checkpoint; and the pass' end where it is the last one. */
+int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
+
+/* ---- in_database.c ---- */
+
+/* What is left of a visit's training, by the database that has the images. */
+int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
+
+/* ---- validation.c ---- */
+
+/* The devices' sums since the last time, added up over the ranks. Collective. */
 int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
 /* Puts the averages of the weights in their place, where the run has any, or takes them out. */
 int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
@@ -226,11 +278,15 @@ void dl2_run_find_best(struct dl2_run *run);
  * aside. */
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 
-/* evaluate.c: validates the network of config->evaluate, keeps the predictions and writes the
+/* ---- evaluate.c ---- */
+
+/* Validates the network of config->evaluate, keeps the predictions and writes the
  * report. Collective. */
 int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error);
 
-/* experiment.c: the arguments by option name, the part of them that must not change on resuming,
+/* ---- experiment.c ---- */
+
+/* The arguments by option name, the part of them that must not change on resuming,
  * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
 json_t *dl2_run_identity(const struct dl2_run *run);

@@ -49,7 +49,7 @@ static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *f
     while (done < most) {
         bool stopping = false;
         for (size_t i = 0; i < count; i++) {
-            DL2_TRY(dl2_run_look(due[i].run, error));
+            DL2_TRY(dl2_run_agree_on_end(due[i].run, error));
             stopping |= due[i].run->stopping;
         }
         for (size_t i = 0; i < count; i++)

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A stream's datasets, their partitions, and the feeds of batches from them. */
+#include "codec/codec.h"
+#include "loader/decoded.h"
+#include "loader/loader_options.h"
+#include "loader/sampler.h"
+#include "train/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Training images whose headers tell whether a dataset is gray. */
+#define PROBES 32
+
+/* -- datasets -- */
+
+/* Has a stage or a validation set that was opened before the same path? */
+static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_data *data)
+{
+    bool before = false;
+    for (size_t i = 0; i < stream->stage_count; i++)
+        before |= &stream->stages[i] != data && stream->stages[i].path &&
+                  !strcmp(stream->stages[i].path, data->path);
+    for (size_t i = 0; i < stream->val_count; i++)
+        before |= &stream->val[i] != data && !strcmp(stream->val[i].path, data->path);
+    return before;
+}
+
+static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
+                        const char *path, const char *split, const struct dl2_subset *subset,
+                        struct dl2_error *error)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    options.val_fraction = stream->config->val_fraction;
+    options.split_seed = stream->config->split_seed;
+    if (subset)
+        options.subset = *subset;
+    options.keep = dl2_codec_is_image_file;
+    data->path = path;
+    data->name = dl2_dataset_variant_name(path);
+    if (!data->name)
+        return dl2_error_memory(error, "a training run");
+    DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
+    if (stream->runs[0].events.opened && !was_opened(stream, data))
+        stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
+    data->images = dl2_dataset_count(data->dataset);
+    data->bytes = dl2_dataset_bytes(data->dataset);
+    if (dl2_dataset_class_count(data->dataset) < 2)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s has only one class; training needs at least two, as folders: "
+                             "%s/train/CLASS/IMAGE or %s/CLASS/IMAGE",
+                             path, path, path);
+    return DL2_OK;
+}
+
+/* Labels are numbers by class name, so two datasets must have the same names. */
+static int check_classes(const struct dl2_run_data *reference, const struct dl2_run_data *data,
+                         struct dl2_error *error)
+{
+    unsigned n = dl2_dataset_class_count(reference->dataset);
+    unsigned m = dl2_dataset_class_count(data->dataset);
+    for (unsigned i = 0; i < n && i < m; i++) {
+        const char *a = dl2_dataset_class_name(reference->dataset, i);
+        const char *b = dl2_dataset_class_name(data->dataset, i);
+        if (strcmp(a, b) != 0)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "the classes of %s are not those of %s: its class %u is '%s' "
+                                 "where that has '%s'",
+                                 data->path, reference->path, i + 1, b, a);
+    }
+    if (n != m)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the classes of %s are not those of %s: it has %u, that has %u",
+                             data->path, reference->path, m, n);
+    return DL2_OK;
+}
+
+static const struct dl2_run_data *first_data(const struct dl2_stream *stream)
+{
+    return stream->stage_count ? &stream->stages[0] : &stream->val[0];
+}
+
+const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run)
+{
+    return first_data(run->stream);
+}
+
+static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = stream->config;
+    if (config->evaluate)
+        return DL2_OK;
+    stream->stages = dl2_calloc(config->stage_count, sizeof *stream->stages);
+    if (!stream->stages)
+        return dl2_error_memory(error, "a training run");
+    double all = 0, end = 0;
+    for (size_t i = 0; i < config->stage_count; i++)
+        all += config->stages[i].epochs;
+    for (size_t i = 0; i < config->stage_count; i++) {
+        struct dl2_run_data *stage = &stream->stages[i];
+        stream->stage_count = i + 1;
+        struct dl2_loader_config size = config->loader;
+        if (config->stages[i].image_size) {
+            size.image_size = config->stages[i].image_size;
+            size.image_width = config->stages[i].image_width;
+        }
+        stage->height = size.image_size;
+        stage->width = dl2_loader_width(&size);
+        end += config->stages[i].epochs;
+        stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
+        if (!config->stages[i].path) {
+            stage->name = strdup("synthetic");
+            stage->images = config->synthetic_images;
+            stream->classes = config->synthetic_classes;
+            continue;
+        }
+        DL2_TRY(open_dataset(stream, stage, config->stages[i].path, config->train_split,
+                             &config->subset, error));
+        DL2_TRY(check_classes(&stream->stages[0], stage, error));
+        stream->classes = dl2_dataset_class_count(stage->dataset);
+    }
+    return DL2_OK;
+}
+
+static bool has_key(const struct dl2_dataset *dataset, const char *key)
+{
+    struct dl2_sample sample;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        dl2_dataset_sample(dataset, i, &sample);
+        if (!strcmp(sample.key, key))
+            return true;
+    }
+    return false;
+}
+
+/* Splits of a dataset have no image in common, unless they are the same one or one of them is all.
+ */
+static bool overlap(const struct dl2_dataset *a, const struct dl2_dataset *b)
+{
+    struct dl2_sample first_a, first_b;
+    if (!dl2_dataset_count(a) || !dl2_dataset_count(b))
+        return false;
+    dl2_dataset_sample(a, 0, &first_a);
+    dl2_dataset_sample(b, 0, &first_b);
+    return has_key(b, first_a.key) || has_key(a, first_b.key);
+}
+
+/* Refuses to validate on images of a stage's dataset that are trained on. */
+static int check_splits(const struct dl2_stream *stream, const struct dl2_run_data *val,
+                        struct dl2_error *error)
+{
+    const struct dl2_train_config *config = stream->config;
+    if (!strcmp(config->train_split, "train") && !strcmp(config->val_split, "val"))
+        return DL2_OK;
+    for (size_t i = 0; i < stream->stage_count; i++)
+        if (!strcmp(stream->stages[i].path, val->path) &&
+            overlap(stream->stages[i].dataset, val->dataset))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: validation would be on images that are trained on: they are "
+                                 "in the splits %s (--train-split) and %s (--val-split); name "
+                                 "splits that are apart, or pass --skip-validation",
+                                 val->path, config->train_split, config->val_split);
+    return DL2_OK;
+}
+
+static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = stream->config;
+    const char *last = config->evaluate ? NULL : config->stages[config->stage_count - 1].path;
+    const char *const *paths = config->val_count ? config->val : &last;
+    size_t count = config->val_count ? config->val_count : 1;
+    if (config->skip_validation || config->synthetic)
+        return DL2_OK;
+    stream->val = dl2_calloc(count, sizeof *stream->val);
+    if (!stream->val)
+        return dl2_error_memory(error, "a training run");
+    for (size_t i = 0; i < count; i++) {
+        stream->val_count = i + 1;
+        DL2_TRY(open_dataset(stream, &stream->val[i], paths[i], config->val_split, NULL, error));
+        DL2_TRY(check_classes(first_data(stream), &stream->val[i], error));
+        DL2_TRY(check_splits(stream, &stream->val[i], error));
+        stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
+    }
+    return DL2_OK;
+}
+
+/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. An
+ * evaluation looks at its first set. */
+static void probe_channels(struct dl2_stream *stream)
+{
+    const size_t count = stream->stage_count ? stream->stage_count : 1;
+    stream->channels = stream->config->loader.channels;
+    if (stream->channels)
+        return;
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    bool gray = false, colour = false;
+    for (size_t k = 0; k < count && !colour; k++) {
+        const struct dl2_run_data *stage = first_data(stream) + k;
+        for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
+            const uint8_t *data;
+            size_t size;
+            struct dl2_image_info info;
+            size_t index = (size_t)(i * stage->images / PROBES);
+            if (dl2_dataset_read(stage->dataset, index, &scratch, &data, &size, NULL) < 0 ||
+                dl2_image_read_info(data, size, &info, NULL) < 0)
+                continue;
+            gray |= info.channels == 1;
+            colour |= info.channels != 1;
+        }
+    }
+    dl2_bytes_free(&scratch);
+    stream->channels = gray && !colour ? 1 : 3;
+}
+
+/* -- partitions -- */
+
+/* Batches of a partition in a pass. */
+static uint64_t partition_steps(const struct dl2_stream *stream, unsigned partition)
+{
+    const struct dl2_loader_config *loader = &stream->config->loader;
+    const uint32_t *members;
+    const uint32_t size =
+        dl2_partition_of(stream->stages[0].dataset, partition, loader->partitions, &members);
+    return stream->drops_last ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
+}
+
+/* Counts the batches of all partitions. */
+static int count_partitions(struct dl2_stream *stream, struct dl2_error *error)
+{
+    const unsigned partitions = stream->config->loader.partitions;
+    if (!partitions)
+        return DL2_OK;
+    if (stream->stages[0].images < partitions || stream->stages[0].images > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: %llu training images cannot be divided into %u partitions",
+                             stream->stages[0].path, (unsigned long long)stream->stages[0].images,
+                             partitions);
+    /* None of them may be left without a batch. */
+    stream->drops_last = true;
+    for (unsigned i = 0; i < partitions; i++) {
+        const uint32_t *members;
+        const uint32_t size = dl2_partition_of(stream->stages[0].dataset, i, partitions, &members);
+        stream->drops_last = stream->drops_last && size >= stream->config->loader.batch;
+    }
+    for (unsigned i = 0; i < partitions; i++)
+        stream->pass_steps += partition_steps(stream, i);
+    return DL2_OK;
+}
+
+enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
+                              unsigned partition, uint64_t *begin, uint64_t *end)
+{
+    enum dl2_visit found = DL2_VISIT_NEW;
+    uint64_t done = 0;
+    size_t i;
+    json_t *visit;
+    if (state->trained) {
+        *begin = *end = stream->pass_steps;
+        return found;
+    }
+    json_array_foreach(state->visits, i, visit)
+    {
+        const unsigned its = (unsigned)json_integer_value(visit);
+        *begin = done;
+        *end = done += partition_steps(stream, its);
+        if (state->batch < done)
+            return its == partition ? DL2_VISIT_BEGUN : DL2_VISIT_ELSEWHERE;
+        found = its == partition ? DL2_VISIT_DONE : found;
+    }
+    *begin = done;
+    *end = done + partition_steps(stream, partition);
+    return found;
+}
+
+/* -- feeds -- */
+
+static void *slot_alloc(void *context, size_t bytes)
+{
+    struct dl2_device *device = context;
+    return device->ops->host_alloc(device, bytes);
+}
+
+static void slot_free(void *context, void *slot)
+{
+    struct dl2_device *device = context;
+    device->ops->host_free(device, slot);
+}
+
+/* What of the cache of decoded images is for a stage or a validation set: as much for each image.
+ */
+static uint64_t cache_share(const struct dl2_stream *stream, const struct dl2_run_data *data)
+{
+    const struct dl2_train_config *config = stream->config;
+    uint64_t all = 0;
+    for (size_t i = 0; i < stream->stage_count; i++) /* one has a cache at a time */
+        if (stream->stages[i].images > all)
+            all = stream->stages[i].images;
+    if (config->validate_every > 0) /* else there is one validation, at the end */
+        for (size_t i = 0; i < stream->val_count; i++)
+            all += stream->val[i].images;
+    return (uint64_t)((double)config->loader.decoded_cache_bytes * (double)data->images /
+                      (double)(all ? all : 1));
+}
+
+/* For a stage, or NULL for validation. */
+static struct dl2_loader_config loader_config(const struct dl2_run *run,
+                                              const struct dl2_run_data *stage)
+{
+    const bool train = stage != NULL;
+    const struct dl2_stream *stream = run->stream;
+    const struct dl2_train_config *config = run->config;
+    struct dl2_device *device = stream->runs[0].device;
+    struct dl2_loader_config loader = config->loader;
+    loader.channels = stream->channels;
+    loader.train = train;
+    loader.rank = dl2_world_rank(config->world);
+    loader.world = dl2_world_size(config->world);
+    if (!loader.workers && loader.world > 1)
+        loader.workers = dl2_run_processors(&stream->runs[0]);
+    loader.decoder = stream->decoder;
+    loader.decoder_shares = config->decode.mode == DL2_DECODE_HYBRID;
+    loader.decoder_splices = config->decode.input == DL2_DECODE_SPLICED;
+    if (device->ops->host_alloc) {
+        loader.slot_alloc = slot_alloc;
+        loader.slot_free = slot_free;
+        loader.slot_context = device;
+    }
+    if (train || config->loader.val_crop == DL2_VAL_SQUASH)
+        loader.resize = 0;
+    if (train) {
+        loader.val_crop = DL2_VAL_CENTER;
+        loader.image_size = stage->height;
+        loader.image_width = stage->width;
+        loader.decoded_cache_bytes = cache_share(stream, stage);
+    } else { /* opened anew for each validation: caches of its own would be of no use */
+        loader.augment = NULL;
+        loader.batching = DL2_BATCHING_STRICT;
+        loader.shuffle_chunk = loader.shuffle_window = 0;
+        loader.partition = loader.partitions = 0;
+        loader.weights_file = NULL;
+        loader.balanced = false;
+        loader.repeats = loader.draws = 0;
+        loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
+    }
+    return loader;
+}
+
+/* Of several sources, all take the images from one cache, and share out the workers. */
+static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
+                        struct dl2_loader_config *config, struct dl2_error *error)
+{
+    struct dl2_stream *stream = run->stream;
+    const unsigned count = (unsigned)stream->source_count;
+    if (count == 1)
+        return DL2_OK;
+    if (config->decoded_cache_bytes && !stream->decoded && data->dataset)
+        DL2_TRY(
+            dl2_decoded_create(data->images, config->decoded_cache_bytes, &stream->decoded, error));
+    config->decoded_cache = stream->decoded;
+    config->decoded_cache_bytes = 0;
+    const unsigned workers = config->workers ? config->workers : dl2_run_processors(run);
+    config->workers = workers > count ? workers / count : 1;
+    return DL2_OK;
+}
+
+int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
+{
+    struct dl2_stream *stream = run->stream;
+    struct dl2_source *source = run->source;
+    if (source->feed && source->stage == stage)
+        return DL2_OK;
+    dl2_feed_destroy(source->feed);
+    source->feed = NULL;
+    source->stage = stage;
+    const struct dl2_run_data *data = &stream->stages[stage];
+    struct dl2_loader_config config = loader_config(run, data);
+    DL2_TRY(share_images(run, data, &config, error));
+    /* A last batch of a few images would make batch norm's statistics poor. */
+    config.drop_last = config.partitions ? stream->drops_last
+                                         : dl2_loader_epoch_samples(&config, data->images) >=
+                                               (uint64_t)config.batch * config.world;
+    int status = run->config->synthetic
+                     ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
+                                                 &source->feed, error)
+                     : dl2_feed_create(data->dataset, &config, &source->feed, error);
+    return dl2_stream_agree(stream, status, error);
+}
+
+int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                        struct dl2_error *error)
+{
+    struct dl2_run_data *data = &stream->val[set];
+    struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
+    const uint64_t cache = cache_share(stream, data);
+    int status = DL2_OK;
+    *out = NULL;
+    if (cache && stream->config->validate_every > 0 && !data->decoded)
+        status = dl2_decoded_create(data->images, cache, &data->decoded, error);
+    config.decoded_cache = data->decoded;
+    if (status == DL2_OK)
+        status = dl2_feed_create(data->dataset, &config, out, error);
+    status = dl2_stream_agree(stream, status, error);
+    if (status < 0)
+        dl2_feed_destroy(*out);
+    return status;
+}
+
+/* -- opening and closing -- */
+
+int dl2_stream_open_data(struct dl2_stream *stream, struct dl2_error *error)
+{
+    DL2_TRY(open_stages(stream, error));
+    DL2_TRY(count_partitions(stream, error));
+    DL2_TRY(open_val_sets(stream, error));
+    probe_channels(stream);
+    return DL2_OK;
+}
+
+static void close_data(struct dl2_run_data *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(data[i].name);
+        dl2_decoded_destroy(data[i].decoded);
+        if (data[i].dataset)
+            dl2_dataset_close(data[i].dataset);
+    }
+    free(data);
+}
+
+void dl2_stream_close_data(struct dl2_stream *stream)
+{
+    close_data(stream->stages, stream->stage_count);
+    close_data(stream->val, stream->val_count);
+}
