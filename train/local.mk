@@ -26,5 +26,5 @@ libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train
 dl2_commands += dl2-train
-dl2_train_SOURCES = train/dl2_train.c
+dl2_train_SOURCES = train/dl2_train.c train/train_console.c train/train_console.h
 dl2_train_LDADD = libtrainer.la $(NVJPEG_LIBS)
