@@ -28,11 +28,5 @@ struct dl2_study_selection {
  */
 int dl2_study_collect(const char *folder, const struct dl2_study_selection *selection,
                       struct dl2_study *study, struct dl2_error *error);
-void dl2_study_free(struct dl2_study *study);
-
-/* Adds what went wrong in `other`, a part of the study that was collected by itself; `where` says
- * which. */
-int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
-                        struct dl2_error *error);
 
 #endif

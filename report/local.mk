@@ -6,6 +6,7 @@ libreport_la_SOURCES = \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \
+	report/comparable.c report/comparable.h \
 	report/conditions.c report/conditions.h \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \

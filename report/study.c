@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/study.h"
 
+#include "common/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 size_t dl2_study_find(const struct dl2_study *study, const char *name)
@@ -20,4 +25,133 @@ bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
 bool dl2_study_run_shared(const struct dl2_study_run *run)
 {
     return run->trainers != 1;
+}
+
+/* -- lists -- */
+
+/* Makes room for one more item in a list that doubles at powers of two. */
+int dl2_study_grow(void **items, size_t count, size_t size, struct dl2_error *error)
+{
+    if (count & (count - 1))
+        return DL2_OK;
+    void *grown = dl2_realloc(*items, count ? 2 * count : 1, size);
+    if (!grown)
+        return dl2_error_memory(error, "the study's results");
+    *items = grown;
+    return DL2_OK;
+}
+
+int dl2_study_copy_text(const char *text, char **out, struct dl2_error *error)
+{
+    *out = strdup(text);
+    return *out ? DL2_OK : dl2_error_memory(error, "'%s'", text);
+}
+
+int dl2_study_add_text(char ***list, size_t *count, const char *text, struct dl2_error *error)
+{
+    DL2_TRY(dl2_study_grow((void **)list, *count, sizeof **list, error));
+    DL2_TRY(dl2_study_copy_text(text, &(*list)[*count], error));
+    ++*count;
+    return DL2_OK;
+}
+
+int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
+                          const char *what, const char *why, struct dl2_error *error)
+{
+    DL2_TRY(dl2_study_grow((void **)&study->failures, study->failure_count, sizeof *study->failures,
+                           error));
+    struct dl2_study_failure *failure = &study->failures[study->failure_count];
+    *failure = (struct dl2_study_failure){NULL, NULL};
+    study->failure_count++;
+    char text[1536];
+    snprintf(text, sizeof text, "%s %s", stage, name);
+    DL2_TRY(dl2_study_copy_text(text, &failure->stage, error));
+    snprintf(text, sizeof text, "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
+    return dl2_study_copy_text(text, &failure->what, error);
+}
+
+int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...)
+{
+    char text[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (size_t i = 0; i < study->left_out_count; i++)
+        if (strcmp(study->left_out[i], text) == 0)
+            return DL2_OK;
+    return dl2_study_add_text(&study->left_out, &study->left_out_count, text, error);
+}
+
+int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
+                        struct dl2_error *error)
+{
+    for (size_t i = 0; i < other->broken_count; i++)
+        DL2_TRY(dl2_study_add_text(&study->broken, &study->broken_count, other->broken[i], error));
+    for (size_t i = 0; i < other->unfinished_count; i++)
+        DL2_TRY(dl2_study_add_text(&study->unfinished, &study->unfinished_count,
+                                   other->unfinished[i], error));
+    for (size_t i = 0; i < other->left_out_count; i++)
+        DL2_TRY(dl2_study_leave_out(study, error, "%s: %s", where, other->left_out[i]));
+    for (size_t i = 0; i < other->failure_count; i++)
+        DL2_TRY(dl2_study_add_failure(study, where, other->failures[i].stage,
+                                      other->failures[i].what, NULL, error));
+    return DL2_OK;
+}
+
+/* -- the end -- */
+
+static void free_texts(char **list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(list[i]);
+    free(list);
+}
+
+void dl2_study_free_run(struct dl2_study_run *run)
+{
+    free(run->arch);
+    free(run->path);
+    free(run->val_top1);
+    free(run->correct);
+    free(run->evaluated);
+    json_decref(run->report);
+}
+
+void dl2_study_remove_run(struct dl2_study *study, size_t index)
+{
+    dl2_study_free_run(&study->runs[index]);
+    memmove(&study->runs[index], &study->runs[index + 1],
+            (study->run_count - index - 1) * sizeof *study->runs);
+    study->run_count--;
+}
+
+void dl2_study_free(struct dl2_study *study)
+{
+    for (size_t i = 0; i < study->variant_count; i++) {
+        free(study->variants[i].name);
+        json_decref(study->variants[i].made);
+        json_decref(study->variants[i].scored);
+        free(study->variants[i].scored_path);
+        json_decref(study->variants[i].loaded);
+    }
+    for (size_t i = 0; i < study->run_count; i++)
+        dl2_study_free_run(&study->runs[i]);
+    for (size_t i = 0; i < study->failure_count; i++) {
+        free(study->failures[i].stage);
+        free(study->failures[i].what);
+    }
+    for (size_t a = 0; study->images && a < study->arch_count; a++)
+        dl2_prediction_table_free(&study->images[a]);
+    free(study->images);
+    free(study->variants);
+    free(study->runs);
+    free(study->failures);
+    dl2_rounds_free(&study->rounds);
+    free_texts(study->archs, study->arch_count);
+    free_texts(study->broken, study->broken_count);
+    free_texts(study->unfinished, study->unfinished_count);
+    free_texts(study->left_out, study->left_out_count);
+    json_decref(study->definitions);
+    *study = (struct dl2_study){0};
 }

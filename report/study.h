@@ -4,6 +4,7 @@
 #ifndef DL2_REPORT_STUDY_H
 #define DL2_REPORT_STUDY_H
 
+#include "common/error.h"
 #include "report/prediction_table.h"
 #include "report/rounds.h"
 
@@ -89,5 +90,27 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name);
 
 /* Is variant `v` the first of its codec? The original isn't of any. */
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
+
+/* -- for what fills a study -- */
+
+/* Makes room for one more item in one of its lists, which double at powers of two. */
+int dl2_study_grow(void **items, size_t count, size_t size, struct dl2_error *error);
+int dl2_study_copy_text(const char *text, char **out, struct dl2_error *error);
+/* Adds a copy of the text to a list: archs, broken, unfinished. */
+int dl2_study_add_text(char ***list, size_t *count, const char *text, struct dl2_error *error);
+/* `what` failed in "STAGE NAME"; `why` may be NULL. */
+int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
+                          const char *what, const char *why, struct dl2_error *error);
+/* Names a result in left_out, once. */
+DL2_PRINTF(3, 4)
+int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...);
+/* Adds what went wrong in `other`, a part of the study that was collected by itself; `where` says
+ * which. */
+int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
+                        struct dl2_error *error);
+
+void dl2_study_free_run(struct dl2_study_run *run);
+void dl2_study_remove_run(struct dl2_study *study, size_t index);
+void dl2_study_free(struct dl2_study *study);
 
 #endif

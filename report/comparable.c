@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/comparable.h"
+
+#include "common/json.h"
+#include "common/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- differences -- */
+
+/* The value as people write it: a whole number without ".0". To free. */
+static char *show_value(const json_t *value)
+{
+    char *text = NULL;
+    if (!json_is_real(value))
+        return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
+    return asprintf(&text, "%.6g", json_real_value(value)) < 0 ? NULL : text;
+}
+
+/* "epochs is 2, not 6", of each field in which the two differ; one that either lacks is no
+ * difference. */
+static void describe_difference(const json_t *own, const json_t *reference, char *out, size_t size)
+{
+    const char *key;
+    json_t *value;
+    out[0] = '\0';
+    json_object_foreach((json_t *)own, key, value)
+    {
+        const json_t *other = json_object_get(reference, key);
+        const size_t used = strlen(out);
+        if (!other || json_equal(value, other))
+            continue;
+        char *a = show_value(value), *b = show_value(other);
+        snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
+                 a ? a : "?", b ? b : "?");
+        free(a);
+        free(b);
+    }
+}
+
+/* -- variants that were made alike -- */
+
+/* What a variant was made from, or with: what variants that are compared agree on. A new reference;
+ * NULL: nothing to compare by. */
+static json_t *origin_of(const struct dl2_study_variant *variant, bool settings)
+{
+    if (!variant->made)
+        return NULL;
+    if (settings)
+        return json_incref(json_object_get(variant->made, "options"));
+    /* An image that failed is missing in the sums. */
+    if (json_array_size(json_object_get(variant->made, "failed")))
+        return NULL;
+    json_t *origin = json_object();
+    json_object_set(origin, "images", json_object_get(variant->made, "images"));
+    json_object_set(origin, "source_bytes", json_object_get(variant->made, "source_bytes"));
+    return origin;
+}
+
+/* Leaves out the trainings on a variant, if there are any. */
+static int leave_out_variant(struct dl2_study *study, size_t variant, const char *how,
+                             const char *difference, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = study->run_count; i-- > 0;)
+        if (study->runs[i].variant == variant) {
+            dl2_study_remove_run(study, i);
+            any = true;
+        }
+    return any ? dl2_study_leave_out(study, error, "trainings on %s: it was made %s, %s",
+                                     study->variants[variant].name, how, difference)
+               : DL2_OK;
+}
+
+/* The variant whose origin most of its peers share; of equally many, the newest. */
+static size_t find_usual(const struct dl2_study *study, json_t *const *origins, const char *codec)
+{
+    size_t usual = study->variant_count, most = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        size_t same = 0;
+        char difference[8];
+        if (!origins[v] || (codec && strcmp(study->variants[v].codec, codec) != 0))
+            continue;
+        for (size_t w = 0; w < study->variant_count; w++) {
+            if (!origins[w] || (codec && strcmp(study->variants[w].codec, codec) != 0))
+                continue;
+            describe_difference(origins[w], origins[v], difference, sizeof difference);
+            same += !difference[0];
+        }
+        if (same > most ||
+            (same == most && study->variants[v].made_ns > study->variants[usual].made_ns)) {
+            usual = v;
+            most = same;
+        }
+    }
+    return usual;
+}
+
+/*
+ * Leaves out trainings on variants that were made from other images than the others (with other
+ * `settings`: than the others of their codec).
+ */
+static int compare_variants_made(struct dl2_study *study, bool settings, struct dl2_error *error)
+{
+    const size_t count = study->variant_count;
+    json_t **origins = dl2_calloc(count + 1, sizeof *origins);
+    if (!origins)
+        return dl2_error_memory(error, "%zu variants", count);
+    for (size_t v = 0; v < count; v++)
+        origins[v] = origin_of(&study->variants[v], settings);
+    int status = DL2_OK;
+    for (size_t v = 0; status == DL2_OK && v < count; v++) {
+        const size_t usual = find_usual(study, origins, settings ? study->variants[v].codec : NULL);
+        char difference[1024] = "";
+        if (origins[v] && usual < count)
+            describe_difference(origins[v], origins[usual], difference, sizeof difference);
+        if (difference[0])
+            status = leave_out_variant(study, v,
+                                       settings ? "with other settings than others of its codec"
+                                                : "from other images than other variants",
+                                       difference, error);
+    }
+    for (size_t v = 0; v < count; v++)
+        json_decref(origins[v]);
+    free(origins);
+    return status;
+}
+
+/* -- trainings -- */
+
+/*
+ * The settings that must be equal in trainings that are compared: the report's own list of settings
+ * that bear on accuracy. Reports made before that list was added have none: there it is the
+ * arguments without those that had no bearing then, the lengths of several stages, and the number
+ * of classes. A new reference.
+ */
+static json_t *settings_of(const struct dl2_study_run *run)
+{
+    static const char *const without_bearing[] = {
+        "data",           "stages", "val",     "images",     "seed",       "arch",
+        "jobs",           "depth",  "on-bad",  "io",         "cache",      "threads",
+        "trainers",       "gpus",   "world",   "run-epochs", "checkpoint", "checkpoint-every",
+        "validate-every", "resume", "restart", "name",       "out",        "export",
+        "skip-validation"};
+    json_t *comparable = json_object_get(run->report, "comparable");
+    if (json_is_object(comparable))
+        return json_incref(comparable);
+    json_t *arguments = json_object_get(run->report, "arguments");
+    json_t *settings = json_is_object(arguments) ? json_copy(arguments) : json_object();
+    for (size_t i = 0; i < sizeof without_bearing / sizeof *without_bearing; i++)
+        json_object_del(settings, without_bearing[i]);
+    json_t *lengths = json_array(), *stage; /* of a run in several stages, else null */
+    size_t i;
+    json_array_foreach(json_object_get(arguments, "stages"), i, stage)
+        json_array_append(lengths, json_object_get(stage, "epochs"));
+    if (json_array_size(lengths) > 1)
+        json_object_set(settings, "stages", lengths);
+    json_decref(lengths);
+    json_object_set(settings, "classes", json_object_get(run->report, "classes"));
+    return settings;
+}
+
+/* Runs of a network that have the same settings. */
+struct group {
+    size_t first, of_raw, all;
+    int64_t made_ns; /* the newest */
+};
+
+static bool is_better(const struct group *a, const struct group *b)
+{
+    if (a->of_raw != b->of_raw)
+        return a->of_raw > b->of_raw;
+    return a->all != b->all ? a->all > b->all : a->made_ns > b->made_ns;
+}
+
+/*
+ * The run that the others of a network are compared with: the first of those with the settings that
+ * most runs of the original have; where that is undecided, that most runs have; then the newest.
+ */
+static int find_reference(const struct dl2_study *study, const char *arch, json_t *const *settings,
+                          size_t *reference, struct dl2_error *error)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
+    size_t count = 0, best = 0;
+    if (!groups)
+        return dl2_error_memory(error, "%zu trainings", study->run_count);
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (strcmp(run->arch, arch) != 0)
+            continue;
+        size_t g = 0;
+        for (char difference[8] = "?"; g < count; g++) {
+            describe_difference(settings[i], settings[groups[g].first], difference,
+                                sizeof difference);
+            if (!difference[0])
+                break;
+        }
+        if (g == count)
+            groups[count++] = (struct group){.first = i, .made_ns = INT64_MIN};
+        groups[g].all++;
+        groups[g].of_raw += run->variant == raw;
+        groups[g].made_ns = run->made_ns > groups[g].made_ns ? run->made_ns : groups[g].made_ns;
+    }
+    for (size_t g = 1; g < count; g++)
+        if (is_better(&groups[g], &groups[best]))
+            best = g;
+    *reference = groups[best].first;
+    free(groups);
+    return DL2_OK;
+}
+
+/* Names images that the original has and a variant's training hasn't, and the other way round. */
+static int compare_images(struct dl2_study *study, const struct dl2_study_run *run,
+                          const struct dl2_study_run *reference, struct dl2_error *error)
+{
+    if (!(run->train_images != reference->train_images || run->val_images != reference->val_images))
+        return DL2_OK;
+    if (!isfinite(run->train_images + run->val_images + reference->train_images +
+                  reference->val_images))
+        return DL2_OK;
+    char of[512], what[64], text[256];
+    snprintf(of, sizeof of, "%s, %s", study->variants[run->variant].name, run->arch);
+    snprintf(what, sizeof what, "seed %llu", (unsigned long long)run->seed);
+    snprintf(text, sizeof text,
+             "trained on %.0f images and validated on %.0f, where %s has %.0f and %.0f",
+             run->train_images, run->val_images,
+             strcmp(study->variants[reference->variant].name, "raw")
+                 ? study->variants[reference->variant].name
+                 : "the original",
+             reference->train_images, reference->val_images);
+    return dl2_study_add_failure(study, "train", of, what, text, error);
+}
+
+/* Leaves out the network's runs that differ from the others in more than data and seed. */
+static int compare_trainings(struct dl2_study *study, const char *arch, struct dl2_error *error)
+{
+    const size_t count = study->run_count;
+    json_t **settings = dl2_calloc(count + 1, sizeof *settings);
+    if (!settings)
+        return dl2_error_memory(error, "%zu trainings", count);
+    for (size_t i = 0; i < count; i++)
+        settings[i] = settings_of(&study->runs[i]);
+    size_t left = 0, reference = 0;
+    int status = find_reference(study, arch, settings, &reference, error);
+    const struct dl2_study_run kept = study->runs[reference];
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_study_run *run = &study->runs[i];
+        char difference[1024] = "";
+        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
+            describe_difference(settings[i], settings[reference], difference, sizeof difference);
+        if (difference[0]) {
+            status = dl2_study_leave_out(
+                study, error, "%s, %s, seed %llu: unlike the trainings that are shown, %s",
+                study->variants[run->variant].name, run->arch, (unsigned long long)run->seed,
+                difference);
+            dl2_study_free_run(run);
+            continue;
+        }
+        if (status == DL2_OK && strcmp(run->arch, arch) == 0)
+            status = compare_images(study, run, &kept, error);
+        study->runs[left++] = *run;
+    }
+    study->run_count = left;
+    for (size_t i = 0; i < count; i++)
+        json_decref(settings[i]);
+    free(settings);
+    return status;
+}
+
+/* Leaves out trainings on files that the variant had before: the newest training has today's. */
+static int compare_files(struct dl2_study *study, struct dl2_error *error)
+{
+    for (size_t i = study->run_count; i-- > 0;) {
+        const struct dl2_study_run *run = &study->runs[i], *newest = run;
+        for (size_t k = 0; k < study->run_count; k++) {
+            const struct dl2_study_run *other = &study->runs[k];
+            if (other->variant == run->variant && strcmp(other->arch, run->arch) == 0 &&
+                other->made_ns > newest->made_ns)
+                newest = other;
+        }
+        const double own = dl2_json_get_real(run->report, "train_bytes", NAN);
+        const double today = dl2_json_get_real(newest->report, "train_bytes", NAN);
+        if (!(own < today || own > today))
+            continue;
+        DL2_TRY(dl2_study_leave_out(
+            study, error,
+            "%s, %s, seed %llu: trained on other files than the variant's newest "
+            "training, train_bytes is %.0f, not %.0f",
+            study->variants[run->variant].name, run->arch, (unsigned long long)run->seed, own,
+            today));
+        dl2_study_remove_run(study, i);
+    }
+    return DL2_OK;
+}
+
+int dl2_study_keep_comparable_trainings(struct dl2_study *study, struct dl2_error *error)
+{
+    DL2_TRY(compare_variants_made(study, false, error));
+    DL2_TRY(compare_variants_made(study, true, error));
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(compare_trainings(study, study->archs[a], error));
+    return compare_files(study, error);
+}
+
+/* -- loading -- */
+
+/* The settings that must be equal in measurements of loading that are compared. A new reference. */
+static json_t *conditions_of(const json_t *loaded)
+{
+    static const char *const fields[] = {"mode", "batch", "image_size", "workers", "config"};
+    json_t *conditions = json_object(), *machine = json_object_get(loaded, "machine");
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (json_object_get(loaded, fields[i]))
+            json_object_set(conditions, fields[i], json_object_get(loaded, fields[i]));
+    if (json_object_get(machine, "cpu"))
+        json_object_set(conditions, "cpu", json_object_get(machine, "cpu"));
+    if (json_object_get(machine, "cores"))
+        json_object_set(conditions, "cores", json_object_get(machine, "cores"));
+    return conditions;
+}
+
+int dl2_study_keep_comparable_loading(struct dl2_study *study, struct dl2_error *error)
+{
+    const size_t index = dl2_study_find(study, "raw");
+    const json_t *original = index < study->variant_count ? study->variants[index].loaded : NULL;
+    const double images = dl2_json_get_real(original, "images", NAN);
+    json_t *conditions = conditions_of(original);
+    int status = DL2_OK;
+    for (size_t i = 0; original && status == DL2_OK && i < study->variant_count; i++) {
+        struct dl2_study_variant *variant = &study->variants[i];
+        const double own_images = dl2_json_get_real(variant->loaded, "images", images);
+        char text[1024];
+        json_t *own = conditions_of(variant->loaded);
+        describe_difference(own, conditions, text, sizeof text);
+        json_decref(own);
+        if (text[0]) {
+            status = dl2_study_leave_out(study, error,
+                                         "loading %s: not measured as the original's was, %s",
+                                         variant->name, text);
+            json_decref(variant->loaded);
+            variant->loaded = NULL;
+            variant->load_rate = NAN;
+        } else if (own_images != images && isfinite(own_images) && isfinite(images)) {
+            snprintf(text, sizeof text, "%.0f images, where the original has %.0f", own_images,
+                     images);
+            status = dl2_study_add_failure(study, "load", variant->name, text, NULL, error);
+        }
+    }
+    json_decref(conditions);
+    return status;
+}
+
+/* -- rounds -- */
+
+/* The settings that must be equal in measurements of speed that are compared. A new reference. */
+static json_t *conditions_of_round(const struct dl2_round *round)
+{
+    static const char *const own[] = {"data",      "val",  "images", "seed",
+                                      "data-seed", "name", "out",    "checkpoint"};
+    static const char *const machine[] = {"cpu", "cores"};
+    if (!round->network)
+        return conditions_of(round->report);
+    const json_t *arguments = json_object_get(round->report, "arguments");
+    json_t *conditions = json_is_object(arguments) ? json_copy((json_t *)arguments) : json_object();
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        json_object_del(conditions, own[i]);
+    for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
+        json_t *value = json_object_get(json_object_get(round->report, "machine"), machine[i]);
+        if (value)
+            json_object_set(conditions, machine[i], value);
+    }
+    return conditions;
+}
+
+/* The original's first measurement of the same kind, or NULL. */
+static const struct dl2_round *round_of_original(const struct dl2_rounds *rounds,
+                                                 const char *network)
+{
+    for (size_t i = 0; i < rounds->count; i++) {
+        const struct dl2_round *round = &rounds->items[i];
+        if (strcmp(round->variant, "raw") == 0 && !round->network == !network &&
+            (!network || strcmp(round->network, network) == 0))
+            return round;
+    }
+    return NULL;
+}
+
+int dl2_study_round_is_comparable(struct dl2_study *study, size_t index, bool *comparable,
+                                  struct dl2_error *error)
+{
+    const struct dl2_round *round = &study->rounds.items[index];
+    const struct dl2_round *original = round_of_original(&study->rounds, round->network);
+    char text[1024] = "";
+    if (original && original != round) {
+        json_t *own = conditions_of_round(round), *its = conditions_of_round(original);
+        describe_difference(own, its, text, sizeof text);
+        json_decref(own);
+        json_decref(its);
+    }
+    *comparable = !text[0];
+    return *comparable
+               ? DL2_OK
+               : dl2_study_leave_out(
+                     study, error,
+                     "the speed of %s on %s, round %u: not measured as the original's was, %s",
+                     round->network ? round->network : "loading", round->variant, round->number,
+                     text);
+}
