@@ -19,6 +19,35 @@ static void write_json(struct dl2_html *html, const char *heading, const json_t 
     free(text);
 }
 
+static void write_memory(struct dl2_html *html, const json_t *of)
+{
+    const double memory = dl2_json_get_real(of, "memory_bytes", NAN);
+    char text[32];
+    if (memory > 0)
+        dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory, text));
+}
+
+static void write_machine(struct dl2_html *html, const json_t *machine)
+{
+    dl2_html_markup(html, "<p>The machine: ");
+    dl2_html_format(html, "%s, %lld core%s", dl2_json_get_text(machine, "cpu", "unknown processor"),
+                    dl2_json_get_integer(machine, "cores", 0),
+                    dl2_json_get_integer(machine, "cores", 0) == 1 ? "" : "s");
+    write_memory(html, machine);
+    dl2_html_format(html, "; %s; SIMD: %s.", dl2_json_get_text(machine, "system", "?"),
+                    dl2_json_get_text(machine, "simd", "?"));
+    dl2_html_markup(html, "</p>\n");
+}
+
+static void write_card(struct dl2_html *html, const json_t *card)
+{
+    dl2_html_markup(html, "<p>The card: ");
+    dl2_html_format(html, "%s", dl2_json_get_text(card, "name", "unknown"));
+    write_memory(html, card);
+    dl2_html_format(html, "; driver %s.", dl2_json_get_text(card, "driver", "unknown"));
+    dl2_html_markup(html, "</p>\n");
+}
+
 void dl2_section_making(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
@@ -45,30 +74,10 @@ void dl2_section_making(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html,
                     "</code>, each plot's data and gnuplot script in <code>plots/</code> beside "
                     "this page.</p>\n");
-    if (machine) {
-        dl2_html_markup(html, "<p>The machine: ");
-        dl2_html_format(html, "%s, %lld core%s",
-                        dl2_json_get_text(machine, "cpu", "unknown processor"),
-                        dl2_json_get_integer(machine, "cores", 0),
-                        dl2_json_get_integer(machine, "cores", 0) == 1 ? "" : "s");
-        const double memory = dl2_json_get_real(machine, "memory_bytes", NAN);
-        char text[32];
-        if (memory > 0)
-            dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory, text));
-        dl2_html_format(html, "; %s; SIMD: %s.", dl2_json_get_text(machine, "system", "?"),
-                        dl2_json_get_text(machine, "simd", "?"));
-        dl2_html_markup(html, "</p>\n");
-    }
-    if (card) {
-        char text[32];
-        dl2_html_markup(html, "<p>The card: ");
-        dl2_html_format(html, "%s", dl2_json_get_text(card, "name", "unknown"));
-        const double memory = dl2_json_get_real(card, "memory_bytes", NAN);
-        if (memory > 0)
-            dl2_html_format(html, ", %s of memory", dl2_part_bytes(memory, text));
-        dl2_html_format(html, "; driver %s.", dl2_json_get_text(card, "driver", "unknown"));
-        dl2_html_markup(html, "</p>\n");
-    }
+    if (machine)
+        write_machine(html, machine);
+    if (card)
+        write_card(html, card);
     dl2_html_markup(html, "<details><summary>Options and versions</summary>\n");
     write_json(html, "Versions", versions);
     write_json(html, "Image libraries", libraries);

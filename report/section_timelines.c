@@ -105,100 +105,137 @@ static const struct dl2_study_run *find_run(const struct dl2_study *study, size_
     return NULL;
 }
 
-/* The timeline of a rank of a run. */
-static void plot_timeline(struct dl2_part_figures *figures, size_t arch, size_t v,
-                          const struct dl2_study_run *run, size_t rank)
-{
-    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "network, MB/s",
-                                         "power, W"};
-    const struct dl2_study *study = figures->page->study;
-    const json_t *timeline =
-        rank ? json_array_get(json_object_get(run->report, "rank_timelines"), rank)
-             : json_object_get(run->report, "timeline");
-    const size_t all = json_array_size(json_object_get(timeline, "seconds"));
-    const size_t count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
-    const double end = count ? timeline_at(timeline, "seconds", count - 1) : NAN;
-    if (count < 2 || !(end > 0))
-        return;
-    const bool minutes = end > 600;
+/* A rank's timeline, and what of it is drawn. */
+struct timeline {
+    const struct dl2_study_run *run;
+    const json_t *columns;
+    size_t count; /* samples */
+    double end;   /* seconds */
+    bool known[TIMELINE_CURVES];
+    bool panel[PANELS];
+    double most[PANELS];
+};
 
-    bool known[TIMELINE_CURVES] = {false}, panel[PANELS] = {false};
-    double most[PANELS] = {0};
+/* False where there is nothing to draw. */
+static bool take_timeline(const struct dl2_study_run *run, size_t rank, struct timeline *t)
+{
+    *t = (struct timeline){.run = run};
+    t->columns = rank ? json_array_get(json_object_get(run->report, "rank_timelines"), rank)
+                      : json_object_get(run->report, "timeline");
+    const size_t all = json_array_size(json_object_get(t->columns, "seconds"));
+    t->count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
+    t->end = t->count ? timeline_at(t->columns, "seconds", t->count - 1) : NAN;
+    if (t->count < 2 || !(t->end > 0))
+        return false;
     for (size_t c = 0; c < TIMELINE_CURVES; c++) {
         const int p = timeline_curves[c].panel;
         if (is_of_card(timeline_curves[c].curve) && dl2_study_run_shared(run))
             continue; /* the card's figures are of all that ran on it */
-        for (size_t i = 0; i < count; i++) {
-            const double value = timeline_value(run, timeline, timeline_curves[c].curve, i);
-            known[c] |= isfinite(value);
-            most[p] = isfinite(value) ? fmax(most[p], value) : most[p];
+        for (size_t i = 0; i < t->count; i++) {
+            const double value = timeline_value(run, t->columns, timeline_curves[c].curve, i);
+            t->known[c] |= isfinite(value);
+            t->most[p] = isfinite(value) ? fmax(t->most[p], value) : t->most[p];
         }
-        panel[p] |= known[c];
+        t->panel[p] |= t->known[c];
     }
-    most[PERCENT_PANEL] = 100;
-    panel[NETWORK_PANEL] = most[NETWORK_PANEL] >= 0.1; /* else nobody uses it */
-    int panels = 0, drawn = 0;
-    for (int p = 0; p < PANELS; p++)
-        panels += panel[p];
-    if (!panels)
-        return;
+    t->most[PERCENT_PANEL] = 100;
+    t->panel[NETWORK_PANEL] = t->most[NETWORK_PANEL] >= 0.1; /* else nobody uses it */
+    return true;
+}
 
+/* Seconds in a unit of the time axis. */
+static double timeline_unit(const struct timeline *t)
+{
+    return t->end > 600 ? 60 : 1;
+}
+
+static void begin_plot(const struct dl2_part_figures *figures, size_t arch,
+                       const struct dl2_study_run *run, size_t rank, int height,
+                       struct dl2_plot *plot)
+{
+    const struct dl2_study *study = figures->page->study;
+    const char *variant = study->variants[run->variant].name;
     char name[256], title[256], suffix[32] = "", of_rank[32] = "";
-    const bool several = json_array_size(json_object_get(run->report, "rank_timelines")) > 1;
-    if (several)
+    if (json_array_size(json_object_get(run->report, "rank_timelines")) > 1)
         snprintf(of_rank, sizeof of_rank, ", rank %zu", rank);
     if (rank)
         snprintf(suffix, sizeof suffix, "-rank-%zu", rank);
-    snprintf(name, sizeof name, "timeline-%s-%s%s", study->archs[arch], study->variants[v].name,
-             suffix);
+    snprintf(name, sizeof name, "timeline-%s-%s%s", study->archs[arch], variant, suffix);
     snprintf(title, sizeof title, "Training on %s, seed %llu%s",
-             strcmp(study->variants[v].name, "raw") ? study->variants[v].name : "the original",
-             (unsigned long long)run->seed, of_rank);
-    struct dl2_plot plot;
-    const int height = 46 + 110 * panels;
-    dl2_plot_begin(&plot, name, title,
+             strcmp(variant, "raw") ? variant : "the original", (unsigned long long)run->seed,
+             of_rank);
+    dl2_plot_begin(plot, name, title,
                    "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
                    "sent-MB/s power-W",
                    height, figures->html->error);
-    dl2_plot_block(&plot, study->variants[v].name);
-    for (size_t i = 0; i < count; i++) {
-        dl2_plot_number(&plot, timeline_at(timeline, "seconds", i) / (minutes ? 60 : 1));
+    dl2_plot_block(plot, variant);
+}
+
+static void write_samples(const struct timeline *t, struct dl2_plot *plot)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        dl2_plot_number(plot, timeline_at(t->columns, "seconds", i) / timeline_unit(t));
         for (size_t c = 0; c < TIMELINE_CURVES; c++)
             dl2_plot_number(
-                &plot, known[c] ? timeline_value(run, timeline, timeline_curves[c].curve, i) : NAN);
-        dl2_plot_data(&plot, "\n");
+                plot, t->known[c] ? timeline_value(t->run, t->columns, timeline_curves[c].curve, i)
+                                  : NAN);
+        dl2_plot_data(plot, "\n");
     }
+}
+
+/* `top`: of the panel, pixels from the plot's lower edge; the lowest panel has the time axis. */
+static void draw_panel(const struct timeline *t, int p, int top, bool lowest, struct dl2_plot *plot)
+{
+    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "network, MB/s",
+                                         "power, W"};
+    dl2_plot_script(plot,
+                    "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
+                    "set ylabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
+                    "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
+                    (double)top / plot->height, (double)(top - 88) / plot->height, labels[p],
+                    t->most[p] > 0 ? t->most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1,
+                    round_step(t->most[p] / 2));
+    if (lowest)
+        dl2_plot_script(
+            plot, "set format x '%%g'\nset xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK "'\n",
+            timeline_unit(t) > 1 ? "minutes" : "seconds");
+    plot->curves = 0;
+    for (size_t c = 0; c < TIMELINE_CURVES; c++)
+        if (t->known[c] && timeline_curves[c].panel == p)
+            dl2_plot_curve(plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 %s%s%s", c + 2,
+                           timeline_curves[c].colour,
+                           timeline_curves[c].title[0] ? "title '" : "notitle",
+                           timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
+    dl2_plot_script(plot, "\n");
+}
+
+/* The timeline of a rank of a run: a panel for each unit, one above the other. */
+static void plot_timeline(struct dl2_part_figures *figures, size_t arch,
+                          const struct dl2_study_run *run, size_t rank)
+{
+    struct timeline t;
+    struct dl2_plot plot;
+    int panels = 0, drawn = 0;
+    if (!take_timeline(run, rank, &t))
+        return;
+    for (int p = 0; p < PANELS; p++)
+        panels += t.panel[p];
+    if (!panels)
+        return;
+    const int height = 46 + 110 * panels;
+    begin_plot(figures, arch, run, rank, height, &plot);
+    write_samples(&t, &plot);
     dl2_plot_script(&plot,
                     "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
                     "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
                     "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
                     "set format x ''\n",
-                    end / (minutes ? 60 : 1));
-    for (int p = 0; p < PANELS; p++) {
-        if (!panel[p])
-            continue;
-        const int top = height - 12 - 110 * drawn++;
-        dl2_plot_script(&plot,
-                        "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
-                        "set ylabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
-                        "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
-                        (double)top / height, (double)(top - 88) / height, labels[p],
-                        most[p] > 0 ? most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1,
-                        round_step(most[p] / 2));
-        if (drawn == panels)
-            dl2_plot_script(&plot,
-                            "set format x '%%g'\nset xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
-                            "'\n",
-                            minutes ? "minutes" : "seconds");
-        plot.curves = 0;
-        for (size_t c = 0; c < TIMELINE_CURVES; c++)
-            if (known[c] && timeline_curves[c].panel == p)
-                dl2_plot_curve(&plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 %s%s%s", c + 2,
-                               timeline_curves[c].colour,
-                               timeline_curves[c].title[0] ? "title '" : "notitle",
-                               timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
-        dl2_plot_script(&plot, "\n");
-    }
+                    t.end / timeline_unit(&t));
+    for (int p = 0; p < PANELS; p++)
+        if (t.panel[p]) {
+            const int top = height - 12 - 110 * drawn++;
+            draw_panel(&t, p, top, drawn == panels, &plot);
+        }
     dl2_plot_script(&plot, "unset multiplot");
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
@@ -217,12 +254,12 @@ static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t
     const struct dl2_study_run *run = find_run(figures->page->study, arch, v);
     const bool out = stands_out(figures->page, arch, v);
     if (run && out == !others)
-        plot_timeline(figures, arch, v, run, 0);
+        plot_timeline(figures, arch, run, 0);
     if (!run || !out || !others)
         return;
     const size_t ranks = json_array_size(json_object_get(run->report, "rank_timelines"));
     for (size_t rank = 1; rank < ranks && rank < MOST_RANKS; rank++)
-        plot_timeline(figures, arch, v, run, rank);
+        plot_timeline(figures, arch, run, rank);
 }
 
 void dl2_section_timelines(const struct dl2_page *page, struct dl2_html *html)

@@ -35,16 +35,9 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, any ? "." : "");
 }
 
-void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
+static void write_heads(struct dl2_html *html, const struct dl2_study *study, bool copies)
 {
-    const struct dl2_study *study = page->study;
-    if (!study->variant_count)
-        return;
-    bool copies = false; /* are there files that are the source's own? */
-    for (size_t v = 0; v < study->variant_count; v++)
-        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
-    dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' "
-                          "tabindex='0'><table><thead><tr><th scope='col'>variant</th>"
+    dl2_html_markup(html, "<thead><tr><th scope='col'>variant</th>"
                           "<th scope='col'>size</th><th scope='col'>of the<br/>original</th>");
     dl2_html_markup(html, copies ? "<th scope='col'>files<br/>copied</th>" : "");
     dl2_html_markup(html, "<th scope='col'>bits per<br/>pixel</th>"
@@ -59,41 +52,65 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
         }
         dl2_html_markup(html, "</th><th scope='col' class='l'>difference,<br/>points</th>");
     }
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
-    for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_study_variant *variant = &study->variants[v];
-        const bool raw = strcmp(variant->name, "raw") == 0;
-        bool pick = false;
-        for (size_t a = 0; a < study->arch_count; a++)
-            pick |= v == page->analyses[a].smallest.sure ||
-                    v == page->speeds[a].fastest[DL2_SPEED_LOAD].sure;
-        const double load_rate =
-            study->arch_count ? page->speeds[0].variants[v].load_rate.mean : variant->load_rate;
-        char text[32];
-        dl2_html_markup(html, pick ? "<tr class='pick'>" : "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
-        dl2_html_element(html, "td", "%s",
-                         isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
-        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text),
-                         isfinite(variant->ratio) ? " %" : "");
-        if (copies)
-            dl2_part_cell(html, dl2_json_get_real(variant->made, "copied", NAN), 0);
-        dl2_part_cell(html, variant->bits_per_pixel, 3);
-        dl2_part_cell(html, variant->psnr_rgb, 2);
-        dl2_part_cell(html, variant->ssim, 4);
-        dl2_part_cell(html, load_rate, 0);
-        dl2_part_cell(html, variant->encode_seconds, 1);
-        for (size_t a = 0; a < study->arch_count; a++) {
-            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            dl2_html_markup(html, "<td>");
-            dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text));
-            if (isfinite(comparison->top1.half))
-                dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
-            dl2_html_markup(html, "</td>");
-            dl2_part_difference_cell(html, comparison);
-        }
-        dl2_html_markup(html, "</tr>\n");
+    dl2_html_markup(html, "</tr></thead>");
+}
+
+/* Is it the smallest or the fastest that keeps the accuracy of a network? */
+static bool is_pick(const struct dl2_page *page, size_t v)
+{
+    for (size_t a = 0; a < page->study->arch_count; a++)
+        if (v == page->analyses[a].smallest.sure ||
+            v == page->speeds[a].fastest[DL2_SPEED_LOAD].sure)
+            return true;
+    return false;
+}
+
+static void write_variant(struct dl2_html *html, const struct dl2_page *page, size_t v, bool copies)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_study_variant *variant = &study->variants[v];
+    const bool raw = strcmp(variant->name, "raw") == 0;
+    const double load_rate =
+        study->arch_count ? page->speeds[0].variants[v].load_rate.mean : variant->load_rate;
+    char text[32];
+    dl2_html_markup(html, is_pick(page, v) ? "<tr class='pick'>" : "<tr>");
+    dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
+    dl2_html_element(html, "td", "%s",
+                     isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
+    dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text),
+                     isfinite(variant->ratio) ? " %" : "");
+    if (copies)
+        dl2_part_cell(html, dl2_json_get_real(variant->made, "copied", NAN), 0);
+    dl2_part_cell(html, variant->bits_per_pixel, 3);
+    dl2_part_cell(html, variant->psnr_rgb, 2);
+    dl2_part_cell(html, variant->ssim, 4);
+    dl2_part_cell(html, load_rate, 0);
+    dl2_part_cell(html, variant->encode_seconds, 1);
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+        dl2_html_markup(html, "<td>");
+        dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text));
+        if (isfinite(comparison->top1.half))
+            dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
+        dl2_html_markup(html, "</td>");
+        dl2_part_difference_cell(html, comparison);
     }
+    dl2_html_markup(html, "</tr>\n");
+}
+
+void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    if (!study->variant_count)
+        return;
+    bool copies = false; /* are there files that are the source's own? */
+    for (size_t v = 0; v < study->variant_count; v++)
+        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
+    dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' tabindex='0'><table>");
+    write_heads(html, study, copies);
+    dl2_html_markup(html, "<tbody>\n");
+    for (size_t v = 0; v < study->variant_count; v++)
+        write_variant(html, page, v, copies);
     dl2_html_markup(html, "</tbody></table></div>\n");
     dl2_html_markup(html,
                     "<p class='note'>PSNR (of RGB, higher is nearer) and "
