@@ -23,60 +23,6 @@ struct ref {
     bool dynamic, finite; /* finite: so are the gradients of this update */
 };
 
-struct dl2_conv {
-    enum dl2_element element;
-    struct dl2_conv_shape s;
-    unsigned out_height, out_width;
-    double sums[]; /* in_channels */
-};
-
-struct dl2_pool {
-    enum dl2_element element;
-    struct dl2_pool_shape s;
-    float *sums;      /* of gradients, as large as x */
-    uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
-};
-
-struct dl2_linear {
-    enum dl2_element element;
-    struct dl2_linear_shape s;
-};
-
-struct dl2_norm {
-    struct dl2_device *device;
-    enum dl2_element element;
-    struct dl2_norm_shape s;
-    double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
-    double *sum, *product; /* of backward's gradients, over what mean is over */
-    double kept[];         /* all of these */
-};
-
-struct dl2_layer_norm {
-    enum dl2_element element;
-    struct dl2_layer_norm_shape s;
-    double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
-    double *dgamma, *dbeta; /* [channels] */
-    double kept[];          /* all of these */
-};
-
-struct dl2_attention {
-    enum dl2_element element;
-    struct dl2_attention_shape s;
-    double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
-    double row[];    /* [tokens], and then the softmax */
-};
-
-struct dl2_ingest {
-    struct dl2_device *device;
-    struct dl2_ingest_shape s;
-};
-
-struct dl2_loss {
-    struct dl2_device *device;
-    struct dl2_loss_shape s;
-    double logits[]; /* classes */
-};
-
 /* Element i of a tensor. */
 static inline double ref_get(enum dl2_element element, const void *tensor, size_t i)
 {
@@ -143,6 +89,13 @@ static void ref_all_reduce_wait(struct dl2_device *device)
 }
 
 /* -- convolution -- */
+
+struct dl2_conv {
+    enum dl2_element element;
+    struct dl2_conv_shape s;
+    unsigned out_height, out_width;
+    double sums[]; /* in_channels */
+};
 
 static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shape *shape,
                            struct dl2_conv **out, struct dl2_error *error)
@@ -282,6 +235,11 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
 
 /* -- linear -- */
 
+struct dl2_linear {
+    enum dl2_element element;
+    struct dl2_linear_shape s;
+};
+
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
@@ -348,6 +306,13 @@ static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x
 }
 
 /* -- pooling -- */
+
+struct dl2_pool {
+    enum dl2_element element;
+    struct dl2_pool_shape s;
+    float *sums;      /* of gradients, as large as x */
+    uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
+};
 
 static void ref_pool_free(struct dl2_pool *pool)
 {
@@ -441,6 +406,15 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 }
 
 /* -- batch norm -- */
+
+struct dl2_norm {
+    struct dl2_device *device;
+    enum dl2_element element;
+    struct dl2_norm_shape s;
+    double *mean, *scale;  /* of the last batch; scale is 1 / sqrt(var + epsilon) */
+    double *sum, *product; /* of backward's gradients, over what mean is over */
+    double kept[];         /* all of these */
+};
 
 static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shape *shape,
                            struct dl2_norm **out, struct dl2_error *error)
@@ -582,6 +556,14 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
 
 /* -- layer norm -- */
 
+struct dl2_layer_norm {
+    enum dl2_element element;
+    struct dl2_layer_norm_shape s;
+    double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
+    double *dgamma, *dbeta; /* [channels] */
+    double kept[];          /* all of these */
+};
+
 static int ref_layer_norm_create(struct dl2_device *device,
                                  const struct dl2_layer_norm_shape *shape,
                                  struct dl2_layer_norm **out, struct dl2_error *error)
@@ -659,6 +641,13 @@ static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, 
 }
 
 /* -- attention -- */
+
+struct dl2_attention {
+    enum dl2_element element;
+    struct dl2_attention_shape s;
+    double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
+    double row[];    /* [tokens], and then the softmax */
+};
 
 static int ref_attention_create(struct dl2_device *device, const struct dl2_attention_shape *shape,
                                 struct dl2_attention **out, struct dl2_error *error)
@@ -880,6 +869,11 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
 
 /* -- ingest -- */
 
+struct dl2_ingest {
+    struct dl2_device *device;
+    struct dl2_ingest_shape s;
+};
+
 static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
@@ -914,6 +908,12 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 }
 
 /* -- loss -- */
+
+struct dl2_loss {
+    struct dl2_device *device;
+    struct dl2_loss_shape s;
+    double logits[]; /* classes */
+};
 
 static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
