@@ -8,6 +8,33 @@
  * compare with everyone else's. The default is 4:2:0 and the standard Huffman tables, as with
  * cjpeg and in the published rate-distortion figures. Effort 1 makes Huffman tables for each image
  * (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
+ *
+ * The files of codec/jpeg/; each header says more:
+ *
+ *     what a file's headers say
+ *       jpeg_header.c     markers of a baseline file and of its restart intervals
+ *       jpeg_frame.h      what decoding a scan needs of the headers
+ *       jpeg_coding.c     quality, subsampling, progressive or not
+ *       jpeg_plain.c      is it a file that decoders in hardware know?
+ *     decoding
+ *       jpeg_decode.c     chooses between libjpeg-turbo and our own decoder
+ *       jpeg_baseline.c   our own decoder, of these stages (map in its header):
+ *       jpeg_segments.c, jpeg_huffman.c, jpeg_entropy.c, jpeg_inverse*.c
+ *       jpeg_color*.c     planes to RGB
+ *     encoding several qualities
+ *       jpeg_sweep.c      our own encoder, of these stages:
+ *       jpeg_forward*.c   pixels to quantised coefficients
+ *       jpeg_optimal.c    Huffman tables for an image
+ *       jpeg_writer.c     headers and Huffman coding
+ *     parts of files, without decoding them
+ *       jpeg_tiles.c      restart intervals that make a crop addressable, and splicing them
+ *       jpeg_retile.c     gives a file restart intervals
+ *       jpeg_slices.c     MCU rows that can be read alone
+ *     calling libjpeg-turbo
+ *       jpeg_arena.c, jpeg_sink.c, jpeg_trap.c: its memory, its output, its errors
+ *
+ * NAME_avx2.c, NAME_avx512.c and NAME_neon.c hold the SIMD variants of NAME.c. The first two
+ * compile NAME_simd.inc; jpeg_lanes_*.inc have the operations on vectors that they share.
  */
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_coding.h"
