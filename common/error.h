@@ -35,7 +35,7 @@ enum dl2_status {
     DL2_ERR_LIMIT = -5,       /* larger than a stated limit */
     DL2_ERR_ARGUMENT = -6,    /* the caller or user asked for something that makes no sense */
     DL2_ERR_CANCELED = -7,    /* stopped because something else failed or ended */
-    DL2_ERR_LOST = -8,        /* the connection to a server was lost and did not come back */
+    DL2_ERR_LOST = -8, /* the connection to a server was lost, or the server refuses to go on */
 };
 
 struct dl2_error {

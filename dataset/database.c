@@ -6,9 +6,12 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 5 };
 
@@ -26,10 +29,11 @@ struct dl2_database_pool {
     pthread_cond_t changed;
     PGconn *idle[MAX_CONNECTIONS];
     unsigned idle_count;
-    unsigned live; /* idle or in use */
-    unsigned open; /* the same, and those that are being opened */
-    unsigned most; /* that may be open: MAX_CONNECTIONS, or what the server grants */
-    bool given_up; /* the server was never there, or did not come back: nobody waits for it */
+    unsigned live;      /* idle or in use */
+    unsigned open;      /* the same, and those that are being opened */
+    unsigned most;      /* that may be open: MAX_CONNECTIONS, or what the server grants */
+    bool given_up;      /* the server was never there, or did not come back: nobody waits for it */
+    atomic_int process; /* whose connections these are; negative: of that one, which begins anew */
 };
 
 /* ---- One connection */
@@ -56,14 +60,21 @@ static int tell(int status, const char *message, const char *what, struct dl2_er
                          *line ? line : "the server gives no reason");
 }
 
-int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
-                        struct dl2_error *error)
+/* Records the failure as `status`, and clears the result. */
+static int tell_failed(int status, const PGconn *connection, PGresult *result, const char *what,
+                       struct dl2_error *error)
 {
     const char *message = result ? PQresultErrorMessage(result) : "";
-    const int status = dl2_database_is_lost(connection, result) ? DL2_ERR_LOST : DL2_ERR_SYSTEM;
     tell(status, *message ? message : PQerrorMessage(connection), what, error);
     PQclear(result);
     return status;
+}
+
+int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
+                        struct dl2_error *error)
+{
+    const bool lost = dl2_database_is_lost(connection, result);
+    return tell_failed(lost ? DL2_ERR_LOST : DL2_ERR_SYSTEM, connection, result, what, error);
 }
 
 int dl2_database_run(PGconn *connection, const char *command, const char *what,
@@ -173,6 +184,7 @@ int dl2_database_pool_create(const char *server, const char *what, struct dl2_da
     pthread_cond_init(&pool->changed, NULL);
     pool->most = MAX_CONNECTIONS;
     pool->given_up = true;
+    atomic_init(&pool->process, getpid());
     pool->server = strdup(server);
     pool->what = strdup(what);
     return pool->server && pool->what ? DL2_OK : dl2_error_memory(error, "connections");
@@ -182,7 +194,8 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool)
 {
     if (!pool)
         return;
-    for (unsigned i = 0; i < pool->idle_count; i++)
+    /* To end a connection of the process that forked this one would end it there. */
+    for (unsigned i = 0; i < pool->idle_count && atomic_load(&pool->process) == getpid(); i++)
         PQfinish(pool->idle[i]);
     pthread_cond_destroy(&pool->changed);
     pthread_mutex_destroy(&pool->mutex);
@@ -249,14 +262,37 @@ static int pool_connect(struct dl2_database_pool *pool, PGconn **connection,
         if (live)
             return DL2_ERR_LIMIT;
         if (over)
-            return dl2_error_set(error, DL2_ERR_LOST, "%s; is the server up?", own.message);
+            return dl2_error_set(error, DL2_ERR_LOST, "%s", own.message);
         wait_a_while(pause);
+    }
+}
+
+/*
+ * The connections belong to the process that made them: two that send on one socket get each
+ * other's rows. So the child of a fork begins with none. Its memory shows the pool as it was at the
+ * fork, perhaps locked by a thread that the child does not have.
+ */
+static void begin_in_child(struct dl2_database_pool *pool)
+{
+    const int own = getpid();
+    int owner = atomic_load(&pool->process);
+    while (owner != own) {
+        if (owner != -own && atomic_compare_exchange_strong(&pool->process, &owner, -own)) {
+            pthread_mutex_init(&pool->mutex, NULL);
+            pthread_cond_init(&pool->changed, NULL);
+            pool->idle_count = pool->live = pool->open = 0;
+            atomic_store(&pool->process, own);
+        } else {
+            sched_yield(); /* another thread is at it */
+        }
+        owner = atomic_load(&pool->process);
     }
 }
 
 int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
                            struct dl2_error *error)
 {
+    begin_in_child(pool);
     for (;;) {
         pthread_mutex_lock(&pool->mutex);
         while (!pool->idle_count && pool->open && pool->open >= pool->most)
@@ -284,6 +320,31 @@ bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
     /* An error without a code is libpq's own: it may tell of a loss before the status does. */
     return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
            !strncmp(code, "57P", 3);
+}
+
+/* Is the error's SQLSTATE in one of the classes? */
+static bool is_of_classes(const PGresult *result, const char *const *classes)
+{
+    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    while (code && *classes && strncmp(code, *classes, 2) != 0)
+        classes++;
+    return code && *classes;
+}
+
+/* Transactions that were rolled back by others, such as by a standby that catches up. */
+static bool is_worth_another_try(const PGresult *result)
+{
+    static const char *const classes[] = {"40", NULL};
+    return is_of_classes(result, classes);
+}
+
+/* Errors that are no row's fault: of the query, such as a table that was dropped, of rights, of the
+ * server's means, of locks, and queries that were canceled or took too long. */
+static bool is_refused(const PGresult *result)
+{
+    static const char *const classes[] = {"25", "28", "3D", "3F", "40",
+                                          "42", "53", "55", "57", NULL};
+    return is_of_classes(result, classes);
 }
 
 static bool cancel(const PGconn *connection)
@@ -355,12 +416,16 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
         }
         const bool lost = dl2_database_is_lost(connection, *result);
         const bool canceled = query->stop && *query->stop;
-        if (!lost || canceled || ++losses == MAX_LOSSES) {
-            const int status = dl2_database_failed(connection, *result, pool->what, error);
+        const bool again = lost || is_worth_another_try(*result);
+        if (!again || canceled || ++losses == MAX_LOSSES) {
+            const int status = canceled                      ? DL2_ERR_CANCELED
+                               : lost || is_refused(*result) ? DL2_ERR_LOST
+                                                             : DL2_ERR_SYSTEM;
+            tell_failed(status, connection, *result, pool->what, error);
             dl2_database_pool_put_back(pool, connection, lost);
-            return canceled ? DL2_ERR_CANCELED : lost ? DL2_ERR_LOST : status;
+            return status;
         }
         PQclear(*result);
-        dl2_database_pool_put_back(pool, connection, true);
+        dl2_database_pool_put_back(pool, connection, lost);
     }
 }

@@ -52,6 +52,7 @@ int dl2_database_run(PGconn *connection, const char *command, const char *what,
 
 /* ---- Connections that threads share */
 
+/* The child of a fork may use its copy of a pool: it opens connections of its own. */
 struct dl2_database_pool;
 
 int dl2_database_pool_create(const char *server, const char *what, struct dl2_database_pool **out,
@@ -74,7 +75,8 @@ bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);
 
 /*
  * Runs a query that only reads, with parameters and results in binary, on a connection of the pool;
- * again on another if that is lost. DL2_ERR_CANCELED: by query->stop.
+ * again on another if that is lost. DL2_ERR_CANCELED: by query->stop. DL2_ERR_LOST: also where the
+ * server refuses the query, whatever row it asks for. DL2_ERR_SYSTEM: other errors of the server.
  */
 struct dl2_database_query {
     const char *command;

@@ -36,7 +36,8 @@
  * with a dot behind it, the file's name begins with. With `keep`, NAME.mask.EXT and NAME.seg.EXT
  * beside a sample NAME.EXT are masks, and no samples.
  *
- * Threads: open, select and close on one; everything else on any number at once.
+ * Threads: open, select and close on one; everything else on any number at once. The child of a
+ * fork may read a dataset that its parent opened.
  */
 #ifndef DL2_DATASET_DATASET_H
 #define DL2_DATASET_DATASET_H

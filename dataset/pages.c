@@ -55,6 +55,7 @@ struct image {
 
 struct dl2_pages {
     PGconn *connection;
+    pid_t process; /* whose connection it is */
     char *what;
     char directory[2048]; /* of the server's data */
     uint32_t segment_pages;
@@ -323,6 +324,7 @@ int dl2_pages_open(PGconn *connection, const char *table, const char *image, con
         return dl2_error_memory(error, "a dataset");
     }
     pages->connection = connection;
+    pages->process = getpid();
     int status = begin_transaction(pages, error);
     if (status == DL2_OK)
         status = look_at_server(pages, error);
@@ -339,7 +341,8 @@ void dl2_pages_close(struct dl2_pages *pages)
 {
     if (!pages)
         return;
-    PQfinish(pages->connection);
+    if (pages->process == getpid()) /* else of the process that forked this one, where it stays */
+        PQfinish(pages->connection);
     for (size_t i = 0; i < pages->heap_count; i++) {
         for (int k = 0; k < FILES; k++)
             relation_close(&pages->heaps[i].files[k]);

@@ -184,4 +184,63 @@ for address in "postgresql://me:s3cret@localhost:1/db?table=t" "postgresql://me@
     ! grep -q "s3cret" "$work/out" "$work/err" || fail "the password is printed: $(cat "$work/err")"
     said "***"
 done
+
+# ---- What the server refuses is no row's fault; what another transaction rolled back is tried again
+refusing() { # SQLSTATE CONDITION
+    sql "create or replace function refuse() returns bool language plpgsql as
+         \$\$ begin if $2 then raise exception 'not now' using errcode = '$1'; end if; return true; end \$\$"
+}
+sql "create sequence queries; create function refuse() returns bool language sql as 'select true'"
+sql "create view refused as select * from named where current_query() like '%ORDER BY%' or refuse()"
+for code in 42501 42P01 53200 57014; do
+    refusing $code true
+    for command in "check" "bench --image-size 8 -b 4 -e 1 --io=direct" "bench --image-size 8 -b 4 -e 1 --val"; do
+        expect 1 dl2-load ${command%% *} "$(at refused)" $(echo "$command" | sed 's/^[a-z]*//')
+        said "not now"
+        ! grep -q "bad" "$work/out" || fail "rows are bad after an error $code: $(cat "$work/out")"
+    done
+done
+refusing 40001 "nextval('queries') % 10 = 1"
+expect 0 dl2-load check "$(at refused)"
+refusing 22012 "nextval('queries') % 10 = 1"
+expect 1 dl2-load check "$(at refused)"
+grep -q ' bad' "$work/out" || fail "an error of one row is not its own: $(cat "$work/out")"
+
+# ---- Children of a fork, such as workers of PyTorch's DataLoader, have connections of their own
+if [ -e "$builddir/python/dl2/_core.la" ]; then
+    . "$srcdir/tests/python/module.sh"
+    "$PYTHON3" - "$(at named)" <<'END' || fail "what processes read that were forked"
+import os, random, signal, sys, threading
+import dl2
+
+data = dl2.Dataset(sys.argv[1], "all")
+expected = [data[i] for i in range(len(data))]
+
+def read(seed):
+    numbers = random.Random(seed)
+    for _ in range(400):
+        i = numbers.randrange(len(data))
+        if data[i] != expected[i]:
+            return False
+    return True
+
+children = []
+for seed in range(3):
+    threads = [threading.Thread(target=read, args=(n,)) for n in range(2)]  # that use connections at the fork
+    for thread in threads:
+        thread.start()
+    child = os.fork()
+    if not child:
+        signal.alarm(60)
+        good = read(seed)
+        data.close()
+        os._exit(not good)
+    children.append(child)
+    good = read(9)
+    for thread in threads:
+        thread.join()
+codes = [os.waitpid(child, 0)[1] for child in children]
+sys.exit(codes != [0, 0, 0] or not good or not read(5))
+END
+fi
 exit 0
