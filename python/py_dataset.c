@@ -62,6 +62,17 @@ static PyObject *numbers_by_key(const struct dl2_dataset *dataset, PyObject *fun
     return list;
 }
 
+/* A list of what was given to select. Arrays and tensors give numbers of Python's own. */
+static PyObject *list_of_selected(PyObject *select)
+{
+    if (!PyObject_HasAttrString(select, "tolist"))
+        return PySequence_List(select);
+    PyObject *plain = PyObject_CallMethod(select, "tolist", NULL);
+    PyObject *list = plain ? PySequence_List(plain) : NULL;
+    Py_XDECREF(plain);
+    return list;
+}
+
 /* Numbers, which may be negative, as dl2_dataset_select() takes them. */
 static bool select_numbers(struct py_dataset *self, PyObject *list)
 {
@@ -70,7 +81,13 @@ static bool select_numbers(struct py_dataset *self, PyObject *list)
     if (!numbers)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; !PyErr_Occurred() && i < count; i++) {
-        Py_ssize_t number = PyNumber_AsSsize_t(PyList_GetItem(list, i), PyExc_IndexError);
+        PyObject *item = PyList_GetItem(list, i);
+        if (PyBool_Check(item)) { /* which Python takes for 0 and 1 */
+            PyErr_SetString(PyExc_TypeError, "select takes numbers of samples, and this is a mask: "
+                                             "numpy.flatnonzero(mask) makes numbers of one");
+            break;
+        }
+        Py_ssize_t number = PyNumber_AsSsize_t(item, PyExc_IndexError);
         if (PyErr_Occurred())
             break;
         number += number < 0 ? all : 0;
@@ -93,7 +110,7 @@ static bool select_samples(struct py_dataset *self, PyObject *select)
     if (!select || select == Py_None)
         return true;
     PyObject *list =
-        PyCallable_Check(select) ? numbers_by_key(self->dataset, select) : PySequence_List(select);
+        PyCallable_Check(select) ? numbers_by_key(self->dataset, select) : list_of_selected(select);
     const bool done = list && select_numbers(self, list) &&
                       PyDict_SetItemString(self->kwargs, "select", list) == 0;
     Py_XDECREF(list);
@@ -110,6 +127,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PyObject *path, *fraction = NULL, *select = NULL;
     options.split = "train";
+    options.subset.fraction = 1;
     const char *subset_name = "draw";
     int images_only = 1;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Oz:Dataset", names,
@@ -120,6 +138,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
+    if (!PyErr_Occurred() && options.subset.fraction == 0) /* all, where no words say otherwise */
+        PyErr_SetString(PyExc_ValueError, "subset is a fraction above 0, and 1 for all samples");
     int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
     if (by >= 0 && !strcmp(options.split, "all") && kwargs &&
         (PyDict_GetItemString(kwargs, "val_fraction") ||

@@ -244,6 +244,28 @@ static bool take(const struct setting *setting, PyObject *object, struct py_sett
     }
 }
 
+/* Conversions by Python raise without a word of which argument it was. */
+static void name_setting(const char *name, PyObject *given)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *message = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+    if (PyErr_GivenExceptionMatches(type, PyExc_OverflowError))
+        PyErr_Format(PyExc_ValueError, "%s: %R is out of range", name, given);
+    else if (message && PyErr_GivenExceptionMatches(type, PyExc_TypeError) &&
+             strncmp(message, name, strlen(name)) != 0)
+        PyErr_Format(PyExc_TypeError, "%s: %s", name, message);
+    Py_XDECREF(text);
+    if (!PyErr_Occurred()) {
+        PyErr_Restore(type, value, trace);
+        return;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
 /* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
  * that they were not given are left to dl2_loader_create(). */
 static bool check_effects(const struct py_settings *given, PyObject *kwargs)
@@ -326,8 +348,10 @@ bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments,
             if (settings[i].kind == OBJECT)
                 *(PyObject **)((char *)arguments + settings[i].offset) = given ? given : Py_None;
             else if (given && (settings[i].kind == CHANNELS) == (pass == 1) &&
-                     !take(&settings[i], given, into))
+                     !take(&settings[i], given, into)) {
+                name_setting(settings[i].name, given);
                 return false;
+            }
         }
     if (arguments->dataset == Py_None) {
         PyErr_SetString(PyExc_TypeError, "Loader() needs a dataset: a path or a dl2.Dataset");

@@ -18,6 +18,7 @@ import ctypes
 import io
 import math
 import os
+from multiprocessing import context, sharedctypes
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
 
 import torch
@@ -133,8 +134,8 @@ class Loader(data.IterableDataset):
     again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a time.
     images.clone() keeps one longer.
 
-    torch.utils.data.DataLoader(loader, batch_size=None) works, too, with num_workers=0 or 1. One
-    loader already uses all cores: `workers` threads, not processes.
+    torch.utils.data.DataLoader(loader, batch_size=None) works, too, with num_workers=0 or 1; epochs
+    go on as without. One loader already uses all cores: `workers` threads, not processes.
     """
 
     def __init__(self, path: Path, batch_size: int = 64,
@@ -164,6 +165,9 @@ class Loader(data.IterableDataset):
             raise ValueError("mixup and cutmix have no effect without train")
         if self.mixup and self.dtype == torch.uint8:
             raise ValueError("mixup blends floats: it goes with no dtype 'uint8', as cutmix does")
+        for name, ours in ("batch", "batch_size"), ("memory", "pin_memory"):
+            if name in settings:
+                raise TypeError(f"{name} is an argument of dl2.Loader: here it is {ours}")
         on_card = self.device.type == "cuda"
         if settings.get("decode", "cpu") != "cpu":
             if not on_card:
@@ -189,6 +193,9 @@ class Loader(data.IterableDataset):
         self._start: Union[int, dict[str, Any], None] = None  # where a loader that is made anew begins
         self._given: Optional[dict[str, Any]] = None  # the position of the batches that were given, not sent
         self._resumed: Optional[int] = None  # the epoch that load_state_dict() began
+        self._begun: Optional[int] = None  # the epoch that this process's loader has begun, and no `for` yet
+        # The epoch of the next `for`. A DataLoader makes each `for` a worker process, which sees it.
+        self._next = sharedctypes.RawValue("Q", 0)
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
         for name in "shown", "masks":
@@ -219,6 +226,7 @@ class Loader(data.IterableDataset):
                 self._loader.resume(self._start)
             elif self._start:
                 self._loader.start_epoch(self._start)
+            self._begun = self._start["epoch"] if isinstance(self._start, dict) else self._start or 0
         return self._loader
 
     @property
@@ -236,7 +244,12 @@ class Loader(data.IterableDataset):
 
     def __iter__(self) -> Iterator[Batch]:
         loader = self.loader
-        self._resumed = self._given = None
+        if data.get_worker_info() is not None:
+            epoch = self._next.value
+            if epoch != self._begun:
+                loader.start_epoch(epoch)
+            self._next.value = epoch + 1
+        self._begun = self._resumed = self._given = None
         return _OnCard(self, loader) if self.device.type == "cuda" else _OnCpu(self, loader)
 
     def set_epoch(self, epoch: int) -> None:
@@ -246,6 +259,7 @@ class Loader(data.IterableDataset):
             return
         self.loader.start_epoch(epoch)
         self._start, self._given, self._resumed = epoch, None, None
+        self._begun = self._next.value = epoch
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands: a dict that torch.save() and JSON take."""
@@ -266,6 +280,7 @@ class Loader(data.IterableDataset):
                                  "'settings' the state is taken all the same")
         self.loader.resume(state)
         self._start, self._given, self._resumed = state, None, state["epoch"]
+        self._begun = self._next.value = state["epoch"]
 
     def _finish(self, epoch: int, step: int, beside: Beside, images: torch.Tensor,
                 targets: torch.Tensor) -> Batch:
@@ -279,8 +294,15 @@ class Loader(data.IterableDataset):
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, and so for processes that are spawned: what is needed to make it anew."""
+        start = self.state_dict()
+        spawning = context.get_spawning_popen() is not None
         return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None,
-                "_start": self.state_dict()}
+                "_start": start, "_next": self._next if spawning else start["epoch"]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if isinstance(self._next, int):  # a copy goes on by itself
+            self._next = sharedctypes.RawValue("Q", self._next)
 
     def __repr__(self) -> str:
         name = str(self.dtype).split(".")[-1]
@@ -294,6 +316,7 @@ class _OnCpu:
     def __init__(self, owner: Loader, loader: dl2.Loader) -> None:
         self._owner, self._batches = owner, iter(loader)
         self._permutes = owner.layout == "channels_last"
+        self._in_worker = data.get_worker_info() is not None
 
     def __iter__(self) -> _OnCpu:
         return self
@@ -301,6 +324,8 @@ class _OnCpu:
     def __next__(self) -> Batch:
         batch = next(self._batches)
         self._owner._start = batch.epoch + 1
+        if not self._in_worker:
+            self._owner._next.value = batch.epoch + 1
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._permutes:
             images = images.permute(0, 3, 1, 2)

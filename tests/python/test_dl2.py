@@ -1290,7 +1290,7 @@ class Samples(unittest.TestCase):
         self.assertNotEqual(dl2.Dataset(flat, subset=0.5, subset_seed=1).keys, half.keys)
         self.assertEqual(dl2.Dataset(flat, subset=0.5, subset_by="name").keys[:4],
                          dl2.Dataset(flat).keys[:4])
-        for settings in {"subset": 1.5}, {"subset": -1}, {"subset_by": "chance"}:
+        for settings in {"subset": 1.5}, {"subset": -1}, {"subset": 0}, {"subset_by": "chance"}:
             with self.assertRaises(ValueError):
                 dl2.Dataset(flat, **settings)
         for settings, says in (({"split": "half"}, "no split is called 'half'"), ({"val_fraction": 2}, "2"),
@@ -1372,11 +1372,13 @@ class Selection(unittest.TestCase):
         roses = dl2.Dataset(flowers, "val", select=lambda key: "/rose/" in key)
         self.assertEqual(roses.keys, [f"val/rose/{n:02}" for n in range(3)])
         self.assertEqual(roses.classes, tuple(NAMES))  # with the same numbers
+        self.assertEqual(dl2.Dataset(flowers, select=numpy.arange(3)).keys, dl2.Dataset(flowers, select=[0, 1, 2]).keys)
         self.assertEqual(pickle.loads(pickle.dumps(roses)).keys, roses.keys)
         self.assertEqual(epoch_of(loader(roses, train=False))[1].tolist(), [1, 1, 1])
 
     def test_what_is_none(self):
         for wrong, what in (([], ValueError), ([40], IndexError), ([-41], IndexError), ([0.5], TypeError), (3, TypeError),
+                            ([True] * 40, TypeError), (numpy.ones(40, bool), TypeError),
                             (lambda key: False, ValueError), (lambda key: 1 / 0, ZeroDivisionError)):
             with self.assertRaises(what):
                 dl2.Dataset(flowers, select=wrong)
@@ -1583,10 +1585,11 @@ class Errors(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, says, msg=wrong):
                 loader(**wrong)
         for wrong in {"batch": -1}, {"batch": 1 << 32}, {"seed": 1 << 64}:
-            with self.assertRaises(OverflowError):
+            with self.assertRaisesRegex(ValueError, f"{list(wrong)[0]}: {list(wrong.values())[0]} is out of range"):
                 loader(**wrong)
-        for wrong in {"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"colour": 1}, {"std": "abc", "dtype": "float32"}:
-            with self.assertRaises(TypeError):
+        for wrong in ({"batch": 1.5}, {"area": 1}, {"mean": 3, "dtype": "float32"}, {"colour": 1}, {"std": "abc", "dtype": "float32"},
+                      {"cache_bytes": 1e9}, {"seed": None}, {"slow_percentile": "x"}):
+            with self.assertRaisesRegex(TypeError, list(wrong)[0]):
                 loader(**wrong)
         with self.assertRaisesRegex(ValueError, "split"):
             dl2.Dataset(flowers, split="tset")

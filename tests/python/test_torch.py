@@ -218,8 +218,9 @@ class Tensors(unittest.TestCase):
                             ({"mean": (0.5,)}, "3 numbers"), ({"channels": 1}, "1 numbers"), ({"batch_size": 0}, "batch")):
             with self.assertRaisesRegex(ValueError, says):
                 make(**wrong)
-        with self.assertRaises(TypeError):
-            make(colour=3)
+        for wrong, says in ({"colour": 3}, "colour"), ({"batch": 3}, "batch_size"), ({"memory": bytearray}, "pin_memory"):
+            with self.assertRaisesRegex(TypeError, says):
+                make(**wrong)
         with self.assertRaises(FileNotFoundError) as caught:
             dt.Loader(f"{scratch.name}/nowhere")
         self.assertEqual(caught.exception.filename, f"{scratch.name}/nowhere")
@@ -324,6 +325,21 @@ class DataLoaders(unittest.TestCase):
             whole.load_state_dict(state)
             seen = epoch_of(DataLoader(whole, batch_size=None, num_workers=1, multiprocessing_context=context))
             self.assertTrue(torch.equal(rest[0], seen[0]), context)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
+    def test_epochs_in_another_process(self):
+        """They go on by themselves, and set_epoch() reaches the worker, also one that persists."""
+        alone = make()
+        expected = [epoch_of(alone)[1].tolist() for epoch in range(6)]
+        self.assertEqual(len({str(labels) for labels in expected}), 6)
+        for settings in {}, {"multiprocessing_context": "spawn"}, {"persistent_workers": True}:
+            whole = make()
+            loader = DataLoader(whole, batch_size=None, num_workers=1, **settings)
+            epochs = (0, None), (1, None), (4, 4), (5, None)
+            for epoch, chosen in epochs[:2] if "multiprocessing_context" in settings else epochs:  # a process takes seconds
+                if chosen is not None:
+                    whole.set_epoch(chosen)
+                self.assertEqual(epoch_of(loader)[1].tolist(), expected[epoch], (settings, epoch))
 
     @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
     def test_several_processes(self):
