@@ -7,6 +7,7 @@
 #include "loader/loader_options.h"
 #include "train/train_options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,12 +61,28 @@ static int check_config_name(const struct dl2_configs *configs, const struct dl2
 {
     if (!name)
         return dl2_program_usage_error(program, "it has no \"name\"");
-    if (!*name || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
+    bool fits = *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    for (const char *byte = name; *byte; byte++) /* it stands in lines of messages, too */
+        fits = fits && !iscntrl((unsigned char)*byte);
+    if (!fits)
         return dl2_program_usage_error(program, "\"name\": '%s' cannot be the name of a folder",
                                        name);
     for (size_t i = 0; i < configs->count; i++)
         if (strcmp(configs->models[i].config.name, name) == 0)
             return dl2_program_usage_error(program, "\"name\": there is a '%s' already", name);
+    return 0;
+}
+
+/* The last model to end would overwrite the others' weights. */
+static int check_config_export(const struct dl2_configs *configs, const struct dl2_program *program,
+                               const struct dl2_train_config *config)
+{
+    for (size_t i = 0; config->export && i < configs->count; i++) {
+        const struct dl2_train_config *other = &configs->models[i].config;
+        if (other->export && strcmp(other->export, config->export) == 0)
+            return dl2_program_usage_error(program, "\"export\": '%s' is that of '%s'",
+                                           config->export, other->name);
+    }
     return 0;
 }
 
@@ -112,6 +129,8 @@ static int fill_config(const struct dl2_configs *configs, const struct dl2_confi
     int status = take_settings(config, &program, &common, settings);
     if (status == 0)
         status = check_config_name(configs, &program, config->name);
+    if (status == 0)
+        status = check_config_export(configs, &program, config);
     if (status == 0)
         status = dl2_train_options_check(config, &program, &common, true);
     if (status == 0)

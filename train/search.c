@@ -208,17 +208,27 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
     return dl2_json_save_new(search->report, report, error);
 }
 
+/* The options that a run cannot change when it is resumed, as the first trial has them, but for the
+ * number of ranks, which --task leaves open. */
+static json_t *make_options(const struct dl2_search *search)
+{
+    json_auto_t *all = dl2_options_json(dl2_train_options, &search->configs.models[0].config);
+    json_object_set_new(all, "epochs", json_real(trial_length(search, 0)));
+    json_object_del(all, "ranks");
+    return dl2_options_select(dl2_train_options, all, DL2_OPTION_FIXED);
+}
+
 /* What the search is; one that is resumed must be the same. */
 static json_t *make_identity(const struct dl2_search *search)
 {
     const struct dl2_search_options *options = search->options;
     const bool rounds = dl2_search_has_rounds(search->options);
     json_t *identity = json_pack(
-        "{s:s, s:O, s:I, s:o, s:o, s:I}", "algorithm", dl2_search_words[options->algorithm],
+        "{s:s, s:O, s:I, s:o, s:o, s:I, s:o}", "algorithm", dl2_search_words[options->algorithm],
         "space", dl2_search_space_json(search->space), "trials", (json_int_t)search->configs.count,
         "eta", rounds ? json_integer(options->eta) : json_null(), "first_epochs",
         rounds ? json_real(options->first_epochs) : json_null(), "seed",
-        (json_int_t)search->config.seed);
+        (json_int_t)search->config.seed, "options", make_options(search));
     if (options->algorithm == DL2_SEARCH_ASHA) /* who goes on depends on who has come along */
         json_object_set_new(identity, "at_once", json_integer(options->at_once));
     return identity;

@@ -82,12 +82,16 @@ wrong '{"lr": 0.1}' 'no "name"'
 wrong '{"name": "first"}' '"name": there is a '
 wrong '{"name": "a/b"}' 'cannot be the name of a folder'
 wrong '{"name": ".."}' 'cannot be the name of a folder'
+wrong '{"name": "a\nb"}' 'cannot be the name of a folder'
 wrong '{"name": "x", "rate": 1}' '"rate": there is no such option'
 wrong '{"name": "x", "batch": 4}' '"batch": it is the same for all models'
 wrong '{"name": "x", "out": "y"}' '"out": it is the same'
 wrong '{"name": "x", "lr": "high"}' '"lr": it is not a number'
 wrong '{"name": "x", "lr": -1}' '"lr": ' 'is not between'
 wrong '{"name": "x", "nesterov": 1}' '"nesterov": it is not true or false'
+printf '{"name": "x", "export": "w"}\n{"name": "y", "export": "w"}\n' >wrong
+expect 2 run -d data --configs wrong --out wrong-out
+said "wrong:2: \"export\": 'w' is that of 'x'"
 wrong '{"name": "x", "arch": 5}' '"arch": it is not a text'
 wrong '{"name": "x", "arch": "vgg"}' '--arch: '
 wrong '{"name": "x", "beta2": 0.9}' '--beta2 needs --optimizer adamw or rmsprop'

@@ -75,8 +75,10 @@ expect 0 search $halving --out parts --resume
 cmp halving/search.json parts/search.json || fail "a finished search changed"
 expect 1 search $halving --out parts
 said 'there is a search already'
-expect 1 search $halving --out parts --resume --seed 4
-said 'is of another search'
+for other in "--seed 4" "-e 5" "--weight-decay 0.1"; do
+    expect 1 search $halving --out parts --resume $other
+    said 'is of another search'
+done
 expect 0 search space.json --trials 2 --out parts --restart -e 1
 is "$(found parts "len(s['trials'])")" 2 "--restart"
 
