@@ -20,7 +20,8 @@ int dl2_load_run(struct dl2_loader *loader, const struct dl2_load_pass *pass,
     struct dl2_batch *batch;
     int status = 0;
     for (uint64_t step = 0; !pass->steps || step < pass->steps; step++) {
-        if (pass->seconds > 0 && dl2_clock_wall() - start > pass->seconds)
+        /* One batch in any case: where starting alone takes so long, a rate of 0 would be wrong. */
+        if (step > 0 && pass->seconds > 0 && dl2_clock_wall() - start > pass->seconds)
             break;
         status = dl2_loader_next(loader, &batch, error);
         if (status != 1)

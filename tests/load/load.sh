@@ -82,6 +82,13 @@ for images in $(sed -n 's/^      "images": \([0-9]*\).*/\1/p' "$work/load.json")
     [ "$images" -lt 19 ] || fail "an epoch of 0.01 s has all images"
 done
 grep -q '"measure": 0.01' "$work/load.json" || fail "the report has no --measure"
+# so many samples take longer than that to shuffle: a batch comes all the same
+mkdir "$work/many"
+{ printf '\0\0\10\3\0\036\204\200\0\0\0\1\0\0\0\1'; head -c 2000000 /dev/zero; } >"$work/many/train-images-idx3-ubyte"
+{ printf '\0\0\10\1\0\036\204\200'; head -c 2000000 /dev/zero; } >"$work/many/train-labels-idx1-ubyte"
+expect 0 dl2-load bench "$work/many" --quiet -i 2048 -b 1 -j 1 --measure 0.01 --json "$work/load.json"
+rm -r "$work/many"
+grep -q '^      "images": 0,' "$work/load.json" && fail "nothing was loaded in 0.01 s"
 # what is measured doesn't change what comes out
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
