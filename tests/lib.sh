@@ -10,14 +10,16 @@ need_python() {
     [ -n "${PYTHON3:-}" ] && "$PYTHON3" -c "import $1" >/dev/null 2>&1 ||
         skip "Python has no module $1 (Debian: $2)"
 }
-# sanitized: built with a sanitizer, where emulated kernels take ten times as long. What differs only in
-# numbers is then tried once; `make check` without one tries all.
+# sanitized: built with a sanitizer.
 sanitized() { case ${CC:-} in *-fsanitize*) ;; *) return 1 ;; esac; }
+# emulated: under QEMU (tests/arm.sh), whose posix_spawn says of no command that it cannot be started: it exits with 127.
+emulated() { [ -n "${QEMU_LD_PREFIX:-}" ]; }
+# slow: under a sanitizer or QEMU, where programs take ten times as long. What differs only in numbers is then tried
+# once; `make check` without either tries all.
+slow() { sanitized || emulated; }
 # plainly: skips under a sanitizer a test of makefiles, files or documents, whose programs have tests of
 # their own.
 plainly() { ! sanitized || skip "nothing that a sanitizer could watch but programs with tests of their own"; }
-# emulated: under QEMU (tests/arm.sh), whose posix_spawn says of no command that it cannot be started: it exits with 127.
-emulated() { [ -n "${QEMU_LD_PREFIX:-}" ]; }
 # expect STATUS COMMAND...: runs it with output in $work/out and $work/err.
 expect() {
     want=$1; shift

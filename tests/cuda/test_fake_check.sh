@@ -17,7 +17,7 @@ cmp -s tf32.passes bf16.passes && cmp -s bf16.passes fp16.passes || fail "not th
 [ "$(sed 's/ .*//' off.passes)" -lt "$(sed 's/ .*//' bf16.passes)" ] || fail "no linear layers"
 
 wrong="off tf32 bf16 fp16"
-sanitized && wrong="off bf16"
+slow && wrong="off bf16"
 for amp in $wrong; do
     # Number 1 is the first that runs; float32 is held against the next.
     for options in --deterministic --check-device; do

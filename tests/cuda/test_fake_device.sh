@@ -5,7 +5,7 @@
 fake=$builddir/tests/cuda/fake_test_device
 [ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
 runs="fp32:random tf32:eager bf16:lazy fp16:random"
-sanitized && runs="fp32:random bf16:lazy"
+slow && runs="fp32:random bf16:lazy"
 for run in $runs; do
     DL2_FAKE_PACE=${run#*:} "$fake" cuda "${run%:*}" >"$work/out" 2>&1
     case $? in

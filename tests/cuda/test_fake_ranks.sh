@@ -8,7 +8,7 @@ fake=$builddir/tests/cuda/fake_dl2_train
 . "$srcdir/tests/train/train_lib.sh"
 TMPDIR=$work; export TMPDIR
 images=25
-sanitized && images=13
+slow && images=13
 make_images data 3 $images 7 8
 small="$smallest -e 2 --seed 3 -d data"
 train() { timeout 600 "$fake" $small "$@"; }
@@ -31,7 +31,7 @@ DL2_FAKE_RECORDING=call expect 0 train $options --out unrecorded
 same eager/$CK unrecorded/$CK "where recording fails"
 # However cards are asked for: what starts the ranks must not have asked CUDA for anything.
 names="--ranks --gpus"
-sanitized && names=--ranks
+slow && names=--ranks
 for name in $names; do
     expect 0 train -b 4 $name 2 --device cuda --deterministic --mixup 0.2 --accumulate 2 --out named --restart
     same eager/$CK named/$CK "$name 2 --device cuda"

@@ -6,7 +6,7 @@ fake=$builddir/tests/cuda/fake_dl2_train
 [ -x "$fake" ] || skip "no CUDA toolkit, C++ or cmocka"
 . "$srcdir/tests/train/train_lib.sh"
 images=20
-sanitized && images=13
+slow && images=13
 make_images data 3 $images 6 8
 small="$smallest -e 2 -b 7 --seed 3"
 train() { "$fake" $small -d data "$@"; }
@@ -22,7 +22,7 @@ same eager/$CK plain/$CK "with and without graphs"
 
 # Steps that cannot be recorded, for whatever reason, are done one by one, to the same weights; that is told once.
 stages="begin call end instantiate launch"
-sanitized && stages="call launch"
+slow && stages="call launch"
 for what in $stages; do
     DL2_FAKE_RECORDING=$what DL2_FAKE_PACE=random expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out no.$what
     same eager/$CK no.$what/$CK "where recording fails at its $what"
@@ -85,7 +85,7 @@ done
 same staged.eager/$CK staged.random/$CK "stages with eager streams and at random"
 expect 0 staged --device ref --out staged.ref
 near staged.ref staged.eager
-sanitized || DL2_FAKE_PACE=random expect 0 staged --device cuda --amp fp16 --out staged.fp16
+slow || DL2_FAKE_PACE=random expect 0 staged --device cuda --amp fp16 --out staged.fp16
 
 # Half precision.
 for amp in bf16 fp16; do
@@ -96,7 +96,7 @@ done
 make_images few 3 3 16 16
 transformer() { train -a vit_tiny --image-size 16 -b 4 -d few "$@"; }
 paces="lazy random" amps="bf16 fp16"
-sanitized && paces=lazy amps=bf16
+slow && paces=lazy amps=bf16
 DL2_FAKE_PACE=eager expect 0 transformer --device cuda --out vit.eager
 for pace in $paces; do
     DL2_FAKE_PACE=$pace expect 0 transformer --device cuda --out vit.$pace
@@ -116,7 +116,7 @@ grep -q "MiB of the card's memory" "$work/err" || fail "nothing is said of the c
 grep -q "a batch of [0-9]*% of this one" "$work/err" || fail "no batch that fits is named: $(cat "$work/err")"
 
 # Several models on one card, each with a stream, come to the weights of their own runs.
-if ! sanitized; then
+if ! slow; then
     printf '{"name": "a", "mixup": 0.2, "ema": 0.9}\n{"name": "b", "amp": "fp16", "accumulate": 2}\n' >models
     DL2_FAKE_PACE=random expect 0 train --device cuda --deterministic -e 1 --configs models --out models-out
     expect 0 train --device cuda --deterministic -e 1 --mixup 0.2 --ema 0.9 --out model-a

@@ -65,19 +65,22 @@ done
 expect 1 machines host1:1,host2:1 dl2-train $smallest -d nowhere --out nothing
 [ "$(grep -c '^dl2-train' "$work/err")" = 1 ] || { cat "$work/err" >&2; fail "a missing dataset is not told once"; }
 
+# ranks_on HOST: their processes. (Under QEMU its name begins their command lines.)
+ranks_on() {
+    for process in $(ip netns pids "$1"); do
+        if tr '\0' ' ' <"/proc/$process/cmdline" | grep -q 'dl2-train '; then echo "$process"; fi
+    done 2>/dev/null
+}
+
 # A rank that is killed on the one ends those on the other.
 machines host1:1,host2:2 dl2-train $smallest $options --device ref -e 1000 --out killed >out.killed 2>err.killed &
 pid=$!
 until_checkpoint killed err.killed
 rank=
-for process in $(ip netns pids host2); do
-    if tr '\0' ' ' <"/proc/$process/cmdline" | grep -q "^dl2-train"; then rank=$process; fi
-done
+for process in $(ranks_on host2); do rank=$process; done
 [ -n "$rank" ] || fail "no rank on the second machine"
 kill -KILL "$rank"
 if wait $pid; then fail "mpirun calls a killed rank a success"; fi
-left_alone() {
-    ! for process in $(ip netns pids host1); do tr '\0' ' ' <"/proc/$process/cmdline"; done 2>/dev/null | grep -q dl2-train
-}
+left_alone() { [ -z "$(ranks_on host1)" ]; }
 await "a rank is left over on the first machine" left_alone
 exit 0

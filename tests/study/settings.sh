@@ -6,7 +6,7 @@
 plainly
 . "$srcdir/tests/study/study_lib.sh"
 command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
-compare() { study CODECS=ppm DEVICE=ref "$@"; }
+compare() { study CODECS=ppm DEVICE=ref IMAGE_SIZE=8 "$@"; }
 expect 0 compare OUT=used EPOCHS=1 SEEDS='1 2 3'
 grep -q 'left out' "$work/err" && fail "a study leaves out what it made: $(cat "$work/err")"
 grep -q '"trainers": 2' used/train/raw/convnet/seed-1/experiment_report.json ||

@@ -7,7 +7,7 @@ make_images data 3 15 4 12
 need_python json python3
 echo '{"lr": [0.0001, 0.001, 0.005, 0.02, 0.05, 1e6], "optimizer": ["sgd", "rmsprop"]}' >space.json
 trials=9
-sanitized && trials=6
+slow && trials=6
 search() { run -d data -e 4 --search space.json --algorithm asha --trials $trials --at-once 2 --eta 2 "$@"; }
 
 # replay FOLDER EPOCHS FIRST ETA AT_ONCE: the rule anew, from each trial's own report.

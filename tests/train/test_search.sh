@@ -32,7 +32,7 @@ is "$(found points "[t['settings']['lr'] for t in s['trials']]")" "[0.001, 0.01,
 
 # random: as many as told, within the ranges, the same for the same seed.
 echo '{"lr": {"min": 0.001, "max": 0.1, "scale": "log"}, "momentum": {"min": 0.5, "max": 0.9}, "nesterov": [true, false]}' >space.json
-if ! sanitized; then
+if ! slow; then
     for name in random again; do expect 0 search space.json --trials 5 --out $name -e 1; done
     expect 0 search space.json --trials 5 --out other -e 1 --seed 1
     drawn="[t['settings'] for t in s['trials']]"
@@ -84,7 +84,7 @@ is "$(found parts "len(s['trials'])")" 2 "--restart"
 
 # By ranks with a model each: what one process finds, also where ranks are stopped and one is killed; by ranks with
 # partitions each model visits each of them once an epoch, as far as the search lets it.
-if ! sanitized; then
+if ! slow; then
     expect 0 search grid.json --algorithm grid --task --ranks 2 --out task
     cmp grid/search.json task/search.json || fail "ranks found something else in the grid"
     for number in 0 1 2 3; do same grid/trial-00$number/$CK task/trial-00$number/$CK "trial $number by ranks"; done

@@ -39,7 +39,7 @@ assert [s["decoded_hits"] for s in sets] == [0] + [s["images"] for s in sets[1:]
 set -- $(decoded some 2)
 [ "$2" -gt 0 ] && [ "$2" -lt "$1" ] || fail "with room for some images $2 of $1 were decoded"
 
-if ! sanitized; then # as above, several times over
+if ! slow; then # as above, several times over
     # Stopped where the models' places differ, and resumed; one model that begins anew behind the others.
     expect 0 together --out parts --cache-decoded 1M --run-epochs 0.7
     expect 0 together --out parts --cache-decoded 10K --resume --run-epochs 0.5
