@@ -94,7 +94,7 @@ static void postgresql_describe(const struct dl2_dataset *dataset, size_t number
 static int postgresql_version(const struct dl2_dataset *dataset, struct dl2_bytes *out,
                               struct dl2_error *error)
 {
-    const struct table *table = dataset->state;
+    const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_database_query query = {.command = table->version};
     PGresult *result;
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));

@@ -2,7 +2,6 @@
 /* The interface of a loader that is set up: epochs, and the consumer's side. "Locked": see
  * pipeline.h. */
 #include "loader/pipeline.h"
-#include "loader/sample_weights.h"
 
 #include "common/clock.h"
 

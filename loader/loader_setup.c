@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes and destroys a loader: settings, memory, threads. */
 #include "loader/pipeline.h"
+#include "loader/sample_weights.h"
 
 #include "codec/external.h"
 #include "common/thread.h"
