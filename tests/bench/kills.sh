@@ -84,7 +84,8 @@ i=0 access=sql
 while [ $i -lt $((kills - kills / 2)) ]; do
     read_table "$(at photos)&access=$access" >"$work/digest" 2>"$work/err" &
     client=$!
-    sleep 0.1
+    # A server that was never there is not waited for.
+    while kill -0 $client 2>/dev/null && [ -z "$(backend)" ]; do sleep 0.02; done
     while kill -0 $client 2>/dev/null && [ $i -lt $((kills - kills / 2)) ]; do
         draw 2; what=$(echo backend server | cut -d ' ' -f $((drawn + 1)))
         strike "$what"
