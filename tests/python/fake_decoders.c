@@ -55,8 +55,10 @@ int dl2_nvjpeg_open(const struct dl2_batch_decoder_options *options, struct dl2_
     last = calloc(1, sizeof *last);
     if (!last)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory for a fake decoder");
-    counted = fake_decoder_class;
-    counted.close = close_counted;
+    if (!counted.close) { /* once: workers of other loaders read it */
+        counted = fake_decoder_class;
+        counted.close = close_counted;
+    }
     last->base.ops = &counted;
     last->refuses = number_of("DL2_FAKE_REFUSES");
     last->fails_at = number_of("DL2_FAKE_FAILS_AT");
