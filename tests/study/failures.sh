@@ -6,13 +6,6 @@ plainly
 . "$srcdir/tests/study/study_lib.sh"
 
 # ---- Every variable is checked before anything is made
-refused() { # TEXT VARIABLE=VALUE...
-    expected=$1
-    shift
-    expect 2 study OUT=none "$@"
-    said "$expected"
-    [ ! -e none ] || fail "refused after work had begun: $*"
-}
 refused "EPOCHS is \"x\": 'x' is not a number" EPOCHS=x
 refused 'EPOCHS is "0": 0 is not between' EPOCHS=0
 refused 'EPOCHS is "1 2": one value' EPOCHS='1 2'

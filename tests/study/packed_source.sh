@@ -42,18 +42,12 @@ expect 0 small DATASET=one/shard-000000.tar OUT=of-one variants
 [ -f of-one/variants/jpeg-50/fine/2.jpg ] || fail "no variant of one file"
 
 # ---- Addresses: nothing is made, no password is told
-refused() { # TEXT VARIABLE=VALUE...
-    wanted=$1
-    shift
-    expect 2 study OUT=none "$@"
-    said "$wanted"
-    [ ! -e none ] || fail "refused after work had begun: $*"
-    ! grep -q secret "$work/err" "$work/out" || fail "a password is shown: $(cat "$work/err")"
-}
 for address in postgresql://me:secret@host/db?table=x 'postgres://host/db?table=x&password=secret' \
     'postgresql:///db?sslpassword=secret&table=x'; do
-    refused 'DATASET has a password' DATASET="$address"
-    refused 'VARIANTS has a password' VARIANTS="$address"
+    for variable in DATASET VARIANTS; do
+        refused "$variable has a password" $variable="$address"
+        ! grep -q secret "$work/err" "$work/out" || fail "a password is shown: $(cat "$work/err")"
+    done
 done
 refused "make can't work with blanks in an address" DATASET='postgresql:///db?table=a b'
 refused "make can't work with ' in an address; write a percent sign" DATASET="postgresql:///db?table=it's"

@@ -32,3 +32,11 @@ study() {
     make -f "$srcdir/study/study.mk" PROGRAMS="$builddir" DATASET=data OUT=results CODECS=jpeg ARCHS=convnet \
         EPOCHS=1 SEEDS='1 2' IMAGE_SIZE=16 BATCH=8 JOBS=2 ROUNDS=2 MEASURE=0.05 "$@"
 }
+# What is wrong is told before anything is made.
+refused() { # TEXT VARIABLE=VALUE...
+    expected=$1
+    shift
+    expect 2 study OUT=none "$@"
+    said "$expected"
+    [ ! -e none ] || fail "refused after work had begun: $*"
+}
