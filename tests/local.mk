@@ -10,11 +10,12 @@ AM_TESTS_ENVIRONMENT = \
 	PG_CONFIG='$(PG_CONFIG)'; export PG_CONFIG; \
 	DL2_CUDA_PLAN_CACHE=off; export DL2_CUDA_PLAN_CACHE; \
 	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
-	TSAN_OPTIONS=allocator_may_return_null=1:halt_on_error=1; export TSAN_OPTIONS; \
+	TSAN_OPTIONS='allocator_may_return_null=1:halt_on_error=1:suppressions=$(abs_top_srcdir)/tests/tsan.supp'; \
+	export TSAN_OPTIONS; \
 	PATH='$(abs_top_builddir)':$$PATH; export PATH;
 TEST_EXTENSIONS = .sh
 SH_LOG_COMPILER = $(SHELL)
-EXTRA_DIST += tests/arm.sh tests/lib.sh tests/unit.h
+EXTRA_DIST += tests/arm.sh tests/lib.sh tests/tsan.supp tests/unit.h
 
 # A fuzz target links $(FUZZ_LIBS) with $(FUZZ_LINK): libFuzzer's driver under --enable-fuzzing, ours, which
 # replays a corpus, otherwise. A shell test makes the corpus and runs `fuzz_X -runs=0 FOLDER`.
