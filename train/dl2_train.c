@@ -377,6 +377,8 @@ static bool open_world(struct dl2_world **world, int *exit_status)
     const struct dl2_world_options world_options = {
         config->given.world, config->given.gpus ? config->given.gpus : config->given.ranks};
     struct dl2_error error = DL2_ERROR_INIT;
+    if (world_options.ranks)
+        heed_signals(true); /* a rank can be told to stop as soon as it is started */
     const int status = dl2_world_open(&world_options, world, exit_status, &error);
     if (error.status)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
