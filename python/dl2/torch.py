@@ -155,6 +155,8 @@ class Loader(data.IterableDataset):
             raise ValueError(f"layout is one of {', '.join(_LAYOUTS)}, not {layout!r}")
         if self.device.type not in ("cpu", "cuda"):
             raise ValueError(f"device is 'cpu' or 'cuda', not {str(device)!r}: move the batches there")
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise ValueError(f"device={str(device)!r}: this PyTorch has no CUDA, or sees no card (torch.cuda.is_available())")
         if self.dtype == torch.uint8:
             if mean is not IMAGENET_MEAN or std is not IMAGENET_STD:
                 raise ValueError("mean and std are for dtypes of floats, not for uint8")

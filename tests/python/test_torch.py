@@ -218,6 +218,9 @@ class Tensors(unittest.TestCase):
                             ({"mean": (0.5,)}, "3 numbers"), ({"channels": 1}, "1 numbers"), ({"batch_size": 0}, "batch")):
             with self.assertRaisesRegex(ValueError, says):
                 make(**wrong)
+        with mock.patch.object(torch.cuda, "is_available", lambda: False):
+            with self.assertRaisesRegex(ValueError, "device='cuda:1': this PyTorch has no CUDA, or sees no card"):
+                make(device="cuda:1")
         for wrong, says in ({"colour": 3}, "colour"), ({"batch": 3}, "batch_size"), ({"memory": bytearray}, "pin_memory"):
             with self.assertRaisesRegex(TypeError, says):
                 make(**wrong)
