@@ -3,6 +3,13 @@ TESTS += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh
 EXTRA_DIST += tests/bench/decode_on_card.sh tests/bench/compare_accuracy.py tests/bench/compare_load.sh tests/bench/check_prediction.sh tests/bench/make_photos.sh tests/bench/peer_load.py tests/bench/python_share.py
 EXTRA_DIST += tests/loader/slices.sh tests/loader/batches.sh tests/loader/photos.sh tests/loader/compare_batches.py
 
+check_PROGRAMS += tests/loader/fuzz_sample_weights
+tests_loader_fuzz_sample_weights_SOURCES = tests/loader/fuzz_sample_weights.c
+tests_loader_fuzz_sample_weights_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_loader_fuzz_sample_weights_LDADD = $(FUZZ_LIBS) libloader.la libdataset.la libcodec.la libcommon.la
+TESTS += tests/loader/fuzz_sample_weights.sh
+EXTRA_DIST += tests/loader/fuzz_sample_weights.sh
+
 check_PROGRAMS += tests/loader/show_batches
 tests_loader_show_batches_SOURCES = tests/loader/show_batches.c
 tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
