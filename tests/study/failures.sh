@@ -205,7 +205,7 @@ expect 0 make -f "$tools/dl2/study.mk" help
 grep -q 'DATASET' "$work/out" || fail "no help where the path has a blank"
 installed() {
     (unset PROGRAMS; make -f "$tools/dl2/study.mk" CODECS=jpeg QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 \
-        IMAGE_SIZE=16 BATCH=8 JOBS=2 "$@")
+        IMAGE_SIZE=8 BATCH=8 JOBS=2 "$@")
 }
 expect 0 installed DATASET=data OUT=blank
 
@@ -221,7 +221,7 @@ cp "$srcdir"/study/* checkout/study/
 touch checkout/configure.ac
 cp -R data/train data/val checkout/photos/
 (cd checkout/below && expect 0 make -f ../study/study.mk PROGRAMS="$builddir" DATASET=../photos OUT=out CODECS=jpeg \
-    QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 IMAGE_SIZE=16 BATCH=8 JOBS=2) || exit 1
+    QUALITIES=50 EPOCHS=1 ARCHS=convnet SEEDS=1 IMAGE_SIZE=8 BATCH=8 JOBS=2) || exit 1
 command checkout/below/out/report/report.html >again
 grep -qF 'make study DATASET=photos OUT=below/out ' again || fail "paths from the checkout: $(cat again)"
 
