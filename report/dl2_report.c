@@ -7,8 +7,8 @@
 #include "report/analysis.h"
 #include "report/collect.h"
 #include "report/forecast.h"
-#include "report/page.h"
-#include "report/plot.h"
+#include "report/page/page.h"
+#include "report/page/plot.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 

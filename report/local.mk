@@ -2,7 +2,7 @@
 # The results of a study as a page. A library, so that tests reach its parts.
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
-	report/accuracy_plot.c report/accuracy_plot.h \
+	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \
@@ -10,38 +10,38 @@ libreport_la_SOURCES = \
 	report/conditions.c report/conditions.h \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
-	report/html.c report/html.h \
+	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
 	report/loading.c report/loading.h \
 	report/metric_trust.c report/metric_trust.h \
-	report/page.c report/page.h \
-	report/parts.c report/parts.h \
-	report/plot.c report/plot.h \
+	report/page/page.c report/page/page.h \
+	report/page/parts.c report/page/parts.h \
+	report/page/plot.c report/page/plot.h \
 	report/prediction_table.c report/prediction_table.h \
 	report/rounds.c report/rounds.h \
 	report/search_results.c report/search_results.h \
-	report/sections.h \
-	report/section_accuracy.c \
-	report/section_answer.c \
-	report/section_bytes.c \
-	report/section_codecs.c \
-	report/section_crops.c \
-	report/section_distortion.c \
-	report/section_failures.c \
-	report/section_forecast.c \
-	report/section_loading.c \
-	report/section_making.c \
-	report/section_matrix.c \
-	report/section_metrics.c \
-	report/section_quality.c \
-	report/section_regimens.c \
-	report/section_search.c \
-	report/section_survey.c \
-	report/section_throughput.c \
-	report/section_time.c \
-	report/section_timelines.c \
-	report/section_training.c \
-	report/section_variants.c \
+	report/page/sections.h \
+	report/page/section_accuracy.c \
+	report/page/section_answer.c \
+	report/page/section_bytes.c \
+	report/page/section_codecs.c \
+	report/page/section_crops.c \
+	report/page/section_distortion.c \
+	report/page/section_failures.c \
+	report/page/section_forecast.c \
+	report/page/section_loading.c \
+	report/page/section_making.c \
+	report/page/section_matrix.c \
+	report/page/section_metrics.c \
+	report/page/section_quality.c \
+	report/page/section_regimens.c \
+	report/page/section_search.c \
+	report/page/section_survey.c \
+	report/page/section_throughput.c \
+	report/page/section_time.c \
+	report/page/section_timelines.c \
+	report/page/section_training.c \
+	report/page/section_variants.c \
 	report/sentence.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h

@@ -4,16 +4,14 @@
 . "$srcdir/tests/train/train_lib.sh"
 need_python torchvision python3-torchvision
 compare() { "$PYTHON3" -B "$srcdir/tests/network/compare_torchvision.py" "$builddir/tests/network/show_network" "$work" "$@" || exit 1; }
-case "$CC" in
-*-fsanitize*) # the others take too long
-    set --
-    archs="resnet18 mobilenet_v2 vit_tiny"
-    tensors=$archs ;;
-*)
+set --
+archs="resnet18 mobilenet_v2 vit_tiny"
+tensors=$archs
+if ! slow; then
     set -- 'from alexnet 64' 'to alexnet 64' 'from vgg16 32' 'from vit_b_16 48'
-    archs="resnet18 resnet50 mobilenet_v2 vit_tiny"
-    tensors="alexnet vgg16 vgg16_bn resnet34 resnet101 resnet152 vit_b_16 $archs" ;;
-esac
+    archs="$archs resnet50"
+    tensors="alexnet vgg16 vgg16_bn resnet34 resnet101 resnet152 vit_b_16 $archs"
+fi
 for arch in $archs; do
     set -- "$@" "from $arch 64" "to $arch 64"
 done

@@ -7,7 +7,7 @@
 #include "common/file.h"
 #include "report/analysis.h"
 #include "report/collect.h"
-#include "report/page.h"
+#include "report/page/page.h"
 #include "report/speed.h"
 
 #include <math.h>

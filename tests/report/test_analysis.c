@@ -2,7 +2,7 @@
 /* The statistics and the recommendation, against figures worked out by hand. */
 #include "common/memory.h"
 #include "report/analysis.h"
-#include "report/html.h"
+#include "report/page/html.h"
 #include "report/speed.h"
 #include "tests/unit.h"
 

@@ -42,6 +42,10 @@ for room in $rooms; do
     done <"$work/included"
 done
 
+# Figures know nothing of the page that shows them.
+grep -l '"report/page/' report/*.[ch] | grep -vx 'report/dl2_report\.c' >"$work/drawing"
+[ ! -s "$work/drawing" ] || fail "report/page/ is included by $(cat "$work/drawing")"
+
 # only_in PATTERN FILES...: headers of a library, and who may include them.
 only_in() {
     pattern=$1

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A search for settings: the models' accuracy by epoch, their settings beside it, and a table. */
 #include "common/json.h"
-#include "report/parts.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 #include "report/search_results.h"
-#include "report/sections.h"
 
 #include <math.h>
 #include <stdio.h>

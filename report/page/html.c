@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/html.h"
+#include "report/page/html.h"
 
 #include "common/json.h"
 

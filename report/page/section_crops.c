@@ -2,8 +2,8 @@
 /* What the variants look like: crops of a typical image and of the worst, beside the original's. */
 #include "common/file.h"
 #include "common/json.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

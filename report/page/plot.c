@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/plot.h"
+#include "report/page/plot.h"
 
 #include "common/file.h"
 

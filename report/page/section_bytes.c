@@ -4,8 +4,8 @@
  * images as have its bytes (make study-bytes).
  */
 #include "common/json.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

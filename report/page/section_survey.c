@@ -2,8 +2,8 @@
 /* What is in the dataset, if `make survey` has looked. */
 #include "common/file.h"
 #include "common/json.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

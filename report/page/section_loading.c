@@ -2,8 +2,8 @@
 /* Speeds by storage and workers, and what memory saves. */
 #include "common/json.h"
 #include "common/memory.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/accuracy_plot.h"
+#include "report/page/accuracy_plot.h"
 
 #include <math.h>
 #include <stdio.h>

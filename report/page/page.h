@@ -5,9 +5,9 @@
 
 #include "report/analysis.h"
 #include "report/conditions.h"
-#include "report/html.h"
 #include "report/loading.h"
-#include "report/plot.h"
+#include "report/page/html.h"
+#include "report/page/plot.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 

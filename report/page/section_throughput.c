@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How fast variants load and train, each measured alone: rates, waiting, energy, time to an
  * accuracy. */
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <string.h>

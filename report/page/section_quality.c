@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy at each quality, and the files that were taken over unchanged (make study-quality). */
 #include "common/json.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

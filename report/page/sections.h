@@ -7,8 +7,8 @@
 #ifndef DL2_REPORT_SECTIONS_H
 #define DL2_REPORT_SECTIONS_H
 
-#include "report/html.h"
-#include "report/page.h"
+#include "report/page/html.h"
+#include "report/page/page.h"
 
 #define DL2_REPORT_SECTIONS(X)                                                                     \
     X(warnings)                                                                                    \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/parts.h"
+#include "report/page/parts.h"
 
 #include <math.h>
 #include <stdio.h>

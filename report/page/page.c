@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/page.h"
+#include "report/page/page.h"
 
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

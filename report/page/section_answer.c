@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The answer: what to choose, and how sure that is. */
 #include "common/memory.h"
-#include "report/accuracy_plot.h"
-#include "report/sections.h"
+#include "report/page/accuracy_plot.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

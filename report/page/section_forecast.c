@@ -2,8 +2,8 @@
 /* What training on each variant would cost, forecast from trainings on the original. */
 #include "common/memory.h"
 #include "report/forecast.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy against speed. Against size it is in the answer. */
 #include "common/memory.h"
-#include "report/accuracy_plot.h"
-#include "report/sections.h"
+#include "report/page/accuracy_plot.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How training went: accuracy by epoch, and every training in a table. */
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

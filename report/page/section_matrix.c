@@ -2,8 +2,8 @@
 /* Accuracy of what was trained on one variant and validated on another. */
 #include "common/json.h"
 #include "common/memory.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

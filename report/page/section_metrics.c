@@ -2,9 +2,9 @@
 /* What the metrics tell of accuracy: which one should a quality be chosen by? */
 #include "common/json.h"
 #include "common/memory.h"
-#include "report/accuracy_plot.h"
 #include "report/metric_trust.h"
-#include "report/sections.h"
+#include "report/page/accuracy_plot.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * take (make study-codec).
  */
 #include "common/json.h"
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What accuracy a time buys: trainings that ended when a time had passed, and their curves. */
-#include "report/parts.h"
-#include "report/sections.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
 
 #include "common/json.h"
 #include "common/memory.h"

@@ -3,7 +3,7 @@
 #ifndef DL2_REPORT_ACCURACY_PLOT_H
 #define DL2_REPORT_ACCURACY_PLOT_H
 
-#include "report/parts.h"
+#include "report/page/parts.h"
 
 struct dl2_accuracy_axis {
     const char *name;     /* of the figure, for files: "bytes" makes accuracy-bytes-ARCH.svg */
