@@ -6,7 +6,7 @@ plainly
 . "$srcdir/tests/study/study_lib.sh"
 command -v flock >/dev/null 2>&1 || skip "flock is not installed (Debian: util-linux)"
 # Sixteen validation images can't tell less than a wide tolerance.
-decide() { study CODECS='jpeg ppm' QUALITIES=1 DECIDE=yes SEEDS='2 1 3 4' TOLERANCE=40 "$@"; }
+decide() { study IMAGE_SIZE=16 CODECS='jpeg ppm' QUALITIES=1 DECIDE=yes SEEDS='2 1 3 4' TOLERANCE=40 "$@"; }
 trained() { find results/train -name experiment_report.json | sed 's,^results/train/,,; s,/exp.*,,' | LC_ALL=C sort; }
 
 # No time for more than the first look: from the two smallest seeds, all variants.

@@ -5,7 +5,7 @@
 plainly
 . "$srcdir/tests/study/study_lib.sh"
 unset BUDGETS REGIMENS TUNING
-small() { study QUALITIES=50 TRAIN_ON=jpeg-50 "$@"; }
+small() { study IMAGE_SIZE=16 QUALITIES=50 TRAIN_ON=jpeg-50 "$@"; }
 page=results/report/report.html
 field() { sed -n "s/^ *\"$2\": \"*\([^\",]*\).*/\1/p" "$1" | head -n 1; }
 
