@@ -81,7 +81,7 @@ class ResNet20(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-NETWORKS = {"convnet": (ConvNet, 8), "resnet20": (ResNet20, 16)}
+NETWORKS = {"convnet": (ConvNet, 8, 3), "resnet20": (ResNet20, 16, 1)}
 
 
 def digest(tensor, seed):
@@ -112,9 +112,9 @@ def groups_of(net):
             {"params": [p for p in net.parameters() if p.dim() == 1]}]
 
 
-def three_steps(net, inputs, labels, optimizer, gradients=False, limit=None):
+def train(net, inputs, labels, optimizer, steps=3, gradients=False, limit=None):
     """Prints the losses, with `gradients` those of the first step, and the tensors that it comes to."""
-    for step in range(3):
+    for step in range(steps):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(net(inputs), labels, label_smoothing=0.1)
         loss.backward()
@@ -130,17 +130,18 @@ def three_steps(net, inputs, labels, optimizer, gradients=False, limit=None):
 
 
 def main():
-    network, pixels_a_side = NETWORKS[sys.argv[1]]
+    network, pixels_a_side, steps = NETWORKS[sys.argv[1]]
     net = network().double().train()
     fill_state(net)
-    pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 99) + 1) * 127).floor()
+    # Of seeds 99 to 1499 that with which the inputs of ReLUs in the first step keep farthest from 0: at least 5 times as
+    # far as float32 is wrong there. Nearer ones change gradients by percents where rounding decides on their sign.
+    pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
     images = pixels.reshape(BATCH, pixels_a_side, pixels_a_side, 3).permute(0, 3, 1, 2)
     mean = torch.tensor([122.0, 116.0, 104.0]).double().view(1, 3, 1, 1)
     std = torch.tensor([59.0, 58.0, 60.0]).double().view(1, 3, 1, 1)
     inputs = (images - mean) / std
     labels = torch.tensor([0, 2, 1, 2])
-    three_steps(net, inputs, labels,
-                torch.optim.SGD(groups_of(net), 0.01, momentum=0.9, nesterov=True), True)
+    train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.01, momentum=0.9, nesterov=True), steps, True)
     net.eval()
     loss = nn.functional.cross_entropy(net(inputs), labels)
     print("evaluation", "%.12g" % loss.item())
@@ -149,17 +150,17 @@ def main():
     net.train()
     fill_state(net)
     print("rmsprop", 0)
-    three_steps(net, inputs, labels, torch.optim.RMSprop(groups_of(net), 1e-3, 0.9, 1e-2, momentum=0.5))
+    train(net, inputs, labels, torch.optim.RMSprop(groups_of(net), 1e-3, 0.9, 1e-2, momentum=0.5))
     fill_state(net)
     print("clip", 0)
-    three_steps(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.05, momentum=0.9), limit=0.25)
+    train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.05, momentum=0.9), limit=0.25)
     fill_state(net)
     print("freeze", 0)
     net.eval()
     for name, tensor in net.named_parameters():
         tensor.requires_grad_(name.startswith("fc."))
         tensor.grad = None
-    three_steps(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.2, momentum=0.9))
+    train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.2, momentum=0.9))
 
 
 main()

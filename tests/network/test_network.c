@@ -145,19 +145,18 @@ static void fill_network(struct dl2_network *net)
     }
 }
 
-/* make_vectors.py's three_steps(). values_within: after three steps, through which a deep network's
- * rounding grows. */
-static void three_steps(FILE *file, const char *what, struct dl2_network *net,
-                        const struct dl2_network_input *input, const struct dl2_update *update,
-                        bool gradients, double values_within)
+/* make_vectors.py's train(). */
+static void train(FILE *file, const char *what, struct dl2_network *net,
+                  const struct dl2_network_input *input, const struct dl2_update *update,
+                  uint64_t steps, bool gradients)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     const size_t tensors = dl2_network_tensor_count(net);
     double want;
-    for (uint64_t step = 0; step < 3; step++) {
+    for (uint64_t step = 0; step < steps; step++) {
         double loss = one_step(net, input, step);
         expect_line(file, "loss", NULL, &want, NULL);
-        if (fabs(loss - want) > (step ? values_within / 20 : 1e-5))
+        if (fabs(loss - want) > 1e-5)
             fail_msg("%s, step %d: loss %.9g, not %.9g", what, (int)step, loss, want);
         for (size_t i = 0; step == 0 && gradients && i < tensors; i++) {
             struct dl2_network_tensor t;
@@ -168,7 +167,7 @@ static void three_steps(FILE *file, const char *what, struct dl2_network *net,
         expect_ok(dl2_network_update(net, update, &error), &error);
     }
     for (size_t i = 0; i < tensors; i++)
-        compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, values_within);
+        compare_digest(file, "value", net, i, DL2_NETWORK_VALUE, 2e-4);
 }
 
 /* The ways of training that follow in convnet's vectors. */
@@ -199,19 +198,19 @@ static void other_ways(FILE *file, struct dl2_device *device, const struct dl2_n
         fill_network(net);
         expect_ok(dl2_network_freeze(net, ways[i].freeze, &error), &error);
         expect_line(file, ways[i].name, NULL, &unused, NULL);
-        three_steps(file, ways[i].name, net, input, &ways[i].update, false, 2e-4);
+        train(file, ways[i].name, net, input, &ways[i].update, 3, false);
         dl2_network_destroy(net);
     }
 }
 
-static void compare_with_pytorch(const char *arch, unsigned pixels, double values_within)
+static void compare_with_pytorch(const char *arch, unsigned pixels, uint64_t steps)
 {
     struct dl2_device *device;
     const size_t bytes = (size_t)BATCH * pixels * pixels * 3;
     uint8_t *noise = dl2_calloc(bytes, 1);
     assert_non_null(noise);
     for (size_t i = 0; i < bytes; i++)
-        noise[i] = (uint8_t)((fill(i, 99) + 1) * 127);
+        noise[i] = (uint8_t)((fill(i, 723) + 1) * 127); /* as in make_vectors.py */
     for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device)) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_network *net = made(device, arch, pixels, BATCH, 3);
@@ -225,7 +224,7 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
         const struct dl2_network_input input = {noise, labels, BATCH, NULL, 1};
         const struct dl2_update update = {0.01f, 0.9f, 0.01f, true};
         double want;
-        three_steps(file, device->ops->name, net, &input, &update, true, values_within);
+        train(file, device->ops->name, net, &input, &update, steps, true);
         struct dl2_loss_sums sums;
         expect_ok(dl2_network_evaluate(net, &input, &error), &error);
         expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
@@ -241,13 +240,14 @@ static void compare_with_pytorch(const char *arch, unsigned pixels, double value
 
 static void convnet_as_in_pytorch(void **state)
 {
-    compare_with_pytorch("convnet", PIXELS, 2e-4);
+    compare_with_pytorch("convnet", PIXELS, 3);
 }
 
-/* Residual blocks, with and without a projection. */
+/* Residual blocks, with and without a projection. One step: in the next, how sums are rounded
+ * decides on the sign of some ReLU's input, which changes gradients by percents. */
 static void resnet20_as_in_pytorch(void **state)
 {
-    compare_with_pytorch("resnet20", 16, 1e-3);
+    compare_with_pytorch("resnet20", 16, 1);
 }
 
 /* All of one part, tensor after tensor; *count (may be NULL): how much. */
