@@ -133,7 +133,7 @@ def main():
     network, pixels_a_side, steps = NETWORKS[sys.argv[1]]
     net = network().double().train()
     fill_state(net)
-    # Of seeds 99 to 1499 that with which the inputs of ReLUs in the first step keep farthest from 0: at least 5 times as
+    # Of seeds 99 to 1499 that with which the inputs of ReLUs in resnet20's step keep farthest from 0: at least 5 times as
     # far as float32 is wrong there. Nearer ones change gradients by percents where rounding decides on their sign.
     pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
     images = pixels.reshape(BATCH, pixels_a_side, pixels_a_side, 3).permute(0, 3, 1, 2)
