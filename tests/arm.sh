@@ -72,7 +72,7 @@ esac
 module= others= status=0
 for test; do
     case $test in
-    tests/python/* | tests/install/*) module="$module $test" ;;
+    tests/python/* | tests/install/* | tests/dataset/postgresql.sh) module="$module $test" ;;
     *) others="$others $test" ;;
     esac
 done
