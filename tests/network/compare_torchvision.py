@@ -123,7 +123,7 @@ def compare_losses(arch, pixels, optimizer):
     net, x, path = model(arch, int(pixels)), images(16, int(pixels)), f"{folder}/{arch}.safetensors"
     save(path, net.state_dict())
     # ReLUs whose input is zero but for rounding open or not: at rates of 1e-3, ten steps make of that differences
-    # of 1e-2, between PyTorch's own float32 and float64 too. At this one the loss falls by a fifth.
+    # of 1e-2, between PyTorch's own float32 and float64 too. At this one the loss falls by a fifth at least.
     decayed = [p for p in net.parameters() if p.dim() in (2, 4)]
     others = [p for p in net.parameters() if p.dim() not in (2, 4)]
     groups = [{"params": decayed, "weight_decay": 1e-3}, {"params": others, "weight_decay": 0}]
