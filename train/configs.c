@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "loader/loader_options.h"
+#include "train/hop.h"
 #include "train/train_options.h"
 
 #include <ctype.h>
@@ -57,7 +58,7 @@ static int config_error(const struct dl2_program *program, const char *key,
 
 /* A name is that of a folder, too. */
 static int check_config_name(const struct dl2_configs *configs, const struct dl2_program *program,
-                             const char *name)
+                             const char *name, bool hop)
 {
     if (!name)
         return dl2_program_usage_error(program, "it has no \"name\"");
@@ -67,6 +68,8 @@ static int check_config_name(const struct dl2_configs *configs, const struct dl2
     if (!fits)
         return dl2_program_usage_error(program, "\"name\": '%s' cannot be the name of a folder",
                                        name);
+    if (hop && strcmp(name, DL2_VISITS_FILE) == 0)
+        return dl2_program_usage_error(program, "\"name\": '%s' is the file of visits", name);
     for (size_t i = 0; i < configs->count; i++)
         if (strcmp(configs->models[i].config.name, name) == 0)
             return dl2_program_usage_error(program, "\"name\": there is a '%s' already", name);
@@ -128,7 +131,7 @@ static int fill_config(const struct dl2_configs *configs, const struct dl2_confi
     program.place = place;
     int status = take_settings(config, &program, &common, settings);
     if (status == 0)
-        status = check_config_name(configs, &program, config->name);
+        status = check_config_name(configs, &program, config->name, base->hop);
     if (status == 0)
         status = check_config_export(configs, &program, config);
     if (status == 0)
@@ -217,16 +220,17 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
         fprintf(stderr, "%s: %s\n", base->program->name, error.message);
         return DL2_EXIT_FAILED;
     }
-    const char *at = (const char *)bytes.data, *end = at + bytes.size;
+    const char *text = (const char *)bytes.data;
     int status = 0;
-    for (unsigned number = 1; at < end && status == 0; number++) {
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
-        const size_t length = (size_t)((newline ? newline : end) - at);
+    size_t at = 0;
+    for (unsigned number = 1; at < bytes.size && status == 0; number++) {
+        const char *newline = memchr(text + at, '\n', bytes.size - at);
         char *place = NULL;
+        const size_t length = newline ? (size_t)(newline - text) - at : bytes.size - at;
         if (asprintf(&place, "%s:%u", path, number) < 0)
             status = DL2_EXIT_FAILED;
-        else if (!is_blank(at, length))
-            status = read_line(configs, base, at, length, place);
+        else if (!is_blank(text + at, length))
+            status = read_line(configs, base, text + at, length, place);
         free(place);
         at += length + 1;
     }

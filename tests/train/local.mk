@@ -16,7 +16,14 @@ tests_train_make_images_LDADD = libcommon.la
 check_PROGRAMS += tests/train/fit_rows
 tests_train_fit_rows_SOURCES = tests/train/fit_rows.c
 tests_train_fit_rows_LDADD = libtrainer.la $(NVJPEG_LIBS)
+
+check_PROGRAMS += tests/train/fuzz_settings
+tests_train_fuzz_settings_SOURCES = tests/train/fuzz_settings.c
+tests_train_fuzz_settings_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_train_fuzz_settings_LDADD = $(FUZZ_LIBS) libtrainer.la $(NVJPEG_LIBS)
+
 train_tests = \
+	tests/train/fuzz_settings.sh \
 	tests/train/test_asha.sh \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \

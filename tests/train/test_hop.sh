@@ -113,5 +113,8 @@ done
 for options in "" "--ranks 2 --share batch" "--ranks 2 --run-epochs 1" "--ranks 2 --partition 1/2" "--gpus 2" "--ranks 2 --sync-bn"; do
     expect 2 hop --out wrong-out $options
 done
+printf '{"name": "visits.jsonl"}\n' >wrong
+expect 2 run -d data --configs wrong --hop --ranks 2 --out wrong-out
+said "wrong:1: \"name\": 'visits.jsonl' is the file of visits"
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
 explained hop-order dl2-train -d data
