@@ -307,7 +307,6 @@ static int check_effects(enum command command)
         {own->loader.val_crop == DL2_VAL_SQUASH, "resize",
          "has no effect with --val-crop squash, which resizes to --image-size"},
         {!own->loader.train, "shuffle-chunk", "needs --train: --val loads in order"},
-        {!is_given("shuffle-chunk"), "shuffle-window", "needs --shuffle-chunk"},
         {own->loader.fetch.io == DL2_IO_DIRECT, "ahead",
          "has no effect with --io direct, which reads nothing ahead"},
         {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
@@ -318,7 +317,7 @@ static int check_effects(enum command command)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].idle && is_given(rules[i].option))
             return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].reason);
-    return 0;
+    return dl2_sampling_check(&program, &common);
 }
 
 /* Checks all arguments; returns 0 or an exit status. */

@@ -256,6 +256,25 @@ const char *dl2_sampling_given(const struct dl2_program *program,
     return NULL;
 }
 
+int dl2_sampling_check(const struct dl2_program *program, const struct dl2_common_options *common)
+{
+    static const struct {
+        const char *option, *other;
+    } pairs[] = {
+        {"weights", "balanced"},      {"weights", "repeats"},        {"balanced", "repeats"},
+        {"weights", "shuffle-chunk"}, {"balanced", "shuffle-chunk"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (dl2_option_given(program, common, pairs[i].option) &&
+            dl2_option_given(program, common, pairs[i].other))
+            return dl2_program_usage_error(program, "--%s excludes --%s", pairs[i].other,
+                                           pairs[i].option);
+    if (dl2_option_given(program, common, "shuffle-window") &&
+        !dl2_option_given(program, common, "shuffle-chunk"))
+        return dl2_program_usage_error(program, "--shuffle-window needs --shuffle-chunk");
+    return 0;
+}
+
 #undef AT
 #define AT(member) offsetof(struct dl2_decode_choice, member)
 

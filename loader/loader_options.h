@@ -17,6 +17,9 @@ extern const struct dl2_option dl2_sampling_options[];
 /* The first of them on the command line of a program that includes them; NULL: none is. */
 const char *dl2_sampling_given(const struct dl2_program *program,
                                const struct dl2_common_options *common);
+/* Refuses options about the order and about which images it has that exclude or need each other.
+ * Returns 0, or an exit status after an error message. */
+int dl2_sampling_check(const struct dl2_program *program, const struct dl2_common_options *common);
 
 /* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];

@@ -633,8 +633,6 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
         {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
         {config->synthetic, "keep-best", "has no effect on synthetic data, which is not validated"},
-        {!dl2_option_given(program, common, "shuffle-chunk"), "shuffle-window",
-         "needs --shuffle-chunk"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
         {config->restart, "resume", "excludes --restart"},
         {!facts->adaptive, "beta2", "needs --optimizer adamw or rmsprop"},
@@ -677,7 +675,7 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
     if (config->validate_every != floor(config->validate_every))
         return dl2_program_usage_error(program,
                                        "--validate-every must be a whole number of epochs");
-    return 0;
+    return dl2_sampling_check(program, common);
 }
 
 static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)

@@ -136,9 +136,11 @@ for wrong in "short: no weight for train/" "odd: line 3 is not KEY WEIGHT" "twic
     expect 1 dl2-load bench "$work/flowers" --weights "$work/${wrong%%:*}"
     said "${wrong#*: }"
 done
-for wrong in "--weights $work/weights --balanced" "--balanced --repeats 2" "--draws 20"; do
-    dl2-load bench "$work/flowers" $wrong >"$work/out" 2>"$work/err" && fail "$wrong"
-    [ -s "$work/err" ] || fail "no word about $wrong"
+expect 1 dl2-load bench "$work/flowers" --draws 20
+said 'draws'
+for wrong in "--balanced --weights $work/weights" "--repeats 2 --balanced" "--shuffle-chunk 4 --weights $work/weights"; do
+    expect 2 dl2-load bench "$work/flowers" $wrong
+    said "dl2-load: ${wrong%% *} excludes --"
 done
 
 # the rest of the order: every image once, in one part or the other

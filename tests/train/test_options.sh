@@ -152,7 +152,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
-    "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
+    "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --balanced --weights weights" "-d data --balanced --repeats 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \
     "-d data --image-size 7x32" "-d data --image-size 32x" "--stages data:1:size=12x7" "-d data --skip-validation --val-crop squash" \
     "-d data --val-crop squash --val-resize 20" "-d data --skip-validation --val-resize 20" "-d data --skip-validation --validate-every 2" \
     "--loader synthetic --balanced" "-d data --draws 8 --partition 1/2" "-d data --repeats 0" "-d data --validate-every 0.5" "-d data --no-such-option" "-d data -b 0"; do
