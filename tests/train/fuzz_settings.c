@@ -21,7 +21,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct dl2_fit_limits limits = {.memory = 1 << 25, .max_pixels = 1 << 12};
+static const struct dl2_fit_limits limits = {.memory = 9 << 20, .max_pixels = 1 << 12};
 
 static void must(bool well)
 {
