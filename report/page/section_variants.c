@@ -85,7 +85,7 @@ static void write_variant(struct dl2_html *html, const struct dl2_page *page, si
     dl2_part_cell(html, variant->psnr_rgb, 2);
     dl2_part_cell(html, variant->ssim, 4);
     dl2_part_cell(html, load_rate, 0);
-    dl2_part_cell(html, variant->encode_seconds, 1);
+    dl2_part_cell(html, variant->encode_seconds, 2);
     for (size_t a = 0; a < study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         dl2_html_markup(html, "<td>");

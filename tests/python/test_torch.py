@@ -11,7 +11,6 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 import zlib
 from unittest import mock
@@ -21,44 +20,16 @@ import torch
 from torch.utils.data import DataLoader
 
 try:
-    from torchvision import transforms
-except ImportError:
-    transforms = None
-try:
     import PIL
 except ImportError:
     PIL = None
 import dl2
 import fake_card
 from dl2 import torch as dt
+from small_dataset import NAMES, SIZE, flowers, scratch, transforms, write_picture
 
-SIZE = 32
-NAMES = ["aster", "rose"]
 SANITIZED = "LD_PRELOAD" in os.environ
 needs_pillow = unittest.skipUnless(PIL, "no Pillow (Debian: python3-pil)")
-
-
-def picture(path, width, height, low, high, seed):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    pixels = numpy.random.default_rng(seed).integers(low, high, width * height * 3, dtype=numpy.uint8)
-    with open(path, "wb") as file:
-        file.write(b"P6\n%d %d\n255\n" % (width, height) + pixels.tobytes())
-
-
-def setUpModule():
-    """Asters are dark, roses bright: 22 and 18 for training, 4 and 3 for validation."""
-    global scratch, flowers
-    scratch = tempfile.TemporaryDirectory(prefix="dl2-test.")
-    flowers = f"{scratch.name}/flowers"
-    for label, name in enumerate(NAMES):
-        for n in range(22 - 4 * label):
-            picture(f"{flowers}/train/{name}/{n:02}.ppm", 40 + 3 * n, 90 - 2 * n, 120 * label, 120 + 120 * label, n)
-        for n in range(4 - label):
-            picture(f"{flowers}/val/{name}/{n:02}.ppm", 50, 40 + n, 120 * label, 120 + 120 * label, n)
-
-
-def tearDownModule():
-    scratch.cleanup()
 
 
 def make(**settings):
@@ -156,7 +127,7 @@ class Tensors(unittest.TestCase):
         """What lies beside images comes with them, also in another process, and after a resume."""
         folder = f"{scratch.name}/beside"
         for n in range(12):
-            picture(f"{folder}/{'ab'[n % 2]}/{n:02}.ppm", 40, 30, 0, 255, n)
+            write_picture(f"{folder}/{'ab'[n % 2]}/{n:02}.ppm", 40, 30, 0, 255, n)
             if n % 3:
                 with open(f"{folder}/{'ab'[n % 2]}/{n:02}.json", "w") as file:
                     json.dump({"number": n, "classes": [n % 2, 2 + n % 3]}, file)
@@ -192,10 +163,10 @@ class Tensors(unittest.TestCase):
         self.assertEqual(len(next(iter(dt.Loader(folder, targets=(), split="all")))), 2)
 
     def test_masks(self):
-        """uint8 tensors that see the loader's memory, moved as the images are (test_dl2.py has their pixels)."""
+        """uint8 tensors that see the loader's memory, moved as the images are (test_images.py has their pixels)."""
         folder = f"{scratch.name}/masks"
         for n in range(6):
-            picture(f"{folder}/a/{n}.ppm", 40, 30, 0, 255, n)
+            write_picture(f"{folder}/a/{n}.ppm", 40, 30, 0, 255, n)
             with open(f"{folder}/a/{n}.mask.pgm", "wb") as file:
                 file.write(b"P5\n40 30\n255\n" + bytes((n,) * 1200))
         settings = {"image_size": (20, 30), "split": "all", "mask": "mask.pgm", "workers": 2}
@@ -231,8 +202,8 @@ class Tensors(unittest.TestCase):
     def test_bad_images(self):
         folder = f"{scratch.name}/bad"
         for n in range(4):
-            picture(f"{folder}/val/a/{n}.ppm", 40, 40, 0, 255, n)
-            picture(f"{folder}/val/b/{n}.ppm", 40, 40, 0, 255, n)
+            write_picture(f"{folder}/val/a/{n}.ppm", 40, 40, 0, 255, n)
+            write_picture(f"{folder}/val/b/{n}.ppm", 40, 40, 0, 255, n)
         os.truncate(f"{folder}/val/a/2.ppm", 100)
         batches = dt.Loader(folder, 8, SIZE, train=False)
         images, targets = next(iter(batches))
@@ -389,7 +360,7 @@ class Shown(unittest.TestCase):
         """Where a crop's rows alone are read of a packed JPEG, it is the same crop."""
         folder, seen = f"{scratch.name}/large", []
         for n in range(4):
-            picture(f"{folder}/a/{n}.ppm", 500 + n, 640 - n, 60, 90, n)
+            write_picture(f"{folder}/a/{n}.ppm", 500 + n, 640 - n, 60, 90, n)
         environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         for name, options in ("files", []), ("packed", ["--container=tar"]):
             made = subprocess.run(["dl2-transcode", "--quiet", "--codec", "jpeg", "--q", "80", *options, folder, f"{folder}-{name}"],
@@ -495,7 +466,7 @@ class Mixing(unittest.TestCase):
                                ({"mixup": 0.2, "train": False}, "without train"), ({"mixup": 1, "dtype": "uint8"}, "uint8")):
             with self.assertRaisesRegex(ValueError, what):
                 make(**settings)
-        picture(f"{scratch.name}/flat/1.ppm", 40, 30, 0, 255, 1)
+        write_picture(f"{scratch.name}/flat/1.ppm", 40, 30, 0, 255, 1)
         with self.assertRaisesRegex(ValueError, "classes"):
             dt.Loader(f"{scratch.name}/flat", 1, SIZE, mixup=0.2, split="all")
 
@@ -720,7 +691,7 @@ class Single(unittest.TestCase):
     @needs_pillow
     def test_what_is_no_image(self):
         folder = f"{scratch.name}/none"
-        picture(f"{folder}/a/0.ppm", 9, 9, 0, 255, 0)
+        write_picture(f"{folder}/a/0.ppm", 9, 9, 0, 255, 0)
         os.truncate(f"{folder}/a/0.ppm", 50)
         with self.assertRaisesRegex(dl2.Error, f"{folder}/a/0.ppm: Pillow cannot decode it"):
             dt.Dataset(folder, "all")[0]
@@ -728,7 +699,7 @@ class Single(unittest.TestCase):
     def test_contact_sheet(self):
         folder = f"{scratch.name}/sheet"
         for n in range(30):
-            picture(f"{folder}/{'<b>' if n < 15 else 'rose'}/{n:02}.ppm", 40, 40, 8 * n, 8 * n + 1, n)
+            write_picture(f"{folder}/{'<b>' if n < 15 else 'rose'}/{n:02}.ppm", 40, 40, 8 * n, 8 * n + 1, n)
         text = dt.Dataset(folder, "all")._repr_html_()
         pictures = re.findall(r'base64,([^"]*)"', text)
         self.assertEqual((len(pictures), text.count("<figure"), text.count("&lt;b&gt;</figcaption>")), (24, 24, 12))

@@ -90,7 +90,7 @@ while [ $((minor += 1)) -le 30 ]; do
     grep -q '^loss .*, 8 of 8 right$' "$work/out" || fail "the training loop with Python 3.$minor: $(cat "$work/out")"
     if packages=$("$other" -c 'import os, numpy; print(os.path.dirname(os.path.dirname(numpy.__file__)))' 2>/dev/null); then
         expect 0 of_other env PYTHONPATH="$packages" python3 -c 'import dl2, sys; assert dl2.__file__.startswith(sys.prefix), dl2.__file__'
-        expect 0 of_other env PYTHONPATH="$packages" python3 "$srcdir/tests/python/test_dl2.py" Masks
+        expect 0 of_other env PYTHONPATH="$packages" python3 "$srcdir/tests/python/test_images.py" Masks
         echo "Python 3.$minor: as well, with NumPy"
     else
         echo "Python 3.$minor: as well, but it has no NumPy to compare arrays with"
