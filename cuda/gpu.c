@@ -39,6 +39,12 @@ static const char *advice(cudaError_t status)
     case cudaErrorInvalidPtx:
         return "; this build has no kernels for this card: build it with configure "
                "--with-cuda-arch for the card's compute capability";
+    case cudaErrorInitializationError:
+        return "; a process that was forked from one that uses a card can't use it: start it anew "
+               "(in Python: multiprocessing's \"spawn\")";
+    case cudaErrorSystemNotReady:
+        return "; cards that are joined by NVSwitch need the machine's Fabric Manager to run: see "
+               "systemctl status nvidia-fabricmanager";
     case cudaErrorDevicesUnavailable:
         return "; another process holds the card alone: wait for it or choose another (cuda:1)";
     case cudaErrorIllegalAddress:

@@ -69,7 +69,7 @@ endif
 # The batch decoder nvjpeg.
 if HAVE_NVJPEG
 noinst_LTLIBRARIES += libdecode_cuda.la
-libdecode_cuda_la_SOURCES = cuda/decode.c cuda/decode.h
+libdecode_cuda_la_SOURCES = cuda/decode.c cuda/decode.h cuda/jpeg_lists.c cuda/jpeg_lists.h
 libdecode_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(NVJPEG_CPPFLAGS) $(CUDA_CPPFLAGS)
 libdecode_cuda_la_LIBADD = libtransform_cuda.la libgpu.la $(NVJPEG_LIBS)
 endif

@@ -3,7 +3,7 @@
  * A lane has a stream, both images on the card, and pinned memory that they pass through; the
  * reference stays on the card for all its variants. Images are packed without padding on the way.
  *
- * Untested on hardware: no GPU was available. docs/performance.md has the commands that test it.
+ * Untested on hardware: no GPU was available (docs/gpu.md).
  */
 #include "cuda/score_device_cuda.h"
 

@@ -262,8 +262,9 @@ static void print_decoded(FILE *out, const struct bench *bench)
             dl2_decode_input_words[bench->options->decode.input]);
     fprintf(out,
             "  %-21s %10" PRIu64 " images, %" PRIu64 " of them by its engines; %" PRIu64
-            " refused\n",
-            "decoded", decoded->images, decoded->by_engines, decoded->refused);
+            " refused%s%s\n",
+            "decoded", decoded->images, decoded->by_engines, decoded->refused,
+            decoded->refusal ? ", the first: " : "", decoded->refusal ? decoded->refusal : "");
     fprintf(out, "  %-21s %10.0f\n", "images/s",
             dl2_load_rate((double)decoded->images, bench->total.seconds));
     fprintf(out, "  %-21s %10.1f of %.0f pixels an image\n", "MP/s decoded",
@@ -380,14 +381,14 @@ static json_t *decoded_json(const struct bench *bench)
     if (!bench->decoder)
         return json_null();
     return json_pack(
-        "{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f}", "mode",
+        "{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:s?, s:I, s:I, s:f, s:f, s:f}", "mode",
         dl2_decode_mode_words[choice->mode], "input", dl2_decode_input_words[choice->input],
         "engine", dl2_decode_engine_words[choice->engine], "decoder",
         bench->decoder->ops->describe(bench->decoder), "images", (json_int_t)decoded->images,
         "by_engines", (json_int_t)decoded->by_engines, "refused", (json_int_t)decoded->refused,
-        "bytes", (json_int_t)decoded->bytes, "pixels", (json_int_t)decoded->pixels,
-        "decode_seconds", decoded->decode, "transform_seconds", decoded->transform,
-        "finish_seconds", bench->stats.finish);
+        "refusal", decoded->refusal, "bytes", (json_int_t)decoded->bytes, "pixels",
+        (json_int_t)decoded->pixels, "decode_seconds", decoded->decode, "transform_seconds",
+        decoded->transform, "finish_seconds", bench->stats.finish);
 }
 
 static json_t *bench_json(const struct bench *bench)

@@ -53,6 +53,7 @@ struct dl2_batch_decoder_stats {
     uint64_t images, bytes; /* decoded images, and their encoded bytes */
     uint64_t pixels;        /* decoded pixels: of the regions, where only regions were decoded */
     uint64_t refused;       /* images that it took and could not decode */
+    const char *refusal;    /* why the first of those was refused, static; NULL: there is none */
     uint64_t by_engines;    /* images decoded by the card's JPEG engines, not by its cores */
     /* The decoder's seconds, summed over batches that may have overlapped: for decoding, and for
      * the steps from decoded images to the pixels of a batch. */

@@ -4,7 +4,8 @@
  * CUDA's streams (fake_cuda.h): encoded bytes are read and planes written when the stream comes to
  * it, so both must last until then. It knows no more than nvJPEG promises: a list decodes only in
  * the length and format that it was initialized with, and fails as a whole where one of its images
- * does.
+ * does. nvJPEG has an error for rectangles that begin within a sample of chroma, but says of no
+ * format which it holds for: here they are wrong for all.
  *
  * DL2_FAKE_JPEG: "engines" (they know 4:2:0 and gray alone), "none" (the default: no engines).
  */
@@ -18,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-atomic_uint dl2_fake_lists, dl2_fake_initialized;
 
 static void give_up(const char *why)
 {
@@ -194,6 +193,18 @@ nvjpegStatus_t nvjpegJpegStateDestroy(nvjpegJpegState_t state)
     return NVJPEG_STATUS_SUCCESS;
 }
 
+nvjpegStatus_t nvjpegDecodeBatchedPreAllocate(nvjpegHandle_t handle, nvjpegJpegState_t state,
+                                              int length, int width, int height,
+                                              nvjpegChromaSubsampling_t subsampling,
+                                              nvjpegOutputFormat_t format)
+{
+    (void)subsampling, (void)format;
+    if (state->handle != handle || handle->backend != NVJPEG_BACKEND_HARDWARE || length <= 0 ||
+        width <= 0 || height <= 0)
+        return NVJPEG_STATUS_INVALID_PARAMETER;
+    return NVJPEG_STATUS_SUCCESS;
+}
+
 /* ---- headers ---- */
 
 nvjpegStatus_t nvjpegJpegStreamCreate(nvjpegHandle_t handle, nvjpegJpegStream_t *stream)
@@ -298,7 +309,6 @@ nvjpegStatus_t nvjpegDecodeBatchedInitialize(nvjpegHandle_t handle, nvjpegJpegSt
         return NVJPEG_STATUS_INVALID_PARAMETER;
     if (atomic_load(&state->queued))
         give_up("a state is initialized while it is at work");
-    atomic_fetch_add(&dl2_fake_initialized, 1);
     state->length = length;
     state->format = format;
     return NVJPEG_STATUS_SUCCESS;
@@ -310,10 +320,13 @@ static nvjpegStatus_t decode_list(nvjpegJpegState_t state, const unsigned char *
 {
     if (!state->length)
         give_up("a list that was not initialized");
-    atomic_fetch_add(&dl2_fake_lists, 1);
     for (int i = 0; i < state->length; i++) {
         if (params && params[i]->format != state->format)
             return NVJPEG_STATUS_INVALID_PARAMETER;
+        struct dl2_jpeg_plain plain;
+        if (params && dl2_jpeg_plain_read(&plain, data[i], lengths[i]) &&
+            (params[i]->x % (int)plain.step_x || params[i]->y % (int)plain.step_y))
+            give_up("a rectangle that begins within a sample of chroma");
         if (!decode(data[i], lengths[i], state->format, NULL, NULL)) {
             state->length = 0; /* must be initialized again */
             return NVJPEG_STATUS_BAD_JPEG;

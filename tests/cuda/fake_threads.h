@@ -3,7 +3,6 @@
 #ifndef DL2_TESTS_CUDA_FAKE_THREADS_H
 #define DL2_TESTS_CUDA_FAKE_THREADS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,8 +10,5 @@
 bool dl2_fake_on_card(const void *at, size_t size);
 /* Runs what waits for no stream. */
 void dl2_fake_at_once(void (*run)(void *call), void *call);
-
-/* How many lists nvJPEG was given, and how often a state was initialized for another length. */
-extern atomic_uint dl2_fake_lists, dl2_fake_initialized;
 
 #endif

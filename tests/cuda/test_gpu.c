@@ -24,6 +24,10 @@ static void errors_say_call_reason_and_what_to_do(void **state)
     assert_int_equal(dl2_gpu_check(cudaErrorIllegalAddress, "cudaStreamSynchronize", &error),
                      DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, "checkpoint"));
+    dl2_error_clear(&error);
+    assert_int_equal(dl2_gpu_check(cudaErrorInitializationError, "cudaGetDeviceCount", &error),
+                     DL2_ERR_SYSTEM);
+    assert_non_null(strstr(error.message, "spawn"));
 }
 
 static void a_card_that_is_not_there(void **state)
