@@ -827,7 +827,11 @@ def decode(call, result):
     # A crop for validation is near the whole image: what regions and splicing save is seen with training's crops.
     for crops, words in ((["--train"], "training's crops"), (["--val", "--split", "train"], "the middle of the image")):
         for name, data, options in runs:
-            table["%s, %s" % (name, words)] = attempt(result, bench, call, name, data, *crops, *options)
+            report = table["%s, %s" % (name, words)] = attempt(result, bench, call, name, data, *crops, *options)
+            card = report and report["card"]
+            if card and card["refused"]:  # the processors decoded those: the rate isn't the card's
+                note(result, "%s, %s: the card refused %d of %d images, the first of them: %s"
+                     % (name, words, card["refused"], card["refused"] + card["images"], card["refusal"]))
             call.save()
     for way in ("cpu", "gpu", "hybrid") if call.on_card else ():
         report = attempt(result, train, call, "training, --decode " + way, "-a", arch, "-b", s["batch"], "--image-size",
