@@ -609,7 +609,7 @@ int dl2_nvjpeg_open(const struct dl2_batch_decoder_options *options, struct dl2_
     if (had)
         dl2_gpu_leave(before);
     if (status < 0) {
-        dl2_error_prefix(error, "decoding on the card (--decode cpu needs none)");
+        dl2_error_prefix(error, "decoding on the card (decode 'cpu' needs none)");
         nvjpeg_close(&decoder->base);
         return status;
     }

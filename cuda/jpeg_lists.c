@@ -74,8 +74,8 @@ static int check(nvjpegStatus_t status, const char *call, struct dl2_error *erro
     const bool memory = status == NVJPEG_STATUS_ALLOCATOR_FAILURE;
     return dl2_error_set(error, memory ? DL2_ERR_MEMORY : DL2_ERR_SYSTEM, "%s: %s (%d)%s", call,
                          status_text(status), (int)status,
-                         memory ? "; choose a smaller batch or --depth, or decode on the "
-                                  "processors (--decode cpu)"
+                         memory ? "; choose a smaller batch or depth, or decode 'cpu', on the "
+                                  "processors"
                                 : "");
 }
 
@@ -334,8 +334,8 @@ static int make_handles(struct dl2_jpeg_backends *backends, enum dl2_decode_engi
     const bool regions = backends->regions;
     if (regions && wanted == DL2_DECODE_CORES)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "a card's cores decode whole images: choose --gpu-engine auto or "
-                             "engines, or --gpu-input plain or spliced");
+                             "a card's cores decode whole images: choose gpu_engine 'auto' or "
+                             "'engines', or gpu_input 'plain' or 'spliced'");
     if (wanted != DL2_DECODE_CORES) {
         const nvjpegStatus_t status = nvjpegCreateEx(
             NVJPEG_BACKEND_HARDWARE, NULL, NULL, NVJPEG_FLAGS_DEFAULT, &backends->handles[ENGINES]);
@@ -348,8 +348,8 @@ static int make_handles(struct dl2_jpeg_backends *backends, enum dl2_decode_engi
                                  "through the driver's libnvcuvid.so.1, which containers see with "
                                  "NVIDIA_DRIVER_CAPABILITIES=all",
                                  status_text(status),
-                                 regions ? "--gpu-input plain or spliced"
-                                         : "--gpu-engine auto or cores");
+                                 regions ? "gpu_input 'plain' or 'spliced'"
+                                         : "gpu_engine 'auto' or 'cores'");
     }
     if (backends->handles[ENGINES])
         nvjpegGetHardwareDecoderInfo(backends->handles[ENGINES], &backends->engines,

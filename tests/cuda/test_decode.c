@@ -170,7 +170,7 @@ static void test_regions(void **state)
     expect_none(&(struct dl2_batch_decoder_options){.regions = true, .engine = DL2_DECODE_CORES},
                 "cores decode whole images");
     if (!has_engines()) {
-        expect_none(&options, "choose --gpu-input plain or spliced");
+        expect_none(&options, "choose gpu_input 'plain' or 'spliced'");
         return;
     }
     for (int train = 0; train < 2; train++)
@@ -293,7 +293,7 @@ static void test_no_such_card(void **state)
     struct dl2_error error = DL2_ERROR_INIT;
     assert_true(dl2_batch_decoder_open(&options, &decoder, &error) < 0);
     assert_null(decoder);
-    assert_non_null(strstr(error.message, "decoding on the card (--decode cpu needs none)"));
+    assert_non_null(strstr(error.message, "decoding on the card (decode 'cpu' needs none)"));
 }
 
 int main(void)

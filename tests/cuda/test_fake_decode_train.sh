@@ -21,4 +21,4 @@ DL2_FAKE_JPEG=engines expect 0 train --decode gpu --gpu-input spliced --resume -
 same cpu/$CK parts/$CK "in two parts"
 DL2_FAKE_JPEG=engines expect 0 train --decode gpu --gpu-input region --out region
 expect 1 train --decode gpu --gpu-input region --out cores
-grep -q 'choose --gpu-input plain or spliced' "$work/err" || fail "regions without engines: $(cat "$work/err")"
+grep -q "choose gpu_input 'plain' or 'spliced'" "$work/err" || fail "regions without engines: $(cat "$work/err")"
