@@ -15,7 +15,8 @@ struct dl2_linear {
     struct cuda *cuda;
     struct dl2_linear_shape s;
     struct dl2_product *forward, *data, *weights;
-    void *bias; /* as an element; NULL where the caller's will do */
+    bool biased; /* forward adds the bias */
+    void *bias;  /* for that, as an element; NULL where the caller's will do */
 };
 
 void dl2_cuda_linear_free(struct dl2_linear *linear)
@@ -64,13 +65,18 @@ static int cuda_linear_plan(struct dl2_linear *linear, struct dl2_error *error)
     struct dl2_product_shape shapes[3];
     struct dl2_product **products[] = {&linear->forward, &linear->data, &linear->weights};
     cuda_linear_products(s, cuda->precision, shapes);
+    /* cublasLt may have no product that ends with a bias, of few columns in 16 bits. */
+    linear->biased = s->bias && dl2_product_create(cuda->blas, &shapes[0], cuda->workspace_limit,
+                                                   products[0], NULL) == DL2_OK;
+    shapes[0].bias = shapes[0].relu = false;
     for (int i = 0; i < 3; i++) {
-        DL2_TRY(
-            dl2_product_create(cuda->blas, &shapes[i], cuda->workspace_limit, products[i], error));
+        if (!*products[i])
+            DL2_TRY(dl2_product_create(cuda->blas, &shapes[i], cuda->workspace_limit, products[i],
+                                       error));
         DL2_TRY(dl2_cuda_grow(cuda, &cuda->workspace, dl2_product_workspace(*products[i]),
                               "a workspace", error));
     }
-    if (s->bias && cuda->base.element != DL2_ELEMENT_F32)
+    if (linear->biased && cuda->base.element != DL2_ELEMENT_F32)
         DL2_TRY(dl2_cuda_take(cuda, s->out * dl2_element_size(cuda->base.element), "a bias",
                               &linear->bias, error));
     return s->bias ? dl2_cuda_grow_partials(cuda, s->out, error) : DL2_OK;
@@ -106,12 +112,16 @@ void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const voi
                              const float *bias, void *y)
 {
     struct cuda *cuda = linear->cuda;
-    if (linear->bias) {
+    const enum dl2_element element = cuda->base.element;
+    const struct dl2_linear_shape *s = &linear->s;
+    if (linear->bias)
         LAUNCH(cuda, "a linear layer's bias",
-               dl2_gpu_lower(cuda->base.element, bias, linear->bias, linear->s.out, cuda->stream));
-        bias = linear->bias;
-    }
-    cuda_linear_multiply(cuda, linear->forward, x, weights, bias, y, false);
+               dl2_gpu_lower(element, bias, linear->bias, s->out, cuda->stream));
+    cuda_linear_multiply(cuda, linear->forward, x, weights, linear->bias ? linear->bias : bias, y,
+                         false);
+    if (s->bias && !linear->biased)
+        LAUNCH(cuda, "a linear layer's bias",
+               dl2_gpu_add_bias(element, bias, y, s->batch, s->out, s->relu, cuda->stream));
 }
 
 void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,
@@ -193,7 +203,8 @@ static int cuda_linear_check_pass(struct dl2_linear *linear, enum dl2_gpu_pass p
             status = cuda_linear_run_reference(linear, &check, error);
         if (status == DL2_OK)
             status = dl2_check_compare(&check, out, counts[out] / channels[out], channels[out],
-                                       terms[pass], 1, what, "of cublasLt", error);
+                                       terms[pass], pass == DL2_PASS_FORWARD && s->bias ? 2 : 1,
+                                       what, "of cublasLt", error);
         ++*checked;
     }
     dl2_check_close(&check);

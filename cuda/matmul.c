@@ -74,6 +74,13 @@ static int lay_out(const struct dl2_product_shape *s, const struct dl2_product_m
         "cublasLtMatrixLayoutSetAttribute", s, error);
 }
 
+static int set_operation(struct dl2_product *p, cublasLtMatmulDescAttributes_t name,
+                         const void *value, size_t size, struct dl2_error *error)
+{
+    return dl2_cublas_check(cublasLtMatmulDescSetAttribute(p->operation, name, value, size),
+                            "cublasLtMatmulDescSetAttribute", &p->s, error);
+}
+
 static int describe(struct dl2_product *p, struct dl2_error *error)
 {
     const struct dl2_product_shape *s = &p->s;
@@ -85,17 +92,10 @@ static int describe(struct dl2_product *p, struct dl2_error *error)
     const uint32_t epilogue = s->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     DL2_TRY(dl2_cublas_check(cublasLtMatmulDescCreate(&p->operation, compute, CUDA_R_32F),
                              "cublasLtMatmulDescCreate", s, error));
-    DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(
-                                 p->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first),
-                             "cublasLtMatmulDescSetAttribute", s, error));
-    DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(
-                                 p->operation, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second),
-                             "cublasLtMatmulDescSetAttribute", s, error));
+    DL2_TRY(set_operation(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, error));
+    DL2_TRY(set_operation(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, error));
     if (s->bias)
-        DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(p->operation,
-                                                                CUBLASLT_MATMUL_DESC_EPILOGUE,
-                                                                &epilogue, sizeof epilogue),
-                                 "cublasLtMatmulDescSetAttribute", s, error));
+        DL2_TRY(set_operation(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue, error));
     DL2_TRY(lay_out(s, &s->b, in, s->b_transposed ? s->columns : s->inner,
                     s->b_transposed ? s->inner : s->columns, &p->first, error));
     DL2_TRY(lay_out(s, &s->a, in, s->a_transposed ? s->inner : s->rows,
@@ -181,10 +181,7 @@ int dl2_product_run(struct dl2_product *p, cublasLtHandle_t handle, const void *
 {
     const float alpha = p->s.factor != 0 ? p->s.factor : 1, beta = accumulate ? 1 : 0;
     if (p->s.bias)
-        DL2_TRY(dl2_cublas_check(cublasLtMatmulDescSetAttribute(p->operation,
-                                                                CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                                                                &bias, sizeof bias),
-                                 "cublasLtMatmulDescSetAttribute", &p->s, error));
+        DL2_TRY(set_operation(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias, error));
     return dl2_cublas_check(cublasLtMatmul(handle, p->operation, &alpha, b, p->first, a, p->second,
                                            &beta, d, p->result, d, p->result, &p->algorithm,
                                            workspace, p->workspace, stream),

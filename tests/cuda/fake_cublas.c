@@ -149,7 +149,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     *count = 0;
     if (!is_aligned(&call.a, alignments[0]) || !is_aligned(&call.b, alignments[1]) ||
         !is_aligned(&call.d, alignments[2]) || alignments[3] != alignments[2] ||
-        workspace < WORKSPACE)
+        workspace < WORKSPACE ||
+        (call.biased && call.d.element != DL2_ELEMENT_F32 && getenv("DL2_FAKE_BIAS") &&
+         !strcmp(getenv("DL2_FAKE_BIAS"), "none")))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     memset(results, 0, sizeof results[0]);
     for (int i = 0; i < 3; i++)

@@ -14,7 +14,9 @@ for run in $runs; do
     *) cat "$work/out" >&2; fail "$run" ;;
     esac
 done
-# Attention of 16 bits, and convolutions with their bias, where cuDNN has no plan, or none that runs.
+# Attention of 16 bits, and convolutions with their bias, where cuDNN has no plan, or none that runs; linear layers where
+# cublasLt adds no bias.
+DL2_FAKE_BIAS=none "$fake" cuda bf16 linear >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "a product without its bias"; }
 for plans in none fail; do
     DL2_FAKE_ATTENTION=$plans "$fake" cuda bf16 attention >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "attention, plans: $plans"; }
     DL2_FAKE_BIAS=$plans "$fake" cuda bf16 convolution >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "bias, plans: $plans"; }
