@@ -27,8 +27,9 @@ struct dl2_layer_norm {
 
 void dl2_cuda_norm_free(struct dl2_norm *norm)
 {
-    if (norm)
-        norm->cuda->allocated -= norm->mask_bytes;
+    if (!norm)
+        return;
+    norm->cuda->allocated -= norm->mask_bytes;
     dl2_cuda_give(norm->cuda, norm->moments);
     dl2_cuda_give(norm->cuda, norm->mask);
     free(norm);
