@@ -34,25 +34,16 @@ static cudnnBackendDescriptor_t make_convolution(struct dl2_cudnn_graph *graph,
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t two = 2, dilations[] = {1, 1}, strides[] = {s->stride_height, s->stride_width};
     const int64_t pads[] = {s->pad_height, s->pad_width};
-    const struct {
-        cudnnBackendAttributeName_t name;
-        cudnnBackendAttributeType_t type;
-        int64_t count;
-        const void *values;
-    } attributes[] = {
-        {CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums},
-        {CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode},
-        {CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &two},
-        {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations},
-        {CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides},
-        {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads},
-        {CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads},
-    };
     const cudnnBackendDescriptor_t made =
         dl2_cudnn_make(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++)
-        dl2_cudnn_set(graph, made, attributes[i].name, attributes[i].type, attributes[i].count,
-                      attributes[i].values);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
+                  &mode);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &two);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
     dl2_cudnn_finalize(graph, made);
     return made;
 }

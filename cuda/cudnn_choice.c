@@ -16,6 +16,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "cuda/gpu.h"
 #include "cuda/kernels.h"
 #include "device/element.h"
 
@@ -28,8 +29,8 @@ enum { CLOCKS_UP_MS = 200, CLOCKS_UP_RUNS = 10000, FINALISTS = 5, ROUNDS = 5 };
 /* What became of a plan. */
 struct trial {
     struct dl2_cudnn_plan *plan;
-    double once, cold;  /* milliseconds; INFINITY: not measured */
-    const char *failed; /* NULL: nothing did */
+    double once, cold;       /* milliseconds; INFINITY: not measured */
+    struct dl2_error failed; /* why it is no good */
 };
 
 /* Where plans of a request are run. */
@@ -39,6 +40,7 @@ struct bench {
     void *tensors[DL2_CUDNN_TENSORS];
     struct area workspace, overwritten; /* the latter: larger than the L2 cache */
     cudaEvent_t begin, end;
+    const struct trial *faulted; /* left the card of no use to this process; NULL: none did */
 };
 
 /* -- the bench -- */
@@ -90,34 +92,38 @@ static void bench_close(struct bench *bench)
     cudaGetLastError(); /* what matters comes up again when the plan runs */
 }
 
-static bool bench_start(const struct bench *bench, const struct dl2_cudnn_plan *plan)
+static int bench_start(const struct bench *bench, struct trial *trial)
 {
-    struct dl2_error ignored = DL2_ERROR_INIT;
-    return dl2_cudnn_plan_run(plan, bench->cuda->cudnn, (const void *const *)bench->tensors,
-                              bench->workspace.memory, &ignored) == DL2_OK;
+    return dl2_cudnn_plan_run(trial->plan, bench->cuda->cudnn, (const void *const *)bench->tensors,
+                              bench->workspace.memory, &trial->failed);
 }
 
 /* Milliseconds of one run, behind what the stream is at; INFINITY where it fails. */
-static double bench_time(const struct bench *bench, const struct dl2_cudnn_plan *plan)
+static double bench_time(struct bench *bench, struct trial *trial)
 {
     const cudaStream_t stream = bench->cuda->stream;
+    struct dl2_error *error = &trial->failed;
     float ms = 0;
-    const bool good = cudaEventRecord(bench->begin, stream) == cudaSuccess &&
-                      bench_start(bench, plan) &&
-                      cudaEventRecord(bench->end, stream) == cudaSuccess &&
-                      cudaEventSynchronize(bench->end) == cudaSuccess &&
-                      cudaEventElapsedTime(&ms, bench->begin, bench->end) == cudaSuccess;
-    if (!good)
-        cudaGetLastError();
-    return good ? (double)ms : INFINITY;
+    if (dl2_gpu_check(cudaEventRecord(bench->begin, stream), "cudaEventRecord", error) == DL2_OK &&
+        bench_start(bench, trial) == DL2_OK &&
+        dl2_gpu_check(cudaEventRecord(bench->end, stream), "cudaEventRecord", error) == DL2_OK &&
+        dl2_gpu_check(cudaEventSynchronize(bench->end), "cudaEventSynchronize", error) == DL2_OK &&
+        dl2_gpu_check(cudaEventElapsedTime(&ms, bench->begin, bench->end), "cudaEventElapsedTime",
+                      error) == DL2_OK)
+        return ms;
+    /* A plan may refuse, and the next be tried; but not once the card has faulted. */
+    if (!bench->faulted && cudaStreamSynchronize(stream) != cudaSuccess)
+        bench->faulted = trial;
+    cudaGetLastError();
+    return INFINITY;
 }
 
 /* The first plan that runs on this device does the work. */
-static void bench_bring_clocks_up(const struct bench *bench, const struct dl2_cudnn_plan *plan)
+static void bench_bring_clocks_up(struct bench *bench, struct trial *trial)
 {
     double done = 0;
     for (int i = 0; i < CLOCKS_UP_RUNS && done < CLOCKS_UP_MS; i++)
-        done += bench_time(bench, plan);
+        done += bench_time(bench, trial);
     bench->cuda->clocks_up = true;
 }
 
@@ -126,22 +132,18 @@ static void bench_try(struct bench *bench, struct trial *trial)
 {
     struct cuda *cuda = bench->cuda;
     struct dl2_cudnn_plan *plan = trial->plan;
-    if (!dl2_cudnn_plan_make(bench->request, cuda->cudnn, NULL, plan)) {
-        trial->failed = "cannot be made";
+    if (dl2_cudnn_plan_make(bench->request, cuda->cudnn, NULL, plan, &trial->failed) < 0)
         return;
-    }
     if (!bench_take(&bench->workspace, plan->workspace)) {
-        trial->failed = "no memory for its workspace";
+        dl2_error_set(&trial->failed, DL2_ERR_MEMORY, "no memory for its workspace");
         return;
     }
     /* The first run loads kernels. */
-    const bool runs = isfinite(bench_time(bench, plan));
+    const bool runs = isfinite(bench_time(bench, trial));
     if (runs && !cuda->clocks_up)
-        bench_bring_clocks_up(bench, plan);
-    if (runs && bench_start(bench, plan))
-        trial->once = bench_time(bench, plan);
-    if (isinf(trial->once))
-        trial->failed = "does not run";
+        bench_bring_clocks_up(bench, trial);
+    if (runs && bench_start(bench, trial) == DL2_OK)
+        trial->once = bench_time(bench, trial);
 }
 
 /* -- choosing -- */
@@ -162,39 +164,47 @@ static struct dl2_cudnn_plan *hold_finals(struct bench *bench, struct trial *tri
         bench_take(&bench->overwritten, 2 * cuda->l2_bytes);
     for (int round = 0; round < ROUNDS; round++)
         for (struct trial *t = trials; t < trials + finals; t++) {
-            if (t->failed || !bench_take(&bench->workspace, t->plan->workspace))
+            if (t->failed.status || bench->faulted ||
+                !bench_take(&bench->workspace, t->plan->workspace))
                 continue;
             if (bench->overwritten.size)
                 cudaMemsetAsync(bench->overwritten.memory, round, bench->overwritten.size,
                                 cuda->stream);
-            const double ms = bench_time(bench, t->plan);
-            t->cold = fmin(t->cold, ms);
-            t->failed = isinf(ms) ? "ran, then failed" : NULL;
+            t->cold = fmin(t->cold, bench_time(bench, t));
         }
     for (const struct trial *t = trials; t < trials + finals; t++)
-        if (!t->failed && (!best || t->cold < best->cold))
+        if (!t->failed.status && (!best || t->cold < best->cold))
             best = t;
     return best ? best->plan : NULL;
 }
 
-/* Returns the fastest, or the first that runs; NULL: none runs, or there is no memory to try. */
-static struct dl2_cudnn_plan *measure(struct cuda *cuda, const struct dl2_cudnn_request *request,
-                                      struct trial *trials, unsigned count, bool fastest)
+/* Finds the fastest, or the first that runs; NULL: none runs, or there is no memory to try. */
+static int measure(struct cuda *cuda, const struct dl2_cudnn_request *request, struct trial *trials,
+                   unsigned count, bool fastest, struct dl2_cudnn_plan **best,
+                   struct dl2_error *error)
 {
     struct bench bench;
-    struct dl2_cudnn_plan *best = NULL;
+    char text[256];
+    *best = NULL;
     if (bench_open(&bench, cuda, request)) {
-        for (unsigned i = 0; i < count && (fastest || !best); i++) {
+        for (unsigned i = 0; i < count && !bench.faulted && (fastest || !*best); i++) {
             bench_try(&bench, &trials[i]);
-            best = trials[i].failed ? NULL : trials[i].plan;
+            *best = trials[i].failed.status ? NULL : trials[i].plan;
         }
-        if (fastest) {
+        if (fastest && !bench.faulted) {
             qsort(trials, count, sizeof *trials, trial_faster);
-            best = hold_finals(&bench, trials, count);
+            *best = hold_finals(&bench, trials, count);
         }
     }
     bench_close(&bench);
-    return best;
+    if (!bench.faulted)
+        return DL2_OK;
+    dl2_cudnn_request_text(request, text, sizeof text);
+    return dl2_error_set(
+        error, DL2_ERR_SYSTEM,
+        "device cuda: plan %s of cuDNN for the %s: %s; --deterministic tries fewer "
+        "plans, and may not meet this one",
+        bench.faulted->plan->name, text, bench.faulted->failed.message);
 }
 
 /* The first that can be made, of which nothing was run; NULL: none. */
@@ -204,7 +214,8 @@ static struct dl2_cudnn_plan *take_untested(struct cuda *cuda,
 {
     char text[256];
     unsigned i = 0;
-    while (i < plans->count && !dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+    while (i < plans->count &&
+           dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i], NULL) < 0)
         i++;
     if (i == plans->count)
         return NULL;
@@ -240,7 +251,7 @@ static struct dl2_cudnn_plan *recall(struct cuda *cuda, const struct dl2_cudnn_r
     tell_of_file(cuda, dl2_plan_cache_get(&cuda->files, request, name, &error), cache_text, &error);
     for (unsigned i = 0; i < plans->count; i++)
         if (!strcmp(plans->list[i].name, name) &&
-            dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i]))
+            dl2_cudnn_plan_make(request, cuda->cudnn, NULL, &plans->list[i], NULL) == DL2_OK)
             return &plans->list[i];
     return NULL;
 }
@@ -251,12 +262,12 @@ static json_t *describe_trial(const struct trial *t)
         json_pack("{s:s, s:b, s:I, s:o, s:o}", "plan", t->plan->name, "tensor_cores",
                   t->plan->tensor_cores, "workspace_bytes", (json_int_t)t->plan->workspace, "ms",
                   dl2_json_real(t->once), "cold_ms", dl2_json_real(t->cold));
-    if (t->failed)
-        json_object_set_new(text, "failed", json_string(t->failed));
+    if (t->failed.status)
+        json_object_set_new(text, "failed", json_string(t->failed.message));
     return text;
 }
 
-/* Keeps what was measured, where somebody wants it. */
+/* Keeps what was measured, where somebody wants it. `best`: NULL where none runs. */
 static void file_trials(struct cuda *cuda, const struct dl2_cudnn_request *request,
                         const struct dl2_cudnn_plan *best, const struct trial *trials,
                         unsigned count, bool fastest)
@@ -274,11 +285,23 @@ static void file_trials(struct cuda *cuda, const struct dl2_cudnn_request *reque
     json_t *plans = json_array();
     for (unsigned i = 0; i < count; i++)
         json_array_append_new(plans, describe_trial(&trials[i]));
-    tell_of_file(cuda, dl2_plan_times_add(&cuda->files, request, best->name, plans, &error),
+    tell_of_file(cuda,
+                 dl2_plan_times_add(&cuda->files, request, best ? best->name : NULL, plans, &error),
                  "file of plans' times (DL2_CUDA_PLANS)", &error);
 }
 
 /* -- the device's -- */
+
+static int none_runs(const struct dl2_cudnn_request *request, const struct trial *first,
+                     struct dl2_error *error)
+{
+    char text[256];
+    dl2_cudnn_request_text(request, text, sizeof text);
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "no plan of cuDNN %zu can be used for the %s; %s: %s", cudnnGetVersion(),
+                         text, first->plan->name,
+                         first->failed.status ? first->failed.message : "no memory to try it");
+}
 
 static int find_best(struct cuda *cuda, const struct dl2_cudnn_request *request, bool fastest,
                      struct dl2_cudnn_plans *plans, struct dl2_cudnn_plan **out,
@@ -291,14 +314,15 @@ static int find_best(struct cuda *cuda, const struct dl2_cudnn_request *request,
     if (!trials)
         return dl2_cuda_out_of_memory(error, "a plan of cuDNN");
     for (unsigned i = 0; i < plans->count; i++)
-        trials[i] = (struct trial){&plans->list[i], INFINITY, INFINITY, NULL};
-    *out = measure(cuda, request, trials, plans->count, fastest);
-    if (!*out && !dl2_cudnn_is_optional(request))
+        trials[i] = (struct trial){&plans->list[i], INFINITY, INFINITY, DL2_ERROR_INIT};
+    int status = measure(cuda, request, trials, plans->count, fastest, out, error);
+    if (status == DL2_OK && !*out && !dl2_cudnn_is_optional(request))
         *out = take_untested(cuda, request, plans);
-    if (*out)
-        file_trials(cuda, request, *out, trials, plans->count, fastest);
+    file_trials(cuda, request, *out, trials, plans->count, fastest);
+    if (status == DL2_OK && !*out)
+        status = none_runs(request, trials, error);
     free(trials);
-    return *out ? DL2_OK : dl2_cudnn_plans_none(request, error);
+    return status;
 }
 
 static unsigned batch_of(const struct dl2_cudnn_request *request)
@@ -328,29 +352,34 @@ int dl2_cudnn_choose(struct cuda *cuda, const struct dl2_cudnn_request *wanted,
     request.workspace = cuda->workspace_limit;
     for (struct dl2_cudnn_choice *c = cuda->choices; c; c = c->next)
         if (alike(&c->request, &request)) {
-            *out = c;
+            *out = c->plan.plan ? c : NULL;
             if (batch_of(&c->request) == batch_of(&request))
                 return DL2_OK;
             fastest = false; /* an epoch's last batch: not worth seconds */
         }
     struct dl2_cudnn_choice *choice = dl2_calloc(1, sizeof *choice);
     struct dl2_cudnn_plans plans;
-    struct dl2_cudnn_plan *best;
+    struct dl2_cudnn_plan none = {0}, *best = &none;
+    struct dl2_error reason = DL2_ERROR_INIT;
     if (!choice)
         return dl2_cuda_out_of_memory(error, "a plan of cuDNN");
-    int status = dl2_cudnn_plans_find(&request, cuda->cudnn, NULL, &plans, error);
+    int status = dl2_cudnn_plans_find(&request, cuda->cudnn, NULL, &plans, &reason);
     if (status == DL2_OK)
-        status = find_best(cuda, &request, fastest, &plans, &best, error);
-    if (status < 0) {
+        status = find_best(cuda, &request, fastest, &plans, &best, &reason);
+    if (status == DL2_ERR_UNSUPPORTED && dl2_cudnn_is_optional(&request)) {
+        /* A choice, too: the next layer of this shape need not try again. */
+        dl2_cuda_tell(cuda, "%s. It is computed in parts, which takes longer", reason.message);
+        best = &none;
+    } else if (status < 0) {
         dl2_cudnn_plans_free(&plans);
         free(choice);
-        return status;
+        return dl2_error_copy(error, &reason);
     }
     *choice = (struct dl2_cudnn_choice){request, *best, false, cuda->choices};
     *best = (struct dl2_cudnn_plan){0}; /* moves there */
     dl2_cudnn_plans_free(&plans);
     cuda->choices = choice;
-    *out = choice;
+    *out = choice->plan.plan ? choice : NULL;
     return dl2_cuda_grow(cuda, &cuda->workspace, choice->plan.workspace, "a workspace", error);
 }
 
@@ -362,7 +391,7 @@ void dl2_cudnn_run(struct cuda *cuda, const struct dl2_cudnn_choice *choice,
                                           cuda->workspace.memory, &cuda->base.failure) == DL2_OK)
         return;
     dl2_cudnn_request_text(&choice->request, text, sizeof text);
-    dl2_error_prefix(&cuda->base.failure, "device cuda: %s", text);
+    dl2_error_prefix(&cuda->base.failure, "device cuda: %s by plan %s", text, choice->plan.name);
 }
 
 void dl2_cudnn_choices_forget(struct cuda *cuda)

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of fewer plans than these, cuDNN is asked for those without any expectation of speed, too: of 16
+ * bits they are slow, and some take half a second to compile; of float32 there are hardly others.
+ */
+enum { FEW = 5 };
+
 bool dl2_cudnn_is_attention(const struct dl2_cudnn_request *request)
 {
     return request->pass == DL2_PASS_ATTENTION || request->pass == DL2_PASS_ATTENTION_GRADIENT;
@@ -197,7 +202,7 @@ static void add_plans(const struct dl2_cudnn_request *request, struct dl2_cudnn_
     free(configs);
 }
 
-int dl2_cudnn_plans_none(const struct dl2_cudnn_request *request, struct dl2_error *error)
+static int no_plans(const struct dl2_cudnn_request *request, struct dl2_error *error)
 {
     char what[256];
     dl2_cudnn_request_text(request, what, sizeof what);
@@ -221,9 +226,10 @@ int dl2_cudnn_plans_find(const struct dl2_cudnn_request *request, cudnnHandle_t 
         dl2_conv_graph(&graph, request);
     const cudnnBackendDescriptor_t operations = dl2_cudnn_close(&graph, handle);
     add_plans(request, &graph, properties, operations, CUDNN_HEUR_MODE_A, plans);
-    add_plans(request, &graph, properties, operations, CUDNN_HEUR_MODE_FALLBACK, plans);
+    if (plans->count < FEW)
+        add_plans(request, &graph, properties, operations, CUDNN_HEUR_MODE_FALLBACK, plans);
     if (!graph.status && !plans->count)
-        graph.status = dl2_cudnn_plans_none(request, error);
+        graph.status = no_plans(request, error);
     dl2_cudnn_graph_free(&graph);
     if (graph.status < 0)
         dl2_cudnn_plans_free(plans);
@@ -238,34 +244,35 @@ void dl2_cudnn_plans_free(struct dl2_cudnn_plans *plans)
     *plans = (struct dl2_cudnn_plans){0};
 }
 
-bool dl2_cudnn_plan_make(const struct dl2_cudnn_request *request, cudnnHandle_t handle,
-                         cudnnBackendDescriptor_t properties, struct dl2_cudnn_plan *out)
+int dl2_cudnn_plan_make(const struct dl2_cudnn_request *request, cudnnHandle_t handle,
+                        cudnnBackendDescriptor_t properties, struct dl2_cudnn_plan *out,
+                        struct dl2_error *error)
 {
-    cudnnBackendDescriptor_t plan;
+    struct dl2_cudnn_graph own = {.what = "plan", .error = error};
+    int64_t workspace = 0;
     if (out->plan)
-        return true;
-    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &plan) !=
-        CUDNN_STATUS_SUCCESS)
-        return false;
-    cudnnStatus_t status = cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-                                                    CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &out->config);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = handle ? cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                                   CUDNN_TYPE_HANDLE, 1, &handle)
-                        : cudnnBackendSetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP,
-                                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &properties);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendFinalize(plan);
-    const int64_t workspace = status == CUDNN_STATUS_SUCCESS
-                                  ? get_number(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)
-                                  : -1;
-    if (workspace < 0 || (uint64_t)workspace > request->workspace) {
-        cudnnBackendDestroyDescriptor(plan);
-        return false;
+        return DL2_OK;
+    const cudnnBackendDescriptor_t plan =
+        dl2_cudnn_make(&own, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    dl2_cudnn_link(&own, plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, out->config);
+    if (handle)
+        dl2_cudnn_set(&own, plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    else
+        dl2_cudnn_link(&own, plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, properties);
+    dl2_cudnn_finalize(&own, plan);
+    if (!own.status)
+        workspace = get_number(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+    if (workspace < 0 || (uint64_t)workspace > request->workspace)
+        own.status =
+            dl2_error_set(error, DL2_ERR_UNSUPPORTED, "it wants %lld bytes of workspace, not %zu",
+                          (long long)workspace, request->workspace);
+    if (own.status) {
+        dl2_cudnn_graph_free(&own);
+        return own.status;
     }
-    out->plan = plan;
+    out->plan = plan; /* no longer the graph's */
     out->workspace = (size_t)workspace;
-    return true;
+    return DL2_OK;
 }
 
 void dl2_cudnn_plan_free(struct dl2_cudnn_plan *plan)
@@ -283,7 +290,7 @@ int dl2_cudnn_plan_run(const struct dl2_cudnn_plan *plan, cudnnHandle_t handle,
     int64_t names[DL2_CUDNN_PLACES];
     const void *addresses[DL2_CUDNN_PLACES];
     const int64_t count = plan->place_count;
-    cudnnBackendDescriptor_t pack;
+    struct dl2_cudnn_graph own = {.what = "variant pack", .error = error};
     for (int64_t i = 0; i < count; i++) {
         const struct dl2_cudnn_place *p = &plan->places[i];
         names[i] = p->name;
@@ -295,22 +302,17 @@ int dl2_cudnn_plan_run(const struct dl2_cudnn_plan *plan, cudnnHandle_t handle,
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "a tensor does not begin at a multiple of 16 bytes");
     }
-    DL2_TRY(
-        dl2_cudnn_check(cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack),
-                        "cudnnBackendCreateDescriptor", NULL, error));
-    cudnnStatus_t status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
-                                                    CUDNN_TYPE_INT64, count, names);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
-                                          CUDNN_TYPE_VOID_PTR, count, addresses);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendSetAttribute(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
-                                          CUDNN_TYPE_VOID_PTR, 1, &workspace);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendFinalize(pack);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendExecute(handle, plan->plan, pack);
-    int result = dl2_cudnn_check(status, "cudnnBackendExecute", NULL, error);
-    cudnnBackendDestroyDescriptor(pack);
-    return result;
+    const cudnnBackendDescriptor_t pack =
+        dl2_cudnn_make(&own, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+    dl2_cudnn_set(&own, pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count, names);
+    dl2_cudnn_set(&own, pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count,
+                  addresses);
+    dl2_cudnn_set(&own, pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+                  &workspace);
+    dl2_cudnn_finalize(&own, pack);
+    if (!own.status)
+        own.status = dl2_cudnn_check(cudnnBackendExecute(handle, plan->plan, pack),
+                                     "cudnnBackendExecute", NULL, error);
+    dl2_cudnn_graph_free(&own);
+    return own.status;
 }

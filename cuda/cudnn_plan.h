@@ -77,23 +77,22 @@ struct dl2_cudnn_plans {
 };
 
 /*
- * All plans that cuDNN lists and that the request allows, none twice, its favourite first; they are
- * yet to be made. Exactly one of `handle` and `properties` is not NULL. DL2_ERR_UNSUPPORTED where
- * there is none: the message names the shape. The caller frees what is left in the list.
+ * The plans that cuDNN lists and that the request allows, none twice, its favourite first; its last
+ * resorts where others are few. They are yet to be made. Exactly one of `handle` and `properties`
+ * is not NULL. DL2_ERR_UNSUPPORTED where there is none: the message names the shape. The caller
+ * frees what is left in the list.
  */
 int dl2_cudnn_plans_find(const struct dl2_cudnn_request *request, cudnnHandle_t handle,
                          cudnnBackendDescriptor_t properties, struct dl2_cudnn_plans *plans,
                          struct dl2_error *error);
 void dl2_cudnn_plans_free(struct dl2_cudnn_plans *plans);
 
-/* Makes one, which may compile kernels; false where cuDNN cannot, or where it takes more than the
- * request's workspace. */
-bool dl2_cudnn_plan_make(const struct dl2_cudnn_request *request, cudnnHandle_t handle,
-                         cudnnBackendDescriptor_t properties, struct dl2_cudnn_plan *plan);
+/* Makes one, which may compile kernels. An error where cuDNN cannot, or where it takes more than
+ * the request's workspace. */
+int dl2_cudnn_plan_make(const struct dl2_cudnn_request *request, cudnnHandle_t handle,
+                        cudnnBackendDescriptor_t properties, struct dl2_cudnn_plan *plan,
+                        struct dl2_error *error);
 void dl2_cudnn_plan_free(struct dl2_cudnn_plan *plan);
-
-/* The error where no plan does. */
-int dl2_cudnn_plans_none(const struct dl2_cudnn_request *request, struct dl2_error *error);
 
 /* Queues it on the handle's stream. */
 int dl2_cudnn_plan_run(const struct dl2_cudnn_plan *plan, cudnnHandle_t handle,

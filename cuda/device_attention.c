@@ -158,7 +158,7 @@ static int cuda_attention_keep(struct dl2_attention *attention, size_t bytes, co
     return DL2_OK;
 }
 
-/* cuDNN's way; DL2_ERR_UNSUPPORTED where it has none. */
+/* cuDNN's way; `gradient` stays NULL where it has none. */
 static int cuda_attention_plan_fused(struct dl2_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
@@ -168,10 +168,13 @@ static int cuda_attention_plan_fused(struct dl2_attention *attention, struct dl2
      * tokens are no multiple of 128 (cudnn-frontend works around it in the same versions). */
     if (attention->element == DL2_ELEMENT_F32 || attention->size % 8 || attention->s.tokens < 2 ||
         cudnnGetVersion() <= 91500)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "cuDNN has no such attention");
+        return DL2_OK;
     DL2_TRY(dl2_cudnn_choose(cuda, &request, &attention->forward, error));
     request.pass = DL2_PASS_ATTENTION_GRADIENT;
-    DL2_TRY(dl2_cudnn_choose(cuda, &request, &attention->gradient, error));
+    if (attention->forward)
+        DL2_TRY(dl2_cudnn_choose(cuda, &request, &attention->gradient, error));
+    if (!attention->gradient)
+        return DL2_OK;
     dl2_cudnn_request_bytes(&attention->gradient->request, bytes);
     DL2_TRY(dl2_cuda_grow(cuda, &cuda->scores, bytes[DL2_ATTENTION_SCRATCH],
                           "gradients of attention", error));
@@ -182,11 +185,10 @@ static int cuda_attention_plan_fused(struct dl2_attention *attention, struct dl2
 static int cuda_attention_plan(struct dl2_attention *attention, struct dl2_error *error)
 {
     struct cuda *cuda = attention->cuda;
-    const int status = cuda_attention_plan_fused(attention, error);
-    if (status != DL2_ERR_UNSUPPORTED)
-        return status;
-    dl2_error_clear(error);
-    attention->forward = attention->gradient = NULL;
+    DL2_TRY(cuda_attention_plan_fused(attention, error));
+    if (attention->gradient)
+        return DL2_OK;
+    attention->forward = NULL;
     DL2_TRY(cuda_attention_plan_products(attention, error));
     DL2_TRY(dl2_cuda_grow(cuda, &cuda->scores, cuda_attention_scratch_size(attention),
                           "attention's scores", error));

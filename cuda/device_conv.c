@@ -35,20 +35,12 @@ static int cuda_conv_choose_forward(struct cuda *cuda, struct dl2_conv *conv,
                                     struct dl2_error *error)
 {
     struct dl2_cudnn_request request = {.conv = conv->s, .pass = DL2_PASS_BIASED};
-    struct dl2_error none = DL2_ERROR_INIT;
-    if (conv->s.bias) {
-        const int status =
-            dl2_cudnn_choose(cuda, &request, &conv->choices[DL2_PASS_FORWARD], &none);
-        conv->biased = status == DL2_OK;
-        if (status == DL2_OK)
-            return DL2_OK;
-        if (status != DL2_ERR_UNSUPPORTED) {
-            *error = none;
-            return status;
-        }
-    }
+    struct dl2_cudnn_choice **choice = &conv->choices[DL2_PASS_FORWARD];
+    if (conv->s.bias)
+        DL2_TRY(dl2_cudnn_choose(cuda, &request, choice, error));
+    conv->biased = *choice;
     request.pass = DL2_PASS_FORWARD;
-    return dl2_cudnn_choose(cuda, &request, &conv->choices[DL2_PASS_FORWARD], error);
+    return conv->biased ? DL2_OK : dl2_cudnn_choose(cuda, &request, choice, error);
 }
 
 static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_error *error)
@@ -176,7 +168,7 @@ static bool cuda_conv_run_reference(struct dl2_check *check,
         struct dl2_cudnn_plan *plan = &plans.list[i];
         void *workspace = NULL;
         good = strcmp(plan->name, other) != 0 &&
-               dl2_cudnn_plan_make(request, cuda->cudnn, NULL, plan) &&
+               dl2_cudnn_plan_make(request, cuda->cudnn, NULL, plan, NULL) == DL2_OK &&
                (!plan->workspace || cudaMalloc(&workspace, plan->workspace) == cudaSuccess) &&
                dl2_cudnn_plan_run(plan, cuda->cudnn, (const void *const *)check->floats, workspace,
                                   &ignored) == DL2_OK &&

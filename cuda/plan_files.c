@@ -167,7 +167,7 @@ int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_cudnn_requ
                                    dl2_cudnn_is_attention(request) ? "attention" : "convolutions");
     json_array_append_new(
         list,
-        json_pack("{s:o, s:s, s:s, s:b, s:s, s:o}", "shape", describe_shape(request), "pass",
+        json_pack("{s:o, s:s, s:s, s:b, s:s?, s:o}", "shape", describe_shape(request), "pass",
                   pass_names[request->pass], "precision", dl2_precision_name(request->precision),
                   "deterministic", request->deterministic, "chosen", chosen, "plans", plans));
     json_t *all = json_pack("{s:s, s:s, s:I}", "schema", DL2_PLAN_TIMES_SCHEMA, "card", files->card,

@@ -37,7 +37,8 @@ int dl2_plan_cache_get(const struct dl2_plan_files *files, const struct dl2_cudn
 int dl2_plan_cache_put(const struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
                        const char *name, double ms, struct dl2_error *error);
 
-/* Adds the times of one request's plans, a new reference, and writes the file. */
+/* Adds the times of one request's plans, a new reference, and writes the file. `chosen`: NULL where
+ * none can be used. */
 int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_cudnn_request *request,
                        const char *chosen, json_t *plans, struct dl2_error *error);
 

@@ -75,6 +75,7 @@ struct CUstream_st {
 
 static struct CUstream_st *streams;
 static struct dl2_random dice;
+static bool faulted; /* as after an illegal address: calls fail from then on */
 static cudaError_t last_error;
 
 static cudaError_t result(cudaError_t status)
@@ -265,12 +266,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
+void dl2_fake_break(void *call)
+{
+    (void)call;
+    faulted = true;
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     if (stream->capture)
         return result(cudaErrorStreamCaptureUnsupported);
     drain(stream);
-    return cudaSuccess;
+    return result(faulted ? cudaErrorLaunchFailure : cudaSuccess);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
@@ -339,7 +346,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     while (event->done < event->issued)
         if (!step_any())
             give_up("an event never comes");
-    return cudaSuccess;
+    return result(faulted ? cudaErrorLaunchFailure : cudaSuccess);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
@@ -473,6 +480,8 @@ static cudaError_t allocate(void **out, size_t size, bool pinned)
     if (capturing())
         return result(cudaErrorStreamCaptureUnsupported);
     const char *refused = getenv("DL2_FAKE_REFUSED");
+    if (faulted)
+        return result(cudaErrorLaunchFailure);
     if (!pinned && (used + size > card_memory || (refused && size == strtoul(refused, NULL, 10))))
         return result(cudaErrorMemoryAllocation);
     if (posix_memalign(&at, 256, size))

@@ -16,10 +16,12 @@
  * DL2_FAKE_PLANS is the number of plans that cuDNN lists [4], DL2_FAKE_BEST that of the fastest [3]
  * once the L2 cache was overwritten. Number 0 cannot be made, 2 is the fastest as long as its own
  * tensors are in the cache, 4 fails, 5 needs a workspace of 5000 bytes instead of 1000.
+ * That which DL2_FAKE_FAULTY names makes the card fault.
  * DL2_FAKE_WRONG is the number of a plan of convolutions, "product", "attention" or "attention's
  * gradient", whose last result is wrong; with "nan", that of all products is no number.
  * DL2_FAKE_ATTENTION says that cuDNN has no plans of attention, "none", or that they "fail";
- * DL2_FAKE_BIAS says so of convolutions with their bias.
+ * DL2_FAKE_BIAS says so of convolutions with their bias; with "none", cublasLt has no products of
+ * 16 bits with a bias either.
  * DL2_FAKE_RECORDING names the step at which recordings fail: "begin", "call", "end",
  * "instantiate", "launch". DL2_FAKE_PROFILE names a file for what a profiler is told.
  */
@@ -38,6 +40,8 @@ void dl2_fake_queue_meeting(struct CUstream_st *stream, void (*run)(void *call),
 /* Passes time on the card's clock, in milliseconds: `cold` where its L2 cache was overwritten since
  * the last such call. */
 void dl2_fake_spend(double warm, double cold);
+/* Queued, it is a kernel that makes the card fault: nothing works afterwards. */
+void dl2_fake_break(void *call);
 /* Must a library's call on this stream fail? It spoils what the stream records. */
 bool dl2_fake_call_fails(struct CUstream_st *stream);
 

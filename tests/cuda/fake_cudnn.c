@@ -657,7 +657,11 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
     }
     if (!call.workspace)
         return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    dl2_fake_queue(handle->stream, call.work.is_convolution ? convolve : operate, &call,
-                   sizeof call);
+    const bool faulty = call.work.engine == number_of("DL2_FAKE_FAULTY", -1);
+    dl2_fake_queue(handle->stream,
+                   faulty                     ? dl2_fake_break
+                   : call.work.is_convolution ? convolve
+                                              : operate,
+                   &call, sizeof call);
     return CUDNN_STATUS_SUCCESS;
 }

@@ -107,7 +107,8 @@ static void ask(struct dl2_cudnn_request request)
         sums->plans++;
         if (request.precision == DL2_PRECISION_FP32 && plan->tensor_cores)
             fail_msg("%s: tensor cores with fp32", text);
-        if (!can_make || made >= MADE || !dl2_cudnn_plan_make(&request, NULL, properties, plan))
+        if (!can_make || made >= MADE ||
+            dl2_cudnn_plan_make(&request, NULL, properties, plan, NULL) < 0)
             continue;
         made++;
         tensor_cores = tensor_cores || plan->tensor_cores;
