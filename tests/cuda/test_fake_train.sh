@@ -114,6 +114,9 @@ done
 DL2_FAKE_MEMORY=3000000 expect 1 train --device cuda -b 64 --out none
 grep -q "MiB of the card's memory" "$work/err" || fail "nothing is said of the card's memory: $(cat "$work/err")"
 grep -q "a batch of [0-9]*% of this one" "$work/err" || fail "no batch that fits is named: $(cat "$work/err")"
+# The same where tensors fit, but not what a layer late in the network needs beside them.
+DL2_FAKE_MEMORY=146000000 expect 1 train -a resnet18 --device cuda --out none
+grep -q "layer4.*MiB of the card's memory" "$work/err" || fail "no layer is named that does not fit: $(cat "$work/err")"
 
 # Several models on one card, each with a stream, come to the weights of their own runs.
 if ! slow; then
