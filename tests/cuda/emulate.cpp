@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <ucontext.h>
 
+#ifdef __clang__
+#pragma clang optimize off /* it moves accesses across jumps */
+#endif
+
 #if defined(__SANITIZE_ADDRESS__)
 #define FIBRES_UNDER_ASAN 1
 #elif defined(__has_feature)
@@ -57,7 +61,8 @@ static struct fibre *running;
 static void (*work)(void *);
 static void *work_context;
 static unsigned threads, started; /* of the block */
-static float exchanged[MOST];     /* by thread */
+static const char *kernel;
+static float exchanged[MOST]; /* by thread */
 #ifdef FIBRES_UNDER_ASAN
 static const void *home; /* the scheduler's stack */
 static size_t home_size;
@@ -76,6 +81,147 @@ UNWATCHED static void to_scheduler(void)
 #endif
 }
 
+/* -- races -- */
+
+/*
+ * Kernels that are compiled with -fsanitize=thread call the functions below at each access; no
+ * sanitizer's library is linked. Two accesses to a byte, of which one writes, are a race on a card
+ * unless one thread makes both, or threads of one block make them with __syncthreads() between. An
+ * exchange between the threads of a warp orders no memory. Races don't hang on the order in which
+ * the emulation runs threads, so one order is watched. Nor does a card read or write words that
+ * aren't aligned, as this machine does.
+ */
+
+/* From one barrier of a block to the next; each has a number of its own. */
+static unsigned phase, launch_phase; /* now; the launch's first, 0 outside of launches */
+static unsigned block_number;
+
+/* The last accesses to a byte. */
+struct accesses {
+    unsigned written, read; /* phases */
+    unsigned writing_block, reading_block;
+    uint16_t writer, reader;
+    bool readers, reading_blocks; /* others, too: in that phase; in that launch */
+};
+
+enum { PAGE = 4096, PAGES = 1 << 16 };
+struct page {
+    uintptr_t number;
+    struct accesses bytes[PAGE];
+};
+
+static struct accesses *accesses_of(const void *address)
+{
+    static struct page *pages[PAGES];
+    const uintptr_t number = (uintptr_t)address / PAGE;
+    size_t i = (size_t)(number * 0x9E3779B97F4A7C15u >> 48);
+    while (pages[i] && pages[i]->number != number)
+        i = (i + 1) % PAGES;
+    if (!pages[i]) {
+        pages[i] = (struct page *)calloc(1, sizeof *pages[i]);
+        if (!pages[i])
+            abort();
+        pages[i]->number = number;
+    }
+    return &pages[i]->bytes[(uintptr_t)address % PAGE];
+}
+
+/* Shared memory is static, without a beginning value, and each block has its own. */
+extern "C" char __bss_start[], _end[];
+
+static unsigned number_of(const uint3 &thread)
+{
+    return (thread.z * blockDim.y + thread.y) * blockDim.x + thread.x;
+}
+
+static void see(const void *address, size_t size, bool writes)
+{
+    const char *at = (const char *)address;
+    if (!launch_phase || dl2_emulate_backwards ||
+        (at >= running->stack && at < running->stack + STACK))
+        return;
+    const bool shared = at >= __bss_start && at < _end;
+    const uint16_t self = (uint16_t)number_of(threadIdx);
+    const unsigned now = phase, first = launch_phase, block = block_number;
+    struct accesses *a = nullptr;
+    for (size_t i = 0; i < size; i++) {
+        a = !i || (uintptr_t)(at + i) % PAGE == 0 ? accesses_of(at + i) : a + 1;
+        const bool written = a->written >= first, read = a->read >= first;
+        const bool with_writer =
+            written &&
+            (a->written == now ? a->writer != self : !shared && a->writing_block != block);
+        const bool with_reader = writes && read &&
+                                 ((a->read == now && (a->readers || a->reader != self)) ||
+                                  (!shared && (a->reading_blocks || a->reading_block != block)));
+        if (with_writer || with_reader) {
+            fprintf(
+                stderr, "emulate: race in %s: thread %u of block %u %s what another thread %s\n",
+                kernel, self, block, writes ? "writes" : "reads", with_writer ? "writes" : "reads");
+            abort();
+        }
+        if (writes) {
+            a->written = now;
+            a->writing_block = block;
+            a->writer = self;
+        } else {
+            a->readers = a->read == now && (a->readers || a->reader != self);
+            a->reading_blocks = read && (a->reading_blocks || a->reading_block != block);
+            a->read = now;
+            a->reading_block = block;
+            a->reader = self;
+        }
+    }
+}
+
+#ifdef __clang__ /* makes one access of two neighbours of eight bytes */
+static const size_t widest = 8;
+#else
+static const size_t widest = 16;
+#endif
+static void see_word(const void *address, size_t size, bool writes)
+{
+    if (launch_phase && (uintptr_t)address % (size < widest ? size : widest)) {
+        fprintf(stderr, "emulate: %s: %zu bytes at a misaligned address\n", kernel, size);
+        abort();
+    }
+    see(address, size, writes);
+}
+
+#define SEEN(name, size, seen, writes)                                                             \
+    extern "C" void __tsan_##name##size(void *address)                                             \
+    {                                                                                              \
+        seen(address, size, writes);                                                               \
+    }
+#define SEEN_OF(size)                                                                              \
+    SEEN(read, size, see_word, false)                                                              \
+    SEEN(write, size, see_word, true)                                                              \
+    SEEN(unaligned_read, size, see, false)                                                         \
+    SEEN(unaligned_write, size, see, true)
+SEEN_OF(1)
+SEEN_OF(2)
+SEEN_OF(4)
+SEEN_OF(8)
+SEEN_OF(16)
+extern "C" void __tsan_read_range(void *address, size_t size)
+{
+    see(address, size, false);
+}
+extern "C" void __tsan_write_range(void *address, size_t size)
+{
+    see(address, size, true);
+}
+extern "C" void __tsan_init(void)
+{
+}
+extern "C" void __tsan_func_entry(void *)
+{
+}
+extern "C" void __tsan_func_exit(void)
+{
+}
+
+/* -- threads -- */
+
 static void barrier(bool in_warp)
 {
     struct fibre *self = running;
@@ -89,11 +235,6 @@ static void barrier(bool in_warp)
 void __syncthreads()
 {
     barrier(false);
-}
-
-static unsigned number_of(const uint3 &thread)
-{
-    return (thread.z * blockDim.y + thread.y) * blockDim.x + thread.x;
 }
 
 float __shfl_xor_sync(unsigned mask, float value, int lanes)
@@ -179,6 +320,7 @@ static void run_waiting(unsigned used, bool in_warp)
             abort();
         }
     }
+    phase += !in_warp;
     for (unsigned i = 0; i < used; i++)
         if (chosen[i])
             resume(&fibres[i]);
@@ -212,7 +354,7 @@ int dl2_emulate_check(dim3 grid, dim3 block)
     return good ? cudaSuccess : cudaErrorInvalidConfiguration;
 }
 
-int dl2_emulate(dim3 grid, dim3 block, void (*body)(void *), void *context)
+int dl2_emulate(dim3 grid, dim3 block, const char *name, void (*body)(void *), void *context)
 {
     uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
     int status = dl2_emulate_check(grid, block);
@@ -221,14 +363,19 @@ int dl2_emulate(dim3 grid, dim3 block, void (*body)(void *), void *context)
     threads = block.x * block.y * block.z;
     work = body;
     work_context = context;
+    kernel = name;
+    launch_phase = phase + 1;
     blockDim = block;
     gridDim = grid;
     for (uint64_t i = 0; i < blocks; i++) {
         uint64_t b = dl2_emulate_backwards ? blocks - 1 - i : i;
+        phase++;
+        block_number = (unsigned)b;
         blockIdx = uint3{(unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
                          (unsigned)(b / grid.x / grid.y)};
         run_block();
     }
+    launch_phase = 0;
     return cudaSuccess;
 }
 

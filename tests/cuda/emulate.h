@@ -6,8 +6,8 @@
  * kernels' indexing, bounds, barriers and arithmetic are tested where there is no card; the
  * sanitizers see every access.
  *
- * dl2_emulate_backwards runs blocks and threads from the last to the first: a kernel whose result
- * changes has a race.
+ * dl2_emulate_backwards runs blocks and threads from the last to the first, which must change no
+ * result. Compiled with -fsanitize=thread, a kernel that races ends the test and is named.
  */
 #ifndef DL2_TESTS_CUDA_EMULATE_H
 #define DL2_TESTS_CUDA_EMULATE_H
@@ -118,7 +118,7 @@ float __half2float(__half h);
 __half __float2half_rn(float f);
 
 /* Runs work(context) once for each thread of each block. */
-int dl2_emulate(dim3 grid, dim3 block, void (*work)(void *), void *context);
+int dl2_emulate(dim3 grid, dim3 block, const char *kernel, void (*work)(void *), void *context);
 /* Would a card take this launch? */
 int dl2_emulate_check(dim3 grid, dim3 block);
 
@@ -128,6 +128,7 @@ extern "C" void (*dl2_emulate_queue)(cudaStream_t stream, void (*run)(void *call
 
 template <class F> struct dl2_emulated {
     dim3 grid, block;
+    const char *kernel;
     F body;
     static void thread(void *body)
     {
@@ -136,14 +137,15 @@ template <class F> struct dl2_emulated {
     static void run(void *call)
     {
         struct dl2_emulated *c = (struct dl2_emulated *)call;
-        dl2_emulate(c->grid, c->block, thread, &c->body);
+        dl2_emulate(c->grid, c->block, c->kernel, thread, &c->body);
     }
 };
 
-template <class F> int dl2_emulate_launch(dim3 grid, dim3 block, cudaStream_t stream, F body)
+template <class F>
+int dl2_emulate_launch(const char *kernel, dim3 grid, dim3 block, cudaStream_t stream, F body)
 {
     struct dl2_emulated<F> call = {
-        grid, block, body
+        grid, block, kernel, body
     };
     int status = dl2_emulate_check(grid, block);
     if (status != cudaSuccess)
@@ -157,7 +159,7 @@ template <class F> int dl2_emulate_launch(dim3 grid, dim3 block, cudaStream_t st
 /* Arguments are those of the moment of the launch, as on a card. */
 #define DL2_LAUNCH(kernel, grid, block, stream, ...)                                               \
     [=](auto... arguments) {                                                                       \
-        return dl2_emulate_launch(grid, block, stream, [=]() { kernel(arguments...); });           \
+        return dl2_emulate_launch(#kernel, grid, block, stream, [=]() { kernel(arguments...); });  \
     }(__VA_ARGS__)
 
 #endif

@@ -45,31 +45,43 @@ endif
 train_kernels = tests/cuda/depthwise.emulated.o tests/cuda/elementwise.emulated.o tests/cuda/ingest.emulated.o \
 	tests/cuda/layer_norm.emulated.o tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimiser.emulated.o \
 	tests/cuda/pool.emulated.o tests/cuda/softmax.emulated.o tests/cuda/tokens.emulated.o
+# The same, which say what they read and write, so that emulate.o finds races; where no sanitizer watches them already.
+if SANITIZE
+WATCHED = emulated
+else
+WATCHED = watched
+endif
+watched_kernels = tests/cuda/depthwise.$(WATCHED).o tests/cuda/elementwise.$(WATCHED).o tests/cuda/ingest.$(WATCHED).o \
+	tests/cuda/layer_norm.$(WATCHED).o tests/cuda/loss.$(WATCHED).o tests/cuda/norm.$(WATCHED).o \
+	tests/cuda/optimiser.$(WATCHED).o tests/cuda/pool.$(WATCHED).o tests/cuda/softmax.$(WATCHED).o tests/cuda/tokens.$(WATCHED).o
 tests/cuda/emulate.o: tests/cuda/emulate.cpp tests/cuda/emulate.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(EMULATE) -c -o $@ $(srcdir)/tests/cuda/emulate.cpp
 tests/cuda/%.emulated.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(EMULATE) -MMD -MF $@.d -MT $@ -c -o $@ $<
--include $(wildcard tests/cuda/*.emulated.o.d)
-CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.emulated.o.d tests/cuda/emulate.o
+tests/cuda/%.watched.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(EMULATE) -fsanitize=thread -MMD -MF $@.d -MT $@ -c -o $@ $<
+-include $(wildcard tests/cuda/*.emulated.o.d tests/cuda/*.watched.o.d)
+CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.watched.o tests/cuda/*.o.d tests/cuda/emulate.o
 if HAVE_CMOCKA
 check_PROGRAMS += tests/cuda/test_score
 tests_cuda_test_score_SOURCES = tests/cuda/test_score.c quality/score.c
 tests_cuda_test_score_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_score_LDADD = tests/cuda/score.emulated.o tests/cuda/emulate.o libquality.la libdataset.la \
+tests_cuda_test_score_LDADD = tests/cuda/score.$(WATCHED).o tests/cuda/emulate.o libquality.la libdataset.la \
 	libcodec.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_score
 check_PROGRAMS += tests/cuda/test_transform
 tests_cuda_test_transform_SOURCES = tests/cuda/test_transform.c cuda/transform_plan.c
 tests_cuda_test_transform_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_transform_LDADD = tests/cuda/transform.emulated.o tests/cuda/emulate.o libloader.la libdataset.la \
+tests_cuda_test_transform_LDADD = tests/cuda/transform.$(WATCHED).o tests/cuda/emulate.o libloader.la libdataset.la \
 	libcodec.la libcommon.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_transform
 check_PROGRAMS += tests/cuda/test_kernels
 tests_cuda_test_kernels_SOURCES = tests/cuda/test_kernels.c
 tests_cuda_test_kernels_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
-tests_cuda_test_kernels_LDADD = $(train_kernels) tests/cuda/emulate.o libnetwork.la $(CMOCKA_LIBS)
+tests_cuda_test_kernels_LDADD = $(watched_kernels) tests/cuda/emulate.o libnetwork.la $(CMOCKA_LIBS)
 TESTS += tests/cuda/test_kernels
 # The training device's host code, too: with what stands in for CUDA, cuDNN and cublasLt before the real ones.
 if HAVE_CUDA

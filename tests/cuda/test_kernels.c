@@ -398,7 +398,8 @@ static void optimisers_of_two_moments(enum dl2_element element)
 
 static void clip(enum dl2_element element)
 {
-    (void)element; /* float32, all of it */
+    if (element != DL2_ELEMENT_F32)
+        return;
     static const size_t sizes[] = {1, 255, 4096, 256 * DL2_GPU_CLIP_PARTIALS + 777};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int misfit = 0; misfit < 6; misfit += 5) {
@@ -426,7 +427,8 @@ static void clip(enum dl2_element element)
 
 static void average(enum dl2_element element)
 {
-    (void)element; /* float32, all of it */
+    if (element != DL2_ELEMENT_F32)
+        return;
     for (int variant = 0; variant < 3; variant++) {
         const size_t n = variant ? 777 : 4096, misfit = variant == 2 ? 5 : 0;
         const struct dl2_step_numbers numbers = {.average_decay = 0.9f};
