@@ -18,7 +18,23 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #define DL2_LAUNCH(kernel, grid, block, stream, ...)                                               \
-    (kernel<<<grid, block, 0, stream>>>(__VA_ARGS__), cudaGetLastError())
+    dl2_launch(kernel, grid, block, stream, __VA_ARGS__)
+
+/* Unlike <<<>>> this has a status of its own. The last error, by which that one is checked, may be
+ * one that a library or PyTorch left there, and is to leave none for them. */
+template <class... P, class... A>
+inline cudaError_t dl2_launch(void (*kernel)(P...), dim3 grid, dim3 block, cudaStream_t stream,
+                              A... arguments)
+{
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.stream = stream;
+    cudaError_t status = cudaLaunchKernelEx(&config, kernel, arguments...);
+    if (status != cudaSuccess)
+        cudaGetLastError();
+    return status;
+}
 #endif
 
 #endif
