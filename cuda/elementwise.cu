@@ -259,7 +259,7 @@ static int set_up_dropout(const void *x, void *y, size_t count, float rate, uint
 {
     aligner<wide<T>::N> a = aligner_of<wide<T>::N>((const T *)x, (T *)y);
     if (a.head > 0) /* numbers come by fours from element 0 on */
-        a.settled = true;
+        a.head = a.DIFFERENT;
     uint64_t least = (uint64_t)ceil(rate * 4294967296.0);
     return run_each(dropout<T>{(const T *)x, (T *)y, least, seed, layer, 1 / (1 - rate), state}, a,
                     count, stream);

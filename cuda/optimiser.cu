@@ -22,8 +22,11 @@ struct check_gradients {
     }
 };
 
-template <class T> struct sgd {
-    float *weights, *momentum;
+enum { SGD, ADAMW, RMSPROP };
+
+/* A step of the weights. `first` are momenta, `second` means of squares, which SGD has none of. */
+template <class T, int RULE> struct update {
+    float *weights, *first, *second;
     const float *gradient;
     T *lowered; /* may be NULL */
     bool decays, nesterov;
@@ -33,92 +36,37 @@ template <class T> struct sgd {
     {
         if (state->overflow)
             return;
-        float share = (float)(1 / (state->loss_scale.scale * ranks));
-        float decay = decays ? state->numbers.weight_decay : 0, beta = state->numbers.momentum;
-        float rate = state->numbers.rate;
-        float w[N], g[N], m[N];
-        load<N>(weights + i, w);
-        load<N>(gradient + i, g);
-        load<N>(momentum + i, m);
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            g[k] = g[k] * share + decay * w[k];
-            m[k] = beta * m[k] + g[k];
-            w[k] -= rate * (nesterov ? g[k] + beta * m[k] : m[k]);
-        }
-        store<N>(weights + i, w);
-        store<N>(momentum + i, m);
-        if (lowered)
-            store<N>(lowered + i, w);
-    }
-};
-
-template <class T> struct adamw {
-    float *weights, *first, *second;
-    const float *gradient;
-    T *lowered; /* may be NULL */
-    bool decays;
-    unsigned ranks;
-    const struct dl2_gpu_state *state;
-    template <int N> __device__ void run(size_t i) const
-    {
-        if (state->overflow)
-            return;
-        float share = (float)(1 / (state->loss_scale.scale * ranks));
-        float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
-        float moves1 = 1 - state->numbers.momentum, beta2 = state->numbers.beta2;
-        float grows1 = 1 / state->correction1, grows2 = 1 / state->correction2;
-        float epsilon = state->numbers.epsilon;
+        const float share = (float)(1 / (state->loss_scale.scale * ranks));
+        const float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
+        const float beta1 = state->numbers.momentum, beta2 = state->numbers.beta2;
+        const float grows1 = 1 / state->correction1, grows2 = 1 / state->correction2;
+        const float epsilon = state->numbers.epsilon;
         float w[N], g[N], m[N], v[N];
         load<N>(weights + i, w);
         load<N>(gradient + i, g);
         load<N>(first + i, m);
-        load<N>(second + i, v);
+        if (RULE != SGD)
+            load<N>(second + i, v);
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            g[k] *= share;
-            m[k] += moves1 * (g[k] - m[k]);
-            v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
-            w[k] -= rate * (decay * w[k] + m[k] * grows1 / (sqrtf(v[k] * grows2) + epsilon));
+            g[k] = RULE == ADAMW ? g[k] * share : g[k] * share + decay * w[k];
+            if (RULE != SGD)
+                v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
+            if (RULE == SGD) {
+                m[k] = beta1 * m[k] + g[k];
+                w[k] -= rate * (nesterov ? g[k] + beta1 * m[k] : m[k]);
+            } else if (RULE == ADAMW) {
+                m[k] += (1 - beta1) * (g[k] - m[k]);
+                w[k] -= rate * (decay * w[k] + m[k] * grows1 / (sqrtf(v[k] * grows2) + epsilon));
+            } else {
+                m[k] = beta1 * m[k] + g[k] / (sqrtf(v[k]) + epsilon);
+                w[k] -= rate * m[k];
+            }
         }
         store<N>(weights + i, w);
         store<N>(first + i, m);
-        store<N>(second + i, v);
-        if (lowered)
-            store<N>(lowered + i, w);
-    }
-};
-
-template <class T> struct rmsprop {
-    float *weights, *momentum, *second;
-    const float *gradient;
-    T *lowered; /* may be NULL */
-    bool decays;
-    unsigned ranks;
-    const struct dl2_gpu_state *state;
-    template <int N> __device__ void run(size_t i) const
-    {
-        if (state->overflow)
-            return;
-        float share = (float)(1 / (state->loss_scale.scale * ranks));
-        float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
-        float beta = state->numbers.momentum, beta2 = state->numbers.beta2;
-        float epsilon = state->numbers.epsilon;
-        float w[N], g[N], m[N], v[N];
-        load<N>(weights + i, w);
-        load<N>(gradient + i, g);
-        load<N>(momentum + i, m);
-        load<N>(second + i, v);
-#pragma unroll
-        for (int k = 0; k < N; k++) {
-            g[k] = g[k] * share + decay * w[k];
-            v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
-            m[k] = beta * m[k] + g[k] / (sqrtf(v[k]) + epsilon);
-            w[k] -= rate * m[k];
-        }
-        store<N>(weights + i, w);
-        store<N>(momentum + i, m);
-        store<N>(second + i, v);
+        if (RULE != SGD)
+            store<N>(second + i, v);
         if (lowered)
             store<N>(lowered + i, w);
     }
@@ -224,13 +172,21 @@ int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_
     return run_each(check_gradients{gradient, state}, aligner_of<4>(gradient), count, stream);
 }
 
+template <class T, int RULE>
+static int run_update(const update<T, RULE> &u, size_t count, cudaStream_t stream)
+{
+    return run_each(u, aligner_of<wide<T>::N>(u.weights, u.gradient, u.first, u.second, u.lowered),
+                    count, stream);
+}
+
 int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
                 float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
                 const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(sgd<T>{weights, momentum, gradient, (T *)lowered, decays, nesterov, ranks, state},    \
-             aligner_of<wide<T>::N>(weights, gradient, momentum, (T *)lowered), count, stream)
+    run_update(update<T, SGD>{weights, momentum, NULL, gradient, (T *)lowered, decays, nesterov,   \
+                              ranks, state},                                                       \
+               count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
@@ -240,28 +196,11 @@ int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const
                   const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(adamw<T>{weights, first, second, gradient, (T *)lowered, decays, ranks, state},       \
-             aligner_of<wide<T>::N>(weights, gradient, first, second, (T *)lowered), count,        \
-             stream)
+    run_update(update<T, ADAMW>{weights, first, second, gradient, (T *)lowered, decays, false,     \
+                                ranks, state},                                                     \
+               count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-template <class T>
-static int set_up_rmsprop(float *weights, void *lowered, const float *gradient, float *momentum,
-                          float *second, size_t count, bool decays, unsigned ranks,
-                          const struct dl2_gpu_state *state, cudaStream_t stream)
-{
-    aligner<wide<T>::N> a;
-    a.see(weights, sizeof *weights);
-    a.see(gradient, sizeof *gradient);
-    a.see(momentum, sizeof *momentum);
-    a.see(second, sizeof *second);
-    if (lowered)
-        a.see(lowered, sizeof(T));
-    return run_each(
-        rmsprop<T>{weights, momentum, second, gradient, (T *)lowered, decays, ranks, state}, a,
-        count, stream);
 }
 
 int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, const float *gradient,
@@ -269,8 +208,9 @@ int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, con
                     const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    set_up_rmsprop<T>(weights, lowered, gradient, momentum, second, count, decays, ranks, state,   \
-                      stream)
+    run_update(update<T, RMSPROP>{weights, momentum, second, gradient, (T *)lowered, decays,       \
+                                  false, ranks, state},                                            \
+               count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }
@@ -280,14 +220,14 @@ int dl2_gpu_clip_gradients(float *gradient, size_t count, float limit, unsigned 
 {
     const size_t most = DL2_GPU_CLIP_PARTIALS, needed = (count + THREADS - 1) / THREADS;
     const unsigned blocks = (unsigned)(needed < most ? needed : most);
-    aligner<4> a;
-    a.see(gradient, sizeof *gradient);
     if (!count)
         return cudaSuccess;
     int status = DL2_LAUNCH(sum_squares, blocks, THREADS, stream, gradient, count, partials);
     if (status == cudaSuccess)
         status = DL2_LAUNCH(find_clip, 1, THREADS, stream, partials, blocks, limit, ranks, state);
-    return status == cudaSuccess ? run_each(clip{gradient, state}, a, count, stream) : status;
+    return status == cudaSuccess
+               ? run_each(clip{gradient, state}, aligner_of<4>(gradient), count, stream)
+               : status;
 }
 
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream)

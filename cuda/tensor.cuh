@@ -157,21 +157,21 @@ __global__ void __launch_bounds__(THREADS) each(F f, size_t head, size_t vectors
         f.template run<1>(s < head ? s : s + vectors * N);
 }
 
-/* Where N-element accesses may begin: the number of elements before that;
- * -1 where tensors differ. */
+/* Where N-element accesses may begin: the number of elements before that. */
 template <int N> struct aligner {
-    long head = -2;
+    enum { NONE = -2, DIFFERENT = -1 }; /* no tensor was seen yet; theirs differ */
+    long head = NONE;
     void see(const void *address, size_t size)
     {
-        size_t misfit = (uintptr_t)address % size ? 1 : 0;
-        long first = (long)((N - (uintptr_t)address / size % N) % N);
-        head = misfit || (head != -2 && head != first) ? -1 : first;
-        settled |= head == -1;
+        const long first = (long)((N - (uintptr_t)address / size % N) % N);
+        if ((uintptr_t)address % size || (head != NONE && head != first))
+            head = DIFFERENT;
+        else
+            head = first;
     }
-    bool settled = false;
     size_t vectors(size_t count) const
     {
-        return settled || head < 0 || (size_t)head > count ? 0 : (count - (size_t)head) / N;
+        return head < 0 || (size_t)head > count ? 0 : (count - (size_t)head) / N;
     }
 };
 
@@ -190,9 +190,7 @@ int run_each(F f, const aligner<N> &alignment, size_t count, cudaStream_t stream
         return cudaSuccess;
     size_t vectors = alignment.vectors(count), head = vectors ? (size_t)alignment.head : 0;
     size_t most = vectors > count - vectors * N ? vectors : count - vectors * N;
-    size_t blocks = (most + THREADS - 1) / THREADS;
-    return DL2_LAUNCH((each<N, F>), (unsigned)(blocks < 8192 ? blocks : 8192), THREADS, stream, f,
-                      head, vectors, count);
+    return DL2_LAUNCH((each<N, F>), flat_blocks(most), THREADS, stream, f, head, vectors, count);
 }
 
 __device__ __forceinline__ float activated(float v, enum dl2_activation activation)
