@@ -344,12 +344,18 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
 
 static void cuda_stop_recording(struct cuda *cuda)
 {
+    const struct dl2_error reason = cuda->base.failure;
+    dl2_error_clear(&cuda->base.failure);
+    /* A card that faulted says so in whatever call comes next: recording is not to blame. */
+    dl2_cuda_note(cuda, cudaStreamSynchronize(cuda->stream), "cudaStreamSynchronize",
+                  "before a step was recorded");
+    if (!well(cuda))
+        return;
     cuda->graphs = false;
     dl2_cuda_tell(cuda,
                   "steps cannot be recorded (%s) and run call by call: slower, with the same "
                   "results",
-                  cuda->base.failure.message);
-    dl2_error_clear(&cuda->base.failure);
+                  reason.message);
 }
 
 static bool cuda_record_begin(struct dl2_device *device)

@@ -48,7 +48,8 @@ struct op {
 
 struct CUevent_st {
     uint64_t issued, done; /* how often it was recorded, and has been reached */
-    double at;             /* on the card's clock */
+    bool untimed;
+    double at; /* on the card's clock */
     /* Where it was recorded last in a capture: the graph, the stream, and after how much of it. */
     const struct CUgraph_st *graph;
     struct CUstream_st *stream;
@@ -282,8 +283,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
-    (void)flags;
     *out = zeroed(sizeof **out);
+    (*out)->untimed = flags & cudaEventDisableTiming;
     return cudaSuccess;
 }
 
@@ -343,6 +344,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    if (event->graph)
+        return result(cudaErrorCapturedEvent);
     while (event->done < event->issued)
         if (!step_any())
             give_up("an event never comes");
@@ -351,6 +354,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 {
+    if (begin->untimed || end->untimed)
+        return result(cudaErrorInvalidResourceHandle);
     if (begin->done < begin->issued || end->done < end->issued)
         return result(cudaErrorNotReady);
     *ms = (float)(end->at - begin->at);
@@ -397,9 +402,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out)
             s->capture = NULL;
             s->guest = s->loose = false;
         }
-    if (loose || graph->spoilt || recording_fails("end")) {
+    faulted |= recording_fails("fault");
+    if (loose || graph->spoilt || faulted || recording_fails("end")) {
         cudaGraphDestroy(graph);
-        return result(loose ? cudaErrorStreamCaptureUnjoined : cudaErrorStreamCaptureInvalidated);
+        return result(faulted ? cudaErrorLaunchFailure
+                      : loose ? cudaErrorStreamCaptureUnjoined
+                              : cudaErrorStreamCaptureInvalidated);
     }
     *out = graph;
     return cudaSuccess;
@@ -597,8 +605,9 @@ static bool faulty(void)
 {
     unsigned number, limit;
     const char *fault = getenv("DL2_FAKE_FAULT");
-    return fault && sscanf(fault, "%u %u", &number, &limit) == 2 && number == current &&
-           copies > limit;
+    faulted |= fault && sscanf(fault, "%u %u", &number, &limit) == 2 && number == current &&
+               copies > limit;
+    return faulted;
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, enum cudaMemcpyKind kind,

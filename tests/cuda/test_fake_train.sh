@@ -29,6 +29,10 @@ for what in $stages; do
     is "$(grep -c 'warning: .*steps cannot be recorded (' "$work/err")" 1 "warnings where recording fails at its $what"
     [ "$(grep -c 'steps cannot be recorded (' no.$what/$REPORT)" = 1 ] || fail "the report has no word of a failed recording"
 done
+# A card that faults meanwhile is not one that cannot record.
+DL2_FAKE_RECORDING=fault expect 1 train --device cuda --deterministic --out no.card
+grep -q 'cudaError 719' "$work/err" || fail "a card that faulted: $(cat "$work/err")"
+! grep 'cannot be recorded' "$work/err" || fail "recording is blamed for a card that faulted"
 grep -q '"device_notes": \[\]' eager/$REPORT || fail "notes in the report of a run without any"
 
 # A profiler is shown one step: three copies, of images and labels to the card and of labels there.
