@@ -95,7 +95,7 @@ for file in "$root"/libexec/*; do
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN/../lib' "$file"
 done
 for file in "$root"/lib/*.so*; do
-    case $file in *libcudnn*) continue ;; esac # has its own
+    case $file in */libcu* | */libnv* | */libnccl*) continue ;; esac # NVIDIA's find each other; they stay as NVIDIA made them
     "$PATCHELF" --force-rpath --set-rpath '$ORIGIN' "$file"
 done
 case $format in whl) folder=lib ;; *) folder=../.. ;; esac
