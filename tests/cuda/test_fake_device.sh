@@ -14,6 +14,9 @@ for run in $runs; do
     *) cat "$work/out" >&2; fail "$run" ;;
     esac
 done
+# Where nothing can be recorded, it says why.
+DL2_FAKE_RECORDING=begin "$fake" cuda bf16 recording >"$work/out" 2>&1 && fail "a recording that cannot be made is one"
+grep -q '^note: device cuda: steps cannot be recorded (.*cudaStreamBeginCapture' "$work/out" || { cat "$work/out" >&2; fail "see above"; }
 # Attention of 16 bits, and convolutions with their bias, where cuDNN has no plan, or none that runs; linear layers where
 # cublasLt adds no bias.
 DL2_FAKE_BIAS=none "$fake" cuda bf16 linear >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "a product without its bias"; }

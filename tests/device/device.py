@@ -41,6 +41,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MOST_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
+LARGEST_LOG = 12 << 20  # from which on it has last lines alone: a log of 16 MiB may be too large to be fetched
 
 # How far losses of ten steps may be from PyTorch's in float32. They fall from 2.2 to 0.2 (resnet18) and from 2.8 to 0.7
 # (vit_tiny); with gradients of three times the size they are 0.5 off by the second step, without any 0.33. On processors
@@ -101,7 +102,7 @@ class Program:
                     kept.append(line)
                     self.lines.put(line)
                 self.written += len(line)
-                if self.written < MOST_LOGGED:
+                if self.written < MOST_LOGGED and self.call.logged < LARGEST_LOG:
                     self.call.log(self.what + " | " + line)
                 else:
                     self.last.append(line)
@@ -111,9 +112,9 @@ class Program:
             self.lines.put(None)
 
     def stacks(self):
-        """Where it hangs, into the log."""
+        """Where it hangs, into the log; but for the end of a call, whose time is for what comes then."""
         debugger = nvidia_tool("cuda-gdb")
-        if debugger:
+        if debugger and self.call.deadline - time.monotonic() > 60:
             with open(self.call.log_path, "ab") as log:
                 subprocess.run([debugger, "-p", str(self.process.pid), "-batch", "-ex", "thread apply all backtrace"],
                                stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=20, check=False)
@@ -149,6 +150,7 @@ class Call:
         self.lock, self.programs, self.stopping = threading.RLock(), set(), False
         self.log_path = os.path.join(args.out, name + ".log")
         self.log_file = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        self.logged = os.fstat(self.log_file).st_size
         self.work = tempfile.mkdtemp(prefix="dl2-device.")
         root = os.path.normpath(os.path.join(HERE, "../../.."))
         if not args.build and not os.path.exists(os.path.join(root, "libexec/run")):
@@ -167,7 +169,7 @@ class Call:
             self.steps.clear()
 
     def log(self, line):
-        os.write(self.log_file, ("%7.2f %s\n" % (time.monotonic() - self.began, line)).encode())
+        self.logged += os.write(self.log_file, ("%7.2f %s\n" % (time.monotonic() - self.began, line)).encode())
 
     def left(self):
         return self.until - time.monotonic()
@@ -194,9 +196,18 @@ class Call:
             raise Failed("%s: not done after %.0f s; the last that it printed:\n%s" % (what, seconds, program.tail())) from None
         finally:
             code = program.end()
+        for line in program.text:
+            if line.startswith("note: "):
+                self.note(line[len("note: "):])
         if code not in status:
             raise Failed("%s: exit status %s:\n%s" % (what, code, program.tail()))
         return "\n".join(program.out if 0 in status else program.text)
+
+    def note(self, words):
+        """What the device did in another way."""
+        with self.lock:
+            if words not in self.results["device notes"]:
+                self.results["device notes"].append(words)
 
     def together(self, jobs, at_once):
         """Results of functions, by name, so many at once; where one fails, its Failed."""
@@ -275,6 +286,7 @@ def nvidia_tool(name):
     """Its path, or None."""
     return shutil.which(name) or next(iter(sorted(glob.glob("/opt/nvidia/nsight-compute/*/" + name)
                                                   + glob.glob("/usr/local/cuda*/bin/" + name)
+                                                  + glob.glob("/usr/local/cuda*/%s/%s" % (name, name))
                                                   + glob.glob("/usr/local/nvidia/bin/" + name))), None)
 
 
@@ -303,8 +315,7 @@ def train(call, what, *options, out=None, begin="--restart", **environment):
              + (["--threads", "1"] if call.args.tiny else []) + [str(option) for option in options], **environment)
     report = load_json(os.path.join(folder, "experiment_report.json"))
     for words in report.get("device_notes") or []:
-        if words not in call.results["device notes"]:
-            call.results["device notes"].append(words)
+        call.note(words)
     return report
 
 
@@ -395,8 +406,8 @@ def machine(call, result):
     if call.on_card:
         about["card"] = attempt(result, call.run, "nvidia-smi", [
             nvidia_tool("nvidia-smi") or "nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit",
-            "--format=csv,noheader"], 20)
-    versions = attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], 20, DL2_VERBOSE="1") or ""
+            "--format=csv,noheader"])
+    versions = attempt(result, call.run, "dl2-train", call.program("dl2-train") + ["--version"], DL2_VERBOSE="1") or ""
     about["dl2"] = ", ".join(line.strip() for line in versions.split("\n") if re.match("dl2-train|  device", line))
 
 
@@ -689,7 +700,7 @@ def longest_kernels(call, result):
     if not longest:
         raise Failed("ncu saw none of our kernels")
     result["longest"] = profile("the longest kernels", "--section", "SpeedOfLight", "--launch-count", "60", "--kernel-name-base",
-                                "demangled", "--kernel-name", "regex:" + "|".join(escaped(name) for name in longest))
+                                "demangled", "--kernel-name", "regex:^(%s).*" % "|".join(escaped(name) for name in longest))
 
 
 def escaped(name):
@@ -716,6 +727,8 @@ def kernels(text):
     limits = ("DRAM Throughput", "Compute (SM) Throughput", "Memory Throughput")
     launches = {}
     for row in csv.DictReader(io.StringIO("\n".join(lines[start:]))):
+        if not row["ID"].isdigit() or row["Metric Value"] is None:
+            continue  # a line of ncu's or of the program's own
         launch = launches.setdefault(row["ID"], {"kernel": without_arguments(row["Kernel Name"])})
         try:
             value = float(row["Metric Value"].replace(",", ""))
@@ -1092,7 +1105,8 @@ def main():
         return 1
     finally:
         shutil.rmtree(call.work, ignore_errors=True)
-    print(tables(results))
+    with open(os.path.join(args.out, "results.md")) as file:
+        print(file.read())
     return 1 if any(step.get("failures") for step in call.steps.values()) else 0
 
 

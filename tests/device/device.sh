@@ -28,6 +28,7 @@ row 1 'add_kernel(float *)' 'Compute (SM) Throughput' % 10
 row 2 "$long" Duration us 700
 row 2 "$long" 'DRAM Throughput' % 40
 row 2 "$long" 'Compute (SM) Throughput' % 80
+echo '==PROF== Disconnected from process 1'
 END
 chmod +x "$work/bin/ncu"
 PATH=$work/bin:$PATH
@@ -54,6 +55,23 @@ for elapsed, first in ((0, "machine"), (100, "machine"), (178, device.FIRST_FIGU
     before = names[:names.index(device.FIRST_FIGURE)]
     assert all(limits[name] <= device.FIGURE_BEGINS - elapsed for name in before), limits
     assert limits[device.FIRST_FIGURE] == 120
+PY
+
+# The log stays small enough to be fetched, and what the device did in another way is among the results.
+mkdir "$work/chatty"
+"$PYTHON3" -B - "$srcdir/tests/device" "$work/chatty" <<'PY' || fail "see above"
+import os, sys, types
+sys.path[0] = sys.argv[1]
+import device
+device.LARGEST_LOG = 3000
+args = types.SimpleNamespace(only=None, minutes=5, build="/", device="cpu", out=sys.argv[2])
+call = device.Call("run", args, {"calls": {}, "device notes": []})
+for what in ("much", "more"):
+    call.run(what, ["sh", "-c", "echo note: slowly; seq 1000"])
+os.rmdir(call.work)
+text = open(call.log_path).read()
+assert "much | 1\n" in text and "much |... 1000\n" in text and "more |... 1000\n" in text and len(text) < 8000, text
+assert call.results["device notes"] == ["slowly"], call.results
 PY
 
 for call in run speed input; do
