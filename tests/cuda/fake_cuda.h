@@ -37,6 +37,8 @@ void dl2_fake_queue(struct CUstream_st *stream, void (*run)(void *call), void *c
 /* The same for what waits for other processes. */
 void dl2_fake_queue_meeting(struct CUstream_st *stream, void (*run)(void *call), void *call,
                             size_t size);
+/* How many of these recordings have that are not yet destroyed. */
+extern _Atomic unsigned dl2_fake_recorded_meetings;
 /* Passes time on the card's clock, in milliseconds: `cold` where its L2 cache was overwritten since
  * the last such call. */
 void dl2_fake_spend(double warm, double cold);

@@ -141,8 +141,22 @@ ncclResult_t ncclCommInitRank(ncclComm_t *out, int ranks, ncclUniqueId id, int r
     return ncclSuccess;
 }
 
+/* As NCCL 2.28.9 does in commDestroySync(), also where it aborts. */
+static void wait_for_recordings(void)
+{
+    const time_t began = time(NULL);
+    while (dl2_fake_recorded_meetings) {
+        if (time(NULL) > began + 60) {
+            fprintf(stderr, "fake NCCL: recordings keep a communicator for ever\n");
+            abort();
+        }
+        nap();
+    }
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    wait_for_recordings();
     munmap(comm->meeting, comm->size);
     free(comm);
     return ncclSuccess;
@@ -153,6 +167,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     comm->next = graveyard;
     graveyard = comm;
     atomic_store(&comm->aborted, true);
+    wait_for_recordings();
     return ncclSuccess;
 }
 
