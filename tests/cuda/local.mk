@@ -92,7 +92,7 @@ fake_cuda_sources += tests/cuda/fake_nccl.c
 endif
 fake_cuda_objects = $(train_kernels) tests/cuda/emulate.o
 check_PROGRAMS += tests/cuda/fake_test_device
-tests_cuda_fake_test_device_SOURCES = tests/device/test_device.c $(fake_cuda_sources)
+tests_cuda_fake_test_device_SOURCES = $(test_device_sources) $(fake_cuda_sources)
 tests_cuda_fake_test_device_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_fake_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_fake_test_device_LDADD = $(fake_cuda_objects) libnetwork.la $(CMOCKA_LIBS)

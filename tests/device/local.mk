@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests of device
+test_device_sources = tests/device/test_device.c tests/device/test_device.h tests/device/device_cases.c \
+	tests/device/device_operations.c tests/device/device_subjects.c
 if HAVE_CMOCKA
 check_PROGRAMS += tests/device/test_device
-tests_device_test_device_SOURCES = tests/device/test_device.c
+tests_device_test_device_SOURCES = $(test_device_sources)
 tests_device_test_device_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_device_test_device_LDADD = libdevice.la $(CMOCKA_LIBS)
 TESTS += tests/device/test_device
