@@ -309,7 +309,6 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
         return dl2_cuda_out_of_memory(error, "itself");
     cuda->base.ops = &dl2_device_cuda;
     cuda->base.staging = 2;
-    cuda->ranks = 1;
     const char *graphs = getenv("DL2_CUDA_GRAPHS");
     cuda->graphs = !graphs || strcmp(graphs, "off") != 0;
     const char *profiled = getenv("DL2_CUDA_PROFILE");
@@ -321,8 +320,8 @@ static int cuda_open(const struct dl2_device_options *options, struct dl2_device
         cuda->note = options->note;
         cuda->note_context = options->note_context;
         cuda->base.world = options->world;
-        cuda->ranks = options->world ? options->world->size : 1;
     }
+    cuda->ranks = dl2_world_size(cuda->base.world);
     cuda->base.element = cuda->precision == DL2_PRECISION_BF16   ? DL2_ELEMENT_BF16
                          : cuda->precision == DL2_PRECISION_FP16 ? DL2_ELEMENT_F16
                                                                  : DL2_ELEMENT_F32;
