@@ -53,10 +53,11 @@ static void norm_sums(const float *x, size_t count, const float *shift, size_t p
     }
 }
 
+/* So written that NaN stays one, and is a maximum and a minimum of vectors. */
 static inline float held(float value, float limit)
 {
-    value = value > 0 ? value : 0;
-    return value < limit ? value : limit;
+    value = 0 > value ? 0 : value;
+    return limit < value ? limit : value;
 }
 
 static void norm_apply(const float *x, const float *residual, size_t count, const float *mean,

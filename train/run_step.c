@@ -85,20 +85,51 @@ static double learning_rate(const struct dl2_run *run)
     return dl2_schedule_lr(&schedule, dl2_run_position(run));
 }
 
+/* The same on all ranks. */
+static int diverged(struct dl2_run *run, const char *what, struct dl2_error *error)
+{
+    run->diverged = run->common = true;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         DL2_RUN_DIVERGED " in epoch %llu: %s is no number any more. A lower --lr "
+                                          "(it was %g) or a longer --warmup helps",
+                         (unsigned long long)run->state.pass + 1, what, run->state.lr);
+}
+
+/* A loss may stay finite where weights do not: behind a ReLU that makes NaN 0, or when the last
+ * update was too large. */
+static int check_weights(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_network_tensor tensor;
+    char what[160];
+    int status = DL2_OK;
+    for (size_t i = 0; i < dl2_network_tensor_count(run->network) && status == DL2_OK; i++) {
+        dl2_network_tensor(run->network, i, &tensor);
+        float *values = dl2_calloc(tensor.count, sizeof *values);
+        if (!values)
+            return dl2_error_memory(error, "weights");
+        status = dl2_network_get(run->network, i, DL2_NETWORK_VALUE, values, error);
+        size_t good = 0;
+        while (status == DL2_OK && good < tensor.count && isfinite(values[good]))
+            good++;
+        free(values);
+        if (status == DL2_OK && tensor.parameter && good < tensor.count) {
+            snprintf(what, sizeof what, "a weight of %s", tensor.name);
+            status = diverged(run, what, error);
+        }
+    }
+    return status;
+}
+
 /* Adds the losses since the last time to the pass' sums. *loss (may be NULL) becomes their mean;
  * NAN where no image counted. */
 static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
     DL2_TRY(dl2_run_sums(run, &sums, error));
-    run->diverged = run->common = !isfinite(sums.loss);
     if (loss)
         *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
-    if (run->diverged)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             DL2_RUN_DIVERGED " in epoch %llu: the loss is no number any more. A "
-                                              "lower --lr (it was %g) or a longer --warmup helps",
-                             (unsigned long long)run->state.pass + 1, run->state.lr);
+    if (!isfinite(sums.loss))
+        return diverged(run, "the loss", error);
     run->state.sums.loss += sums.loss;
     run->state.sums.counted += sums.counted;
     run->state.sums.top1 += sums.top1;
@@ -191,7 +222,7 @@ int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(take_sums(run, NULL, error)); /* waits for the device */
     run->state.seconds += dl2_clock_wall() - waited;
     take_joules(run);
-    return DL2_OK;
+    return check_weights(run, error);
 }
 
 int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
