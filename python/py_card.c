@@ -62,12 +62,12 @@ PyObject *py_card_stats(const struct py_card *card, double finish)
     const struct dl2_batch_decoder_stats *now = &card->seen, *before = &card->before;
     if (!card->name)
         return Py_NewRef(Py_None);
-    return Py_BuildValue("{s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:d,s:d}", "name", card->name, "images",
+    return Py_BuildValue("{s:s,s:K,s:K,s:K,s:z,s:K,s:K,s:d,s:d,s:d}", "name", card->name, "images",
                          (unsigned long long)(now->images - before->images), "by_engines",
                          (unsigned long long)(now->by_engines - before->by_engines), "refused",
-                         (unsigned long long)(now->refused - before->refused), "bytes",
-                         (unsigned long long)(now->bytes - before->bytes), "pixels",
-                         (unsigned long long)(now->pixels - before->pixels), "decode",
+                         (unsigned long long)(now->refused - before->refused), "refusal",
+                         now->refusal, "bytes", (unsigned long long)(now->bytes - before->bytes),
+                         "pixels", (unsigned long long)(now->pixels - before->pixels), "decode",
                          now->decode - before->decode, "transform",
                          now->transform - before->transform, "finish", finish);
 }

@@ -448,7 +448,7 @@ def failed_operations(call, result):
         command = test_device(call, precision, name)
         ways = {"CUDA_LAUNCH_BLOCKING=1": (command, {"CUDA_LAUNCH_BLOCKING": "1"}),
                 "libraries' logs": (command, {
-                    "CUDNN_LOGLEVEL_DBG": "3", "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "2"})}
+                    "CUDNN_LOGLEVEL_DBG": "2", "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "2"})}
         if checker and call.on_card:
             ways["memcheck"] = (watched_by(checker, "memcheck") + command, {})
         for way in ("CUDA_LAUNCH_BLOCKING=1", "memcheck", "libraries' logs"):

@@ -230,7 +230,8 @@ static void fake_get_stats(const struct dl2_batch_decoder *decoder,
     *stats = (struct dl2_batch_decoder_stats){.images = atomic_load(&fake->images) - refused,
                                               .bytes = atomic_load(&fake->bytes),
                                               .pixels = atomic_load(&fake->pixels),
-                                              .refused = refused};
+                                              .refused = refused,
+                                              .refusal = refused ? "an image for a test" : NULL};
 }
 
 static void fake_close(struct dl2_batch_decoder *decoder)

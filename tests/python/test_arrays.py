@@ -382,6 +382,7 @@ class Card(unittest.TestCase):
                     if "decode" not in settings:
                         self.assertEqual(card["images"] + card["refused"], images - settings.get("train", True))
                         self.assertEqual([card["images"] > 0, card["refused"] > 0], [refuses != "1", refuses != "0"])
+                    self.assertEqual(card["refusal"], "an image for a test" if card["refused"] else None)
                     self.assertTrue(card["bytes"] > card["images"] + card["refused"] > 0 and card["finish"] > 0)
                     batches.stats(reset=True)
                     self.assertEqual(batches.stats()["card"]["refused"], 0)
