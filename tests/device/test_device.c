@@ -29,6 +29,7 @@ static const struct test {
     {"linear", "linear", devices, &linear_operation},
     {"convolution", "convolution", devices, &convolution_operation},
     {"batch_norm", "batch_norm", devices, &batch_norm_operation},
+    {"batch_norm", "batch_norm_of_no_number", not_a_number, &batch_norm_operation},
     {"batch_norm", "norm_one_row", norm_one_row, NULL},
     {"batch_norm", "norm_eval", norm_eval, NULL},
     {"pooling", "pooling", devices, &pooling_operation},
