@@ -5,6 +5,4 @@
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/python/module.sh"
 need_python numpy python3-numpy
-for part in images epochs arrays dataset calls; do
-    "$PYTHON3" "$srcdir/tests/python/test_$part.py" || exit 1
-done
+PYTHONPATH=$PYTHONPATH:$srcdir/tests/python "$PYTHON3" -m unittest -v test_images test_epochs test_arrays test_dataset test_calls

@@ -14,4 +14,5 @@ printf 'm{"arch": "convnet", "image-size": 8, "classes": 3, "images": 6, "batch"
 printf 'm{"arch": "convnet", "image-size": 9, "channels": 1, "classes": 2, "images": 1, "batch": 1, "epochs": 0.5, "optimizer": "adamw", "ema": 0.5, "mixup": 0.3, "cutmix": 1, "augment": "rotate,invert", "seed": 3}' >corpus/other
 printf 'm{"arch": "convnet", "image-size": 8, "classes": 2, "images": 4, "batch": 4, "lr-policy": "step", "clip-grad": 1e-3, "freeze": true, "label-smoothing": 0.1, "warmup": 1}' >corpus/frozen
 printf 'm{"classes": 1e400, "images": -1}' >corpus/numbers
+DL2_FUZZ_SECONDS=3; export DL2_FUZZ_SECONDS
 expect 0 "$builddir/tests/train/fuzz_settings" -runs=0 corpus

@@ -169,10 +169,8 @@ done
 expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99 --out diverged
 grep -q 'lower --lr' "$work/err" || fail "no advice on a run that diverged"
 # NaN goes through ReLUs to the loss, of a network in which batch norm keeps that finite for long.
-for device in ref cpu; do
-    expect 1 run -d data --skip-validation -a resnet10 --image-size 32 -b 4 --device $device --lr 1e5 --warmup 0 --out diverged --restart
-    said 'training diverged in epoch 1: the loss is no number any more'
-done
+expect 1 run -d data --skip-validation -a resnet10 --image-size 32 -b 4 --lr 1e5 --warmup 0 --out diverged --restart
+said 'training diverged in epoch 1: the loss is no number any more'
 # A weight that overflows where the loss stays finite: the first one is 1e35 and decays by 1e7 of itself.
 expect 0 run -d data --skip-validation --device ref -e 1 --export large --out large.out
 head=$(od -An -t u8 -N 8 large | tr -d ' ')
