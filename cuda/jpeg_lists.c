@@ -164,16 +164,16 @@ static int make_state(nvjpegHandle_t handle, enum engine engine, nvjpegOutputFor
                       nvjpegJpegState_t *state, struct dl2_error *error)
 {
     DL2_TRY(check(nvjpegJpegStateCreate(handle, state), "nvjpegJpegStateCreate", error));
-    /* Has engines keep memory from list to list, whatever size it names: a fifth of the time where
-     * eight cards train, says NVIDIA's nvImageCodec. Nothing is lost where it fails. */
+    /* So that engines keep memory from list to list, whatever the size named here. nvImageCodec
+     * does so, and says that it pays. Nothing is lost where it fails. */
     if (engine == ENGINES)
         nvjpegDecodeBatchedPreAllocate(handle, *state, 1, 1, 1, NVJPEG_CSS_444, output);
     return DL2_OK;
 }
 
 /*
- * A list, or its halves where it fails. Each list initializes its state anew, as other loaders do
- * (DALI, torchvision): nvJPEG keeps its memory, and a state that has failed needs it.
+ * A list, or its halves where it fails. The state is initialized before each list, as in NVIDIA's
+ * nvImageCodec: nvJPEG keeps its memory, and after a list that failed it has to be.
  */
 static int decode_list(struct dl2_jpeg_lists *lists, enum engine engine, unsigned format,
                        struct dl2_listed_jpeg *const *images, unsigned count, cudaStream_t stream,

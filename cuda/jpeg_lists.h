@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lists of JPEGs, decoded by nvJPEG: by the card's JPEG engines (A100, H100, H200...), what they
- * know, and the rest by its cores.
+ * Lists of JPEGs, decoded by nvJPEG: what the card's JPEG engines (A100, H100, H200...) support, by
+ * them, and the rest by its cores.
  *
  * A decoded image is a raster in the card's memory: the planes of luma and chroma as they are coded
- * or, for gray, luma alone. With `regions` it is a rectangle of interleaved RGB, of which alone
- * nvJPEG promises to decode a rectangle.
+ * or, for gray, luma alone. With `regions` it is a rectangle of interleaved RGB: nvJPEG promises
+ * rectangles in this format alone.
  *
  * Threads: backends are for all of them; lists for one at a time. The card is the thread's current
  * one in all calls but describe.

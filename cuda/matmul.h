@@ -42,7 +42,7 @@ int dl2_product_create(cublasLtHandle_t handle, const struct dl2_product_shape *
                        size_t workspace, struct dl2_product **out, struct dl2_error *error);
 void dl2_product_free(struct dl2_product *product);
 size_t dl2_product_workspace(const struct dl2_product *product);
-/* Queues it on `stream`. `bias` is of shapes with one. */
+/* Queues it on `stream`. `bias` is read where the shape has one. */
 int dl2_product_run(struct dl2_product *product, cublasLtHandle_t handle, const void *a,
                     const void *b, const void *bias, void *d, bool accumulate, void *workspace,
                     cudaStream_t stream, struct dl2_error *error);

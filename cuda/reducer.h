@@ -22,7 +22,7 @@ const char *dl2_gpu_reducer_version(void);
  * than one rank. */
 int dl2_gpu_reducer_open(const struct dl2_world *world, struct dl2_gpu_reducer **out,
                          struct dl2_error *error);
-/* Recordings of its sums are freed before: it would wait for them. NULL is fine. */
+/* Free recordings of its sums first: NCCL waits for that. NULL is fine. */
 void dl2_gpu_reducer_close(struct dl2_gpu_reducer *reducer);
 
 /* Adds up `data` once `stream` has come here, in place; may be captured into a graph. */

@@ -13,8 +13,8 @@
  * When a rank is lost, the others' cards would wait in a kernel for ever, and with them whoever
  * waits for the card. So a thread looks twice a second at what NCCL and the world know, and aborts
  * the communicator: kernels end, calls fail from then on, and dl2_gpu_reducer_check() says why.
- * Recordings keep a communicator: NCCL leaves it only when the last that has its sums is freed. So
- * the thread waits there without the mutex, while the main thread learns why and frees them.
+ * NCCL's abort returns only when the last recording with sums of the communicator is freed. So the
+ * thread waits there without the mutex, while the main thread learns why and frees them.
  * If the main thread is inside NCCL at that moment, the launcher ends this process.
  */
 #include "common/memory.h"
@@ -82,7 +82,7 @@ static int look(const struct dl2_gpu_reducer *reducer, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Call with the mutex held, which it is not meanwhile. */
+/* Call with the mutex held; the abort itself runs without it. */
 static void give_up(struct dl2_gpu_reducer *reducer, const struct dl2_error *reason)
 {
     const ncclComm_t comm = reducer->comm;

@@ -195,7 +195,7 @@ int run_each(F f, const aligner<N> &alignment, size_t count, cudaStream_t stream
 
 __device__ __forceinline__ float activated(float v, enum dl2_activation activation)
 {
-    /* So written that NaN stays one. */
+    /* So written that NaN stays NaN. */
     if (activation != DL2_IDENTITY && v <= 0)
         v = 0;
     if (activation == DL2_RELU6 && v >= 6)

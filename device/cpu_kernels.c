@@ -53,7 +53,7 @@ static void norm_sums(const float *x, size_t count, const float *shift, size_t p
     }
 }
 
-/* So written that NaN stays one, and is a maximum and a minimum of vectors. */
+/* So written that NaN stays NaN. */
 static inline float held(float value, float limit)
 {
     value = 0 > value ? 0 : value;

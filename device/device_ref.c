@@ -441,7 +441,7 @@ static void ref_norm_free(struct dl2_norm *norm)
 
 static double ref_activated(enum dl2_activation activation, double value)
 {
-    if (activation != DL2_IDENTITY && value <= 0) /* NaN stays one */
+    if (activation != DL2_IDENTITY && value <= 0) /* NaN stays NaN */
         return 0;
     return activation == DL2_RELU6 && value > 6 ? 6 : value;
 }

@@ -66,8 +66,9 @@ PyObject *py_card_stats(const struct py_card *card, double finish)
                          (unsigned long long)(now->images - before->images), "by_engines",
                          (unsigned long long)(now->by_engines - before->by_engines), "refused",
                          (unsigned long long)(now->refused - before->refused), "refusal",
-                         now->refusal, "bytes", (unsigned long long)(now->bytes - before->bytes),
-                         "pixels", (unsigned long long)(now->pixels - before->pixels), "decode",
+                         now->refused > before->refused ? now->refusal : NULL, "bytes",
+                         (unsigned long long)(now->bytes - before->bytes), "pixels",
+                         (unsigned long long)(now->pixels - before->pixels), "decode",
                          now->decode - before->decode, "transform",
                          now->transform - before->transform, "finish", finish);
 }

@@ -802,8 +802,8 @@ static PyMethodDef methods[] = {
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
      "decoded_hits, aside, memory. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
-     "the card decoded: name, images, by_engines, refused, refusal (None, or why the first of\n"
-     "those was), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
+     "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
+     "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},
     {"__getnewargs_ex__", (PyCFunction)loader_getnewargs, METH_NOARGS, NULL},
     {"__getstate__", (PyCFunction)loader_state, METH_NOARGS, NULL},

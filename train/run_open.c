@@ -379,7 +379,8 @@ int dl2_run_enter(struct dl2_run *run, struct dl2_error *error)
     json_t *bad;
     dl2_run_state_free(&run->state);
     run->state.epochs = json_array();
-    run->stopped = run->stopping = run->interrupted = run->diverged = run->training = false;
+    run->stopped = run->stopping = run->interrupted = run->diverged = run->common = false;
+    run->training = false;
     DL2_TRY(claim_places(run, error));
     /* What other ranks could not read belongs to the report, too. */
     if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)

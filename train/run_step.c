@@ -101,23 +101,25 @@ static int check_weights(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_network_tensor tensor;
     char what[160];
-    int status = DL2_OK;
-    for (size_t i = 0; i < dl2_network_tensor_count(run->network) && status == DL2_OK; i++) {
+    for (size_t i = 0; i < dl2_network_tensor_count(run->network); i++) {
         dl2_network_tensor(run->network, i, &tensor);
+        if (!tensor.parameter)
+            continue;
         float *values = dl2_calloc(tensor.count, sizeof *values);
         if (!values)
             return dl2_error_memory(error, "weights");
-        status = dl2_network_get(run->network, i, DL2_NETWORK_VALUE, values, error);
+        const int status = dl2_network_get(run->network, i, DL2_NETWORK_VALUE, values, error);
         size_t good = 0;
         while (status == DL2_OK && good < tensor.count && isfinite(values[good]))
             good++;
         free(values);
-        if (status == DL2_OK && tensor.parameter && good < tensor.count) {
-            snprintf(what, sizeof what, "a weight of %s", tensor.name);
-            status = diverged(run, what, error);
+        DL2_TRY(status);
+        if (good < tensor.count) {
+            snprintf(what, sizeof what, "a value of %s", tensor.name);
+            return diverged(run, what, error);
         }
     }
-    return status;
+    return DL2_OK;
 }
 
 /* Adds the losses since the last time to the pass' sums. *loss (may be NULL) becomes their mean;

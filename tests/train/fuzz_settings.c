@@ -5,14 +5,11 @@
  * user, the settings of a model (train/fit.h), which then trains on two images if they are
  * accepted.
  */
-#include "common/file.h"
 #include "train/configs.h"
 #include "train/fit.h"
 #include "train/search_space.h"
 #include "train/train_options.h"
 
-#include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -178,7 +178,7 @@ LC_ALL=C sed -i 's/"crc32"/"older"/' large
 printf '\014\023\232\171' | dd of=large bs=1 seek=$((8 + head)) conv=notrunc 2>"$work/dd" || fail "$(cat "$work/dd")"
 expect 1 run -d data --skip-validation --device ref -e 1 -b 8 --draws 8 --lr 1e6 --end-lr 1e6 --warmup 0 --weight-decay 10 --pretrained large \
     --out diverged --restart
-said 'training diverged in epoch 1: a weight of stage1.conv1.weight is no number any more'
+said 'training diverged in epoch 1: a value of stage1.conv1.weight is no number any more'
 
 # --list: for scripts, a line each with tabs between the columns; --help knows the same architectures. Options are checked first.
 expect 0 run --list archs
