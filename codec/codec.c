@@ -71,19 +71,33 @@ const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size)
     return NULL;
 }
 
+static bool codec_lists(const char *const *extensions, const char *extension)
+{
+    for (; *extensions; extensions++)
+        if (!strcasecmp(*extensions, extension))
+            return true;
+    return false;
+}
+
+/* Is it a usual extension of files that a codec here decodes? */
+static bool codec_has_extension(const char *extension)
+{
+    for (size_t i = 0; codecs[i]; i++)
+        if (codec_lists(codecs[i]->extensions, extension))
+            return true;
+    return false;
+}
+
 bool dl2_codec_is_image_extension(const char *extension)
 {
-    for (size_t i = 0; codecs[i]; i++) {
-        for (const char *const *known = codecs[i]->extensions; *known; known++) {
-            if (!strcasecmp(*known, extension))
-                return true;
-        }
-    }
-    for (const char *const *known = other_extensions; *known; known++) {
-        if (!strcasecmp(*known, extension))
-            return true;
-    }
-    return false;
+    return codec_has_extension(extension) || codec_lists(other_extensions, extension);
+}
+
+bool dl2_codec_reads(const char *extension, const uint8_t *start, size_t size)
+{
+    if (codec_has_extension(extension))
+        return true;
+    return size ? dl2_codec_sniff(start, size) != NULL : !codec_lists(other_extensions, extension);
 }
 
 bool dl2_codec_is_image_file(const char *path)

@@ -8,6 +8,8 @@
 #define DL2_CODEC_IMAGE_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,6 +23,13 @@ bool dl2_codec_is_image_extension(const char *extension);
  * bytes say that one of the codecs can read it?
  */
 bool dl2_codec_is_image_file(const char *path);
+
+/*
+ * Does this build have a codec for a file of this extension ("": none) that begins with these
+ * bytes, for dl2_dataset_options.reads? With `size` 0 the extension alone decides, and one that is
+ * not an image's is no reason to say no. Says nothing about damaged files.
+ */
+bool dl2_codec_reads(const char *extension, const uint8_t *start, size_t size);
 
 #ifdef __cplusplus
 }

@@ -159,8 +159,8 @@ struct dl2_dataset {
     size_t part_counts[DL2_MOST_PARTS], unlabelled[DL2_MOST_PARTS];
     const char *part_names[DL2_MOST_PARTS];
     size_t taken;    /* samples for training that the subset has; of no meaning without one */
-    char **messages; /* for dl2_dataset_message(), the layout first */
-    size_t message_count;
+    char **messages; /* for dl2_dataset_message(): the layout, the warnings, others */
+    size_t message_count, warning_count;
 };
 
 /* Copies the names, in label order, into dataset->classes. */

@@ -86,6 +86,12 @@ struct dl2_dataset_options {
      * made for it. Files that it refuses do not count for classes and splits either.
      */
     bool (*keep)(const char *path);
+    /*
+     * Can a file be read that has this extension (no dot; "": none) and begins with these bytes?
+     * `size` 0 asks by the extension alone. NULL: not asked. dl2_codec_reads() is made for it. The
+     * files that it refuses are samples, which a warning counts.
+     */
+    bool (*reads)(const char *extension, const uint8_t *start, size_t size);
     /* With "all", too, the samples for training are those that the rules above name. */
     struct dl2_subset subset;
     /* Extensions with commas, such as "mask.png": files of a folder with one of them lie beside
@@ -95,7 +101,7 @@ struct dl2_dataset_options {
 
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        "all", 0.2, 0, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                         \
+        "all", 0.2, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                   \
     }
 
 struct dl2_dataset;
@@ -151,11 +157,19 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
 
 /*
  * Message `number` that a program prints when it opens a dataset, NULL after the last: first the
- * layout, then warnings (classes that are called like splits or may be some, images without a
- * class, labels and links that were not read). *matters is false for a layout that follows from the
- * folders' names, which --quiet may leave out. The string lives as long as the dataset.
+ * layout, then the warnings below, then others (classes that are called like splits or may be some,
+ * images without a class, labels and links that were not read). *matters is false for a layout that
+ * follows from the folders' names, which --quiet may leave out. The string lives as long as the
+ * dataset.
  */
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
+
+/*
+ * Warning `number` about the data themselves, whatever their classes and splits: images that this
+ * build cannot read. NULL after the last. dl2_dataset_message() has them, too; programs that do
+ * without classes and splits print only these.
+ */
+const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number);
 
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {

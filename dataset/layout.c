@@ -3,12 +3,19 @@
 #include "dataset/container.h"
 #include "dataset/packed.h"
 
+#include "common/file.h"
+#include "common/quote.h"
+
 #include <xxhash.h>
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 /* "9,025" */
 static const char *grouped(size_t number, char text[32])
@@ -120,6 +127,135 @@ static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *sub
                 100 * subset->fraction, how);
 }
 
+/* ---- Samples that this build cannot read */
+
+enum { EXTENSIONS_NAMED = 8, CLASSES_NAMED = 8, START_BYTES = 64 };
+
+struct unreadable {
+    bool (*reads)(const char *extension, const uint8_t *start, size_t size);
+    const char *last; /* the extension that was asked for last */
+    bool last_is_read;
+    size_t count, all;
+    char first[1024];                         /* the name of one */
+    const char *extensions[EXTENSIONS_NAMED]; /* each once, of as many as there is room for */
+    /* By class: of its samples that are trained on, all and those that can be read. */
+    size_t *trained, *read;
+};
+
+/* The first bytes of a sample that lies in a file; 0 for others, and where reading fails. */
+static size_t read_start(const struct dl2_dataset *dataset, size_t number,
+                         uint8_t start[START_BYTES])
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    struct dl2_location at;
+    if (!reader->locate || !reader->locate(dataset, number, NULL, &at))
+        return 0;
+    const int fd = at.fd < 0 ? open(at.path, O_RDONLY | O_CLOEXEC) : at.fd;
+    const size_t wanted = at.bytes < START_BYTES ? (size_t)at.bytes : START_BYTES;
+    const ssize_t size = fd < 0 ? -1 : pread(fd, start, wanted, (off_t)at.offset);
+    if (at.fd < 0 && fd >= 0)
+        close(fd);
+    return size < 0 ? 0 : (size_t)size;
+}
+
+static bool is_readable(struct unreadable *found, const struct dl2_dataset *dataset, size_t number,
+                        const char *extension)
+{
+    uint8_t start[START_BYTES];
+    if (!found->last || strcmp(found->last, extension) != 0) {
+        found->last = extension;
+        found->last_is_read = found->reads(extension, NULL, 0);
+    }
+    if (found->last_is_read)
+        return true;
+    const size_t size = read_start(dataset, number, start);
+    return size && found->reads(extension, start, size);
+}
+
+static void note_unreadable(struct unreadable *found, const struct dl2_sample *sample,
+                            const char *extension)
+{
+    size_t i = 0;
+    if (!found->count++)
+        snprintf(found->first, sizeof found->first, "%s%s%s", sample->key,
+                 *sample->extension ? "." : "", sample->extension);
+    while (i < EXTENSIONS_NAMED && found->extensions[i] &&
+           strcasecmp(found->extensions[i], extension) != 0)
+        i++;
+    if (i < EXTENSIONS_NAMED)
+        found->extensions[i] = extension;
+}
+
+static void find_unreadable(const struct dl2_dataset *dataset, struct unreadable *found)
+{
+    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
+        found->all += dataset->part_counts[p];
+    for (size_t i = 0; i < found->all; i++) {
+        struct dl2_entry entry = {.part = DL2_PART_NONE};
+        struct dl2_sample sample;
+        dataset->container->reader->describe(dataset, i, &entry);
+        dataset->container->reader->sample(dataset, i, &sample);
+        const char *dot = strrchr(sample.extension, '.');
+        const char *extension = dot ? dot + 1 : sample.extension;
+        const bool readable = is_readable(found, dataset, i, extension);
+        if (!readable)
+            note_unreadable(found, &sample, extension);
+        if (entry.label >= 0 && (!dataset->has_parts || entry.part == DL2_PART_TRAIN)) {
+            found->trained[entry.label]++;
+            found->read[entry.label] += readable;
+        }
+    }
+}
+
+static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable *found)
+{
+    char number[32], all[32], list[256] = "", classes[512] = "", more[64] = "";
+    size_t lost = 0;
+    if (!found->count)
+        return DL2_OK;
+    for (size_t i = 0; i < EXTENSIONS_NAMED && found->extensions[i]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, ".%s", found->extensions[i]);
+        for (char *letter = name; *letter; letter++)
+            *letter = (char)tolower((unsigned char)*letter);
+        dl2_list_name(list, sizeof list, name);
+    }
+    DL2_TRY(warn(dataset,
+                 "%s of %s images are in formats that this build cannot read (%s), such as %s: "
+                 "convert them, or build dl2 with their library (docs/install.md)",
+                 grouped(found->count, number), grouped(found->all, all), list, found->first));
+    for (unsigned i = 0; i < dataset->class_count; i++)
+        if (found->trained[i] && !found->read[i] && lost++ < CLASSES_NAMED)
+            dl2_list_name(classes, sizeof classes, dataset->classes[i]);
+    if (lost > CLASSES_NAMED)
+        snprintf(more, sizeof more, " and %zu more", lost - CLASSES_NAMED);
+    return lost ? warn(dataset,
+                       "no image for training of %s can be read by this build, so no network can "
+                       "learn %s: %s%s",
+                       lost == 1 ? "one class" : "these classes", lost == 1 ? "it" : "them",
+                       classes, more)
+                : DL2_OK;
+}
+
+static int add_unreadable(struct dl2_dataset *dataset, const struct dl2_dataset_options *options)
+{
+    struct unreadable found = {.reads = options->reads};
+    if (!options->reads)
+        return DL2_OK;
+    found.trained = dl2_calloc(dataset->class_count + 1, sizeof *found.trained);
+    found.read = dl2_calloc(dataset->class_count + 1, sizeof *found.read);
+    int status = found.trained && found.read ? DL2_OK : DL2_ERR_MEMORY;
+    if (status == DL2_OK) {
+        find_unreadable(dataset, &found);
+        status = tell_unreadable(dataset, &found);
+    }
+    free(found.trained);
+    free(found.read);
+    return status;
+}
+
+/* ---- Warnings about classes and splits */
+
 /* The top folders of a tree whose classes they are, and the folders in them. */
 struct folder_census {
     const char *key; /* of the sample before */
@@ -228,6 +364,9 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
     }
     int status = add_message(dataset, text);
     if (status == DL2_OK)
+        status = add_unreadable(dataset, options);
+    dataset->warning_count = dataset->message_count - 1;
+    if (status == DL2_OK)
         status = tell_subset(dataset, &options->subset);
     if (status == DL2_OK)
         status = add_warnings(dataset);
@@ -243,4 +382,9 @@ const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number
 {
     *matters = number || dataset->by_rule;
     return number < dataset->message_count ? dataset->messages[number] : NULL;
+}
+
+const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number)
+{
+    return number < dataset->warning_count ? dataset->messages[number + 1] : NULL;
 }

@@ -262,6 +262,7 @@ static int run(enum command command, const char *const *paths, size_t count,
     else if (command != CHECK)
         own->dataset.split = own->loader.train ? "train" : "val";
     own->dataset.keep = dl2_codec_is_image_file;
+    own->dataset.reads = dl2_codec_reads;
     own->loader.workers = common.jobs;
     own->loader.channels = settings.gray ? 1 : 3;
     own->quiet = common.quiet;

@@ -157,6 +157,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
+    options.reads = images_only ? dl2_codec_reads : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
     const char *name = PyBytes_AsString(path);
     int status;

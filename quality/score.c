@@ -94,15 +94,20 @@ static int score_sort_keys(struct score_source *source, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int score_source_open(const char *path, const struct dl2_subset *subset,
+static int score_source_open(const char *path, const struct dl2_scoring_options *scoring,
                              struct score_source *source, struct dl2_error *error)
 {
     *source = (struct score_source){.file = path, .count = 1};
     if (!dl2_is_file(path)) {
         struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
         options.keep = dl2_codec_is_image_file;
-        options.subset = *subset;
+        options.reads = dl2_codec_reads;
+        options.subset = scoring->subset;
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
+        const char *text;
+        for (size_t i = 0; (text = dl2_dataset_warning(source->dataset, i)); i++)
+            if (scoring->progress)
+                dl2_progress_message(scoring->progress, "%s: %s", path, text);
         source->count = dl2_dataset_count(source->dataset);
     }
     return score_sort_keys(source, error);
@@ -386,7 +391,7 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
         return dl2_error_memory(error, "%zu pairs", run->scoring->count);
     score_describe(variant);
     struct dl2_error why = DL2_ERROR_INIT;
-    int status = score_source_open(path, &run->options->subset, source, &why);
+    int status = score_source_open(path, run->options, source, &why);
     if (status == DL2_OK && !source->dataset != !run->reference.dataset)
         status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
                                source->dataset ? "a dataset" : "a file",
@@ -404,8 +409,7 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
 static int score_open_reference(struct score_run *run, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
-    int status =
-        score_source_open(scoring->reference, &run->options->subset, &run->reference, error);
+    int status = score_source_open(scoring->reference, run->options, &run->reference, error);
     if (status < 0) {
         dl2_error_prefix(error, "reference");
         return status;

@@ -37,6 +37,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     if (subset)
         options.subset = *subset;
     options.keep = dl2_codec_is_image_file;
+    options.reads = dl2_codec_reads;
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)

@@ -487,10 +487,12 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
     images.keep = dl2_codec_is_image_file;
+    images.reads = dl2_codec_reads;
     DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
     const char *dest = copy->options->dest, *text;
     bool matters;
-    for (size_t i = 1; copy->packed && (text = dl2_dataset_message(copy->dataset, i, &matters));
+    for (size_t i = 0; (text = copy->packed ? dl2_dataset_message(copy->dataset, i + 1, &matters)
+                                            : dl2_dataset_warning(copy->dataset, i));
          i++)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
     if (copy->packed && is_current(copy)) {

@@ -469,7 +469,11 @@ static int identify(const char *path)
     struct dl2_dataset *dataset;
     uint64_t fingerprint = 0;
     everything.keep = dl2_codec_is_image_file;
+    everything.reads = dl2_codec_reads;
     int status = dl2_dataset_open(path, &everything, &dataset, &error);
+    const char *text;
+    for (size_t i = 0; status == DL2_OK && (text = dl2_dataset_warning(dataset, i)); i++)
+        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(text));
     if (status == DL2_OK)
         status = dl2_dataset_fingerprint(dataset, &fingerprint, &error);
     char *name = status == DL2_OK ? dl2_dataset_variant_name(path) : NULL;

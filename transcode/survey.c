@@ -518,9 +518,14 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     struct survey survey = {.options = options};
     struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
     all.keep = dl2_codec_is_image_file;
+    all.reads = dl2_codec_reads;
     *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);
+    const char *text;
+    for (size_t i = 0; (text = dl2_dataset_warning(survey.dataset, i)); i++)
+        if (options->progress)
+            dl2_progress_message(options->progress, "%s: %s", options->source, text);
     int status = run_survey(&survey, error);
     if (status == DL2_OK)
         status = make_report(&survey, out, error);

@@ -191,11 +191,15 @@ static int open_source(struct run *run, struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = dl2_codec_is_image_file;
+    options.reads = dl2_codec_reads;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
     run->source.ignored = dl2_dataset_ignored(run->dataset);
     const char *text;
     bool matters;
-    for (size_t i = 1; run->packed && (text = dl2_dataset_message(run->dataset, i, &matters)); i++)
+    /* Files in folders have the classes and splits that the source's folders have. */
+    for (size_t i = 0; (text = run->packed ? dl2_dataset_message(run->dataset, i + 1, &matters)
+                                           : dl2_dataset_warning(run->dataset, i));
+         i++)
         dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
     return DL2_OK;
 }

@@ -117,6 +117,23 @@ class Samples(unittest.TestCase):
         with self.assertWarnsRegex(UserWarning, "'dev' is read as a class"):
             loader(plain, val_fraction=0.5)
 
+    def test_unreadable(self):
+        for n in range(6):
+            write_picture(f"{scratch.name}/heic/train/{NAMES[0]}/{n}.ppm", 40, 40, 0, 99, n)
+            name = f"{scratch.name}/heic/train/{NAMES[1]}/{n}.heic"
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            with open(name, "wb") as file:
+                file.write(b"\0\0\0\x18ftypheic")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dl2.Dataset(f"{scratch.name}/heic", images_only=False)
+            self.assertEqual(caught, [])
+            dl2.Dataset(f"{scratch.name}/heic")
+        texts = [str(warning.message).partition(": ")[2] for warning in caught]
+        self.assertEqual(len(texts), 2)
+        self.assertRegex(texts[0], r"^6 of 12 images are in formats that this build cannot read \(.heic\), such as train/")
+        self.assertRegex(texts[1], f"no network can learn it: {NAMES[1]}$")
+
     def test_splits(self):
         flat = f"{scratch.name}/flat"
         for name in "aster", "rose":
