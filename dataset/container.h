@@ -96,8 +96,8 @@ struct dl2_sink {
                 struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
     int (*add)(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error);
-    /* `summary` is a variant's, of variant_facts.h; NULL: none. */
-    int (*finish)(void *state, const json_t *summary, struct dl2_error *error);
+    /* `summary` is a variant's, `origin` a copy's, of variant_facts.h; NULL: none. */
+    int (*finish)(void *state, const json_t *summary, const char *origin, struct dl2_error *error);
     /* Frees the state; if finish() has not succeeded, nothing stays of what was written. */
     void (*close)(void *state);
 };
@@ -107,6 +107,7 @@ struct dl2_facts_store {
     int (*load)(const char *place, json_t **summary, struct dl2_error *error);
     int (*load_lines)(const char *place, struct dl2_bytes *lines, struct dl2_error *error);
     int (*save)(const char *place, const json_t *summary, struct dl2_error *error);
+    int (*load_origin)(const char *place, char *origin, struct dl2_error *error);
     /* A text that no other table has: to free. NULL in *identity if there is no such table. */
     int (*identify)(const char *place, char **identity, struct dl2_error *error);
 };

@@ -40,6 +40,16 @@ static int compare_shard_names(const void *left, const void *right)
                   ((const struct dl2_shard_file *)right)->name);
 }
 
+/* Zeros at the end of a time do not count: not every file system and not every copy keeps more than
+ * seconds. */
+static bool is_same_time(int64_t found_ns, int64_t listed_ns)
+{
+    int64_t unit = 1;
+    while (unit < 1000000000 && found_ns % (10 * unit) == 0)
+        unit *= 10;
+    return found_ns / unit == listed_ns / unit;
+}
+
 /* Does the index list the shards that are there, with their sizes and times? */
 static bool is_index_current(const struct dl2_index *index, const struct dl2_shard_files *list)
 {
@@ -59,9 +69,8 @@ static bool is_index_current(const struct dl2_index *index, const struct dl2_sha
             bsearch(&wanted, sorted, list->count, sizeof *sorted, compare_shard_names);
         uint64_t bytes;
         int64_t mtime_ns;
-        /* Times count to the second: not every file system and not every copy keeps more. */
         same = found && dl2_shard_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
-               bytes == shard.bytes && mtime_ns / 1000000000 == shard.mtime_ns / 1000000000;
+               bytes == shard.bytes && is_same_time(mtime_ns, shard.mtime_ns);
     }
     free(sorted);
     return same;

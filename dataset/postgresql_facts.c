@@ -4,6 +4,7 @@
 #include "dataset/database.h"
 
 #include "common/json.h"
+#include "dataset/variant_facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,19 @@ static int facts_load(const char *what, json_t **summary, struct dl2_error *erro
         status = load_comment(&place, &comment, error);
     json_t *variant = json_object_get(comment, "variant");
     *summary = json_is_object(variant) ? json_incref(variant) : NULL;
+    json_decref(comment);
+    place_close(&place);
+    return status;
+}
+
+static int facts_load_origin(const char *what, char *origin, struct dl2_error *error)
+{
+    struct place place;
+    json_t *comment = NULL;
+    int status = place_open(&place, what, error);
+    if (status == DL2_OK)
+        status = load_comment(&place, &comment, error);
+    snprintf(origin, DL2_FACTS_ORIGIN_DIGITS + 1, "%s", dl2_json_get_text(comment, "origin", ""));
     json_decref(comment);
     place_close(&place);
     return status;
@@ -202,5 +216,6 @@ const struct dl2_facts_store dl2_database_facts = {
     .load = facts_load,
     .load_lines = facts_load_lines,
     .save = facts_save,
+    .load_origin = facts_load_origin,
     .identify = facts_identify,
 };

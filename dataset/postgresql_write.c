@@ -307,7 +307,7 @@ static int find_transaction(const struct writing *writing, json_int_t *number,
     return DL2_OK;
 }
 
-static int write_comment(const struct writing *writing, const json_t *summary,
+static int write_comment(const struct writing *writing, const json_t *summary, const char *origin,
                          struct dl2_error *error)
 {
     json_int_t transaction = 0;
@@ -315,9 +315,10 @@ static int write_comment(const struct writing *writing, const json_t *summary,
     DL2_TRY(find_transaction(writing, &transaction, error));
     clock_gettime(CLOCK_REALTIME, &now);
     json_t *json =
-        json_pack("{s:s, s:I, s:I, s:O, s:O*}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
+        json_pack("{s:s, s:I, s:I, s:O, s:O*, s:s*}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
                   (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction", transaction,
-                  "classes", writing->classes, "variant", (json_t *)summary);
+                  "classes", writing->classes, "variant", (json_t *)summary, "origin",
+                  origin);
     const int status = json ? dl2_database_set_comment(writing->connection, writing->table,
                                                        writing->what, json, error)
                             : dl2_error_memory(error, "a table");
@@ -325,7 +326,8 @@ static int write_comment(const struct writing *writing, const json_t *summary,
     return status;
 }
 
-static int sink_finish(void *state, const json_t *summary, struct dl2_error *error)
+static int sink_finish(void *state, const json_t *summary, const char *origin,
+                       struct dl2_error *error)
 {
     struct writing *writing = state;
     char *name =
@@ -339,7 +341,7 @@ static int sink_finish(void *state, const json_t *summary, struct dl2_error *err
         status = run(writing, error, "ALTER TABLE %s RENAME TO %s", writing->fresh, name);
     PQfreemem(name);
     if (status == DL2_OK)
-        status = write_comment(writing, summary, error);
+        status = write_comment(writing, summary, origin, error);
     return status == DL2_OK ? run(writing, error, "COMMIT") : status;
 }
 

@@ -69,6 +69,15 @@ int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *e
     return status;
 }
 
+int dl2_facts_load_origin(const char *place, char origin[DL2_FACTS_ORIGIN_DIGITS + 1],
+                          struct dl2_error *error)
+{
+    const struct dl2_facts_store *store;
+    *origin = '\0';
+    DL2_TRY(find_store(place, &store, error));
+    return store ? store->load_origin(place, origin, error) : DL2_OK;
+}
+
 int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error)
 {
     const struct dl2_facts_store *store, *other;

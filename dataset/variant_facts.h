@@ -39,16 +39,25 @@ int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_
 /* Replaces the summary of a variant that is there. */
 int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error);
 
+/*
+ * What the table was copied from, as the writer was told by dl2_writer_set_origin(): text with its
+ * zero; "" if it has none. Of tables only.
+ */
+enum { DL2_FACTS_ORIGIN_DIGITS = 16 };
+int dl2_facts_load_origin(const char *place, char origin[DL2_FACTS_ORIGIN_DIGITS + 1],
+                          struct dl2_error *error);
+
 /* Are both places the same table, however their addresses are spelled? A folder is none. An error
  * also says that this build cannot reach one of them. */
 int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error);
 
 /*
  * For a container without files, which keeps the facts with its samples: the line of the sample
- * that is added next, and the summary before dl2_writer_finish(). Other containers ignore them.
- * Both are borrowed until those calls.
+ * that is added next; and before dl2_writer_finish() the summary, and of a copy digits that change
+ * with its source. Other containers ignore them. All are borrowed until those calls.
  */
 void dl2_writer_set_line(struct dl2_writer *writer, const char *line);
 void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary);
+void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin);
 
 #endif

@@ -35,6 +35,7 @@ struct dl2_writer {
     void *sink_state;
     const char *line; /* what the sink keeps of the next sample, and of all; NULL: nothing */
     const json_t *summary;
+    const char *origin;
     struct dl2_writer_options options;
     char *root;
     struct dl2_index_draft draft;
@@ -561,6 +562,11 @@ void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary)
     writer->summary = summary;
 }
 
+void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin)
+{
+    writer->origin = origin;
+}
+
 char *dl2_writer_left_out(const struct dl2_writer *writer)
 {
     return dl2_left_out_message(&writer->left_out, writer->draft.container->leaves_out);
@@ -590,7 +596,8 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
 {
     if (writer->sink)
-        return writer->sink->finish(writer->sink_state, writer->summary, error);
+        return writer->sink->finish(writer->sink_state, writer->summary, writer->origin,
+                                    error);
     for (size_t i = 0; i < writer->group_count; i++)
         DL2_TRY(end_shard(writer, &writer->groups[i], error));
     for (size_t i = 0; i < writer->group_count; i++)

@@ -13,6 +13,7 @@
 #include "transcode/output_folder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 enum { MAX_STRAYS_NAMED = 10, MAX_RECORD_BYTES = 1 << 30 };
 
 /*
- * A hidden file in DEST about what lies beside the images: a sum over the source's, as 16 digits
- * and a newline, and in a folder the paths of the files that were written, each ended by 0.
+ * A hidden file in DEST: what SOURCE was when it was copied, as 16 digits and a newline, and in a
+ * folder the paths of the files that were written beside images, each ended by 0.
  */
 #define RECORD_NAME ".dl2-beside"
+enum { RECORD_HEAD = DL2_FACTS_ORIGIN_DIGITS + 1 };
 
 /* A sample that was read, until it is its turn to be written. */
 struct reading {
@@ -45,6 +49,10 @@ struct copy {
     struct dl2_writer *writer; /* NULL: class folders */
     struct reading *readings;  /* a slot each */
     bool packed;               /* DEST is a container, not class folders */
+    json_t *summary;           /* SOURCE's dl2-variant.json, for DEST; NULL: it has none */
+    /* Of a container: another one once an image of SOURCE, what lies beside it, or the summary
+     * changes. */
+    char origin[DL2_FACTS_ORIGIN_DIGITS + 1];
     /* Of class folders: the keys of SOURCE's images, sorted, what was written beside them, as in
      * the record, and what could not be. */
     const char **keys;
@@ -52,14 +60,34 @@ struct copy {
     struct dl2_left_out left_out;
 };
 
-/* ---- The record of what lies beside the images */
+/* ---- The record of what was copied */
 
-static uint64_t sum_of_beside(const struct copy *copy)
+/* A copied variant is still that variant: dl2-quality and dl2-report read its name here. */
+static int load_summary(struct copy *copy, struct dl2_error *error)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < dl2_dataset_count(copy->dataset); i++)
-        sum = sum * 0x9e3779b97f4a7c15u + dl2_dataset_beside_sum(copy->dataset, i);
-    return sum;
+    DL2_TRY(dl2_facts_load(copy->options->source, &copy->summary, error));
+    int bad = 0;
+    if (copy->summary && copy->packed)
+        bad = json_object_set_new(copy->summary, "container",
+                                  json_string(copy->options->pack.container));
+    else if (copy->summary)
+        json_object_del(copy->summary, "container");
+    return bad ? dl2_error_memory(error, "a copy") : DL2_OK;
+}
+
+static int find_origin(struct copy *copy, struct dl2_error *error)
+{
+    uint64_t sum;
+    if (!copy->packed)
+        return DL2_OK; /* each file tells of itself: is_there() */
+    DL2_TRY(dl2_dataset_fingerprint(copy->dataset, &sum, error));
+    char *text = copy->summary ? json_dumps(copy->summary, JSON_SORT_KEYS) : strdup("");
+    if (!text)
+        return dl2_error_memory(error, "a copy");
+    snprintf(copy->origin, sizeof copy->origin, "%016" PRIx64,
+             XXH3_64bits_withSeed(text, strlen(text), sum));
+    free(text);
+    return DL2_OK;
 }
 
 /* Reads the record; none is one of nothing. Paths end with 0 whatever the file holds. */
@@ -76,11 +104,17 @@ static int read_record(const struct copy *copy, struct dl2_bytes *record, struct
     return status;
 }
 
-static bool record_has_sum(const struct copy *copy, uint64_t sum)
+/* Was DEST copied from SOURCE as it is now? */
+static bool has_same_origin(const struct copy *copy)
 {
+    const size_t digits = DL2_FACTS_ORIGIN_DIGITS;
+    char origin[DL2_FACTS_ORIGIN_DIGITS + 1];
+    if (dl2_dataset_is_database(copy->options->dest))
+        return dl2_facts_load_origin(copy->options->dest, origin, NULL) == DL2_OK &&
+               !strcmp(origin, copy->origin);
     struct dl2_bytes record = DL2_BYTES_INIT;
-    const bool read = read_record(copy, &record, NULL) == DL2_OK;
-    const bool same = read && strtoull((const char *)record.data, NULL, 16) == sum;
+    const bool same = read_record(copy, &record, NULL) == DL2_OK && record.size > digits &&
+                      !memcmp(record.data, copy->origin, digits);
     dl2_bytes_free(&record);
     return same;
 }
@@ -89,17 +123,17 @@ static bool record_has_sum(const struct copy *copy, uint64_t sum)
 static int write_record(const struct copy *copy, struct dl2_error *error)
 {
     if (dl2_dataset_is_database(copy->options->dest))
-        return DL2_OK;
-    const uint64_t sum = sum_of_beside(copy);
+        return DL2_OK; /* its comment has the origin */
     struct dl2_bytes record = DL2_BYTES_INIT;
-    char head[24], *path = dl2_path_join(copy->options->dest, RECORD_NAME);
-    snprintf(head, sizeof head, "%016" PRIx64 "\n", sum);
+    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
     int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
     if (status == DL2_OK)
-        status = dl2_bytes_append(&record, head, strlen(head), error);
+        status = dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&record, "\n", 1, error);
     if (status == DL2_OK && copy->companions.size)
         status = dl2_bytes_append(&record, copy->companions.data, copy->companions.size, error);
-    if (status == DL2_OK && (sum || copy->companions.size))
+    if (status == DL2_OK && (copy->packed || copy->companions.size))
         status = dl2_file_write(path, record.data, record.size, error);
     else if (status == DL2_OK && unlink(path) != 0 && errno != ENOENT)
         status = dl2_error_system(error, "%s: can't be removed", path);
@@ -132,7 +166,7 @@ static char **list_companions(const struct dl2_folder_keys *keys, const struct d
 
 /* ---- Is there anything to do? */
 
-/* Does DEST hold the samples of SOURCE, packed after SOURCE was last changed? */
+/* Does DEST hold the samples of SOURCE as SOURCE is now? */
 static bool is_current(const struct copy *copy)
 {
     const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
@@ -148,11 +182,10 @@ static bool is_current(const struct copy *copy)
         struct dl2_sample a, b;
         dl2_dataset_sample(copy->dataset, i, &a);
         dl2_dataset_sample(there, i, &b);
-        same = !strcmp(a.key, b.key) && a.label == b.label && a.bytes == b.bytes &&
-               a.mtime_ns <= b.mtime_ns;
+        same = !strcmp(a.key, b.key) && a.label == b.label && a.bytes == b.bytes;
     }
     dl2_dataset_close(there);
-    return same && (dl2_dataset_is_database(dest) || record_has_sum(copy, sum_of_beside(copy)));
+    return same && has_same_origin(copy);
 }
 
 /* ---- One sample */
@@ -166,12 +199,26 @@ static const char *extension_of(const struct dl2_sample *sample, const uint8_t *
     return codec ? codec->extension : "";
 }
 
-/* Is the file there with the sample's size, and not older? */
+/*
+ * Is the file there with the sample's size and time? A source that took another's place is often
+ * older than what was copied of that.
+ */
 static bool is_there(const char *path, const struct dl2_sample *sample)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
-           (uint64_t)info.st_size == sample->bytes && dl2_mtime_ns(&info) >= sample->mtime_ns;
+           (uint64_t)info.st_size == sample->bytes && dl2_mtime_ns(&info) == sample->mtime_ns;
+}
+
+/* Gives a file its sample's time. Where that is not possible the next run writes the file again. */
+static void keep_time(const char *path, const struct dl2_sample *sample)
+{
+    const int64_t second = 1000000000;
+    const int64_t fraction = (sample->mtime_ns % second + second) % second;
+    const struct timespec time = {.tv_sec = (time_t)((sample->mtime_ns - fraction) / second),
+                                  .tv_nsec = (long)fraction};
+    const struct timespec times[2] = {time, time};
+    (void)utimensat(AT_FDCWD, path, times, 0);
 }
 
 static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
@@ -185,6 +232,8 @@ static int write_file(struct copy *copy, const struct dl2_sample *sample, const 
         status = dl2_make_folder_of(path, error);
         if (status == DL2_OK)
             status = dl2_file_write(path, data, size, error);
+        if (status == DL2_OK)
+            keep_time(path, sample);
         copy->result->written += status == DL2_OK;
     }
     free(path);
@@ -410,11 +459,10 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 static int remove_old_companions(const struct copy *copy, struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {has_key, copy};
-    const size_t head = 17;
     struct dl2_bytes record = DL2_BYTES_INIT;
     int status = read_record(copy, &record, error);
-    if (status == DL2_OK && record.size > head) {
-        char **old = list_companions(&keys, &record, head);
+    if (status == DL2_OK && record.size > RECORD_HEAD) {
+        char **old = list_companions(&keys, &record, RECORD_HEAD);
         char **wanted = list_companions(&keys, &copy->companions, 0);
         status = old && wanted ? dl2_beside_remove_others(copy->options->dest, old, wanted, error)
                                : dl2_error_memory(error, "a copy");
@@ -426,19 +474,6 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
 }
 
 /* ---- The run */
-
-/* A copied variant is still that variant: dl2-quality and dl2-report read its name here. */
-static int load_summary(const struct copy *copy, json_t **summary, struct dl2_error *error)
-{
-    DL2_TRY(dl2_facts_load(copy->options->source, summary, error));
-    int bad = 0;
-    if (*summary && copy->packed)
-        bad =
-            json_object_set_new(*summary, "container", json_string(copy->options->pack.container));
-    else if (*summary)
-        json_object_del(*summary, "container");
-    return bad ? dl2_error_memory(error, "a copy") : DL2_OK;
-}
 
 static int sort_keys(struct copy *copy, struct dl2_error *error)
 {
@@ -467,10 +502,11 @@ static void tell_left_out(const struct copy *copy)
 }
 
 /* Completes DEST. A table takes the summary along; else that is the last of the files. */
-static int complete_copy(struct copy *copy, const json_t *summary, struct dl2_error *error)
+static int complete_copy(struct copy *copy, struct dl2_error *error)
 {
     if (copy->writer) {
-        dl2_writer_set_summary(copy->writer, summary);
+        dl2_writer_set_summary(copy->writer, copy->summary);
+        dl2_writer_set_origin(copy->writer, copy->origin);
         DL2_TRY(dl2_writer_finish(copy->writer, error));
     } else {
         DL2_TRY(handle_strays(copy, error));
@@ -478,8 +514,8 @@ static int complete_copy(struct copy *copy, const json_t *summary, struct dl2_er
     }
     DL2_TRY(write_record(copy, error));
     tell_left_out(copy);
-    return summary && !dl2_dataset_is_database(copy->options->dest)
-               ? dl2_facts_save(copy->options->dest, summary, error)
+    return copy->summary && !dl2_dataset_is_database(copy->options->dest)
+               ? dl2_facts_save(copy->options->dest, copy->summary, error)
                : DL2_OK;
 }
 
@@ -495,6 +531,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
                                             : dl2_dataset_warning(copy->dataset, i));
          i++)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
+    DL2_TRY(load_summary(copy, error));
+    DL2_TRY(find_origin(copy, error));
     if (copy->packed && is_current(copy)) {
         copy->result->images = dl2_dataset_count(copy->dataset);
         copy->result->bytes = dl2_dataset_bytes(copy->dataset);
@@ -512,12 +550,7 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     if (!copy->result->images)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied",
                              copy->options->source);
-    json_t *summary;
-    int status = load_summary(copy, &summary, error);
-    if (status == DL2_OK)
-        status = complete_copy(copy, summary, error);
-    json_decref(summary);
-    return status;
+    return complete_copy(copy, error);
 }
 
 /* Neither may lie in the other. */
@@ -553,7 +586,8 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     struct copy copy = {.options = options,
                         .progress = options->progress,
                         .result = result,
-                        .packed = dl2_container_is_packed(options->pack.container)};
+                        .packed = dl2_container_is_packed(options->pack.container),
+                        .origin = "0000000000000000"};
     int lock = -1;
     int status = check_places(options, error);
     const bool folder = !dl2_dataset_is_database(options->dest); /* a table has its own lock */
@@ -567,6 +601,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     dl2_dataset_close(copy.dataset);
     dl2_left_out_free(&copy.left_out);
     dl2_bytes_free(&copy.companions);
+    json_decref(copy.summary);
     free(copy.keys);
     if (lock >= 0)
         close(lock);

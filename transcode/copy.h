@@ -3,10 +3,10 @@
  * dl2-transcode --copy: a dataset's encoded bytes as they are, in another container or out of one.
  *
  * DEST itself becomes the container, or the class folders. Keys, labels, classes, parts and bytes
- * stay the same; so does a dl2-variant.json, and what lies beside images. A packed DEST that is
- * there already and says the same is left alone, and else made again as a whole; in a folder only
- * files that are missing, of another size or older than their source are written, and images that
- * SOURCE lacks are named, or removed where that is asked for. What an earlier copy has put beside
+ * stay the same; so does a dl2-variant.json, and what lies beside images. A packed DEST that was
+ * copied from SOURCE as it is now is left alone, and else made again as a whole. Files of a folder
+ * get the times of their sources. Only those that are missing, or of another size or time, are
+ * written; images that SOURCE lacks are named, or removed where that is asked for. What an earlier copy has put beside
  * images and SOURCE lacks is removed; other files are left alone.
  */
 #ifndef DL2_TRANSCODE_COPY_H

@@ -54,6 +54,39 @@ copy --prune "$work/tar" "$work/untar"
 diff -r -x '.dl2-*' "$src" "$work/untar" >&2 || fail "the container has other images than SOURCE"
 expect 2 dl2-transcode --prune --index "$work/tar"
 
+# Two files of one size that change places, as `mv`, `cp -p` and `rsync -t` do it: older than what was
+# copied of the other, and yet what SOURCE has there now. The same out of a container.
+written() { sed -n 's/.*; \([0-9]*\) written.*/\1/p' "$work/out"; }
+swap() { mv "$1" "$work/held" && mv "$2" "$1" && mv "$work/held" "$2"; }
+one=train/a/1.ppm other=train/b/1.ppm
+touch -d '2020-01-01 00:00:00.5' "$src/$one"
+touch -d '2020-01-01 00:00:00.25' "$src/$other"
+for container in folder tar gulp; do
+    copy --container=$container "$src" "$work/swapped-$container"
+    copy --container=$container "$src" "$work/swapped-$container"
+    is "$(written)" 0 "copies of an unchanged source as $container"
+done
+swap "$src/$one" "$src/$other"
+for container in folder tar gulp; do
+    copy --container=$container "$src" "$work/swapped-$container"
+    [ "$(written)" -gt 0 ] || fail "$container: two images have changed places in SOURCE, not in DEST"
+    rm -rf "$work/back"
+    copy "$work/swapped-$container" "$work/back"
+    diff -r -x '.dl2-*' "$src" "$work/back" >&2 || fail "$container is not a copy of SOURCE as it is now"
+    copy --container=$container "$src" "$work/swapped-$container"
+    is "$(written)" 0 "copies of an unchanged source as $container"
+done
+# Shards of one size that change places within a second: their index is out of date.
+picture "$work/big/a/0.ppm" 700 400 1
+picture "$work/big/b/1.ppm" 700 400 2
+copy --container=tar --shard=1 "$work/big" "$work/shards"
+touch -d '2020-01-01 00:00:00.5' "$work/shards/shard-000000.tar"
+touch -d '2020-01-01 00:00:00.25' "$work/shards/shard-000001.tar"
+expect 0 dl2-transcode --index "$work/shards"
+swap "$work/shards/shard-000000.tar" "$work/shards/shard-000001.tar"
+copy "$work/shards" "$work/unpacked"
+diff -r -x '.dl2-*' "$work/big" "$work/unpacked" >&2 || fail "shards that changed places"
+
 # A disk that is full, as far as a test can tell: a limit to the size of a file.
 full() { # ARGUMENTS...
     (trap '' XFSZ; ulimit -f 8 || exit 77; exec dl2-transcode --quiet "$@") >"$work/out" 2>"$work/err"
