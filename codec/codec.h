@@ -46,7 +46,9 @@ struct dl2_coding {
     int quality;             /* the nearest of the codec's qualities, 1 to 100; 0: not known */
     bool exact;              /* it is of just that quality */
     const char *subsampling; /* "444", "422", "420", "440", "411", "gray" or "other" */
+    const char *colour;      /* "gray", "YCbCr", "RGB" or "inks" */
     bool progressive;
+    bool common; /* every program reads it, and alike: gray or YCbCr, 8 bits, Huffman codes */
 };
 
 struct dl2_decode_options {
@@ -97,11 +99,14 @@ struct dl2_encode_options {
     const uint8_t *source;
     size_t source_size;
     const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
+    /* Set to true where the source is a JPEG file that jxl_lossless cannot store, so that it stores
+     * the image's pixels; else left alone. NULL: not wanted. */
+    bool *pixels_only;
 };
 
 #define DL2_ENCODE_DEFAULTS                                                                        \
     {                                                                                              \
-        75, NULL, -1, NULL, NULL, 0, NULL                                                          \
+        75, NULL, -1, NULL, NULL, 0, NULL, NULL                                                    \
     }
 
 enum { DL2_CODEC_VERSION_SIZE = 320 };
@@ -158,6 +163,12 @@ struct dl2_codec {
      */
     int (*read)(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                 struct dl2_raster *raster, struct dl2_error *error);
+    /*
+     * Finds the file of another codec that the open file was made of without loss: 1, with bytes
+     * that stay until the state's next use; 0: there is none, and read() may follow. NULL: there
+     * never is.
+     */
+    int (*unwrap)(void *state, const uint8_t **data, size_t *size, struct dl2_error *error);
     /* Frees what the state holds, not the state itself; NULL: nothing. */
     void (*close)(void *state);
     /* Bytes that the state holds from image to image, without state_size; NULL: none. */

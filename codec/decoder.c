@@ -61,10 +61,36 @@ static int decoder_find_state(struct dl2_decoder *decoder, const struct dl2_code
     return decoder->state ? DL2_OK : dl2_error_memory(error, "a decoder");
 }
 
-int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
-                     uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error)
+/* Goes on with the file that the open one was made of, if it shows the same image. */
+static int decoder_unwrap(struct dl2_decoder *decoder, uint64_t limit, struct dl2_error *error)
 {
-    const uint64_t limit = max_pixels ? max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    const struct dl2_codec *const outer = decoder->codec;
+    const struct dl2_image_info *const shown = &decoder->info;
+    struct dl2_image_info info = {.orientation = 1};
+    const uint8_t *data;
+    size_t size;
+    const int found = outer->unwrap ? outer->unwrap(decoder->state, &data, &size, error) : 0;
+    if (found <= 0)
+        return found;
+    void *const outer_state = decoder->state;
+    const struct dl2_codec *const codec = dl2_codec_sniff(data, size);
+    if (codec && !codec->unwrap) {
+        DL2_TRY(decoder_find_state(decoder, codec, error));
+        if (codec->open(decoder->state, data, size, limit, &info, NULL) == DL2_OK &&
+            info.width == shown->width && info.height == shown->height &&
+            info.channels == shown->channels && info.orientation == shown->orientation) {
+            decoder->codec = codec;
+            return DL2_OK;
+        }
+    }
+    decoder->state = outer_state;
+    return DL2_OK;
+}
+
+/* Opens the file itself. */
+static int decoder_open_outer(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
+                              uint64_t limit, struct dl2_image_info *info, struct dl2_error *error)
+{
     const struct dl2_codec *codec;
     decoder->codec = NULL;
     DL2_TRY(dl2_codec_recognise(data, size, &codec, error));
@@ -75,6 +101,14 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
     decoder->codec = codec;
     *info = decoder->info;
     return DL2_OK;
+}
+
+int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
+                     uint64_t max_pixels, struct dl2_image_info *info, struct dl2_error *error)
+{
+    const uint64_t limit = max_pixels ? max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    DL2_TRY(decoder_open_outer(decoder, data, size, limit, info, error));
+    return decoder_unwrap(decoder, limit, error);
 }
 
 /* Images that lie on their side are rare, so they are decoded simply: see dl2_decoder_decode(). */
@@ -215,7 +249,7 @@ int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info 
 {
     struct dl2_decoder *decoder;
     DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = dl2_decoder_open(decoder, data, size, UINT64_MAX, info, error);
+    const int status = decoder_open_outer(decoder, data, size, UINT64_MAX, info, error);
     dl2_decoder_destroy(decoder);
     return status;
 }

@@ -7,7 +7,9 @@
  * - other JPEG: what lies before the rectangle is skipped, what follows never read;
  * - WebP, AVIF, JPEG 2000: rectangles, reduced resolutions and tiles as the libraries have them,
  *   except for the kinds of files that a library decodes wrongly in part (see each codec's file);
- * - PNG: rows below are never read.
+ * - PNG: rows below are never read;
+ * - JPEG XL that was made of a JPEG file: that file is rebuilt and decoded as any JPEG, so its
+ *   pixels are the JPEG's.
  *
  * The result is bit for bit the pixels that cropping the whole decoded image (at the same
  * reduction) would give. Gray of a colour JPEG is its luma as coded, also from dl2_image_decode().

@@ -27,7 +27,8 @@ void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size)
         info.orientation != 1)
         return;
     if (codec->coding &&
-        (!codec->coding(data, size, &reuse->coding) || chroma_of(reuse->coding.subsampling) < 0))
+        (!codec->coding(data, size, &reuse->coding) || !reuse->coding.common ||
+         chroma_of(reuse->coding.subsampling) < 0))
         return;
     reuse->codec = codec;
 }

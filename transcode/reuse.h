@@ -5,9 +5,10 @@
  * once more and saves nothing.
  *
  * Only a file of the variant's own codec can be taken, and only if it shows the pixels that the
- * variant promises: upright, opaque, and of a JPEG gray or YCbCr. It keeps its metadata, and stays
- * progressive if it is. A baseline JPEG gets the restart intervals that the variant is to have,
- * which changes no pixel; all other files stay as they are, byte for byte.
+ * variant promises: upright, opaque, and of a JPEG gray or YCbCr of 8 bits in Huffman codes, which
+ * every program reads. It keeps its metadata, and stays progressive if it is. A baseline JPEG gets
+ * the restart intervals that the variant is to have, which changes no pixel; all other files stay
+ * as they are, byte for byte.
  */
 #ifndef DL2_TRANSCODE_REUSE_H
 #define DL2_TRANSCODE_REUSE_H

@@ -11,6 +11,7 @@
 #include "transcode/variant.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +412,7 @@ static int make_files(struct worker *worker, const struct dl2_variant *variants,
     struct dl2_encode_options encode = options_of(worker, first);
     double encode_cpu = 0;
     if (count == 1) {
+        encode.pixels_only = &outcomes[worker->members[0]].record.pixels_only;
         const int taken = dl2_reuse_encode(&worker->reuse, first->codec, &worker->image, &encode,
                                            &worker->taken, worker->encoded, &encode_cpu, error);
         outcomes[worker->members[0]].record.encode_cpu = (float)encode_cpu;
@@ -731,6 +733,16 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
     return DL2_OK;
 }
 
+static void tell_pixels_only(const struct run *run, const struct dl2_variant *variant)
+{
+    if (variant->totals.pixels_only)
+        dl2_progress_message(run->progress,
+                             "%s: %" PRIu64 " JPEG files are of a kind that cannot be stored so "
+                             "that their bytes come back (CMYK, arithmetic codes, RGB with "
+                             "subsampling): only their pixels are kept",
+                             variant->root, variant->totals.pixels_only);
+}
+
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
     if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
@@ -756,6 +768,7 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
         if (left_out)
             dl2_progress_message(run->progress, "%s: %s", run->variants[v].root, left_out);
         free(left_out);
+        tell_pixels_only(run, &run->variants[v]);
     }
     return report(run, result, error);
 }

@@ -180,6 +180,9 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
     bad |= json_object_set_new(summary, "copied", json_integer((json_int_t)totals->copied));
     bad |= json_object_set_new(summary, "copied_bytes",
                                json_integer((json_int_t)totals->copied_bytes));
+    if (totals->pixels_only)
+        bad |= json_object_set_new(summary, "pixels_only",
+                                   json_integer((json_int_t)totals->pixels_only));
     bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
     bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
     bad |= json_object_set(summary, "failed", failed);
@@ -294,6 +297,8 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
             record->width, record->height, record->channels, record->bytes, item->bytes,
             item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu,
             record->copied ? ",\"copied\":true" : "");
+    if (record->pixels_only)
+        fputs(",\"pixels_only\":true", out);
     print_beside(item, record->beside, out);
     fputs("}\n", out);
 }
@@ -480,6 +485,7 @@ static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *i
         totals.bytes += record->bytes;
         totals.source_bytes += items->items[i].bytes;
         totals.copied += record->copied;
+        totals.pixels_only += record->pixels_only;
         totals.copied_bytes += record->copied ? record->bytes : 0;
         totals.encode_cpu += (double)record->encode_cpu;
         totals.decode_cpu += (double)record->decode_cpu;

@@ -78,12 +78,13 @@ struct dl2_record {
     uint8_t channels;
     uint8_t state;   /* enum dl2_record_state */
     bool copied;     /* it is the source's file, unchanged */
+    bool pixels_only; /* it has the pixels of a source file that it was to keep whole */
     bool has_output; /* there is a file, good or not, from before this run */
     bool unread;     /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
 struct dl2_variant_totals {
-    uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, failed;
+    uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, pixels_only, failed;
     double encode_cpu, decode_cpu;
 };
 

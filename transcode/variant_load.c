@@ -108,6 +108,7 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
     record->copied = json_is_true(json_object_get(line, "copied"));
+    record->pixels_only = json_is_true(json_object_get(line, "pixels_only"));
     record->state = DL2_RECORD_VALID;
     return DL2_OK;
 }

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOF15 = 0xcf, DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda, DQT = 0xdb };
+enum { SOF9 = 0xc9, SOF15 = 0xcf, APP0 = 0xe0, APP14 = 0xee };
+enum { DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda, DQT = 0xdb };
 enum { TABLES = 4, COEFFICIENTS = 64 };
 
 /* T.81, tables K.1 and K.2 (luminance, chrominance), in the zigzag order of a file. */
@@ -26,8 +27,10 @@ static const uint8_t annex_k[2][COEFFICIENTS] = {
 struct jpeg_headers {
     uint16_t tables[TABLES][COEFFICIENTS];
     bool known[TABLES];
-    unsigned components, table[3], across[3], down[3];
-    bool progressive;
+    unsigned components, name[3], table[3], across[3], down[3];
+    unsigned bits;
+    bool progressive, arithmetic, jfif, adobe;
+    unsigned adobe_transform;
 };
 
 static bool jpeg_read_tables(struct jpeg_headers *headers, const struct dl2_jpeg_marker *marker)
@@ -51,10 +54,13 @@ static bool jpeg_read_components(struct jpeg_headers *headers, const struct dl2_
 {
     headers->components = marker->size >= 6 ? marker->body[5] : 0;
     headers->progressive = (marker->code & 3) == 2;
+    headers->arithmetic = marker->code >= SOF9;
+    headers->bits = headers->components ? marker->body[0] : 0;
     if (!headers->components || marker->size != 6 + 3 * (size_t)headers->components)
         return false;
     for (unsigned i = 0; i < headers->components && i < 3; i++) {
         const uint8_t *component = marker->body + 6 + 3 * i;
+        headers->name[i] = component[0];
         headers->across[i] = component[1] >> 4;
         headers->down[i] = component[1] & 15;
         headers->table[i] = component[2];
@@ -73,6 +79,12 @@ static bool jpeg_read_headers(struct jpeg_headers *headers, const uint8_t *data,
             return false;
         if (marker.code == SOS)
             return headers->components > 0;
+        if (marker.code == APP0 && marker.size >= 5 && !memcmp(marker.body, "JFIF", 5))
+            headers->jfif = true;
+        if (marker.code == APP14 && marker.size >= 12 && !memcmp(marker.body, "Adobe", 5)) {
+            headers->adobe = true;
+            headers->adobe_transform = marker.body[11];
+        }
         if (marker.code >= DL2_JPEG_SOF0 && marker.code <= SOF15 && marker.code != DHT &&
             marker.code != JPG && marker.code != DAC && !jpeg_read_components(headers, &marker))
             return false;
@@ -130,6 +142,21 @@ static const char *jpeg_subsampling(const struct jpeg_headers *headers)
     return "other";
 }
 
+/* By libjpeg's rules, but that any sign of RGB counts: other programs go by other signs. */
+static const char *jpeg_colour(const struct jpeg_headers *headers)
+{
+    const unsigned *const name = headers->name;
+    if (headers->components == 1)
+        return "gray";
+    if (headers->components != 3)
+        return "inks";
+    const bool named = name[0] == 'R' && name[1] == 'G' && name[2] == 'B';
+    return (headers->adobe && !headers->adobe_transform) ||
+                   (named && !headers->jfif && !headers->adobe)
+               ? "RGB"
+               : "YCbCr";
+}
+
 bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding)
 {
     struct jpeg_headers headers;
@@ -139,5 +166,8 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
     jpeg_find_quality(&headers, coding);
     coding->subsampling = jpeg_subsampling(&headers);
     coding->progressive = headers.progressive;
+    coding->colour = jpeg_colour(&headers);
+    coding->common = headers.bits == 8 && !headers.arithmetic &&
+                     (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
     return true;
 }

@@ -217,6 +217,19 @@ int main(int argc, char **argv)
     recompress.source_size = plain.size;
     if (jxl && dl2_image_encode(jxl, &image, &recompress, &out, NULL) == DL2_OK)
         save(&out, "jxl/jpeg");
+    sample_jpeg_with_exif(&plain, 6, &out);
+    recompress.source = out.data;
+    recompress.source_size = out.size;
+    if (jxl && dl2_image_encode(jxl, &image, &recompress, &plain, NULL) == DL2_OK)
+        save(&plain, "jxl/jpeg-turned");
+    for (int kind = 0; kind < 4; kind++) {
+        sample_rare_jpeg(&image, kind < 2, 1 + kind % 2, kind >= 2, &plain);
+        save(&plain, "jpeg/rare-%d", kind);
+        recompress.source = plain.data;
+        recompress.source_size = plain.size;
+        if (jxl && dl2_image_encode(jxl, &image, &recompress, &out, NULL) == DL2_OK)
+            save(&out, "jxl/rare-%d", kind);
+    }
     dl2_image_free(&image);
     dl2_bytes_free(&plain);
     save_tiles();

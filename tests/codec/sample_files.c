@@ -105,6 +105,27 @@ void sample_plain_jpeg(const struct dl2_image *image, int quality, struct dl2_by
     compress(&cinfo, image->data, out);
 }
 
+void sample_rare_jpeg(const struct dl2_image *image, bool rgb, int across, bool arithmetic,
+                      struct dl2_bytes *out)
+{
+    struct jpeg_compress_struct cinfo;
+    struct jpeg_error_mgr manager;
+    cinfo.err = jpeg_std_error(&manager);
+    jpeg_create_compress(&cinfo);
+    cinfo.image_width = image->width;
+    cinfo.image_height = image->height;
+    cinfo.input_components = 3;
+    cinfo.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&cinfo);
+    if (rgb)
+        jpeg_set_colorspace(&cinfo, JCS_RGB);
+    cinfo.comp_info[0].h_samp_factor = across;
+    cinfo.comp_info[0].v_samp_factor = 1;
+    cinfo.arith_code = arithmetic;
+    jpeg_set_quality(&cinfo, 90, TRUE);
+    compress(&cinfo, image->data, out);
+}
+
 void sample_cmyk_jpeg(const uint8_t inks[4], bool adobe, struct dl2_bytes *out)
 {
     enum { SIDE = 16 };

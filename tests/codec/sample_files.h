@@ -22,6 +22,11 @@ void sample_jpeg_with_exif(const struct dl2_bytes *jpeg, int orientation, struct
 /* What libjpeg makes of an image with its defaults, as cjpeg would at this quality. */
 void sample_plain_jpeg(const struct dl2_image *image, int quality, struct dl2_bytes *out);
 
+/* JPEG files of colour images that few programs write: RGB as it is, the second and third component
+ * at 1 / `across` of the first one's width; and arithmetic codes. */
+void sample_rare_jpeg(const struct dl2_image *image, bool rgb, int across, bool arithmetic,
+                      struct dl2_bytes *out);
+
 /* All pixels the same inks, 255 full; `adobe`: stored inverted, with Adobe's marker. */
 void sample_cmyk_jpeg(const uint8_t inks[4], bool adobe, struct dl2_bytes *out);
 

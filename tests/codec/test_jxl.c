@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "codec/codec.h"
+#include "codec/decoder.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
 
@@ -207,6 +207,43 @@ static void jxl_reconstruct(const struct dl2_bytes *file, struct dl2_bytes *out)
     JxlDecoderDestroy(decoder);
 }
 
+/* The pixels of two files are the same: all of them, a part, and a part at half the size. */
+static void expect_same_pixels(const struct dl2_bytes *a, const struct dl2_bytes *b)
+{
+    const struct dl2_bytes *const files[] = {a, b};
+    struct dl2_decoder *decoders[2];
+    struct dl2_raster rasters[2];
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT, other = DL2_IMAGE_INIT;
+    jxl_decode(a, &image);
+    jxl_decode(b, &other);
+    assert_true(image.width == other.width && image.height == other.height);
+    assert_int_equal(image.stride, other.stride);
+    assert_memory_equal(image.data, other.data, image.stride * image.height);
+    for (uint32_t reduction = 1; reduction <= 2; reduction++) {
+        struct dl2_decode_request request = {
+            .x = 40, .y = 30, .width = 100, .height = 90, .reduction = reduction, .channels = 3};
+        for (size_t i = 0; i < 2; i++) {
+            struct dl2_image_info info;
+            expect_ok(dl2_decoder_create(&decoders[i], &error), &error);
+            expect_ok(dl2_decoder_open(decoders[i], files[i]->data, files[i]->size, 0, &info,
+                                       &error),
+                      &error);
+            expect_ok(dl2_decoder_decode(decoders[i], &request, &rasters[i], &error), &error);
+        }
+        assert_int_equal(dl2_decoder_reduces(decoders[0]), dl2_decoder_reduces(decoders[1]));
+        const struct dl2_plane *one = &rasters[0].planes[0], *two = &rasters[1].planes[0];
+        assert_true(one->width == two->width && one->height == two->height);
+        const size_t row = (size_t)one->width * dl2_raster_channels(&rasters[0]);
+        for (uint32_t y = 0; y < one->height; y++)
+            assert_memory_equal(one->data + y * one->stride, two->data + y * two->stride, row);
+        for (size_t i = 0; i < 2; i++)
+            dl2_decoder_destroy(decoders[i]);
+    }
+    dl2_image_free(&image);
+    dl2_image_free(&other);
+}
+
 /* Every subsampling and kind of scan, gray, restart markers, EXIF with an orientation. */
 static void jpeg_comes_back_byte_for_byte(void **state)
 {
@@ -232,17 +269,64 @@ static void jpeg_comes_back_byte_for_byte(void **state)
         assert_memory_equal(back.data, source.data, back.size);
         jxl_decode(&file, &image); /* upright: it has the EXIF block's orientation */
         assert_true(image.width == 275 && image.height == 390 && image.channels == in.channels);
+        expect_same_pixels(&source, &file);
     }
-    static const uint8_t inks[4] = {200, 100, 50, 20};
+    /* A JPEG that is many times larger than what it becomes. */
+    assert_int_equal(dl2_image_reshape(&in, 2600, 2600, 3, NULL), DL2_OK);
+    memset(in.data, 99, in.stride * in.height);
+    sample_plain_jpeg(&in, 90, &source);
     struct dl2_encode_options lossless = DL2_ENCODE_DEFAULTS;
-    struct dl2_error error = DL2_ERROR_INIT;
-    sample_cmyk_jpeg(inks, false, &source);
     lossless.source = source.data;
     lossless.source_size = source.size;
-    assert_int_equal(dl2_image_encode(jxl, &in, &lossless, &file, &error), DL2_ERR_UNSUPPORTED);
+    assert_int_equal(dl2_image_encode(jxl, &in, &lossless, &file, NULL), DL2_OK);
+    assert_true(4 * file.size + 65536 < source.size);
+    jxl_reconstruct(&file, &back);
+    assert_int_equal(back.size, source.size);
+    assert_memory_equal(back.data, source.data, back.size);
+    expect_same_pixels(&source, &file);
     dl2_image_free(&in);
     dl2_image_free(&image);
     dl2_bytes_free(&plain);
+    dl2_bytes_free(&source);
+    dl2_bytes_free(&file);
+    dl2_bytes_free(&back);
+}
+#endif
+
+#ifdef HAVE_JPEG
+/* RGB as it is, with less of green and blue or not; arithmetic codes; inks. */
+static void rare_jpegs_keep_their_file_or_their_pixels(void **state)
+{
+    static const uint8_t inks[4] = {200, 100, 50, 20};
+    const struct dl2_codec *jxl = dl2_codec_find("jxl_lossless");
+    struct dl2_image in = DL2_IMAGE_INIT, image = DL2_IMAGE_INIT;
+    struct dl2_bytes source = DL2_BYTES_INIT, file = DL2_BYTES_INIT, back = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    for (int kind = 0; kind < 6; kind++) {
+        sample_picture(&in, 390, 275, 3);
+        if (kind < 5)
+            sample_rare_jpeg(&in, kind < 3, 1 + kind % 3, kind >= 3, &source);
+        else
+            sample_cmyk_jpeg(inks, false, &source);
+        bool pixels_only = false;
+        struct dl2_encode_options lossless = DL2_ENCODE_DEFAULTS;
+        lossless.source = source.data;
+        lossless.source_size = source.size;
+        lossless.pixels_only = &pixels_only;
+        jxl_decode(&source, &in);
+        expect_ok(dl2_image_encode(jxl, &in, &lossless, &file, &error), &error);
+        assert_int_equal(pixels_only, kind > 0);
+        if (!pixels_only) {
+            jxl_reconstruct(&file, &back);
+            assert_int_equal(back.size, source.size);
+            assert_memory_equal(back.data, source.data, back.size);
+        }
+        jxl_decode(&file, &image);
+        assert_true(image.width == in.width && image.height == in.height);
+        assert_memory_equal(image.data, in.data, in.stride * in.height);
+    }
+    dl2_image_free(&in);
+    dl2_image_free(&image);
     dl2_bytes_free(&source);
     dl2_bytes_free(&file);
     dl2_bytes_free(&back);
@@ -277,6 +361,7 @@ int main(void)
         cmocka_unit_test(quality_is_a_distance),
 #ifdef HAVE_JPEG
         cmocka_unit_test(jpeg_comes_back_byte_for_byte),
+        cmocka_unit_test(rare_jpegs_keep_their_file_or_their_pixels),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
  *
  *   images tree FOLDER COUNT    COUNT small PPM files, gray and colour, in {train,val}/{rose,tulip}
  *   images special FOLDER       one file of each awkward kind
+ *   images rare FOLDER          rgb.jpg, rgb-422.jpg, arithmetic.jpg, cmyk.jpg, and plain.jpg
  *   images show FILE            "WIDTH HEIGHT CHANNELS R G B", the last three of the first pixel
  */
 #include "config.h"
@@ -99,6 +100,32 @@ static void make_special(const char *root)
     dl2_bytes_free(&out);
 }
 
+static void make_rare(const char *root)
+{
+#ifdef HAVE_JPEG
+    static const char *const names[] = {"rgb", "rgb-422", "arithmetic", "cmyk", "plain"};
+    static const uint8_t inks[4] = {200, 100, 50, 20};
+    char path[4096];
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    struct dl2_image image = DL2_IMAGE_INIT;
+    sample_picture(&image, 120, 90, 3);
+    for (int i = 0; i < 5; i++) {
+        if (i == 3)
+            sample_cmyk_jpeg(inks, false, &out);
+        else if (i == 4)
+            sample_plain_jpeg(&image, 90, &out);
+        else
+            sample_rare_jpeg(&image, i < 2, 1 + i % 2, i == 2, &out);
+        snprintf(path, sizeof path, "%s/%s.jpg", root, names[i]);
+        save(path, &out);
+    }
+    dl2_image_free(&image);
+    dl2_bytes_free(&out);
+#else
+    (void)root;
+#endif
+}
+
 static void show(const char *path)
 {
     struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
@@ -122,6 +149,8 @@ int main(int argc, char **argv)
         make_tree(argv[2], (unsigned)atoi(argv[3]));
     else if (argc == 3 && !strcmp(argv[1], "special"))
         make_special(argv[2]);
+    else if (argc == 3 && !strcmp(argv[1], "rare"))
+        make_rare(argv[2]);
     else if (argc == 3 && !strcmp(argv[1], "show"))
         show(argv[2]);
     else

@@ -317,6 +317,23 @@ run 0 --q 95 "$work/turned" "$work/kept-turned"
 is "$(copied jpeg-95)" 1 'turned images'
 cmp "$work/turned/exif-1.jpg" "$work/kept-turned/jpeg-95/exif-1.jpg" || fail 'an upright image was encoded'
 is "$("$images" show "$work/kept-turned/jpeg-95/exif-6.jpg" | cut -d' ' -f1,2)" '20 32' 'a turned image'
+# So are RGB and arithmetic codes, which some programs read otherwise or not at all.
+"$images" rare "$work/rare" || exit 99
+run 0 --q 95 --restart=none "$work/rare" "$work/kept-rare"
+is "$(copied jpeg-95)" 1 'JPEGs of rare kinds copied'
+cmp "$work/rare/plain.jpg" "$work/kept-rare/jpeg-95/plain.jpg" || fail 'a plain JPEG was encoded'
+# jxl_lossless keeps files that come back and decode to their own pixels, and of others the pixels.
+if grep -q 'define HAVE_JXL 1' "$builddir/config.h"; then
+    for container in folder tar; do
+        run 0 --codec jxl_lossless --container=$container "$work/rare" "$work/jxl-$container"
+        said "$work/jxl-$container/jxl_lossless: 3 JPEG files are of a kind"
+        is "$(wc -l <"$work/err")" 1 'lines on stderr'
+        run 0 --codec jxl_lossless --container=$container "$work/rare" "$work/jxl-$container"
+        is "$(made jxl_lossless) $(field jxl-$container/jxl_lossless pixels_only)" '0 3' 'kept as pixels, found again'
+        expect 0 dl2-quality --quiet --json "$work/q.json" "$work/rare" "$work/jxl-$container/jxl_lossless"
+        grep -q '"identical": 5' "$work/q.json" || fail 'jxl_lossless has other pixels than its source'
+    done
+fi
 # Of other codecs only the sizes are compared. A file that can't be decoded is not copied.
 if grep -q 'define HAVE_WEBP 1' "$builddir/config.h"; then
     run 0 --codec webp --q 10 "$work/src" "$work/webp"
