@@ -5,19 +5,55 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Returns whether the message is as it was formatted: nothing in it had to be quoted. */
-static bool fill_message(struct dl2_error *error, enum dl2_status status, const char *format,
-                         va_list args)
+/* Formats and quotes: a text to free, NULL if memory runs out. Sets *plain, unless it is NULL, to
+ * whether nothing had to be quoted. */
+static char *format_text(const char *format, va_list args, bool *plain)
 {
-    char raw[sizeof error->message];
-    vsnprintf(raw, sizeof raw, format, args);
-    dl2_quote(raw, error->message, sizeof error->message);
-    error->status = status;
-    error->number = 0;
-    error->path_start = error->path_length = 0;
-    return !strcmp(raw, error->message);
+    char *raw = NULL, *quoted = NULL;
+    const int length = vasprintf(&raw, format, args);
+    if (length < 0)
+        return NULL;
+    const size_t most = 4 * (size_t)length + 16; /* \x1b for each byte, *** for a password */
+    if ((quoted = malloc(most)) != NULL)
+        dl2_quote(raw, quoted, most);
+    if (quoted && plain)
+        *plain = !strcmp(raw, quoted);
+    free(raw);
+    return quoted;
+}
+
+static bool is_inside_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/*
+ * Makes `text` the message. What doesn't fit is cut out of its middle: names are long, messages
+ * begin with what they are about and end with the reason. The file that the text names at `start`
+ * is forgotten where the cut goes through it.
+ */
+static void store(struct dl2_error *error, const char *text, size_t start, size_t length)
+{
+    static const char gap[] = "...";
+    const size_t size = strlen(text), room = sizeof error->message - 1;
+    size_t head = size, tail = size; /* what is kept ends at one and begins again at the other */
+    if (size > room) {
+        head = room / 3;
+        tail = size - (room - head - (sizeof gap - 1));
+        while (head && is_inside_character(text[head]))
+            head--;
+        while (is_inside_character(text[tail]))
+            tail++;
+    }
+    snprintf(error->message, sizeof error->message, "%.*s%s%s", (int)head, text,
+             size > room ? gap : "", text + tail);
+    const bool behind = start >= tail, whole = length && (behind || start + length <= head);
+    error->path_start =
+        !whole ? 0 : (unsigned)(behind ? start - tail + head + sizeof gap - 1 : start);
+    error->path_length = whole ? (unsigned)length : 0;
 }
 
 /* How long the part of a formatted text is that ends before the format's first ": ". */
@@ -34,10 +70,28 @@ static unsigned path_length(const char *format, va_list args)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     const int printed = vsnprintf(NULL, 0, part, args);
 #pragma GCC diagnostic pop
-    /* A path that was cut short is none. */
-    return printed < 0 || (size_t)printed >= sizeof((struct dl2_error *)NULL)->message
-               ? 0
-               : (unsigned)printed;
+    return printed < 0 ? 0 : (unsigned)printed;
+}
+
+/* Sets status and message; with `reason`, an errno, behind it, unless that is 0. */
+static void fill(struct dl2_error *error, enum dl2_status status, int reason, const char *format,
+                 va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    bool plain = false;
+    char buffer[128], *text = format_text(format, args, &plain), *whole = NULL;
+    /* glibc's strerror_r may return a string of its own instead of filling the buffer. */
+    if (asprintf(&whole, "%s%s%s", text ? text : format, reason ? ": " : "",
+                 reason ? strerror_r(reason, buffer, sizeof buffer) : "") < 0)
+        whole = NULL;
+    store(error, whole ? whole : format, 0,
+          whole && plain && reason ? path_length(format, again) : 0);
+    error->status = status;
+    error->number = reason;
+    free(whole);
+    free(text);
+    va_end(again);
 }
 
 int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *format, ...)
@@ -45,7 +99,7 @@ int dl2_error_set(struct dl2_error *error, enum dl2_status status, const char *f
     if (error && error->status == DL2_OK) {
         va_list args;
         va_start(args, format);
-        fill_message(error, status, format, args);
+        fill(error, status, 0, format, args);
         va_end(args);
     }
     return status;
@@ -63,21 +117,12 @@ int dl2_error_memory(struct dl2_error *error, const char *what, ...)
 
 int dl2_error_system(struct dl2_error *error, const char *format, ...)
 {
-    int reason = errno;
+    const int reason = errno;
     if (error && error->status == DL2_OK) {
         va_list args;
         va_start(args, format);
-        const bool plain = fill_message(error, DL2_ERR_SYSTEM, format, args);
+        fill(error, DL2_ERR_SYSTEM, reason, format, args);
         va_end(args);
-        va_start(args, format);
-        error->path_length = plain ? path_length(format, args) : 0;
-        va_end(args);
-        error->number = reason;
-        size_t used = strlen(error->message);
-        char buffer[128];
-        /* glibc's strerror_r may return a string of its own instead of filling the buffer. */
-        const char *text = strerror_r(reason, buffer, sizeof buffer);
-        snprintf(error->message + used, sizeof error->message - used, ": %s", text);
     }
     return DL2_ERR_SYSTEM;
 }
@@ -86,18 +131,15 @@ void dl2_error_prefix(struct dl2_error *error, const char *format, ...)
 {
     if (!error || error->status == DL2_OK)
         return;
-    char old[sizeof error->message], raw[sizeof error->message];
-    memcpy(old, error->message, sizeof old);
     va_list args;
     va_start(args, format);
-    vsnprintf(raw, sizeof raw, format, args);
+    char *front = format_text(format, args, NULL), *whole = NULL;
     va_end(args);
-    dl2_quote(raw, error->message, sizeof error->message);
-    size_t used = strlen(error->message);
-    snprintf(error->message + used, sizeof error->message - used, ": %s", old);
-    error->path_start += (unsigned)used + 2;
-    if (error->path_start + error->path_length >= sizeof error->message)
-        error->path_start = error->path_length = 0;
+    if (front && asprintf(&whole, "%s: %s", front, error->message) >= 0) {
+        store(error, whole, strlen(front) + 2 + error->path_start, error->path_length);
+        free(whole);
+    }
+    free(front);
 }
 
 int dl2_error_copy(struct dl2_error *error, const struct dl2_error *from)

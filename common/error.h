@@ -6,7 +6,8 @@
  * `struct dl2_error *` last, which may be NULL. The first message wins; callers on the way up add
  * what they know (file, sample, stage) in front with dl2_error_prefix(). Control characters, which
  * file names may have, and bytes that are not UTF-8 become \n or \x1b, so that a message is safe to
- * print. Only a program's main file prints the message and ends the process.
+ * print. A message that is too long loses its middle: names are long, and the reason stands at the
+ * end. Only a program's main file prints the message and ends the process.
  *
  * Threads: a dl2_error belongs to one thread at a time.
  */
@@ -43,8 +44,8 @@ struct dl2_error {
     char message[1024];     /* one line, no newline at the end */
     int number;             /* with DL2_ERR_SYSTEM: errno, 0 where it is not known; else 0 */
     /*
-     * Where the message names the file that `number` is about; length 0: it names none, or the
-     * name has control characters, which the message quotes.
+     * Where the message names the file that `number` is about; length 0: it names none, or not as
+     * it is: control characters are quoted, a long name is cut.
      */
     unsigned path_start, path_length;
 };

@@ -573,13 +573,15 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    struct dl2_error own = DL2_ERROR_INIT, *refusal = program->refusal ? program->refusal : &own;
+    dl2_error_set(refusal, DL2_ERR_ARGUMENT, "%s", text);
     if (program->refusal)
-        dl2_error_set(program->refusal, DL2_ERR_ARGUMENT, "%s", text);
-    else if (program->place)
-        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), DL2_SHOWN(text));
+        return DL2_EXIT_USAGE;
+    if (program->place)
+        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), own.message);
     else
         fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
-                DL2_SHOWN(text), program->name);
+                own.message, program->name);
     return DL2_EXIT_USAGE;
 }
 

@@ -101,14 +101,14 @@ static void system_errors_name_their_file(void **state)
     dl2_error_clear(&error);
     dl2_error_system(&error, "%s", "whole");
     expect_path(&error, EMFILE, "whole");
-    /* Where the path is cut, or pushed out by what is put in front, none is named. */
+    /* A path moves with what is put in front, and is forgotten where it is cut. */
     char text[2000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     dl2_error_prefix(&error, "%.1000s", text);
     expect_path(&error, EMFILE, "whole");
     dl2_error_prefix(&error, "%s", "and the rest of it");
-    expect_path(&error, EMFILE, "");
+    expect_path(&error, EMFILE, "whole");
     dl2_error_clear(&error);
     errno = ENOENT;
     dl2_error_system(&error, "%s: can't be read", text);
@@ -117,15 +117,48 @@ static void system_errors_name_their_file(void **state)
     expect_path(&error, ENOENT, "");
 }
 
-static void long_errors_are_cut(void **state)
+static bool ends_with(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && !strcmp(text + strlen(text) - strlen(end), end);
+}
+
+/* However long the names are, a message begins with them and ends with the reason. */
+static void long_errors_keep_their_reason(void **state)
 {
     char text[3000];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
     struct dl2_error error = DL2_ERROR_INIT;
-    dl2_error_set(&error, DL2_ERR_FORMAT, "%s", text);
-    dl2_error_prefix(&error, "%s", text);
+    dl2_error_set(&error, DL2_ERR_FORMAT, "%s is bad", text);
     assert_int_equal(strlen(error.message), sizeof error.message - 1);
+    assert_true(ends_with(error.message, "aaa is bad"));
+    dl2_error_prefix(&error, "in %s", text);
+    assert_int_equal(strlen(error.message), sizeof error.message - 1);
+    assert_memory_equal(error.message, "in aaa", 6);
+    assert_true(ends_with(error.message, "aaa is bad"));
+    dl2_error_clear(&error);
+    errno = ENOENT;
+    dl2_error_system(&error, "%s: can't be read", text);
+    assert_true(ends_with(error.message, "aaa: can't be read: No such file or directory"));
+    dl2_error_clear(&error);
+    /* 300 letters are 1200 once they are quoted. */
+    memset(text, '\xff', 300);
+    text[300] = '\0';
+    dl2_error_set(&error, DL2_ERR_ARGUMENT, "'%s' is none of a, b", text);
+    assert_memory_equal(error.message, "'\\xff", 5);
+    assert_true(ends_with(error.message, "\\xff' is none of a, b"));
+    dl2_error_clear(&error);
+    /* The cut is between characters. */
+    for (int shift = 0; shift < 3; shift++) {
+        memset(text, 'b', 3);
+        for (int i = 0; i < 900; i++)
+            memcpy(text + shift + 3 * i, "\xe2\x82\xac", 3);
+        text[shift + 2700] = '\0';
+        dl2_error_set(&error, DL2_ERR_FORMAT, "%s", text);
+        for (const char *at = error.message; *at; at += dl2_utf8_length(at))
+            assert_int_not_equal(dl2_utf8_length(at), 0);
+        dl2_error_clear(&error);
+    }
 }
 
 static void sizes_are_checked(void **state)
@@ -762,7 +795,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_error_wins),
         cmocka_unit_test(names_are_quoted),
-        cmocka_unit_test(long_errors_are_cut),
+        cmocka_unit_test(long_errors_keep_their_reason),
         cmocka_unit_test(system_errors_name_their_file),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(orientation_turns),
