@@ -14,7 +14,6 @@
 #include "common/json.h"
 #include "common/process.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -192,9 +191,9 @@ const struct dl2_option dl2_external_options[] = {
 
 /* ---- Running a command */
 
-/* Where a command's files lie. */
-struct external_folder {
-    char path[PATH_MAX];
+/* A command's files. */
+struct external_work {
+    struct dl2_process_group group;
     char input[PATH_MAX + 64], output[PATH_MAX + 64];
 };
 
@@ -205,37 +204,18 @@ static const struct dl2_codec *external_image_codec(void)
     return png && png->encode ? png : dl2_codec_find("ppm");
 }
 
-static int external_make_folder(struct external_folder *folder, const char *input_extension,
-                                const char *output_extension, struct dl2_error *error)
+static int external_begin(struct external_work *work, const char *input_extension,
+                          const char *output_extension, struct dl2_error *error)
 {
-    const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent)
-        parent = "/tmp";
-    const int length =
-        snprintf(folder->path, sizeof folder->path, "%s/dl2-external.XXXXXX", parent);
-    if (length < 0 || (size_t)length >= sizeof folder->path)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "TMPDIR is too long");
-    if (!mkdtemp(folder->path))
-        return dl2_error_system(error, "%s: cannot be made", folder->path);
-    snprintf(folder->input, sizeof folder->input, "%s/input.%s", folder->path, input_extension);
-    snprintf(folder->output, sizeof folder->output, "%s/output.%s", folder->path, output_extension);
+    DL2_TRY(dl2_process_group_begin(&work->group, "dl2-external", error));
+    const char *folder = work->group.folder;
+    snprintf(work->input, sizeof work->input, "%s/input.%s", folder, input_extension);
+    snprintf(work->output, sizeof work->output, "%s/output.%s", folder, output_extension);
     return DL2_OK;
 }
 
-/* Removes it with all files in it, also those that nobody asked the command for. */
-static void external_remove_folder(const struct external_folder *folder)
-{
-    DIR *list = opendir(folder->path);
-    const struct dirent *entry;
-    while (list && (entry = readdir(list)))
-        unlinkat(dirfd(list), entry->d_name, 0);
-    if (list)
-        closedir(list);
-    rmdir(folder->path);
-}
-
 /* `word` with its placeholders filled in; a new string or NULL. */
-static char *external_fill_in(const char *word, const struct external_folder *folder, int quality)
+static char *external_fill_in(const char *word, const struct external_work *work, int quality)
 {
     char *text = NULL;
     size_t size;
@@ -248,7 +228,7 @@ static char *external_fill_in(const char *word, const struct external_folder *fo
         else if (*at == '%')
             fputc('%', out);
         else
-            fputs(*at == 'i' ? folder->input : folder->output, out);
+            fputs(*at == 'i' ? work->input : work->output, out);
     }
     if (out && fclose(out) == 0)
         return text;
@@ -257,7 +237,7 @@ static char *external_fill_in(const char *word, const struct external_folder *fo
 }
 
 /* Runs a command and reads its output file. */
-static int external_run(const char *command, const struct external_folder *folder, int quality,
+static int external_run(const char *command, const struct external_work *work, int quality,
                         double timeout, struct dl2_bytes *out, struct dl2_error *error)
 {
     char **words, **filled;
@@ -269,16 +249,16 @@ static int external_run(const char *command, const struct external_folder *folde
     filled = dl2_calloc(count + 1, sizeof *filled);
     int status = filled ? DL2_OK : dl2_error_memory(error, "a command");
     for (size_t i = 0; status == DL2_OK && i < count; i++)
-        if (!(filled[i] = external_fill_in(words[i], folder, quality)))
+        if (!(filled[i] = external_fill_in(words[i], work, quality)))
             status = dl2_error_memory(error, "a command");
     if (status == DL2_OK)
-        status = dl2_process_run(filled, external_timeout(timeout), error);
+        status = dl2_process_run(&work->group, filled, external_timeout(timeout), error);
     if (status == DL2_OK &&
-        (stat(folder->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size))
+        (stat(work->output, &info) < 0 || !S_ISREG(info.st_mode) || !info.st_size))
         status = dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status 0 but wrote no %%o",
                                words[0]);
     else if (status == DL2_OK)
-        status = dl2_file_read(folder->output, MAX_FILE_BYTES, out, error);
+        status = dl2_file_read(work->output, MAX_FILE_BYTES, out, error);
     dl2_free_list(filled);
     free(words);
     return status;
@@ -309,17 +289,17 @@ static int external_encode(const struct dl2_image *image, const struct dl2_encod
     const struct dl2_external *external = options->external;
     const struct dl2_codec *image_codec = external_image_codec();
     struct dl2_encode_options plain = DL2_ENCODE_DEFAULTS;
-    struct external_folder folder;
+    struct external_work work;
     struct dl2_bytes coded = DL2_BYTES_INIT;
     plain.effort = image_codec->max_effort < 0 ? -1 : 1; /* it is read once */
-    DL2_TRY(external_make_folder(&folder, image_codec->extension, external->name, error));
+    DL2_TRY(external_begin(&work, image_codec->extension, external->name, error));
     int status = dl2_image_encode(image_codec, image, &plain, out, error);
     if (status == DL2_OK)
-        status = dl2_file_write(folder.input, out->data, out->size, error);
+        status = dl2_file_write(work.input, out->data, out->size, error);
     if (status == DL2_OK)
-        status = external_run(external->encode, &folder, options->quality, external->timeout,
-                              &coded, error);
-    external_remove_folder(&folder);
+        status = external_run(external->encode, &work, options->quality, external->timeout, &coded,
+                              error);
+    dl2_process_group_end(&work.group);
     if (status == DL2_OK)
         status = external_frame(image, external->name, &coded, out, error);
     dl2_bytes_free(&coded);
@@ -398,14 +378,13 @@ static int external_decode(struct external_state *external, const char *command,
                            const struct dl2_decode_request *request, struct dl2_image *image,
                            struct dl2_error *error)
 {
-    struct external_folder folder;
-    DL2_TRY(
-        external_make_folder(&folder, external->name, external_image_codec()->extension, error));
-    int status = dl2_file_write(folder.input, external->data, external->size, error);
+    struct external_work work;
+    DL2_TRY(external_begin(&work, external->name, external_image_codec()->extension, error));
+    int status = dl2_file_write(work.input, external->data, external->size, error);
     if (status == DL2_OK)
-        status = external_run(command, &folder, 0, request->external->timeout, &external->decoded,
-                              error);
-    external_remove_folder(&folder);
+        status =
+            external_run(command, &work, 0, request->external->timeout, &external->decoded, error);
+    dl2_process_group_end(&work.group);
     DL2_TRY(status);
     struct dl2_decode_options options = {.max_pixels = (uint64_t)external->width * external->height,
                                          .channels = external->channels};

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -507,4 +508,18 @@ int dl2_list_names(const char *folder, char ***names, struct dl2_error *error)
     free(entries);
     *names = list;
     return list ? DL2_OK : dl2_error_memory(error, "the names in %s", folder);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info;
+    (void)type;
+    (void)place;
+    remove(path);
+    return 0;
+}
+
+void dl2_remove_tree(const char *folder)
+{
+    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }

@@ -79,4 +79,7 @@ void dl2_file_list_free(struct dl2_file_list *list);
  */
 int dl2_list_names(const char *folder, char ***names, struct dl2_error *error);
 
+/* rm -rf: removes a folder with all that is in it, as far as that may be removed. */
+void dl2_remove_tree(const char *folder);
+
 #endif

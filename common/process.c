@@ -2,17 +2,22 @@
 #include "common/process.h"
 
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -99,11 +104,11 @@ static const char *tail_line(struct tail *tail)
     return line ? line + 1 : tail->text;
 }
 
-static int start(char *const *words, pid_t *child, int *output, struct dl2_error *error)
+/* Starts a program in a group of processes (0: its own), with an input (-1: empty) and an output
+ * for what it prints (-1: dropped). */
+static int start_program(char *const *words, pid_t group, int input, int output, pid_t *child,
+                         struct dl2_error *error)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return dl2_error_system(error, "%s cannot be run", words[0]);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, pipe_alone;
@@ -114,29 +119,40 @@ static int start(char *const *words, pid_t *child, int *output, struct dl2_error
     if (!failed && (failed = posix_spawnattr_init(&attributes)) != 0)
         posix_spawn_file_actions_destroy(&actions);
     if (!failed) {
-        /* A group of its own, so that what it starts can be killed with it. */
-        failed = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0) ||
-                         posix_spawn_file_actions_adddup2(&actions, ends[1], 1) ||
-                         posix_spawn_file_actions_adddup2(&actions, ends[1], 2) ||
-                         posix_spawnattr_setpgroup(&attributes, 0) ||
-                         posix_spawnattr_setsigmask(&attributes, &none) ||
-                         posix_spawnattr_setsigdefault(&attributes, &pipe_alone) ||
-                         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
-                                                                   POSIX_SPAWN_SETSIGMASK |
-                                                                   POSIX_SPAWN_SETSIGDEF)
-                     ? ENOMEM
-                     : posix_spawnp(child, words[0], &actions, &attributes, words, environ);
+        failed =
+            (input < 0 ? posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+                       : posix_spawn_file_actions_adddup2(&actions, input, 0)) ||
+                    (output < 0
+                         ? posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+                         : posix_spawn_file_actions_adddup2(&actions, output, 1)) ||
+                    posix_spawn_file_actions_adddup2(&actions, 1, 2) ||
+                    posix_spawnattr_setpgroup(&attributes, group) ||
+                    posix_spawnattr_setsigmask(&attributes, &none) ||
+                    posix_spawnattr_setsigdefault(&attributes, &pipe_alone) ||
+                    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP |
+                                                              POSIX_SPAWN_SETSIGMASK |
+                                                              POSIX_SPAWN_SETSIGDEF)
+                ? ENOMEM
+                : posix_spawnp(child, words[0], &actions, &attributes, words, environ);
         posix_spawn_file_actions_destroy(&actions);
         posix_spawnattr_destroy(&attributes);
     }
-    close(ends[1]);
-    if (!failed) {
-        *output = ends[0];
-        return DL2_OK;
-    }
-    close(ends[0]);
     errno = failed;
-    return dl2_error_system(error, "%s cannot be run", words[0]);
+    return failed ? dl2_error_system(error, "%s cannot be run", words[0]) : DL2_OK;
+}
+
+static int start(pid_t group, char *const *words, pid_t *child, int *output,
+                 struct dl2_error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return dl2_error_system(error, "%s cannot be run", words[0]);
+    const int status = start_program(words, group, -1, ends[1], child, error);
+    close(ends[1]);
+    if (status < 0)
+        close(ends[0]);
+    *output = ends[0];
+    return status;
 }
 
 static void pause_for(double seconds)
@@ -157,7 +173,7 @@ static bool wait_for(pid_t child, int output, double deadline, struct tail *tail
     for (double pause = 20e-6;;) {
         const double left = deadline - dl2_clock_wall();
         if (left <= 0 && !killed) {
-            kill(-child, SIGKILL);
+            kill(child, SIGKILL);
             killed = true;
         }
         struct pollfd ready = {.fd = output, .events = POLLIN};
@@ -189,11 +205,12 @@ static double seconds_of(const struct rusage *usage)
            1e-6 * (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-int dl2_process_run(char *const *words, double timeout, struct dl2_error *error)
+int dl2_process_run(const struct dl2_process_group *group, char *const *words, double timeout,
+                    struct dl2_error *error)
 {
     pid_t child;
     int output = -1, ended = 0;
-    DL2_TRY(start(words, &child, &output, error));
+    DL2_TRY(start(group->keeper, words, &child, &output, error));
     struct tail tail = {.size = 0};
     struct rusage usage = {0};
     const double deadline = dl2_clock_wall() + timeout;
@@ -211,4 +228,69 @@ int dl2_process_run(char *const *words, double timeout, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s exited with status %d%s%s", words[0],
                              WEXITSTATUS(ended), colon, line);
     return DL2_OK;
+}
+
+/* ---- Groups */
+
+/*
+ * Nothing that this process does can end the group when it is killed itself. So the group's leader
+ * is a shell, the keeper, which waits for the end of a pipe whose other end is here alone. Then it
+ * asks the group to end, removes the folder, and kills what is left, itself included.
+ */
+static int start_keeper(struct dl2_process_group *group, struct dl2_error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return dl2_error_system(error, "no pipe for a command");
+    char shell[] = "/bin/sh", option[] = "-c";
+    char script[] = "trap '' HUP INT QUIT TERM; read -r end; kill 0; rm -rf -- \"$0\"; kill -9 0";
+    char *const words[] = {shell, option, script, group->folder, NULL};
+    const int status = start_program(words, 0, ends[0], -1, &group->keeper, error);
+    close(ends[0]);
+    if (status < 0)
+        close(ends[1]);
+    else /* QEMU's posix_spawn() doesn't wait until the shell has done that */
+        setpgid(group->keeper, group->keeper);
+    group->lifeline = ends[1];
+    return status;
+}
+
+static void end_keeper(const struct dl2_process_group *group)
+{
+    struct rusage usage = {0};
+    kill(-group->keeper, SIGKILL);
+    close(group->lifeline);
+    while (wait4(group->keeper, NULL, 0, &usage) < 0 && errno == EINTR)
+        ;
+    dl2_clock_add_child_cpu(seconds_of(&usage));
+}
+
+int dl2_process_group_begin(struct dl2_process_group *group, const char *name,
+                            struct dl2_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent)
+        parent = "/tmp";
+    uint64_t number = 0;
+    if (getrandom(&number, sizeof number, 0) < 0)
+        return dl2_error_system(error, "no random number");
+    const int length =
+        snprintf(group->folder, sizeof group->folder, "%s/%s.%016" PRIx64, parent, name, number);
+    if (length < 0 || (size_t)length >= sizeof group->folder)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "TMPDIR is too long");
+    /* The keeper is there before the folder: no moment is left in which both could remain. */
+    DL2_TRY(start_keeper(group, error));
+    if (mkdir(group->folder, 0700) == 0)
+        return DL2_OK;
+    dl2_error_system(error, "%s: cannot be made", group->folder);
+    end_keeper(group);
+    return DL2_ERR_SYSTEM;
+}
+
+void dl2_process_group_end(const struct dl2_process_group *group)
+{
+    /* First, as the keeper ends with the group; again, for what the group wrote meanwhile. */
+    dl2_remove_tree(group->folder);
+    end_keeper(group);
+    dl2_remove_tree(group->folder);
 }

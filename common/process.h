@@ -5,6 +5,9 @@
 
 #include "common/error.h"
 
+#include <limits.h>
+#include <sys/types.h>
+
 /*
  * Splits a command line into words at blanks. Single or double quotes keep blanks in a word;
  * nothing else has a meaning. *out ends with NULL and is one block to free. DL2_ERR_ARGUMENT for
@@ -13,16 +16,36 @@
 int dl2_command_words(const char *text, char ***out, struct dl2_error *error);
 
 /*
- * Runs a program, which is looked up on the PATH, and waits for it. Its standard input is empty;
- * what it prints is dropped, but for the last line, which the message of a failure has. Its CPU
- * time counts as the calling thread's (common/clock.h).
+ * The programs that a piece of work runs, and a folder for their files. When the group ends, or
+ * this process ends in whatever way, SIGKILL included, the folder goes with all that is in it, and
+ * so do the programs and what they have started, but for what has left their group of processes
+ * (setsid()).
+ */
+struct dl2_process_group {
+    char folder[PATH_MAX]; /* $TMPDIR/NAME.NUMBER */
+    pid_t keeper;          /* the group's leader */
+    int lifeline;          /* a pipe to it */
+};
+
+/* Makes the folder. DL2_ERR_SYSTEM, DL2_ERR_LIMIT. */
+int dl2_process_group_begin(struct dl2_process_group *group, const char *name,
+                            struct dl2_error *error);
+
+/* Kills what still runs in the group, and removes its folder. */
+void dl2_process_group_end(const struct dl2_process_group *group);
+
+/*
+ * Runs a program, which is looked up on the PATH, in the group and waits for it; not for what it
+ * has started. Its standard input is empty; what it prints is dropped, but for the last line, which
+ * the message of a failure has. Its CPU time counts as the calling thread's (common/clock.h), and
+ * so does what the group itself takes.
  *
  * DL2_ERR_SYSTEM if it cannot be started, DL2_ERR_FORMAT if it exits with another status than 0 or
- * is killed by a signal, DL2_ERR_LIMIT after `timeout` seconds, when it and its own children are
- * killed.
+ * is killed by a signal, DL2_ERR_LIMIT after `timeout` seconds, when it is killed.
  *
- * Threads: any number at once.
+ * Threads: any number at once, each with a group of its own.
  */
-int dl2_process_run(char *const *words, double timeout, struct dl2_error *error);
+int dl2_process_run(const struct dl2_process_group *group, char *const *words, double timeout,
+                    struct dl2_error *error);
 
 #endif

@@ -773,21 +773,49 @@ static void programs_are_run(void **state)
     char *sleeps[] = {"sleep", "100", NULL};
     char *reads[] = {"cat", NULL}; /* its input is empty */
     struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_process_group group;
+    assert_int_equal(dl2_process_group_begin(&group, "dl2-test", &error), DL2_OK);
     const double thread = dl2_clock_thread_cpu(), process = dl2_clock_process_cpu();
-    assert_int_equal(dl2_process_run(work, 100, &error), DL2_OK);
+    assert_int_equal(dl2_process_run(&group, work, 100, &error), DL2_OK);
     assert_true(dl2_clock_thread_cpu() - thread > 0.01);
     assert_true(dl2_clock_process_cpu() - process > 0.01);
-    assert_int_equal(dl2_process_run(reads, 100, &error), DL2_OK);
-    assert_int_equal(dl2_process_run(fails, 100, &error), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_process_run(&group, reads, 100, &error), DL2_OK);
+    assert_int_equal(dl2_process_run(&group, fails, 100, &error), DL2_ERR_FORMAT);
     assert_string_equal(error.message, "sh exited with status 4: the end");
     dl2_error_clear(&error);
-    assert_int_equal(dl2_process_run(sleeps, 0.05, &error), DL2_ERR_LIMIT);
+    assert_int_equal(dl2_process_run(&group, sleeps, 0.05, &error), DL2_ERR_LIMIT);
     assert_string_equal(error.message, "sleep was killed after 0.05 s");
     dl2_error_clear(&error);
     char *absent[] = {"no-such-program-anywhere", NULL};
     /* QEMU's posix_spawn doesn't say so (tests/arm.sh); there it exits with 127. */
-    assert_int_equal(dl2_process_run(absent, 1, &error),
+    assert_int_equal(dl2_process_run(&group, absent, 1, &error),
                      getenv("QEMU_LD_PREFIX") ? DL2_ERR_FORMAT : DL2_ERR_SYSTEM);
+    dl2_process_group_end(&group);
+    assert_false(dl2_is_folder(group.folder));
+}
+
+/* What a program leaves running, and folders in its folder, go with the group. */
+static void groups_end_whole(void **state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_process_group group;
+    int ends[2];
+    assert_int_equal(dl2_process_group_begin(&group, "dl2-test", &error), DL2_OK);
+    assert_int_equal(pipe(ends), 0); /* what runs keeps an end of it */
+    char *leaves[] = {"sh", "-c",
+                      "cd \"$0\"; mkdir -p a/b .c; echo x >a/b/d; echo x >.c/e; sleep 100 &",
+                      group.folder, NULL};
+    assert_int_equal(dl2_process_run(&group, leaves, 100, &error), DL2_OK);
+    close(ends[1]);
+    dl2_process_group_end(&group);
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 0);
+    close(ends[0]);
+    assert_false(dl2_is_folder(group.folder));
+    setenv("TMPDIR", "/nowhere", 1);
+    assert_int_equal(dl2_process_group_begin(&group, "dl2-test", &error), DL2_ERR_SYSTEM);
+    assert_memory_equal(error.message, "/nowhere/dl2-test.", 18);
+    unsetenv("TMPDIR");
 }
 
 int main(void)
@@ -817,6 +845,7 @@ int main(void)
         cmocka_unit_test(sizes_in_words),
         cmocka_unit_test(commands_are_split),
         cmocka_unit_test(programs_are_run),
+        cmocka_unit_test(groups_end_whole),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(long_timelines_are_thinned),
     };

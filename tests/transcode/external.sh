@@ -105,20 +105,65 @@ kill -9 $$
 SH
 wrong 'was killed by signal 9' "'$work/my tools/dies' %i %o"
 # A time-out ends the command and what it has started.
+gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+none_left() { # WHEN: soon none of the processes that the commands named is there, and no folder
+    tries=0
+    while read -r pid; do
+        while ! gone "$pid"; do
+            [ $((tries += 1)) -lt 100 ] || fail "a process is left running $1: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+            sleep 0.1
+        done
+    done <"$work/my tools/sleepers"
+    while [ "$(ls "$TMPDIR")" ]; do
+        [ $((tries += 1)) -lt 100 ] || fail "files are left $1: $(ls "$TMPDIR"/*)"
+        sleep 0.1
+    done
+}
 script hangs <<'SH'
-sleep 1000 & echo $! >"${0%/*}/sleeper"; echo waiting; wait
+echo $$ >"${0%/*}/sleepers"
+sleep 1000 & echo $! >>"${0%/*}/sleepers"; echo waiting; wait
 SH
 wrong 'was killed after 0.5 s: waiting' "'$work/my tools/hangs' %i %o" --external-timeout 0.5
-kill -0 "$(cat "$work/my tools/sleeper")" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$(cat "$work/my tools/sleeper")/status" &&
-    fail 'a process is left running'
-# What a command leaves running does not hold it up.
+none_left 'after the time-out'
+# What a command leaves running does not hold it up, and is ended with it; so are folders.
 script leaves <<'SH'
-cp "$1" "$2"; sleep 5 & echo $! >"${0%/*}/sleeper"
+cp "$1" "$2"; mkdir -p "${1%/*}/deep/er"; cp "$1" "${1%/*}/deep/er/"; sleep 1000 & echo $! >"${0%/*}/sleepers"
 SH
 start=$(date +%s)
 run 0 --codec "leaves='$work/my tools/leaves' %i %o; cp %i %o" "$one" "$work/v"
-[ $(($(date +%s) - start)) -lt 4 ] || fail 'waited for what a command left running'
-kill "$(cat "$work/my tools/sleeper")"
+[ $(($(date +%s) - start)) -lt 100 ] || fail 'waited for what a command left running'
+none_left 'after a command that succeeded'
+# Whatever ends the program ends its commands, with all that they have started, and removes their files.
+script stays <<'SH'
+mkdir "${1%/*}/deep" && cp "$1" "${1%/*}/deep/"
+sleep 1000 & echo $! >>"${0%/*}/sleepers"
+(trap '' HUP INT TERM; exec sleep 1000) & echo $! >>"${0%/*}/sleepers"
+trap '' HUP INT TERM
+echo $$ >>"${0%/*}/sleepers"
+wait
+SH
+killed() { # SIGNAL NUMBER COMMAND...
+    : >"$work/my tools/sleepers"
+    signal=$1 number=$2
+    shift 2
+    env --default-signal "$@" >"$work/out" 2>"$work/err" &
+    program=$!
+    tries=0
+    while [ "$(wc -l <"$work/my tools/sleepers")" -lt 6 ]; do
+        [ $((tries += 1)) -lt 300 ] || { cat "$work/err" >&2; fail "the commands don't run: $*"; }
+        sleep 0.1
+    done
+    kill "-$signal" "$program"
+    wait "$program"
+    is "$?" $((128 + number)) "exit status by SIG$signal"
+    none_left "after SIG$signal: $1"
+}
+stays="'$work/my tools/stays' %i %o"
+for signal in 'TERM 15' 'INT 2' 'HUP 1' 'KILL 9'; do
+    # shellcheck disable=SC2086
+    killed $signal dl2-transcode --quiet -j 2 --codec "stays=$stays; cp %i %o" "$work/src" "$work/killed"
+done
+killed TERM 15 dl2-load check --quiet -j 2 --decoder "same=$stays" "$work/v/same"
 # Decoders, too; an image of another size is not believed.
 decodes() { expect 1 dl2-load check --quiet --decoder "same=$1" "$work/small"; said "$2"; [ -z "$(ls "$TMPDIR")" ] || fail 'files are left'; }
 run 0 --codec "$same" "$one" "$work/v1" && mv "$work/v1/same" "$work/small"
