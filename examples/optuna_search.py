@@ -4,8 +4,8 @@
 
     python3 optuna_search.py photos --trials 30
 
-Optuna sees a trial's validation accuracy after each epoch, and ends a trial that is worse than the
-median of earlier ones. The same command continues a search: its trials are in search.db (SQLite).
+Optuna sees a trial's validation accuracy after each epoch. A trial ends early if it is worse than
+the median of earlier ones, or diverges. The same command continues a search: its trials are in search.db (SQLite).
 """
 import argparse
 
@@ -44,7 +44,10 @@ def objective(trial):
     for epoch in range(options.epochs):
         model.train()
         for images, targets in train:
-            nn.functional.cross_entropy(model(images), targets).backward()
+            loss = nn.functional.cross_entropy(model(images), targets)
+            if not torch.isfinite(loss):  # a diverged model still takes every image for one class
+                raise optuna.TrialPruned()
+            loss.backward()
             optimizer.step()
             optimizer.zero_grad()
         top1 = accuracy(model, val)

@@ -46,6 +46,7 @@ struct trial {
  * first. */
 struct round {
     double until;
+    size_t keep; /* halving: how many of them go on */
     struct entry {
         size_t trial;
         double top1, loss; /* here; NAN: diverged */
@@ -111,11 +112,12 @@ static double trial_length(const struct dl2_search *search, size_t trial)
 
 /* -- its report -- */
 
-/* Of two trials, or entries of a round. */
+/* Of two trials, or entries of a round. Those without a finite loss are equal, and worse than all
+ * others. */
 static bool is_better(double top1, double loss, double other_top1, double other_loss)
 {
-    if (isfinite(loss) != isfinite(other_loss))
-        return isfinite(loss);
+    if (!isfinite(loss) || !isfinite(other_loss))
+        return isfinite(loss) && !isfinite(other_loss);
     return top1 > other_top1 || (top1 == other_top1 && loss < other_loss);
 }
 
@@ -270,6 +272,12 @@ static bool is_training(const struct trial *trial)
     return trial->goal >= (long)trial->done;
 }
 
+/* It has diverged, or had no finite loss in the last round that it was in. */
+static bool has_failed(const struct trial *trial)
+{
+    return trial->status == DIVERGED || (trial->done > 0 && !isfinite(trial->loss));
+}
+
 /* The trial comes to the end of a round, or, with NAN, has diverged in it. Equal ones are in the
  * order of their numbers. */
 static void end_round(struct dl2_search *search, size_t number, double top1, double loss)
@@ -395,8 +403,9 @@ static long next_of_round(const struct dl2_search *search, size_t number, size_t
     return -1;
 }
 
-/* asha: who goes on from the highest round that has any; with `all` be it not among the best. */
-static long next_of_asha(const struct dl2_search *search, bool all, size_t *round)
+/* Who goes on from the highest round that has any: asha's rule, or with `all` be it not among the
+ * best. */
+static long next_of_highest(const struct dl2_search *search, bool all, size_t *round)
 {
     for (size_t i = search->round_count; i-- > 0;) {
         const size_t count = search->rounds[i].count;
@@ -408,12 +417,24 @@ static long next_of_asha(const struct dl2_search *search, bool all, size_t *roun
     return -1;
 }
 
-/* halving: who goes on from the first round that has any, once that is complete. */
+/* How many of those that went on from the round have failed in the next one. */
+static size_t count_failed_after(const struct dl2_search *search, size_t round)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < search->configs.count; i++) {
+        const struct trial *trial = &search->trials[i];
+        count += trial->goal == (long)round + 1 && !is_training(trial) && has_failed(trial);
+    }
+    return count;
+}
+
+/* halving: who goes on from the first round that has any, once that is complete. The next best
+ * takes the place of one that fails. */
 static long next_of_halving(const struct dl2_search *search, size_t *round)
 {
     for (size_t i = 0; i < search->round_count && !is_under_way(search, i); i++) {
-        const size_t part = search->rounds[i].count / search->options->eta;
-        const long next = next_of_round(search, i, part ? part : 1);
+        const size_t part = search->rounds[i].keep + count_failed_after(search, i);
+        const long next = next_of_round(search, i, part);
         *round = i + 1;
         if (next >= 0)
             return next;
@@ -426,18 +447,19 @@ static long next_of_halving(const struct dl2_search *search, size_t *round)
 static long choose_next(const struct dl2_search *search, size_t *round)
 {
     const bool asha = search->options->algorithm == DL2_SEARCH_ASHA;
-    const long best = asha ? next_of_asha(search, false, round) : -1;
+    const long best = asha ? next_of_highest(search, false, round) : -1;
     if (best >= 0)
         return best;
     *round = 0;
     for (size_t i = 0; i < search->configs.count; i++)
         if (search->trials[i].goal < 0)
             return (long)i;
-    if (!asha)
-        return next_of_halving(search, round);
-    /* If none was among the best up to its end, the best does without. */
-    return count_training(search) || best_trained(search) >= 0 ? -1
-                                                               : next_of_asha(search, true, round);
+    const long kept = asha ? -1 : next_of_halving(search, round);
+    if (kept >= 0 || count_training(search) || best_trained(search) >= 0)
+        return kept;
+    /* None was among the best up to its end, or all that were have failed: the best of the others
+     * does without. */
+    return next_of_highest(search, true, round);
 }
 
 static int make_rounds(struct dl2_search *search)
@@ -456,7 +478,7 @@ static int make_rounds(struct dl2_search *search)
         round->entries = dl2_calloc(search->configs.count, sizeof *round->entries);
         if (!round->entries)
             return search_memory(search);
-        left = left / options->eta ? left / options->eta : 1;
+        round->keep = left = left / options->eta ? left / options->eta : 1;
     }
     return 0;
 }
@@ -665,13 +687,14 @@ struct dl2_configs *dl2_search_configs(struct dl2_search *search)
     return &search->configs;
 }
 
-/* The best in the last round that any has come to the end of; -1: none. */
+/* The best in the last round that any has come to the end of and has not failed after; -1: none. */
 static long best_so_far(const struct dl2_search *search)
 {
     const long best = best_trained(search);
     for (size_t i = search->round_count; i-- > 0 && best < 0;)
-        if (search->rounds[i].count && isfinite(search->rounds[i].entries[0].loss))
-            return (long)search->rounds[i].entries[0].trial;
+        for (size_t k = 0; k < search->rounds[i].count; k++)
+            if (!has_failed(&search->trials[search->rounds[i].entries[k].trial]))
+                return (long)search->rounds[i].entries[k].trial;
     return best;
 }
 

@@ -82,6 +82,20 @@ done
 expect 0 search space.json --trials 2 --out parts --restart -e 1
 is "$(found parts "len(s['trials'])")" 2 "--restart"
 
+# The best of the first round diverges in the next: the best of the others takes its place, is named, and trained.
+echo '{"lr": [1e-9, 4, 2e-9]}' >later.json
+later="later.json -e 9 --warmup 8.9 --weight-decay 10 --momentum 0 --eta 3"
+for way in "halving --at-once 3" "halving --task --ranks 2" "asha --at-once 1"; do
+    expect 0 search $later --algorithm $way --out later --restart
+    is "$(found later "[t['settings']['lr'] for t in s['trials'] if t['status'] in ('diverged', 'stopped') and t['epochs'] > 1]")" \
+        "[4]" "a model that fails in the second round, $way"
+    is "$(found later "next(t['settings']['lr'] for t in s['trials'] if t['name'] == s['rounds'][0]['ranking'][0])")" 4 \
+        "the best of the first round, $way"
+    is "$(found later "[(t['name'] == s['best'], t['epochs']) for t in s['trials'] if t['status'] == 'trained']")" \
+        "[(True, 9.0)]" "who is trained instead, $way"
+    grep -q "^best: top-1 .*$(found later "s['best']")" "$work/out" || fail "the best is not named, $way: $(cat "$work/out")"
+done
+
 # By ranks with a model each: what one process finds, also where ranks are stopped and one is killed; by ranks with
 # partitions each model visits each of them once an epoch, as far as the search lets it.
 if ! slow; then
