@@ -479,6 +479,23 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
     return status;
 }
 
+void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint64_t *times)
+{
+    const bool timed = !dataset->container->reader->version;
+    *samples = dataset->class_count;
+    *times = 0;
+    for (unsigned i = 0; i < dataset->class_count; i++)
+        *samples = hash_text(dataset->classes[i], *samples);
+    for (size_t i = 0; i < dataset->count; i++) {
+        struct dl2_sample sample;
+        dl2_dataset_sample(dataset, i, &sample);
+        const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes};
+        *samples = XXH3_64bits_withSeed(facts, sizeof facts, hash_text(sample.name, *samples));
+        if (timed)
+            *times = XXH3_64bits_withSeed(&sample.mtime_ns, sizeof sample.mtime_ns, *times);
+    }
+}
+
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)
 {
     return dataset->container->name;

@@ -140,6 +140,14 @@ bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_data
 int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerprint,
                             struct dl2_error *error);
 
+/*
+ * Two cheaper numbers, without a look at files or a server. *samples is another one when samples
+ * are added, removed, renamed, relabelled, come in another order or change their size; it is the
+ * same for a copy of the dataset. *times is another one, too, when a file is written again; 0 in a
+ * database.
+ */
+void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint64_t *times);
+
 /* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
 

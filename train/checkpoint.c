@@ -376,8 +376,15 @@ static int check_identity(const json_t *own, const json_t *its, struct dl2_error
     json_object_foreach((json_t *)own, key, value)
     {
         json_t *other = json_object_get(its, key);
-        if (other && json_equal(value, other))
+        const bool of_images = strcmp(key, DL2_IDENTITY_IMAGES) == 0;
+        if (other ? json_equal(value, other) : of_images)
             continue;
+        if (of_images)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "it was trained on other images: since then some were added, "
+                                 "removed, renamed, moved to another class or changed in size; "
+                                 "bring back those that it was begun with, or begin anew with "
+                                 "--restart");
         char *now = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         char *then = other ? json_dumps(other, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
         dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -405,6 +412,8 @@ int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_
     memset(state, 0, sizeof *state);
     DL2_TRY(get_json(checkpoint, IDENTITY_KEY, &json, error));
     int status = check_identity(identity, json, error);
+    const bool unknown = !json_object_get(json, DL2_IDENTITY_IMAGES) &&
+                         json_object_get(identity, DL2_IDENTITY_IMAGES);
     json_decref(json);
     DL2_TRY(status);
     if (!checkpoint->checksummed)
@@ -414,6 +423,7 @@ int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_
     DL2_TRY(visit_all(network, &visit, error));
     DL2_TRY(get_json(checkpoint, STATE_KEY, &json, error));
     status = state_from_json(json, state, error);
+    state->images_unknown = unknown;
     json_decref(json);
     return status;
 }

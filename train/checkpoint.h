@@ -18,6 +18,10 @@
 #include <jansson.h>
 #include <stdint.h>
 
+/* A member of an identity that checkpoints of older versions lack: hashes of the training images.
+ */
+#define DL2_IDENTITY_IMAGES "training images"
+
 struct dl2_run_state {
     uint64_t pass;     /* number of the pass: selects the loader's random numbers */
     size_t stage;      /* the stage of the pass */
@@ -50,7 +54,8 @@ struct dl2_run_state {
     size_t val_count;
     uint64_t best_epoch;
     double best_top1;
-    json_t *part; /* dl2_run_part() of the part that saved it; NULL: not known */
+    bool images_unknown; /* when loaded: its identity has no DL2_IDENTITY_IMAGES */
+    json_t *part;        /* dl2_run_part() of the part that saved it; NULL: not known */
 };
 
 /* Keeps an epoch as the best one if its top-1 on the first validation set is; below 0: none. */

@@ -117,9 +117,29 @@ json_t *dl2_run_class_names(const struct dl2_run *run)
     return names;
 }
 
+static json_t *hash_text(uint64_t hash)
+{
+    return json_sprintf("%016llx", (unsigned long long)hash);
+}
+
+static json_t *hash_list(const struct dl2_run_data *data, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, data[i].dataset ? hash_text(data[i].samples) : json_null());
+    return list;
+}
+
+json_t *dl2_run_data_hashes(const struct dl2_run *run)
+{
+    const struct dl2_stream *stream = run->stream;
+    return json_pack("{s:o, s:o}", "training", hash_list(stream->stages, stream->stage_count),
+                     "validation", hash_list(stream->val, stream->val_count));
+}
+
 /*
  * The identity of a run, whoever continues it and where: the settings that it keeps, and the data
- * by name and size.
+ * by name, size and a hash of its samples, which a copy of them has, too.
  */
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
@@ -127,6 +147,9 @@ json_t *dl2_run_identity(const struct dl2_run *run)
     json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
     json_object_set_new(identity, "training data", stage_list(run, false));
     json_object_set_new(identity, "class names", dl2_run_class_names(run));
+    if (run->stream->stages[0].dataset) /* else noise, or rows of a server */
+        json_object_set_new(identity, DL2_IDENTITY_IMAGES,
+                            hash_list(run->stream->stages, run->stream->stage_count));
     return identity;
 }
 
@@ -141,11 +164,17 @@ json_t *dl2_run_part(const struct dl2_run *run)
             json_integer(run->config->threads ? run->config->threads : dl2_run_processors(run)));
     json_t *sets = json_array();
     for (size_t i = 0; i < run->stream->val_count; i++)
-        json_array_append_new(sets, json_pack("{s:o, s:I, s:I}", "name",
+        json_array_append_new(sets, json_pack("{s:o, s:I, s:I, s:o, s:o}", "name",
                                               dl2_json_text(run->stream->val[i].name), "images",
                                               (json_int_t)run->stream->val[i].images, "bytes",
-                                              (json_int_t)run->stream->val[i].bytes));
+                                              (json_int_t)run->stream->val[i].bytes, "hash",
+                                              hash_text(run->stream->val[i].samples), "times",
+                                              hash_text(run->stream->val[i].times)));
     json_object_set_new(part, "validation", sets);
+    json_t *times = json_array();
+    for (size_t i = 0; i < run->stream->stage_count; i++)
+        json_array_append_new(times, hash_text(run->stream->stages[i].times));
+    json_object_set_new(part, "times", times);
     return part;
 }
 
@@ -194,6 +223,7 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_object_set_new(report, "parameters",
                         json_integer((json_int_t)dl2_network_parameter_count(run->network)));
     json_object_set_new(report, "stages", stage_list(run, true));
+    json_object_set_new(report, "data_hashes", dl2_run_data_hashes(run));
     json_object_set(report, "epochs", run->state.epochs);
     return report;
 }

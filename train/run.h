@@ -36,6 +36,7 @@ struct dl2_run_data {
     char *name;       /* the variant's */
     struct dl2_dataset *dataset;
     uint64_t images, bytes;
+    uint64_t samples, times; /* dl2_dataset_hash() */
     /* A stage's: */
     double share_end;       /* where it ends, as a part of the run; 1 for the last */
     unsigned height, width; /* of its images in batches, pixels */
@@ -290,6 +291,8 @@ int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error);
  * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
 json_t *dl2_run_identity(const struct dl2_run *run);
+/* {"training", "validation"}: a hash of each dataset's samples. */
+json_t *dl2_run_data_hashes(const struct dl2_run *run);
 /* Settings that may change on resuming. They affect results, so the run notes a change. */
 json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);

@@ -32,6 +32,21 @@ static void note_setting(struct dl2_run *run, const char *key, const json_t *was
     free(here);
 }
 
+/* Are both known, and not the same? */
+static bool differ(const json_t *was, const json_t *now, const char *key)
+{
+    const json_t *before = json_object_get(was, key), *here = json_object_get(now, key);
+    return before && here && !json_equal(before, here);
+}
+
+static void note_times(struct dl2_run *run, const char *what, const char *name)
+{
+    dl2_run_note(run,
+                 "the %s images of %s have the names, classes and sizes that they had, but other "
+                 "times: they were copied, or changed",
+                 what, name);
+}
+
 static void note_set(struct dl2_run *run, const json_t *was, const json_t *now)
 {
     const char *name = dl2_json_get_text(now, "name", "?");
@@ -44,11 +59,13 @@ static void note_set(struct dl2_run *run, const json_t *was, const json_t *now)
                      "%s has %lld validation images, where it had %lld: figures from here on are "
                      "of other images than those before",
                      name, images, before);
-    else if (dl2_json_get_integer(was, "bytes", 0) != dl2_json_get_integer(now, "bytes", 0))
+    else if (differ(was, now, "bytes") || differ(was, now, "hash"))
         dl2_run_note(run,
                      "the validation images of %s have changed: figures from here on are of other "
                      "images than those before",
                      name);
+    else if (differ(was, now, "times"))
+        note_times(run, "validation", name);
 }
 
 /* Says in what this part of a run differs from the one before, where that changes its results. */
@@ -57,8 +74,12 @@ static void note_changes(struct dl2_run *run, const json_t *now)
     const json_t *was = run->state.part;
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)now, key, value) if (!json_is_array(value))
+    /* Ranks that a model hops between may differ in threads and devices. */
+    json_object_foreach((json_t *)now, key,
+                        value) if (!json_is_array(value) && !run->stream->hopping)
         note_setting(run, key, json_object_get(was, key), value);
+    if (differ(was, now, "times"))
+        note_times(run, "training", run->variant);
     const json_t *sets = json_object_get(was, "validation");
     const json_t *own = json_object_get(now, "validation");
     for (size_t i = 0; json_is_array(sets) && i < json_array_size(own); i++)
@@ -93,7 +114,14 @@ static void tell_resumed(const struct dl2_run *run, bool found)
 static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    json_auto_t *part = dl2_run_part(run);
+    json_auto_t *part = dl2_run_part(run), *hashes = dl2_run_data_hashes(run);
+    if (config->data_hashes && !json_equal(config->data_hashes, hashes))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: its images are not those of the models before it: since then "
+                             "some were added, removed, renamed, moved to another class or changed "
+                             "in size; bring back those that the search was begun with, or begin "
+                             "anew with --restart",
+                             run->name);
     if (config->resume && dl2_is_file(run->checkpoint)) {
         dl2_run_state_free(&run->state);
         DL2_TRY(
@@ -102,7 +130,12 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
             return dl2_error_set(error, DL2_ERR_FORMAT, "checkpoint %s: it has more stages",
                                  run->checkpoint);
         tell_resumed(run, true);
-        if (!run->state.completed && !run->stream->hopping)
+        if (run->state.images_unknown)
+            dl2_run_note(run,
+                         "checkpoint %s does not say which images it was trained on: nobody knows "
+                         "whether these are the same",
+                         run->checkpoint);
+        if (!run->state.completed)
             note_changes(run, part);
     } else if (config->resume) {
         tell_resumed(run, false);

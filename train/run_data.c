@@ -47,6 +47,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
         stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
+    dl2_dataset_hash(data->dataset, &data->samples, &data->times);
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "

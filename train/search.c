@@ -61,6 +61,7 @@ struct dl2_search {
     struct dl2_train_config config; /* base.config is this one */
     struct dl2_search_space *space;
     json_t *identity;
+    json_t *data_hashes;  /* of its models' reports; NULL: not known yet */
     struct trial *trials; /* one for each configuration */
     struct round rounds[MOST_ROUNDS];
     size_t round_count;
@@ -207,6 +208,8 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
                                        : json_null(),
         "epochs", trained_epochs(search), "all_epochs", all_epochs(search), "completed",
         search->completed);
+    if (report && search->data_hashes)
+        json_object_set(report, "data_hashes", search->data_hashes);
     return dl2_json_save_new(search->report, report, error);
 }
 
@@ -299,6 +302,13 @@ static void end_round(struct dl2_search *search, size_t number, double top1, dou
     round->entries[k] = (struct entry){number, top1, loss};
 }
 
+/* All models must have the data of the first. */
+static void take_data(struct dl2_search *search, const json_t *report)
+{
+    if (!search->data_hashes)
+        search->data_hashes = json_incref(json_object_get(report, "data_hashes"));
+}
+
 /* Takes over the rounds that the trial has come to the end of by its report. */
 static void take_epochs(struct dl2_search *search, size_t number, const json_t *report)
 {
@@ -333,6 +343,7 @@ static void look_at_trial(struct dl2_search *search, size_t number)
         trial->seen.number = info.st_ino;
         trial->seen.mtime = dl2_mtime_ns(&info);
         trial->seen.goal = trial->goal;
+        take_data(search, report);
         take_epochs(search, number, report);
     }
     free(path);
@@ -343,6 +354,7 @@ static void look_at_trial(struct dl2_search *search, size_t number)
 /* Takes over what a report of the search has decided: who trains how far. */
 static void take_decisions(struct dl2_search *search, const json_t *report)
 {
+    take_data(search, report);
     for (size_t i = 0; i < search->configs.count; i++) {
         const json_t *its = json_array_get(json_object_get(report, "trials"), i);
         struct trial *trial = &search->trials[i];
@@ -536,6 +548,7 @@ static int train_wave(struct dl2_search *search, const size_t *numbers, size_t c
         config->restart = false;
         config->started = dl2_clock_wall();
         config->stop_at = stop_of(search, numbers[i]);
+        config->data_hashes = search->data_hashes;
     }
     int status = train(wave, count);
     for (size_t i = 0; i < count; i++) {
@@ -616,6 +629,7 @@ static int search_look(void *context, bool idle, bool *wanted, struct dl2_error 
     }
     for (size_t i = 0; i < search->configs.count; i++) {
         wanted[i] = is_training(&search->trials[i]);
+        search->configs.models[i].config.data_hashes = search->data_hashes;
         if (wanted[i])
             search->configs.models[i].config.stop_at = stop_of(search, i);
     }
@@ -720,6 +734,7 @@ void dl2_search_close(struct dl2_search *search)
         return;
     dl2_search_space_close(search->space);
     json_decref(search->identity);
+    json_decref(search->data_hashes);
     for (size_t i = 0; i < search->round_count; i++)
         free(search->rounds[i].entries);
     dl2_configs_free(&search->configs);

@@ -64,7 +64,7 @@ struct dl2_train_config {
     const char *const *val; /* datasets to validate on; none: the last stage's */
     size_t val_count;
     const char *train_split, *val_split; /* names of splits of the datasets */
-    double val_fraction;      /* of a dataset without splits: see dataset.h */
+    double val_fraction;                 /* of a dataset without splits: see dataset.h */
     uint64_t split_seed;
     struct dl2_subset subset;   /* of the images to train on */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
@@ -157,6 +157,9 @@ struct dl2_train_config {
         unsigned ranks, gpus;
         bool freeze;
     } given;
+    /* One model of several: dl2_run_data_hashes() of those before it, whose data it must have;
+     * NULL: there are none. Borrowed. */
+    const json_t *data_hashes;
     json_t *versions; /* of libraries, for the report; borrowed, may be NULL */
 };
 

@@ -84,7 +84,9 @@ wait $pid; status=$?
 [ $status = 1 ] || { cat err.killed >&2; fail "status $status after SIGTERM"; }
 grep -q 'rank [01] was killed, and goes on with partition [12]' err.killed || { cat err.killed >&2; fail "who was killed?"; }
 grep -q 'stopped; the same command with --resume goes on' err.killed || { cat err.killed >&2; fail "how to go on?"; }
+touch "$(find data/val -type f | head -n 1)"
 expect 0 run $long --out killed --resume
+said 'the validation images of data have the names, classes and sizes that they had'
 for model in a b c; do same whole/$model/$CK killed/$model/$CK "$model after kills and a stop"; done
 
 # A model that diverges ends alone, and stays so.

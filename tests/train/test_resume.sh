@@ -131,6 +131,42 @@ expect 0 run $options --val kept --val data --out changed --resume --threads 2 -
 grep -q "validation is on kept, which it was not before" "$work/err" || fail "another set is not named"
 rm -r data && mv kept data
 
+# Training images must be those that it was begun with, by name, class and size, wherever they lie; files that were
+# written again are told of.
+expect 0 run $options --out images --run-epochs 1
+set -- data/train/*
+one=$(ls "$1" | head -n 1) other=$(ls "$2" | head -n 1)
+mv "$1/$one" "$2/moved-$one" && mv "$2/$other" "$1/moved-$other"
+expect 1 run $options --out images --resume
+said 'checkpoint.safetensors: it was trained on other images: '
+mv "$2/moved-$one" "$1/$one" && mv "$1/moved-$other" "$2/moved"
+expect 1 run $options --out images --resume
+said 'or begin anew with --restart'
+mv "$2/moved" "$2/$other"
+expect 0 run $options --out images --resume --run-epochs 0.5
+! grep -q 'images' "$work/err" || fail "a change is told where there was none: $(cat "$work/err")"
+touch "$1/$one"
+expect 0 run $options --out images --resume --run-epochs 0.5
+said 'the training images of data have the names, classes and sizes that they had, but other times'
+if [ -n "${PYTHON3:-}" ]; then # a checkpoint of before there was a hash
+    "$PYTHON3" - images/$CK <<'END'
+import sys, zlib
+path, key = sys.argv[1], b"training images"
+data = open(path, "rb").read()
+assert data.count(key) == 1
+data = bytearray(data.replace(key, b"training imagez"))
+at = data.index(b'"crc32":"') + 9
+data[at:at + 8] = b"00000000"
+data[at:at + 8] = b"%08x" % zlib.crc32(data)
+open(path, "wb").write(data)
+END
+    expect 0 run $options --out images --resume --run-epochs 0.1
+    said 'does not say which images it was trained on'
+fi
+expect 0 run $options --out images --resume
+! grep -q 'images' "$work/err" || fail "said more than once: $(cat "$work/err")"
+same whole/$CK images/$CK "after images were moved and came back"
+
 # A finished run is left alone.
 cp parts/$REPORT before
 expect 0 run $options --out parts --resume

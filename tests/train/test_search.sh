@@ -67,6 +67,15 @@ expect 0 search $halving --out parts --resume --budget 0.001s
 said 'the budget is used up; --resume goes on'
 grep -q "^best so far: top-1 " "$work/out" || fail "no best so far: $(cat "$work/out")"
 is "$(found parts "s['completed'], s['best']")" "(False, None)" "a search at its budget's end"
+# All of its models need the same images, those to validate on, too.
+val=$(find data/val -type f | sort | head -n 1)
+mv "$val" "$val.moved.ppm"
+cp -R parts others
+for way in "" "--task --ranks 2"; do
+    expect 1 search $halving $way --out others --resume
+    said 'bring back those that the search was begun with'
+done
+mv "$val.moved.ppm" "$val"
 expect 0 search $halving --out parts --resume
 cmp halving/search.json parts/search.json || fail "the resumed search found something else"
 best=$(found halving "s['best']")
