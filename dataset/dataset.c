@@ -88,45 +88,104 @@ static struct dl2_entry describe_sample(const struct dl2_dataset *dataset, size_
     return entry;
 }
 
-/* The seeded rule splits items, not samples, so that frames of one item stay together. */
-static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                       uint8_t *parts, struct dl2_error *error)
+/* The items of one part: frames of one item stay together. */
+struct items {
+    const char **keys;
+    int *labels;
+    size_t count;
+    uint32_t *of; /* the item of each sample of the part */
+};
+
+static void free_items(struct items *items)
 {
-    const char **keys = dl2_calloc(dataset->count, sizeof *keys);
-    int *labels = dl2_calloc(dataset->count, sizeof *labels);
-    uint32_t *item_of = dl2_calloc(dataset->count, sizeof *item_of);
-    uint8_t *part_of_item = dl2_calloc(dataset->count, 1);
-    size_t items = 0;
-    int status =
-        keys && labels && item_of && part_of_item ? DL2_OK : dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
+    free(items->keys);
+    free(items->labels);
+    free(items->of);
+}
+
+/* To free_items() in any case. */
+static int gather_items(const struct dl2_dataset *dataset, const uint8_t *parts, uint8_t part,
+                        struct items *items, struct dl2_error *error)
+{
+    *items = (struct items){dl2_calloc(dataset->count, sizeof *items->keys),
+                            dl2_calloc(dataset->count, sizeof *items->labels), 0,
+                            dl2_calloc(dataset->count, sizeof *items->of)};
+    if (!items->keys || !items->labels || !items->of)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < dataset->count; i++) {
+        if (parts[i] != part)
+            continue;
         const struct dl2_entry entry = describe_sample(dataset, i);
-        if (!entry.is_further || !items) {
-            keys[items] = entry.key;
-            labels[items++] = entry.label;
+        if (!entry.is_further || !items->count) {
+            items->keys[items->count] = entry.key;
+            items->labels[items->count++] = entry.label;
         }
-        item_of[i] = (uint32_t)items - 1;
+        items->of[i] = (uint32_t)items->count - 1;
     }
+    return DL2_OK;
+}
+
+/* Splits the samples of one part by the seeded rule. */
+static int split_items(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
+                       uint8_t part, uint8_t *parts, struct dl2_error *error)
+{
+    struct items items;
+    uint8_t *part_of_item = dl2_calloc(dataset->count, 1);
+    int status = gather_items(dataset, parts, part, &items, error);
+    if (status == DL2_OK && !part_of_item)
+        status = dl2_error_memory(error, "a dataset");
     if (status == DL2_OK)
-        status = dl2_split_by_rule(options, keys, labels, items, part_of_item, error);
+        status =
+            dl2_split_by_rule(options, items.keys, items.labels, items.count, part_of_item, error);
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++)
-        parts[i] = part_of_item[item_of[i]];
+        if (parts[i] == part)
+            parts[i] = part_of_item[items.of[i]];
     dataset->by_rule = true;
-    free(keys);
-    free(labels);
-    free(item_of);
+    free_items(&items);
     free(part_of_item);
     return status;
 }
 
-/* The split of each sample of a dataset that has no splits of its own. */
-static int assign_parts(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                        uint8_t *parts, struct dl2_error *error)
+/* Refuses to split the samples for training of data that come with a split for validation, and
+ * settings that would have no effect. `parts` are the data's own. */
+static int check_rule(const struct dl2_dataset *dataset, const char *path,
+                      const struct dl2_dataset_options *options, const uint8_t *parts,
+                      struct dl2_error *error)
 {
-    if (!dataset->own_part)
-        return split_items(dataset, options, parts, error);
-    memset(parts, dataset->own_part, dataset->count);
+    static const char no_effect[] = "%s: val_fraction and split_seed have no effect here: %s";
+    size_t there[DL2_PARTS] = {0};
+    for (size_t i = 0; i < dataset->count; i++)
+        if (parts[i] < DL2_PARTS)
+            there[parts[i]]++;
+    if (there[DL2_PART_TRAIN] && there[DL2_PART_VAL])
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, no_effect, path,
+                             "the dataset has a split for validation of its own; leave them out, "
+                             "or open the folder of the split train alone, to split that");
+    if (!there[DL2_PART_TRAIN])
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, no_effect, path,
+                             "it has no split train that they could split; leave them out");
+    if (!(options->val_fraction > 0))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: split_seed has no effect without val_fraction where the data "
+                             "come with splits",
+                             path);
     return DL2_OK;
+}
+
+/* The split of each sample: of the data's own, by where the data lie, or by the rule. */
+static int assign_parts(struct dl2_dataset *dataset, const char *path, unsigned split,
+                        const struct dl2_dataset_options *options, uint8_t *parts,
+                        struct dl2_error *error)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        parts[i] = dataset->has_parts ? describe_sample(dataset, i).part : dataset->own_part;
+    if (!dataset->has_parts && !dataset->own_part)
+        return split_items(dataset, options, DL2_PART_NONE, parts, error);
+    const bool concerned = split == DL2_PART_TRAIN || split == DL2_PART_VAL || split == ALL_SPLITS;
+    if (!concerned || !(options->val_fraction > 0 || options->split_seed))
+        return DL2_OK;
+    DL2_TRY(check_rule(dataset, path, options, parts, error));
+    return split_items(dataset, options, DL2_PART_TRAIN, parts, error);
 }
 
 static void count_sample(struct dl2_dataset *dataset, size_t number, unsigned part)
@@ -158,46 +217,35 @@ static bool is_whole(const struct dl2_subset *subset)
 static int leave_out(struct dl2_dataset *dataset, const struct dl2_subset *subset, uint8_t *parts,
                      struct dl2_error *error)
 {
-    const char **keys = dl2_calloc(dataset->count, sizeof *keys);
-    int *labels = dl2_calloc(dataset->count, sizeof *labels);
+    struct items items;
     bool *taken = dl2_calloc(dataset->count, sizeof *taken);
-    size_t items = 0, total;
-    int status = keys && labels && taken ? DL2_OK : dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
-        const struct dl2_entry entry = describe_sample(dataset, i);
-        if (parts[i] != DL2_PART_TRAIN || (entry.is_further && items))
-            continue;
-        keys[items] = entry.key;
-        labels[items++] = entry.label;
-    }
+    size_t total;
+    int status = gather_items(dataset, parts, DL2_PART_TRAIN, &items, error);
+    if (status == DL2_OK && !taken)
+        status = dl2_error_memory(error, "a dataset");
     if (status == DL2_OK)
-        status = dl2_subset_by_rule(subset, keys, labels, items, taken, &total, error);
-    size_t item = 0;
+        status =
+            dl2_subset_by_rule(subset, items.keys, items.labels, items.count, taken, &total, error);
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
         if (parts[i] != DL2_PART_TRAIN)
             continue;
-        if (!describe_sample(dataset, i).is_further || !item)
-            item++;
-        if (taken[item - 1])
+        if (taken[items.of[i]])
             dataset->taken++;
         else
             parts[i] = LEFT_OUT;
     }
-    free(keys);
-    free(labels);
+    free_items(&items);
     free(taken);
     return status;
 }
 
 /* The part of each sample, and which samples the dataset has, if it has not simply all. */
-static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                          uint8_t *parts, struct dl2_error *error)
+static int choose_samples(struct dl2_dataset *dataset, const char *path,
+                          const struct dl2_dataset_options *options, uint8_t *parts,
+                          struct dl2_error *error)
 {
     const unsigned split = find_split(dataset, options->split);
-    for (size_t i = 0; dataset->has_parts && i < dataset->count; i++)
-        parts[i] = (uint8_t)describe_sample(dataset, i).part;
-    if (!dataset->has_parts)
-        DL2_TRY(assign_parts(dataset, options, parts, error));
+    DL2_TRY(assign_parts(dataset, path, split, options, parts, error));
     for (size_t i = 0; i < dataset->count; i++)
         count_sample(dataset, i, parts[i]);
     if (!is_whole(&options->subset))
@@ -216,8 +264,8 @@ static int choose_samples(struct dl2_dataset *dataset, const struct dl2_dataset_
 }
 
 /* Counts the samples of each part, and chooses those of the split that was asked for. */
-static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                        struct dl2_error *error)
+static int choose_split(struct dl2_dataset *dataset, const char *path,
+                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     if (find_split(dataset, options->split) == ALL_SPLITS && is_whole(&options->subset)) {
         for (size_t i = 0; i < dataset->count; i++)
@@ -226,8 +274,9 @@ static int choose_split(struct dl2_dataset *dataset, const struct dl2_dataset_op
     }
     uint8_t *parts = dl2_calloc(dataset->count, 1);
     dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
-    const int status = parts && dataset->chosen ? choose_samples(dataset, options, parts, error)
-                                                : dl2_error_memory(error, "a dataset");
+    const int status = parts && dataset->chosen
+                           ? choose_samples(dataset, path, options, parts, error)
+                           : dl2_error_memory(error, "a dataset");
     free(parts);
     return status;
 }
@@ -336,7 +385,7 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
     /* A folder of images in a split's folder is of that split; one with classes is a dataset. */
     if (!dataset->has_parts && (depth == 0 || !dataset->class_count))
         dataset->own_part = own_part;
-    DL2_TRY(choose_split(dataset, options, error));
+    DL2_TRY(choose_split(dataset, path, options, error));
     DL2_TRY(find_partitions(dataset, error));
     DL2_TRY(dl2_dataset_describe(dataset, options, error));
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
@@ -346,7 +395,7 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
                      struct dl2_dataset **out, struct dl2_error *error)
 {
     *out = NULL;
-    if (!(options->val_fraction >= 0 && options->val_fraction <= 1))
+    if (options->val_fraction < 0 || options->val_fraction > 1) /* NAN: not given */
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a validation part of %g is not within 0 and 1",
                              options->val_fraction);

@@ -46,6 +46,7 @@
 #include "common/memory.h"
 #include "common/slices.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -77,7 +78,11 @@ struct dl2_dataset_options {
      * The rule for a dataset without splits: each class is sorted by a hash of (split_seed, key),
      * and its first round(val_fraction * n) samples are for validation, at least one if n > 1, but
      * none if val_fraction is 0. Keys have no extension, so all variants of a dataset are split
-     * alike.
+     * alike. NAN: 0.2.
+     *
+     * A val_fraction above 0 also splits the samples of train where there is no split val, and
+     * those of a path that is the split train. Where it, or a split_seed above 0, would have no
+     * effect on a split train or val that is asked for, opening fails with DL2_ERR_ARGUMENT.
      */
     double val_fraction;
     uint64_t split_seed;
@@ -99,9 +104,11 @@ struct dl2_dataset_options {
     const char *beside;
 };
 
+#define DL2_VAL_FRACTION_UNSET ((double)NAN)
+
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        "all", 0.2, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                                   \
+        "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                \
     }
 
 struct dl2_dataset;

@@ -73,20 +73,26 @@ static void print_layout(const struct dl2_dataset *dataset,
     char train[32], val[32];
     if (dataset->has_parts) {
         print_parts(dataset, out);
+        if (dataset->by_rule)
+            fprintf(out,
+                    ", of which val is chosen from train by a hash of names (fraction %g, seed "
+                    "%llu)",
+                    dl2_val_fraction(options), (unsigned long long)options->split_seed);
         return;
     }
     for (unsigned p = 0; p < DL2_PARTS; p++)
         all += dataset->part_counts[p];
     print_images(dataset, all, out);
-    if (dataset->own_part)
+    if (dataset->own_part && !dataset->by_rule)
         fprintf(out, ", all of them in the %s split",
                 dl2_part_name(&dataset->parts, dataset->own_part));
     if (dataset->by_rule)
         fprintf(out,
-                ", without folders for splits: %s for training and %s for validation, chosen by a "
-                "hash of their names (fraction %g, seed %llu)",
+                ", %s: %s for training and %s for validation, chosen by a hash of their names "
+                "(fraction %g, seed %llu)",
+                dataset->own_part ? "the train split" : "without folders for splits",
                 grouped(dataset->part_counts[DL2_PART_TRAIN], train),
-                grouped(dataset->part_counts[DL2_PART_VAL], val), options->val_fraction,
+                grouped(dataset->part_counts[DL2_PART_VAL], val), dl2_val_fraction(options),
                 (unsigned long long)options->split_seed);
 }
 

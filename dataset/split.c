@@ -243,6 +243,11 @@ static size_t end_of_group(const struct ticket *tickets, size_t start, size_t co
     return end;
 }
 
+double dl2_val_fraction(const struct dl2_dataset_options *options)
+{
+    return isnan(options->val_fraction) ? 0.2 : options->val_fraction;
+}
+
 static size_t validation_count(double fraction, size_t count)
 {
     if (fraction == 0)
@@ -260,7 +265,7 @@ int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *con
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to split %zu samples", count);
     for (size_t start = 0, end; start < count; start = end) {
         end = end_of_group(tickets, start, count);
-        size_t val = validation_count(options->val_fraction, end - start);
+        size_t val = validation_count(dl2_val_fraction(options), end - start);
         for (size_t i = start; i < end; i++)
             parts[tickets[i].index] = i - start < val ? DL2_PART_VAL : DL2_PART_TRAIN;
     }

@@ -2,7 +2,9 @@
 /* dl2.Dataset: the encoded samples of a dataset, by number. */
 #include "python/py_dl2.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
 bool py_dataset_use(struct py_dataset *self)
 {
@@ -117,6 +119,22 @@ static bool select_samples(struct py_dataset *self, PyObject *select)
     return done;
 }
 
+/* Settings of the rule that splits, beside the split that is asked for. */
+static bool check_split(const char *split, double fraction, PyObject *kwargs)
+{
+    static const char *const splits[] = {"train", "training", "val", "valid", "validation", "dev"};
+    bool rule = false;
+    for (size_t i = 0; i < sizeof splits / sizeof *splits; i++)
+        rule |= !strcasecmp(split, splits[i]);
+    const bool given = kwargs && PyDict_GetItemString(kwargs, "val_fraction");
+    if (given && isnan(fraction))
+        PyErr_SetString(PyExc_ValueError, "val_fraction is a fraction within 0 and 1, not nan");
+    else if (!rule && (given || (kwargs && PyDict_GetItemString(kwargs, "split_seed"))))
+        PyErr_Format(PyExc_ValueError, "val_fraction and split_seed have no effect with split='%s'",
+                     split);
+    return !PyErr_Occurred();
+}
+
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
@@ -141,13 +159,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (!PyErr_Occurred() && options.subset.fraction == 0) /* all, where no words say otherwise */
         PyErr_SetString(PyExc_ValueError, "subset is a fraction above 0, and 1 for all samples");
     int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
-    if (by >= 0 && !strcmp(options.split, "all") && kwargs &&
-        (PyDict_GetItemString(kwargs, "val_fraction") ||
-         PyDict_GetItemString(kwargs, "split_seed"))) {
-        PyErr_SetString(PyExc_ValueError,
-                        "val_fraction and split_seed have no effect with split='all'");
+    if (by >= 0 && !check_split(options.split, options.val_fraction, kwargs))
         by = -1;
-    }
     struct py_dataset *self = by < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
     if (!self) {
         Py_DECREF(path);
@@ -401,7 +414,9 @@ PyDoc_STRVAR(
     "and its class's number or -1; dataset[-1] is the last.\n\n"
     "split         'all', 'train', 'val', 'test' or the name of another split\n"
     "val_fraction  of each class is for validation where no folder says what is; a\n"
-    "              UserWarning says so, unless val_fraction is given\n"
+    "              UserWarning says so, unless val_fraction is given. Where it is given, it also\n"
+    "              splits the folder train of a dataset without a folder for validation, and a\n"
+    "              path that is such a folder; ValueError where it would have no effect\n"
     "split_seed    of the hash that chooses it\n"
     "images_only   leave out files that are no images by name or first bytes\n"
     "subset        fraction of each class's training samples to take, above 0; other splits\n"

@@ -42,7 +42,14 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)
         return dl2_error_memory(error, "a training run");
-    DL2_TRY(dl2_dataset_open(path, &options, &data->dataset, error));
+    int status = dl2_dataset_open(path, &options, &data->dataset, error);
+    if (status == DL2_ERR_ARGUMENT && stream->config->origin_splits) {
+        options.val_fraction = DL2_VAL_FRACTION_UNSET; /* a split of its own needs no fraction */
+        options.split_seed = 0;
+        dl2_error_clear(error);
+        status = dl2_dataset_open(path, &options, &data->dataset, error);
+    }
+    DL2_TRY(status);
     if (stream->runs[0].events.opened && !was_opened(stream, data))
         stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
     data->images = dl2_dataset_count(data->dataset);

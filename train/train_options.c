@@ -27,7 +27,7 @@ struct dl2_train_config dl2_train_defaults(void)
     struct dl2_train_config config = {
         .train_split = "train",
         .val_split = "val",
-        .val_fraction = 0.2,
+        .val_fraction = DL2_VAL_FRACTION_UNSET,
         .synthetic_classes = 10,
         .synthetic_images = 10000,
         .loader = DL2_LOADER_DEFAULTS,
@@ -301,8 +301,9 @@ const struct dl2_option dl2_train_options[] = {
      "DIR:N:freeze trains the last layer alone, and both can be combined",
      0, .parse = parse_stages, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
-     "Fraction of each class that is kept for validation if no folders split the dataset",
-     AT(val_fraction), .min = 0.001, .max = 0.9, .roles = RUN},
+     "Fraction of each class's training images that is kept for validation if no folder has those",
+     AT(val_fraction), .min = 0.001, .max = 0.9, .unset = "0.2 if no folders split the dataset",
+     .roles = RUN},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
      AT(split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
@@ -547,6 +548,8 @@ int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_pro
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return DL2_EXIT_FAILED;
     }
+    config->origin_splits = !dl2_option_given(program, common, "val-fraction") &&
+                            !dl2_option_given(program, common, "split-seed");
     const json_t *identity = json_object_get(config->origin, "identity");
     const json_t *part = json_object_get(config->origin, "part");
     for (const char *const *name = dl2_evaluation_options; *name; name++) {

@@ -64,7 +64,7 @@ struct dl2_train_config {
     const char *const *val; /* datasets to validate on; none: the last stage's */
     size_t val_count;
     const char *train_split, *val_split; /* names of splits of the datasets */
-    double val_fraction;                 /* of a dataset without splits: see dataset.h */
+    double val_fraction;                 /* of training images: see dataset.h */
     uint64_t split_seed;
     struct dl2_subset subset;   /* of the images to train on */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
@@ -150,6 +150,7 @@ struct dl2_train_config {
      * are no stages, and at least one in `val`. */
     const char *evaluate; /* NULL: train */
     json_t *origin;       /* what the file says of its run: dl2_checkpoint_origin() */
+    bool origin_splits;   /* val_fraction and split_seed are that run's: used where they can be */
     /* The command line on stages, device and world; dl2-train sets the fields above from it. */
     struct {
         const char *data, *world;

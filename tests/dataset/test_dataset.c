@@ -482,14 +482,87 @@ static void test_rule_arguments(void **state)
     struct dl2_dataset *dataset;
     struct dl2_dataset_options options = {.split = "train", .val_fraction = 1.5};
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
-    options.val_fraction = (double)NAN;
-    assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_ARGUMENT);
+    options.val_fraction = (double)NAN; /* a fifth */
+    dataset = open_with("", &options);
+    assert_int_equal(dl2_dataset_count(dataset), 3);
+    dl2_dataset_close(dataset);
     options.val_fraction = 0;
     dataset = open_with("", &options);
     assert_int_equal(dl2_dataset_count(dataset), 4);
     dl2_dataset_close(dataset);
     options.val_fraction = 1;
     assert_int_equal(dl2_dataset_open(root, &options, &dataset, NULL), DL2_ERR_FORMAT);
+}
+
+static size_t count_by_rule(const char *name, const char *split, double fraction, uint64_t seed)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = split;
+    options.val_fraction = fraction;
+    options.split_seed = seed;
+    struct dl2_dataset *dataset = open_with(name, &options);
+    const size_t count = dl2_dataset_count(dataset);
+    dl2_dataset_close(dataset);
+    return count;
+}
+
+static void refuse_rule(const char *name, double fraction, uint64_t seed, const char *says)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.val_fraction = fraction;
+    options.split_seed = seed;
+    for (int i = 0; i < 2; i++) {
+        struct dl2_dataset *dataset;
+        struct dl2_error error = DL2_ERROR_INIT;
+        options.split = i ? "val" : "train";
+        assert_int_equal(dl2_dataset_open(at(name), &options, &dataset, &error), DL2_ERR_ARGUMENT);
+        if (!strstr(error.message, says) || !strstr(error.message, root))
+            fail_msg("%s", error.message);
+    }
+}
+
+/* A fraction that is given splits the folder train, too; where it would do nothing, it is refused.
+ */
+static void test_rule_on_a_split(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "only/train/%s/%02d.jpg", i % 2 ? "cat" : "dog", i);
+        put(name);
+        snprintf(name, sizeof name, "both/train/%s/%02d.jpg", i % 2 ? "cat" : "dog", i);
+        put(name);
+        snprintf(name, sizeof name, "none/%s/cat/%02d.jpg", i % 2 ? "val" : "test", i);
+        put(name);
+    }
+    put("only/test/cat/1.jpg");
+    put("both/val/cat/1.jpg");
+    const double unset = DL2_VAL_FRACTION_UNSET;
+    assert_int_equal(count_by_rule("only", "train", 0.1, 0), 36);
+    assert_int_equal(count_by_rule("only", "val", 0.1, 0), 4);
+    assert_int_equal(count_by_rule("only", "val", 0.5, 3), 20);
+    assert_int_equal(count_by_rule("only", "test", 0.1, 0), 1);
+    assert_int_equal(count_by_rule("only", "all", 0.1, 0), 41);
+    assert_int_equal(count_by_rule("only", "train", unset, 0), 40);
+    assert_int_equal(count_by_rule("both/train", "train", 0.1, 0), 36);
+    assert_int_equal(count_by_rule("both/train", "val", 0.1, 0), 4);
+    assert_int_equal(count_by_rule("both/train", "train", unset, 0), 40);
+    assert_int_equal(count_by_rule("both", "train", 0, 0), 40);
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    options.split = "train";
+    options.val_fraction = 0.1;
+    options.subset.fraction = 0.5;
+    struct dl2_dataset *dataset = open_with("only", &options);
+    assert_int_equal(dl2_dataset_count(dataset), 18);
+    assert_string_equal(dl2_dataset_layout(dataset),
+                        "train 36 images in 2 classes, val 4 (train/), test 1, of which val is "
+                        "chosen from train by a hash of names (fraction 0.1, seed 0)");
+    dl2_dataset_close(dataset);
+    refuse_rule("both", 0.1, 0, "a split for validation of its own");
+    refuse_rule("both", unset, 5, "a split for validation of its own");
+    refuse_rule("both/val", 0.1, 0, "no split train");
+    refuse_rule("none", 0.1, 0, "no split train");
+    refuse_rule("only", unset, 5, "no effect without val_fraction");
 }
 
 static char *copy_of_subset(const char *split, struct dl2_subset subset)
@@ -928,6 +1001,7 @@ int main(void)
         TEST(test_rule_is_stable),
         TEST(test_rule_is_what_it_was),
         TEST(test_rule_arguments),
+        TEST(test_rule_on_a_split),
         TEST(test_subset),
         TEST(test_subset_is_nested),
         TEST(test_subset_is_said),

@@ -2,6 +2,7 @@
 """Datasets: samples, packed ones, splits, what lies beside an image."""
 import json
 import os
+import shutil
 import unittest
 import warnings
 
@@ -162,6 +163,24 @@ class Samples(unittest.TestCase):
                 dl2.Dataset(flat, "all", **settings)
         with self.assertRaisesRegex(ValueError, "no effect with split='all'"):
             loader(flat, split="all", val_fraction=0.2)
+        tree = f"{scratch.name}/tree"
+        shutil.copytree(flat, f"{tree}/train")
+        shutil.copytree(flat, f"{tree}/test")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for path in tree, f"{tree}/train":
+                parts = [loader(path, val_fraction=0.1, train=train).dataset.keys for train in (True, False)]
+                self.assertEqual([len(part) for part in parts], [18, 2])
+                self.assertFalse(set(parts[0]) & set(parts[1]))
+                self.assertEqual(len(loader(path).dataset), 20)
+        with self.assertRaisesRegex(ValueError, "no effect with split='test'"):
+            loader(tree, split="test", val_fraction=0.1)
+        shutil.copytree(flat, f"{tree}/val")
+        for train in True, False:
+            with self.assertRaisesRegex(ValueError, "val_fraction and split_seed have no effect here.*for validation"):
+                loader(tree, val_fraction=0.1, train=train)
+            with self.assertRaisesRegex(ValueError, "split_seed have no effect here"):
+                dl2.Dataset(tree, "train" if train else "val", split_seed=1)
         with self.assertRaises(TypeError):
             loader(flat, split=3)
         for settings in {"split": "train"}, {"val_fraction": 0.2}:

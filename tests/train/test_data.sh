@@ -58,6 +58,21 @@ differ flat/$CK flat-seed/$CK "--split-seed"
 grep -q 'flat: 60 images in 3 classes, without folders for splits: 48 for training and 12 for validation' \
     "$work/err" || fail "the split by the rule is not announced"
 
+# It splits a folder train, too; where it would do nothing, it is refused, but for an evaluation that has it
+# from its run.
+mkdir tree && cp -r flat tree/train
+expect 0 run -d tree --out tree9 --val-fraction 0.1
+[ "$(field tree9/$REPORT train_images) $(field tree9/$REPORT val_images)" = '54 6' ] ||
+    fail "--val-fraction does not split train"
+expect 0 dl2-train --quiet --evaluate tree9/$CK --val tree --out tree-evaluation
+grep -q '"images": 6,' tree-evaluation/evaluation_report.json || fail "an evaluation has other images than its run"
+expect 1 run -d data --out refused --val-fraction 0.1
+grep -q 'data: val_fraction and split_seed have no effect here: the dataset has a split for validation' "$work/err" ||
+    fail "$(cat "$work/err")"
+expect 1 run -d data --out refused --split-seed 1
+expect 0 dl2-train --quiet --evaluate tree9/$CK --val data --out tree-evaluation
+grep -q '"images": 15,' tree-evaluation/evaluation_report.json || fail "an evaluation on a split of its own"
+
 # A part of the training images: nested, by seed, by name; the same of every variant; validation stays
 # whole. It is part of what a run is.
 expect 0 run -d data --out half --subset 50%
