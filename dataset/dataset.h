@@ -24,7 +24,8 @@
  * there, or if all images lie in folders of folders; otherwise they are classes, and
  * dl2_dataset_message() says so. Where there are splits, any other top folder is one, too, by its
  * own name ("holdout"), but for the name all, if it has a sample of a class that train, val or test
- * have. Classes are those of these three. At most 251 such names count. In a table, the column for
+ * have. Classes are those of these three: first train's, then those that train lacks, which a
+ * message names. At most 251 such names count. In a table, the column for
  * splits decides. A path that lies in a split (ROOT/train with ROOT/val beside it, a class's folder
  * in it, a tar file with such a word in its name) is that split, whole. Any other dataset is split
  * by the rule below.
@@ -132,7 +133,8 @@ size_t dl2_dataset_count(const struct dl2_dataset *dataset);
 /* Encoded, of all its samples. */
 uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset);
 
-/* Classes, sorted by byte value, of the whole dataset whatever the split; 0 for a flat folder. */
+/* Classes of the whole dataset whatever the split: those of train, sorted by byte value, then the
+ * others, unless the container has an order of its own; 0 for a flat folder. */
 unsigned dl2_dataset_class_count(const struct dl2_dataset *dataset);
 const char *dl2_dataset_class_name(const struct dl2_dataset *dataset, unsigned label);
 bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_dataset *b);

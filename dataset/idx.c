@@ -243,23 +243,26 @@ static int idx_load_part(const char *folder, const char *prefix, struct part *pa
     return DL2_OK;
 }
 
-/* Sets ranks[label] to the class of each label that occurs. All names have as many digits. */
+/* Sets ranks[label] to the class of each label that occurs, those of train first. All names have as
+ * many digits. */
 static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
                             uint8_t ranks[256], int *digits, struct dl2_error *error)
 {
-    bool seen[256] = {false};
+    bool seen[2][256] = {{false}};
     unsigned largest = 0, count = 0;
     for (int p = 0; p < 2; p++)
         for (uint32_t i = 0; idx->parts[p].images_path && i < idx->parts[p].labels.dims[0]; i++)
-            seen[idx->parts[p].labels.items[i]] = true;
+            seen[p][idx->parts[p].labels.items[i]] = true;
     for (unsigned label = 0; label < 256; label++)
-        if (seen[label])
+        if (seen[0][label] || seen[1][label])
             largest = label;
     *digits = largest > 99 ? 3 : largest > 9 ? 2 : 1;
     char text[256][4];
     const char *names[256];
-    for (unsigned label = 0; label < 256; label++)
-        if (seen[label]) {
+    for (int p = 0; p < 2; p++)
+        for (unsigned label = 0; label < 256; label++) {
+            if (!seen[p][label] || (p && seen[0][label]))
+                continue;
             snprintf(text[count], sizeof text[count], "%0*u", *digits, label & 255);
             names[count] = text[count];
             ranks[label] = (uint8_t)count++;
@@ -283,7 +286,7 @@ static size_t idx_strings_size(const struct part *part)
     return 6 + 3 + 1 + 10 + 1 + strlen(part->images_path) + 12 + 1;
 }
 
-/* Adds a part's samples, class by class, at *at in the block of strings. */
+/* Adds a part's samples, by label, at *at in the block of strings. */
 static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
 {
     struct idx_dataset *idx = dataset->state;
@@ -291,10 +294,11 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
     const uint32_t count = part->images.dims[0];
     const int digits = number_digits(count);
     const size_t room = idx_strings_size(part);
-    for (unsigned class = 0; class < dataset->class_count; class ++)
+    for (unsigned label = 0; label < 256; label++)
         for (uint32_t i = 0; i < count; i++) {
-            if (ranks[part->labels.items[i]] != class)
+            if (part->labels.items[i] != label)
                 continue;
+            const uint8_t class = ranks[label];
             struct entry *entry = &idx->entries[dataset->count++];
             entry->key = *at;
             snprintf(*at, room, "%s/%s/%0*" PRIu32, folders[p], dataset->classes[class], digits, i);
@@ -304,7 +308,7 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
             *at += strlen(*at) + 1;
             entry->pixels = part->images.items + (size_t)i * part->pixel_bytes;
             entry->part = (uint8_t)p;
-            entry->label = (uint8_t) class;
+            entry->label = class;
         }
 }
 

@@ -20,6 +20,8 @@
 #define OLDEST   2 /* knew no test split, and of the others train/ and val/ alone */
 
 enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
+#define HEADER_TRAIN_FIRST 0x80000000u /* made by a scan that numbers the classes of train first   \
+                                        */
 
 /* The block's own layout; all numbers little-endian. */
 struct header {
@@ -301,6 +303,23 @@ static int index_check_sum(const void *data, size_t size, uint64_t wanted, struc
                : dl2_error_set(error, DL2_ERR_FORMAT, "its check sum differs: it is damaged");
 }
 
+/* Does a class that train lacks have a number before one of train's? */
+static int has_others_first(const struct dl2_index *index, bool *found, struct dl2_error *error)
+{
+    bool *in_train = dl2_calloc(index->class_count, sizeof *in_train);
+    if (!in_train)
+        return dl2_error_memory(error, "an index");
+    for (size_t i = 0; i < index->count; i++) {
+        const struct dl2_index_entry entry = dl2_index_entry(index, i);
+        if (entry.label >= 0 && entry.part == DL2_PART_TRAIN)
+            in_train[entry.label] = true;
+    }
+    for (uint32_t i = 1; i < index->class_count; i++)
+        *found = *found || (in_train[i] && !in_train[i - 1]);
+    free(in_train);
+    return DL2_OK;
+}
+
 int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struct dl2_error *error)
 {
     struct header header;
@@ -326,30 +345,34 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));
     const uint8_t *bytes = data;
-    *index = (struct dl2_index){.container = container,
-                                .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
-                                .is_own = le32toh(header.flags) & HEADER_IS_OWN,
-                                .is_outdated = version < NAMELESS,
-                                .notes = le32toh(header.flags) / HEADER_NOTES,
-                                .count = (size_t)le64toh(header.count),
-                                .shard_count = le32toh(header.shard_count),
-                                .class_count = le32toh(header.class_count),
-                                .part_count = le32toh(header.part_count),
-                                .strings_size = (size_t)le64toh(header.strings_size),
-                                .slices_size = (size_t)le64toh(header.slices_size),
-                                .shards = bytes + layout.shards,
-                                .records = bytes + layout.records,
-                                .classes = bytes + layout.classes,
-                                .parts = bytes + layout.parts,
-                                .by_key = bytes + layout.by_key,
-                                .slices = bytes + layout.slices,
-                                .strings = (const char *)bytes + layout.strings};
+    *index =
+        (struct dl2_index){.container = container,
+                           .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
+                           .is_own = le32toh(header.flags) & HEADER_IS_OWN,
+                           .is_outdated = version < NAMELESS,
+                           .notes = (le32toh(header.flags) & ~HEADER_TRAIN_FIRST) / HEADER_NOTES,
+                           .count = (size_t)le64toh(header.count),
+                           .shard_count = le32toh(header.shard_count),
+                           .class_count = le32toh(header.class_count),
+                           .part_count = le32toh(header.part_count),
+                           .strings_size = (size_t)le64toh(header.strings_size),
+                           .slices_size = (size_t)le64toh(header.slices_size),
+                           .shards = bytes + layout.shards,
+                           .records = bytes + layout.records,
+                           .classes = bytes + layout.classes,
+                           .parts = bytes + layout.parts,
+                           .by_key = bytes + layout.by_key,
+                           .slices = bytes + layout.slices,
+                           .strings = (const char *)bytes + layout.strings};
     const size_t n = index->strings_size;
     int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
                      ? index_check_shards(index, error)
                      : dl2_error_set(error, DL2_ERR_FORMAT, "its names have no end");
     if (status == DL2_OK)
         status = index_check_records(index, error);
+    if (status == DL2_OK && index->has_parts && !index->is_own &&
+        !(le32toh(header.flags) & HEADER_TRAIN_FIRST))
+        status = has_others_first(index, &index->is_outdated, error);
     if (status < 0)
         *index = (struct dl2_index){0};
     return status;
@@ -635,18 +658,18 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
 int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,
                            struct dl2_error *error)
 {
-    struct header header = {.magic = MAGIC,
-                            .version = htole32(draft->parts.count ? VERSION : NAMELESS),
-                            .kind = htole32(draft->container->shards->index_kind),
-                            .flags = htole32((draft->has_parts ? HEADER_HAS_PARTS : 0u) |
-                                             (draft->is_own ? HEADER_IS_OWN : 0u) |
-                                             draft->notes * HEADER_NOTES),
-                            .shard_count = htole32(draft->shard_count),
-                            .class_count = htole32(draft->class_count),
-                            .part_count = htole32(draft->parts.count),
-                            .count = htole64(draft->count),
-                            .strings_size = htole64(draft_strings_size(draft)),
-                            .slices_size = htole64(draft->slices.size / sizeof(uint32_t))};
+    struct header header = {
+        .magic = MAGIC,
+        .version = htole32(draft->parts.count ? VERSION : NAMELESS),
+        .kind = htole32(draft->container->shards->index_kind),
+        .flags = htole32(HEADER_TRAIN_FIRST | (draft->has_parts ? HEADER_HAS_PARTS : 0u) |
+                         (draft->is_own ? HEADER_IS_OWN : 0u) | draft->notes * HEADER_NOTES),
+        .shard_count = htole32(draft->shard_count),
+        .class_count = htole32(draft->class_count),
+        .part_count = htole32(draft->parts.count),
+        .count = htole64(draft->count),
+        .strings_size = htole64(draft_strings_size(draft)),
+        .slices_size = htole64(draft->slices.size / sizeof(uint32_t))};
     struct layout layout;
     if (!index_lay_out(&header, &layout))
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");

@@ -53,7 +53,7 @@ struct dl2_index {
     const struct dl2_container *container;
     bool has_parts;
     bool is_own;      /* writer.c made the container, so it may overwrite it */
-    bool is_outdated; /* of a version that knew fewer splits; to be made anew */
+    bool is_outdated; /* of a version that knew fewer splits, or numbered classes in another way */
     unsigned notes;   /* as in struct dl2_index_draft */
     size_t count;     /* of entries */
     uint32_t shard_count, class_count;

@@ -323,8 +323,52 @@ static bool looks_like_splits(const struct dl2_dataset *dataset)
            census.all_folders > 1;
 }
 
+/* Names the classes of val and test that train lacks, with their numbers. */
+static int warn_of_untrained(struct dl2_dataset *dataset)
+{
+    enum { NAMED = 5, TRAINED = 1, OTHER = 2 };
+    size_t all = 0, count = 0, size;
+    char *names = NULL, number[32];
+    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
+        all += dataset->part_counts[p];
+    uint8_t *seen = dl2_calloc(dataset->class_count, 1);
+    FILE *out = open_memstream(&names, &size);
+    if (!seen || !out) {
+        free(seen);
+        if (out)
+            fclose(out);
+        free(names);
+        return DL2_ERR_MEMORY;
+    }
+    for (size_t i = 0; i < all; i++) {
+        struct dl2_entry entry;
+        dataset->container->reader->describe(dataset, i, &entry);
+        if (entry.label >= 0)
+            seen[entry.label] |= entry.part == DL2_PART_TRAIN ? TRAINED : OTHER;
+    }
+    for (unsigned i = 0; i < dataset->class_count; i++)
+        if (seen[i] == OTHER && count++ < NAMED)
+            fprintf(out, "%s'%s' (number %u)", count > 1 ? ", " : "", dataset->classes[i], i);
+    if (count > NAMED)
+        fputs(", ...", out);
+    free(seen);
+    const bool whole = fclose(out) == 0;
+    int status = whole ? DL2_OK : DL2_ERR_MEMORY;
+    if (whole && count)
+        status =
+            warn(dataset,
+                 "%s class%s no image in train, only in other splits: %s; no network can learn "
+                 "%s, and other loaders may number the classes of these splits otherwise",
+                 grouped(count, number), count == 1 ? " has" : "es have", names,
+                 count == 1 ? "it" : "them");
+    free(names);
+    return status;
+}
+
 static int add_warnings(struct dl2_dataset *dataset)
 {
+    if (dataset->has_parts && dataset->part_counts[DL2_PART_TRAIN])
+        DL2_TRY(warn_of_untrained(dataset));
     if (looks_like_splits(dataset))
         DL2_TRY(warn(dataset,
                      "every class holds folders of the same names: if these are the classes, and "

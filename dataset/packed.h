@@ -199,7 +199,7 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count);
 /*
  * Sets labels and parts. The order of classes is that of the lists beside the shards if all of
  * them agree and hold every label; else numerical if all labels are numbers and there is no list;
- * else by name. Without any labels, names are read like those of a folder.
+ * else by name, those in train first. Without any labels, names are read like those of a folder.
  */
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error);
 void dl2_scan_free(struct dl2_scan *scan);

@@ -8,16 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the samples with a label say of it. */
+enum use { UNCOUNTED, COUNTED, IN_TRAIN };
+
 /* Limit of classes that are only known by numbers. */
 enum { MAX_NUMBERED_CLASSES = 100000 };
 
 /* A label's text, in the tree and, by its number, in the list. */
 struct label {
     int32_t number;
+    bool behind;      /* where classes are sorted: it is not in train */
     const char *text; /* in the same allocation */
 };
 
-static const struct label *label_at(const struct dl2_scan *scan, uint32_t number)
+static struct label *label_at(const struct dl2_scan *scan, uint32_t number)
 {
     struct label *label;
     memcpy(&label, scan->labels.data + number * sizeof label, sizeof label);
@@ -151,7 +155,7 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
 /* Classes in the order of a list; *done is false if one of the first `used` labels that are counted
  * is not in it. */
 static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, uint32_t used,
-                    const bool *counted, int32_t *class_of, bool *done, struct dl2_error *error)
+                    const uint8_t *counted, int32_t *class_of, bool *done, struct dl2_error *error)
 {
     memset(class_of, -1, scan->label_count * sizeof *class_of);
     for (uint32_t i = 0; i < list->count; i++) {
@@ -170,16 +174,18 @@ static int use_list(struct dl2_scan *scan, const struct dl2_class_list *list, ui
 
 static int compare_label_pointers(const void *left, const void *right)
 {
-    return compare_labels(*(struct label *const *)left, *(struct label *const *)right);
+    const struct label *a = *(struct label *const *)left, *b = *(struct label *const *)right;
+    return a->behind != b->behind ? a->behind - b->behind : compare_labels(a, b);
 }
 
-/* Classes are all texts, sorted, but for the first `used` labels that are not counted. */
-static int use_sorted(struct dl2_scan *scan, uint32_t used, const bool *counted, int32_t *class_of,
-                      struct dl2_error *error)
+/* Classes are all texts, sorted, those in train first, but for the first `used` labels that are not
+ * counted. */
+static int use_sorted(struct dl2_scan *scan, uint32_t used, const uint8_t *counted,
+                      int32_t *class_of, struct dl2_error *error)
 {
     uint32_t count = 0;
     const char **names = dl2_calloc(scan->label_count, sizeof *names);
-    const struct label **labels = dl2_calloc(scan->label_count, sizeof *labels);
+    struct label **labels = dl2_calloc(scan->label_count, sizeof *labels);
     if (!names || !labels) {
         free(names);
         free(labels);
@@ -187,8 +193,10 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const bool *counted,
     }
     for (uint32_t i = 0; i < scan->label_count; i++) {
         class_of[i] = -1;
-        if (i >= used || counted[i])
-            labels[count++] = label_at(scan, i);
+        if (i < used && !counted[i])
+            continue;
+        labels[count] = label_at(scan, i);
+        labels[count++]->behind = i >= used || counted[i] != IN_TRAIN;
     }
     qsort(labels, count, sizeof *labels, compare_label_pointers);
     for (uint32_t i = 0; i < count; i++) {
@@ -203,7 +211,7 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const bool *counted,
 
 /* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
  * counted make no class. */
-static int scan_make_classes(struct dl2_scan *scan, const bool *counted, int32_t **out,
+static int scan_make_classes(struct dl2_scan *scan, const uint8_t *counted, int32_t **out,
                              struct dl2_error *error)
 {
     const uint32_t used = scan->label_count;
@@ -240,13 +248,16 @@ static int32_t label_of(const struct dl2_scan *scan, size_t sample)
 }
 
 /* Which labels make classes: where there are splits, those of train, val and test. */
-static bool *count_labels(const struct dl2_scan *scan, const struct dl2_tree *tree)
+static uint8_t *count_labels(const struct dl2_scan *scan, const struct dl2_tree *tree)
 {
-    bool *counted = dl2_calloc(scan->label_count, sizeof *counted);
+    uint8_t *counted = dl2_calloc(scan->label_count, sizeof *counted);
     for (size_t i = 0; counted && i < scan->draft.count; i++) {
-        const bool known = tree->parts[i] > DL2_PART_NONE && tree->parts[i] < DL2_PARTS;
-        if (label_of(scan, i) >= 0 && (known || !tree->has_parts))
-            counted[label_of(scan, i)] = true;
+        const uint8_t part = tree->parts[i];
+        const bool known = part > DL2_PART_NONE && part < DL2_PARTS;
+        const enum use use = part == DL2_PART_TRAIN || !tree->has_parts ? IN_TRAIN : COUNTED;
+        const int32_t label = label_of(scan, i);
+        if (label >= 0 && (known || !tree->has_parts) && counted[label] < use)
+            counted[label] = (uint8_t)use;
     }
     return counted;
 }
@@ -272,7 +283,7 @@ static int use_tree(struct dl2_scan *scan, const char *const *names, struct dl2_
     struct dl2_index_draft *draft = &scan->draft;
     const struct dl2_shard_format *shards = draft->container->shards;
     const bool by_names = !scan->label_count && (!shards || shards->keys_are_paths);
-    bool *counted = NULL;
+    uint8_t *counted = NULL;
     int32_t *class_of = NULL;
     int status = DL2_OK;
     if (scan->label_count) {

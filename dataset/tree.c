@@ -81,69 +81,72 @@ static int tree_set_classes(struct dl2_tree *tree, const struct span *spans, siz
     return DL2_OK;
 }
 
+/* Classes by number: those of train come first. Each part is sorted. */
+struct class_spans {
+    struct span *spans;
+    size_t count, of_train;
+};
+
+static int32_t find_class(const struct class_spans *classes, const struct span *class)
+{
+    const size_t others = classes->count - classes->of_train;
+    const struct span *found =
+        bsearch(class, classes->spans, classes->of_train, sizeof *class, compare_spans);
+    if (!found)
+        found = bsearch(class, classes->spans + classes->of_train, others, sizeof *class,
+                        compare_spans);
+    return found ? (int32_t)(found - classes->spans) : -1;
+}
+
 /*
- * Sets labels and classes. In samples that are sorted by path, a class is one run in each split, so
- * only the runs are sorted and searched.
+ * Appends the classes of the names in train, or of all names, that are not there yet. In samples
+ * that are sorted by path, a class is one run in each split, so only the runs are sorted.
  */
+static void add_classes(const char *const *names, size_t count, const struct dl2_tree *tree,
+                        bool train, struct class_spans *classes)
+{
+    struct span *runs = classes->spans + classes->count, last = {"", 0};
+    size_t run_count = 0, kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct span class = tree_class_of(tree, names[i], i);
+        if ((train && tree->parts[i] != DL2_PART_TRAIN) || !class.length ||
+            !compare_spans(&class, &last))
+            continue;
+        last = class;
+        if (train || find_class(classes, &class) < 0)
+            runs[run_count++] = class;
+    }
+    qsort(runs, run_count, sizeof *runs, compare_spans);
+    for (size_t i = 0; i < run_count; i++)
+        if (!kept || compare_spans(&runs[i], &runs[kept - 1]))
+            runs[kept++] = runs[i];
+    classes->count += kept;
+}
+
+/* Sets labels and classes. Samples in other folders than those of train, val and test make no
+ * class. `runs` has room for a span of each name. */
 static int label_names(const char *const *names, size_t count, struct dl2_tree *tree,
                        struct span *runs, struct dl2_error *error)
 {
-    size_t run_count = 0;
-    struct span last = {"", 0};
-    for (size_t i = 0; i < count; i++) {
-        struct span class = tree_class_of(tree, names[i], i);
-        if (class.length && compare_spans(&class, &last))
-            runs[run_count++] = last = class;
-    }
-    qsort(runs, run_count, sizeof *runs, compare_spans);
-    size_t classes = 0;
-    for (size_t i = 0; i < run_count; i++)
-        if (!classes || compare_spans(&runs[i], &runs[classes - 1]))
-            runs[classes++] = runs[i];
-    last = (struct span){"", 0};
-    int32_t current = -1;
-    for (size_t i = 0; i < count; i++) {
-        struct span class = tree_class_of(tree, names[i], i);
-        if (compare_spans(&class, &last)) {
-            const struct span *found =
-                class.length ? bsearch(&class, runs, classes, sizeof *runs, compare_spans) : NULL;
-            current = found ? (int32_t)(found - runs) : -1;
-            last = class;
-        }
-        tree->labels[i] = current;
-    }
-    return classes ? tree_set_classes(tree, runs, classes, error) : DL2_OK;
-}
-
-/* Sets the labels of the samples in other folders than those of train, val and test, whose classes
- * are all that there are. */
-static void label_others(const char *const *names, size_t count, struct dl2_tree *tree)
-{
+    struct class_spans classes = {.spans = runs};
+    if (tree->has_parts)
+        add_classes(names, count, tree, true, &classes);
+    classes.of_train = classes.count;
+    add_classes(names, count, tree, false, &classes);
     struct span last = {"", 0};
     int32_t current = -1;
-    for (size_t i = 0; tree->has_parts && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct span top = first_folder(names[i]);
-        if (tree->parts[i] || !top.length)
-            continue;
-        const struct span class = first_folder(names[i] + top.length + 1);
+        const bool other = tree->has_parts && tree->parts[i] == DL2_PART_NONE && top.length;
+        const struct span class =
+            other ? first_folder(names[i] + top.length + 1) : tree_class_of(tree, names[i], i);
         if (compare_spans(&class, &last)) {
-            unsigned low = 0, high = tree->class_count;
-            while (low < high) {
-                const unsigned middle = low + (high - low) / 2;
-                const struct span there = {tree->classes[middle], strlen(tree->classes[middle])};
-                if (compare_spans(&there, &class) < 0)
-                    low = middle + 1;
-                else
-                    high = middle;
-            }
-            const bool found = low < tree->class_count &&
-                               !strncmp(tree->classes[low], class.text, class.length) &&
-                               !tree->classes[low][class.length];
-            current = found && class.length ? (int32_t)low : -1;
+            current = class.length ? find_class(&classes, &class) : -1;
             last = class;
         }
         tree->labels[i] = current;
     }
+    return classes.count ? tree_set_classes(tree, runs, classes.count, error) : DL2_OK;
 }
 
 static bool is_known(uint8_t part)
@@ -190,7 +193,6 @@ int dl2_tree_read(const char *const *names, size_t count, const bool *apart, str
     } else {
         tree->has_parts = tree_find_parts(names, count, apart, tree->parts);
         status = label_names(names, count, tree, runs, error);
-        label_others(names, count, tree);
         if (status == DL2_OK && tree->has_parts)
             status = dl2_tree_name_parts(names, tree->labels, count, tree->class_count, tree->parts,
                                          &tree->names, error);

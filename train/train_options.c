@@ -203,6 +203,14 @@ static json_t *show_real(const void *value)
     return dl2_json_real(*(const double *)value);
 }
 
+#define OF_UNIT "is for values from 0 to 1: multiply by 255, since pixels have 0 to 255 here"
+
+/* Means of values from 0 to 1, which no std beside them shows to be of black images. */
+static bool are_of_unit(const double mean[3])
+{
+    return mean[0] < 1 && mean[1] < 1 && mean[2] < 1 && (mean[0] > 0 || mean[1] > 0 || mean[2] > 0);
+}
+
 /* "122.6,116.5,104" or one number for all three, into a double[3]. */
 static int parse_channels(const char *text, void *value, struct dl2_error *error)
 {
@@ -215,6 +223,10 @@ static int parse_channels(const char *text, void *value, struct dl2_error *error
         n[0] = NAN;
     if (count < 1 || !isfinite(n[0]) || !isfinite(n[1]) || !isfinite(n[2]))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not one or three numbers", text);
+    for (int i = 0; i < 3; i++)
+        if (n[i] > 255)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "'%s' is not of values from 0 to 255, which pixels have", text);
     memcpy(value, n, sizeof n);
     return DL2_OK;
 }
@@ -225,6 +237,8 @@ static int parse_deviation(const char *text, void *value, struct dl2_error *erro
     DL2_TRY(parse_channels(text, numbers, error));
     if (!(numbers[0] > 0 && numbers[1] > 0 && numbers[2] > 0))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not above 0", text);
+    if (numbers[0] <= 0.5 || numbers[1] <= 0.5 || numbers[2] <= 0.5)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' " OF_UNIT, text);
     memcpy(value, numbers, sizeof numbers);
     return DL2_OK;
 }
@@ -656,6 +670,7 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
          "is of one process: --hop --configs FILE gives each rank a partition"},
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {config->given.gpus, "ranks", "excludes --gpus"},
+        {are_of_unit(config->mean) && !dl2_option_given(program, common, "std"), "mean", OF_UNIT},
     };
     const char *sampling = dl2_sampling_given(program, common);
     if (sampling && (config->synthetic || config->loader.partitions))

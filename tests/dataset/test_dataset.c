@@ -84,6 +84,35 @@ static void expect_silence(const char *name)
     dl2_dataset_close(dataset);
 }
 
+/* The numbers are those that a loader of the folder train gives. */
+static void test_classes_of_train_come_first(void **state)
+{
+    (void)state;
+    put("train/rose/1.jpg");
+    put("train/tulip/1.jpg");
+    put("test/aster/1.jpg");
+    put("test/tulip/1.jpg");
+    put("val/rose/1.jpg");
+    put("val/poppy/1.jpg");
+    put("holdout/aster/1.jpg");
+    put("holdout/rose/1.jpg");
+    expect_split("", "all",
+                 "holdout/aster/1:2 holdout/rose/1:0 test/aster/1:2 test/tulip/1:1 train/rose/1:0 "
+                 "train/tulip/1:1 val/poppy/1:3 val/rose/1:0");
+    expect_message("", 1,
+                   "2 classes have no image in train, only in other splits: 'aster' (number 2), "
+                   "'poppy' (number 3)");
+    put("test/a/1.jpg");
+    put("test/b/1.jpg");
+    put("test/c/1.jpg");
+    put("test/d/1.jpg");
+    expect_message("", 1, "'d' (number 6), ...;"); /* after 6 of them, 5 are named */
+    remove_folder("train");
+    expect_split("", "val", "val/poppy/1:5 val/rose/1:6"); /* a aster b c d poppy rose tulip */
+    expect_split("", "test",
+                 "test/a/1:0 test/aster/1:1 test/b/1:2 test/c/1:3 test/d/1:4 test/tulip/1:7");
+}
+
 /* Every usual name of a split, in any case, is one. */
 static void test_names_of_splits(void **state)
 {
@@ -114,7 +143,11 @@ static void test_names_of_splits(void **state)
                  i ? " (" : "", i ? vals[i] : "", i ? "/)" : "");
         assert_string_equal(dl2_dataset_message(val, 0, &matters), layout);
         assert_false(matters);
-        assert_null(dl2_dataset_message(val, 1, &matters));
+        assert_string_equal(dl2_dataset_message(val, 1, &matters),
+                            "1 class has no image in train, only in other splits: 'dog' (number "
+                            "1); no network can learn it, and other loaders may number the classes "
+                            "of these splits otherwise");
+        assert_null(dl2_dataset_message(val, 2, &matters));
         dl2_dataset_close(train);
         dl2_dataset_close(val);
         remove_root(NULL);
@@ -865,6 +898,10 @@ static void test_idx_sparse_labels(void **state)
     assert_string_equal(dl2_dataset_class_name(dataset, 3), "10");
     dl2_dataset_close(dataset);
     refuse_split("", "val", DL2_ERR_FORMAT, "validation");
+    put_idx("t10k", 2, 4, false); /* labels 0 1 */
+    expect_split("", "val", "val/00/00000:0 val/01/00001:4");
+    expect_split("", "train",
+                 "train/00/00000:0 train/02/00003:1 train/05/00001:2 train/10/00002:3");
 }
 
 static void refuse_images(const uint8_t *data, size_t size, int status, const char *word)
@@ -984,6 +1021,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_train_and_val),
+        TEST(test_classes_of_train_come_first),
         TEST(test_only_one_part),
         TEST(test_class_called_train),
         TEST(test_names_of_splits),

@@ -764,6 +764,52 @@ static void test_stale_index(void **state)
     expect_count("packed", 5);
 }
 
+/* Writes an index's flags at byte 16 and, unless it is 0, the version at byte 8. */
+static void change_index(const char *name, uint32_t version, uint32_t flags)
+{
+    struct dl2_bytes index = DL2_BYTES_INIT;
+    uint64_t sum = 0;
+    load(name, &index);
+    version = htole32(version);
+    flags = htole32(flags);
+    if (version)
+        memcpy(index.data + 8, &version, sizeof version);
+    memcpy(index.data + 16, &flags, sizeof flags);
+    memcpy(index.data + 56, &sum, sizeof sum);
+    sum = htole64(XXH3_64bits(index.data, index.size));
+    memcpy(index.data + 56, &sum, sizeof sum);
+    put_bytes(name, index.data, index.size);
+    dl2_bytes_free(&index);
+}
+
+/* Classes that train lacks come last, as in a folder, unless a list says otherwise; an index that
+ * was made before that rule is made anew. */
+static void test_classes_of_train_come_first(void **state)
+{
+    (void)state;
+    struct tar tar = {0};
+    tar_labelled(&tar, "1", "rose");
+    tar_end(&tar, "w/train/0.tar");
+    tar_labelled(&tar, "1", "aster");
+    tar_end(&tar, "w/val/0.tar");
+    expect_split("w", "all", "train/1:0 val/1:1");
+    put_bytes("w/train/classes.txt", "aster\nrose\n", 11);
+    put_bytes("w/val/classes.txt", "aster\nrose\n", 11);
+    expect_split("w", "all", "train/1:1 val/1:0");
+    size_t count;
+    assert_int_equal(dl2_dataset_write_index(at("w"), NULL, 1, &count, NULL), DL2_OK);
+    assert_int_equal(unlink(at("w/train/classes.txt")), 0);
+    assert_int_equal(unlink(at("w/val/classes.txt")), 0);
+    expect_split("w", "all", "train/1:1 val/1:0");
+    change_index("w/dl2-index.bin", 0, 1); /* with splits, of older programs */
+    expect_split("w", "all", "train/1:0 val/1:1");
+    put("names/train/rose/1.jpg");
+    put("names/train/tulip/1.jpg");
+    put("names/test/aster/1.jpg");
+    check_pack("names", "gulp");
+    check_pack("names", "tar");
+}
+
 /* An index that knew fewer splits is not asked for them. */
 static void test_old_index(void **state)
 {
@@ -772,17 +818,7 @@ static void test_old_index(void **state)
     put_photos("names/valid", 2, 2);
     const struct dl2_writer_options options = {.container = "tar"};
     pack_with("names", "packed", &options);
-    struct dl2_bytes index = DL2_BYTES_INIT;
-    load("packed/dl2-index.bin", &index);
-    const uint32_t version = htole32(2), flags = htole32(2);
-    uint64_t sum = 0;
-    memcpy(index.data + 8, &version, sizeof version);
-    memcpy(index.data + 16, &flags, sizeof flags); /* our own, without splits */
-    memcpy(index.data + 56, &sum, sizeof sum);
-    sum = htole64(XXH3_64bits(index.data, index.size));
-    memcpy(index.data + 56, &sum, sizeof sum);
-    put_bytes("packed/dl2-index.bin", index.data, index.size);
-    dl2_bytes_free(&index);
+    change_index("packed/dl2-index.bin", 2, 2); /* our own, without splits */
     compare_split("names", "packed", "train");
     compare_split("names", "packed", "val");
     pack_with("names", "packed", &options); /* it is still our own, to be replaced */
@@ -1079,6 +1115,7 @@ int main(void)
         TEST(test_what_tar_does_not_give),
         TEST(test_check_sums),
         TEST(test_stale_index),
+        TEST(test_classes_of_train_come_first),
         TEST(test_old_index),
         TEST(test_damaged_index),
         TEST(test_unfinished),

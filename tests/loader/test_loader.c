@@ -212,6 +212,13 @@ static void test_settings_without_effect(void **state)
                     expect_refused(&wrong, says);
             }
         }
+    wrong = config_for(true, 1);
+    wrong.dtype = DL2_FLOAT32;
+    wrong.mean[1] = 116.3f;
+    expect_refused(&wrong, "divide numbers for 0 to 255 by 255");
+    wrong.mean[1] = 0.4f;
+    wrong.std[1] = 57.1f;
+    expect_refused(&wrong, "divide numbers for 0 to 255 by 255");
     static const char *const says[] = {
         "resize",          "shuffle_chunk", "shuffle_window needs shuffle_chunk",
         "slow_percentile", "side_workers",  "ahead",
@@ -725,7 +732,7 @@ static int do_nothing(void *context, uint32_t index, struct dl2_random *random, 
 static void test_types_and_layouts(void **state)
 {
     static const struct dl2_operation nothing = {"nothing", do_nothing, NULL};
-    const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 1, 2};
+    const float mean[3] = {0.5f, 0.25f, 0.1f}, deviation[3] = {0.3f, 1, 0.2f};
     for (unsigned channels = 1; channels <= 3; channels += 2) {
         struct dl2_loader_config config = config_for(true, 3);
         config.channels = channels;

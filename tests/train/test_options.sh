@@ -141,7 +141,8 @@ count=0
 for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --gpu-engine cores" \
     "-d data --decode hybrid --deterministic" "-d data --decode gpu --cache-decoded 1M" "-d data stray" "-d data -e 0" "-d data -e x" "-d data --lr-policy cosinus" \
     "-d data --arch vgg" "-d data --device gpu9" "-d data --loader fast" "-d data --mean 1,2" \
-    "-d data --std 0" "-d data --crop-area 1,0.5" "-d data --crop-area 0.5,2" \
+    "-d data --std 0" "-d data --mean 0.485,0.456,0.406" "-d data --std 0.229,0.224,0.225" "-d data --mean 300" \
+    "-d data --crop-area 1,0.5" "-d data --crop-area 0.5,2" \
     "-d data --crop-aspect 0,1" "-d data --time-budget 10x" "-d data --time-budget -5s" \
     "-d data --time-budget 5s7" "-d data --stages data:1" "--stages data" "--stages data:0" \
     "--stages data:1,:2" "-d data --resume --restart" "-d data --channels 2" \
