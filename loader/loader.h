@@ -172,7 +172,8 @@ struct dl2_loader_config {
     void *slot_context;
 
     /* The output. Mean and std are per channel, of values from 0 to 1, for float types; with
-     * DL2_UINT8 they stay 0 and 1. Neither is above 1, and std is above 0. */
+     * DL2_UINT8 they stay 0 and 1. Std is above 0. A mean above 1, or a std above 1 and up to 255,
+     * is refused: it is of values from 0 to 255. */
     enum dl2_dtype dtype;
     enum dl2_layout layout;
     float mean[3], std[3];

@@ -29,12 +29,11 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
     if (config->dtype != DL2_UINT8 && !isfinite(mean))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
                              mean);
-    if (config->dtype != DL2_UINT8 && (mean > 1 || (std > 1 && isfinite(std))))
-        return dl2_error_set(
-            error, DL2_ERR_ARGUMENT,
-            "mean and std of channel %u are %g and %g, and neither can be above 1: "
-            "values are 0 to 1 here, so divide numbers for 0 to 255 by 255",
-            c, mean, std);
+    if (config->dtype != DL2_UINT8 && (mean > 1 || (std > 1 && std <= 255)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mean and std of channel %u are %g and %g: values are 0 to 1 here, so "
+                             "divide numbers for 0 to 255 by 255",
+                             c, mean, std);
     if (config->dtype != DL2_UINT8 && !(std > 0 && isfinite(std)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the std of channel %u is %g: it must be above 0", c, std);
