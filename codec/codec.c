@@ -11,7 +11,8 @@
 #include <strings.h>
 
 extern const struct dl2_codec dl2_codec_jpeg, dl2_codec_webp, dl2_codec_avif, dl2_codec_jp2,
-    dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm, dl2_codec_external;
+    dl2_codec_jxl, dl2_codec_jxl_lossless, dl2_codec_png, dl2_codec_ppm, dl2_codec_tiff,
+    dl2_codec_gif, dl2_codec_bmp, dl2_codec_external;
 
 /*
  * The one table, in the order in which files are sniffed and --help names them. What a build lacks
@@ -36,7 +37,14 @@ static const struct dl2_codec *const codecs[] = {
 #ifdef HAVE_PNG
     &dl2_codec_png,
 #endif
-    &dl2_codec_ppm,  &dl2_codec_external,     NULL,
+    &dl2_codec_ppm,
+#ifdef HAVE_TIFF
+    &dl2_codec_tiff,
+#endif
+#ifdef HAVE_GIF
+    &dl2_codec_gif,
+#endif
+    &dl2_codec_bmp,  &dl2_codec_external,     NULL,
 };
 
 /* Images that this build, or any build, can't read are listed too: reading them is an error, which
@@ -123,9 +131,11 @@ static const char *codec_foreign_format(const uint8_t *data, size_t size)
         {0, 3, "\xff\xd8\xff", "JPEG"},
         {0, 8, "\x89PNG\r\n\x1a\n", "PNG"},
         {0, 4, "GIF8", "GIF"},
-        {0, 2, "BM", "BMP"},
+        {0, 2, "BM", "this kind of BMP, if it is one"},
         {0, 4, "II*\0", "TIFF"},
         {0, 4, "MM\0*", "TIFF"},
+        {0, 4, "II+\0", "TIFF"},
+        {0, 4, "MM\0+", "TIFF"},
         {8, 4, "WEBP", "WebP"},
         {4, 8, "ftypavif", "AVIF"},
         {4, 8, "ftypavis", "AVIF"},

@@ -27,6 +27,7 @@ struct dl2_image_info {
     uint32_t bits;     /* per sample as coded; decoding always gives 8 */
     bool alpha;
     bool palette;    /* of PNG: its numbers can be asked for */
+    bool has_more;   /* frames or pages follow, which are not read */
     int orientation; /* EXIF, 1 to 8; irot and imir of AVIF are expressed this way */
 };
 

@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libcodec.la
 libcodec_la_SOURCES = \
 	codec/codec.c codec/codec.h codec/codecs.h \
 	codec/codec_external.c codec/external.h codec/external_decoders.h \
+	codec/codec_bmp.c \
 	codec/codec_pnm.c \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
@@ -68,6 +69,22 @@ libcodec_png_la_SOURCES = codec/codec_png.c
 libcodec_png_la_CFLAGS = $(AM_CFLAGS) $(PNG_CFLAGS)
 libcodec_png_la_LIBADD = $(PNG_LIBS)
 libcodec_la_LIBADD += libcodec_png.la
+endif
+
+if HAVE_TIFF
+noinst_LTLIBRARIES += libcodec_tiff.la
+libcodec_tiff_la_SOURCES = codec/codec_tiff.c
+libcodec_tiff_la_CFLAGS = $(AM_CFLAGS) $(TIFF_CFLAGS)
+libcodec_tiff_la_LIBADD = $(TIFF_LIBS)
+libcodec_la_LIBADD += libcodec_tiff.la
+endif
+
+if HAVE_GIF
+noinst_LTLIBRARIES += libcodec_gif.la
+libcodec_gif_la_SOURCES = codec/codec_gif.c
+libcodec_gif_la_CFLAGS = $(AM_CFLAGS) $(GIF_CFLAGS)
+libcodec_gif_la_LIBADD = $(GIF_LIBS)
+libcodec_la_LIBADD += libcodec_gif.la
 endif
 
 if HAVE_WEBP

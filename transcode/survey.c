@@ -334,7 +334,7 @@ static void add_counts(const struct survey *survey, json_t *report)
 {
     json_t *formats = json_object(), *channels = json_object(), *bits = json_object(),
            *orientations = json_object(), *qualities = json_object(), *subsamplings = json_object();
-    json_int_t alpha = 0, progressive = 0, exact = 0;
+    json_int_t alpha = 0, has_more = 0, progressive = 0, exact = 0;
     for (size_t i = 0; i < survey->count; i++) {
         const struct survey_image *image = &survey->images[i];
         if (image->bad)
@@ -344,6 +344,7 @@ static void add_counts(const struct survey *survey, json_t *report)
         count_number(bits, image->info.bits);
         count_number(orientations, image->info.orientation);
         alpha += image->info.alpha;
+        has_more += image->info.has_more;
         if (!image->has_coding)
             continue;
         count_number(qualities, image->coding.quality);
@@ -355,6 +356,7 @@ static void add_counts(const struct survey *survey, json_t *report)
     json_object_set_new(report, "channels", channels);
     json_object_set_new(report, "bits", bits);
     json_object_set_new(report, "alpha", json_integer(alpha));
+    json_object_set_new(report, "has_more", json_integer(has_more));
     json_object_set_new(report, "orientations", orientations);
     json_object_set_new(report, "jpeg",
                         json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
@@ -621,6 +623,9 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     print_counts(json_object_get(survey, "channels"), "channels", out);
     print_counts(json_object_get(survey, "bits"), "bits", out);
     print_counts(json_object_get(survey, "orientations"), "orientation", out);
+    if (dl2_json_get_integer(survey, "has_more", 0))
+        fprintf(out, "%-14s %lld of the files have more than the first, which alone is read\n",
+                "frames, pages", dl2_json_get_integer(survey, "has_more", 0));
     if (json_object_size(json_object_get(jpeg, "qualities"))) {
         print_counts(json_object_get(jpeg, "subsamplings"), "subsampling", out);
         fprintf(out, "%-14s %lld of the JPEG files\n", "progressive",

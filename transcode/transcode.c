@@ -339,13 +339,14 @@ static void drop_path(struct dl2_error *error, const char *path)
 }
 
 /* Memory that item `index` will take at the most, by its header; 0 where that can't be read. */
-static uint64_t estimate(const struct run *run, size_t index, const uint8_t *data, size_t size)
+static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, size_t size)
 {
     struct dl2_image_info info;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     if (!codec || dl2_image_read_info(data, size, &info, NULL) < 0 || !info.width ||
         info.height > run->options->decode.max_pixels / info.width)
         return 0;
+    run->source.items[index].has_more = info.has_more;
     unsigned pixel_bytes = codec->pixel_bytes, swept = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         if (!needs(run, v, index))
@@ -743,6 +744,22 @@ static void tell_pixels_only(const struct run *run, const struct dl2_variant *va
                              variant->root, variant->totals.pixels_only);
 }
 
+/* Says of how many of the sources that were decoded only the first frame or page was taken. */
+static void tell_first_frames(const struct run *run)
+{
+    const char *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < run->source.count; i++) {
+        const struct dl2_source_item *item = &run->source.items[i];
+        if (item->has_more && !count++)
+            first = item->path;
+    }
+    if (count)
+        dl2_progress_message(run->progress,
+                             "%s: %zu image%s of several frames or pages: only the first was taken",
+                             first, count, count == 1 ? "" : "s like this one");
+}
+
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
     if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
@@ -762,6 +779,7 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(plan_items(run, error));
     if (run->todo_count)
         DL2_TRY(make_all(run, error));
+    tell_first_frames(run);
     for (size_t v = 0; v < run->variant_count; v++) {
         DL2_TRY(dl2_variant_finish(&run->variants[v], &run->source, error));
         char *left_out = dl2_variant_left_out(&run->variants[v]);

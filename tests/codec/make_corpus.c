@@ -135,6 +135,46 @@ static void save_filtered(void)
 }
 #endif
 
+static void save_read_only(void)
+{
+    enum { WIDTH = 13, HEIGHT = 11, PIXELS = WIDTH * HEIGHT };
+    static const uint32_t depths[] = {1, 2, 4, 8, 16, 24, 32};
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    uint32_t numbers[PIXELS];
+    uint16_t samples[PIXELS * 4];
+    uint8_t bytes[PIXELS];
+    for (uint32_t i = 0; i < PIXELS * 4; i++)
+        samples[i] = (uint16_t)(i * 2654435761u >> 8);
+    for (uint32_t i = 0; i < PIXELS; i++)
+        bytes[i] = samples[i] % 127;
+    for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+        for (int kind = 0; kind < (depths[d] == 4 || depths[d] == 8 ? 3 : 2); kind++) {
+            for (uint32_t i = 0; i < PIXELS; i++)
+                numbers[i] = i * 2654435761u & (uint32_t)((UINT64_C(1) << depths[d]) - 1);
+            const struct sample_bmp bmp = {WIDTH, HEIGHT, depths[d], kind == 1, kind == 2, numbers};
+            sample_bmp(&bmp, &out);
+            save(&out, "bmp/bits-%u-%d", (unsigned)depths[d], kind);
+        }
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        const struct sample_gif gif = {WIDTH, HEIGHT, 1 + kind / 2, kind % 2, (int)kind - 1, bytes};
+        sample_gif(&gif, &out);
+        save(&out, "gif/%u", (unsigned)kind);
+    }
+    for (uint32_t kind = 0; kind < 8; kind++) {
+        const struct sample_tiff tiff = {.width = WIDTH,
+                                         .height = HEIGHT,
+                                         .channels = 1 + kind % 4,
+                                         .bits = kind / 4 ? 16 : 8,
+                                         .pages = 1 + kind % 2,
+                                         .orientation = 1 + (int)kind,
+                                         .big_endian = kind % 3,
+                                         .samples = samples};
+        sample_tiff(&tiff, &out);
+        save(&out, "tiff/%u", (unsigned)kind);
+    }
+    dl2_bytes_free(&out);
+}
+
 #ifdef HAVE_JP2
 static void save_jp2(void)
 {
@@ -265,6 +305,7 @@ int main(int argc, char **argv)
     save(&out, "webp/alpha");
     save_filtered();
 #endif
+    save_read_only();
 #ifdef HAVE_JP2
     save_jp2();
 #endif

@@ -371,3 +371,198 @@ void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out)
     dl2_bytes_free(&box);
 }
 #endif
+
+/* ---- BMP, GIF and TIFF, without a library */
+
+static void append_2(struct dl2_bytes *out, uint32_t value, bool big_endian)
+{
+    const uint8_t low = (uint8_t)value, high = (uint8_t)(value >> 8);
+    append(out, big_endian ? (uint8_t[]){high, low} : (uint8_t[]){low, high}, 2);
+}
+
+static void append_4(struct dl2_bytes *out, uint32_t value, bool big_endian)
+{
+    append_2(out, big_endian ? value >> 16 : value, big_endian);
+    append_2(out, big_endian ? value : value >> 16, big_endian);
+}
+
+static void append_bmp_row(const struct sample_bmp *bmp, const uint32_t *row, struct dl2_bytes *out)
+{
+    const size_t start = out->size;
+    uint32_t bits = 0, byte = 0;
+    for (uint32_t x = 0; x < bmp->width; x++) {
+        for (uint32_t i = 0; bmp->bits >= 8 && i < bmp->bits; i += 8)
+            append(out, (uint8_t[]){(uint8_t)(row[x] >> i)}, 1);
+        byte = byte << bmp->bits % 32 | row[x];
+        bits += bmp->bits;
+        if (bmp->bits < 8 && (bits % 8 == 0 || x + 1 == bmp->width))
+            append(out, (uint8_t[]){(uint8_t)(byte << (8 - bits % 8) % 8)}, 1);
+    }
+    while ((out->size - start) % 4)
+        append(out, "", 1);
+}
+
+/* A run of two, then three or more for themselves; a step over the third pixel of the second row.
+ */
+static void append_bmp_rle(const struct sample_bmp *bmp, const uint32_t *row, bool steps,
+                           struct dl2_bytes *out)
+{
+    const bool nibbles = bmp->bits == 4;
+    const uint32_t first = 3, count = bmp->width - first;
+    append(out, (uint8_t[]){2, (uint8_t)(nibbles ? row[0] << 4 | row[1] : row[0])}, 2);
+    if (steps)
+        append(out, (uint8_t[]){0, 2, 1, 0}, 4);
+    else
+        append(out, (uint8_t[]){1, (uint8_t)(nibbles ? row[2] << 4 : row[2])}, 2);
+    append(out, (uint8_t[]){0, (uint8_t)count}, 2);
+    const size_t start = out->size;
+    for (uint32_t x = first; x < bmp->width; x += nibbles ? 2 : 1) {
+        const uint32_t next = x + 1 < bmp->width ? row[x + 1] : 0;
+        append(out, (uint8_t[]){(uint8_t)(nibbles ? row[x] << 4 | next : row[x])}, 1);
+    }
+    if ((out->size - start) % 2)
+        append(out, "", 1);
+    append(out, (uint8_t[]){0, 0}, 2);
+}
+
+void sample_bmp(const struct sample_bmp *bmp, struct dl2_bytes *out)
+{
+    const uint32_t colours = bmp->bits > 8   ? 0
+                             : bmp->bits < 3 ? 1u << bmp->bits
+                                             : (1u << bmp->bits) - 3;
+    out->size = 0;
+    append(out, "BM", 2);
+    append_4(out, 0, false);
+    append_4(out, 0, false);
+    append_4(out, 14 + 40 + 4 * colours, false);
+    append_4(out, 40, false);
+    append_4(out, bmp->width, false);
+    append_4(out, bmp->top_down ? -bmp->height : bmp->height, false);
+    append_2(out, 1, false);
+    append_2(out, bmp->bits, false);
+    append_4(out, !bmp->rle ? 0 : bmp->bits == 8 ? 1 : 2, false);
+    for (int i = 0; i < 3; i++)
+        append_4(out, 0, false);
+    append_4(out, colours, false);
+    append_4(out, 0, false);
+    for (uint32_t i = 0; i < colours; i++)
+        append(out, (uint8_t[]){(uint8_t)(255 - i), (uint8_t)(2 * i), (uint8_t)i, 0}, 4);
+    for (uint32_t i = 0; i < bmp->height; i++) {
+        const uint32_t y = bmp->top_down ? i : bmp->height - 1 - i;
+        if (bmp->rle)
+            append_bmp_rle(bmp, bmp->numbers + (size_t)y * bmp->width, y == 1, out);
+        else
+            append_bmp_row(bmp, bmp->numbers + (size_t)y * bmp->width, out);
+    }
+    if (bmp->rle)
+        append(out, (uint8_t[]){0, 1}, 2);
+}
+
+/* Codes of 8 bits for 7-bit numbers: so many that the table never grows, and a clear before each
+ * hundred. */
+static void append_gif_pixels(const struct sample_gif *gif, struct dl2_bytes *out)
+{
+    static const uint32_t starts[] = {0, 4, 2, 1}, steps[] = {8, 8, 4, 2};
+    enum { CLEAR = 128, END = 129 };
+    struct dl2_bytes codes = DL2_BYTES_INIT;
+    for (int pass = 0; pass < (gif->interlaced ? 4 : 1); pass++)
+        for (uint32_t y = gif->interlaced ? starts[pass] : 0; y < gif->height;
+             y += gif->interlaced ? steps[pass] : 1)
+            for (uint32_t x = 0; x < gif->width; x++) {
+                if (codes.size % 101 == 0)
+                    append(&codes, (uint8_t[]){CLEAR}, 1);
+                append(&codes, gif->numbers + (size_t)y * gif->width + x, 1);
+            }
+    append(&codes, (uint8_t[]){END}, 1);
+    append(out, (uint8_t[]){7}, 1);
+    for (size_t at = 0; at < codes.size; at += 200) {
+        const size_t size = codes.size - at < 200 ? codes.size - at : 200;
+        append(out, (uint8_t[]){(uint8_t)size}, 1);
+        append(out, codes.data + at, size);
+    }
+    append(out, "", 1);
+    dl2_bytes_free(&codes);
+}
+
+void sample_gif(const struct sample_gif *gif, struct dl2_bytes *out)
+{
+    out->size = 0;
+    append(out, "GIF89a", 6);
+    append_2(out, gif->width + 2, false);
+    append_2(out, gif->height + 1, false);
+    append(out, (uint8_t[]){0xf6, 0, 0}, 3); /* 128 colours */
+    for (int i = 0; i < 128; i++)
+        append(out, (uint8_t[]){(uint8_t)i, (uint8_t)(2 * i), (uint8_t)(255 - i)}, 3);
+    for (uint32_t image = 0; image < gif->images; image++) {
+        append(out, (uint8_t[]){0x21, 0xfe, 3, 'd', 'l', '2', 0}, 7);
+        append(out,
+               (uint8_t[]){0x21, 0xf9, 4, gif->transparent >= 0, 0, 0,
+                           (uint8_t)(gif->transparent >= 0 ? gif->transparent : 0), 0},
+               8);
+        append(out, ",", 1);
+        append_2(out, 1, false);
+        append_2(out, 1, false);
+        append_2(out, gif->width, false);
+        append_2(out, gif->height, false);
+        append(out, (uint8_t[]){gif->interlaced ? 0x40 : 0}, 1);
+        append_gif_pixels(gif, out);
+    }
+    append(out, ";", 1);
+}
+
+static void append_tag(struct dl2_bytes *out, uint32_t tag, bool is_long, uint32_t value, bool big)
+{
+    append_2(out, tag, big);
+    append_2(out, is_long ? 4 : 3, big);
+    append_4(out, 1, big);
+    if (is_long) {
+        append_4(out, value, big);
+    } else {
+        append_2(out, value, big);
+        append_2(out, 0, big);
+    }
+}
+
+void sample_tiff(const struct sample_tiff *tiff, struct dl2_bytes *out)
+{
+    const bool big = tiff->big_endian, alpha = tiff->channels % 2 == 0;
+    const size_t samples = (size_t)tiff->width * tiff->height * tiff->channels;
+    const uint32_t bytes = (uint32_t)(samples * tiff->bits / 8), tags = alpha ? 11 : 10;
+    out->size = 0;
+    append(out, big ? "MM" : "II", 2);
+    append_2(out, 42, big);
+    append_4(out, 8, big);
+    for (uint32_t page = 0; page < tiff->pages; page++) {
+        /* All three or four samples have this depth: a value of its own, behind the tags. */
+        const uint32_t depths = (uint32_t)out->size + 2 + tags * 12 + 4, pixels = depths + 8;
+        append_2(out, tags, big);
+        append_tag(out, 256, true, tiff->width, big);
+        append_tag(out, 257, true, tiff->height, big);
+        append_2(out, 258, big);
+        append_2(out, 3, big);
+        append_4(out, tiff->channels, big);
+        if (tiff->channels <= 2) {
+            append_2(out, tiff->bits, big);
+            append_2(out, tiff->channels == 2 ? tiff->bits : 0, big);
+        } else {
+            append_4(out, depths, big);
+        }
+        append_tag(out, 259, false, 1, big);
+        append_tag(out, 262, false, tiff->channels > 2 ? 2 : 1, big);
+        append_tag(out, 273, true, pixels, big);
+        append_tag(out, 274, false, (uint32_t)tiff->orientation, big);
+        append_tag(out, 277, false, tiff->channels, big);
+        append_tag(out, 278, true, tiff->height, big);
+        append_tag(out, 279, true, bytes, big);
+        if (alpha)
+            append_tag(out, 338, false, 2, big);
+        append_4(out, page + 1 < tiff->pages ? pixels + bytes : 0, big);
+        for (int i = 0; i < 4; i++)
+            append_2(out, tiff->bits, big);
+        for (size_t i = 0; i < samples; i++)
+            if (tiff->bits == 16)
+                append_2(out, tiff->samples[i], big);
+            else
+                append(out, (uint8_t[]){(uint8_t)tiff->samples[i]}, 1);
+    }
+}

@@ -67,4 +67,40 @@ struct sample_jp2 {
 };
 void sample_jp2(const struct sample_jp2 *options, struct dl2_bytes *out);
 
+/*
+ * BMP with a header of 40 bytes, of any of its depths: `numbers` are height rows of width pixels,
+ * one uint32_t a pixel whatever the depth. A palette has the colours (i, 2 i, 255 - i), three fewer
+ * of them than the depth allows. `rle`: runs and literals; the third pixel of the second row is
+ * stepped over, which makes it 0.
+ */
+struct sample_bmp {
+    uint32_t width, height, bits;
+    bool top_down, rle;
+    const uint32_t *numbers;
+};
+void sample_bmp(const struct sample_bmp *options, struct dl2_bytes *out);
+
+/*
+ * GIF on a canvas that is two pixels wider and one higher than its images, which begin at (1, 1):
+ * `numbers` are height rows of width pixels, 0 to 126; colour i is (i, 2 i, 255 - i). `transparent`
+ * is a number, or negative.
+ */
+struct sample_gif {
+    uint32_t width, height, images;
+    bool interlaced;
+    int transparent;
+    const uint8_t *numbers;
+};
+void sample_gif(const struct sample_gif *options, struct dl2_bytes *out);
+
+/* TIFF without compression, one strip a page, its samples one uint16_t each whatever the depth (8
+ * or 16); with two or four channels the last is a separate opacity. */
+struct sample_tiff {
+    uint32_t width, height, channels, bits, pages;
+    int orientation;
+    bool big_endian;
+    const uint16_t *samples;
+};
+void sample_tiff(const struct sample_tiff *options, struct dl2_bytes *out);
+
 #endif

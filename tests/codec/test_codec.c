@@ -553,6 +553,138 @@ static void png_of_every_kind_becomes_8_bits(void **state)
 }
 #endif
 
+static void expect_colour(const uint8_t *pixel, int red, int green, int blue)
+{
+    assert_int_equal(pixel[0], red);
+    assert_int_equal(pixel[1], green);
+    assert_int_equal(pixel[2], blue);
+}
+
+/* Every depth, in both directions, packed and not; what is cut off anywhere is noticed. */
+static void bmp_of_every_kind(void **state)
+{
+    enum { WIDTH = 10, HEIGHT = 9, PIXELS = WIDTH * HEIGHT };
+    static const uint32_t depths[] = {1, 2, 4, 8, 16, 24, 32};
+    for (size_t d = 0; d < sizeof depths / sizeof *depths; d++)
+        for (int kind = 0; kind < (depths[d] == 4 || depths[d] == 8 ? 3 : 2); kind++) {
+            const uint32_t bits = depths[d],
+                           colours = bits < 3 ? 1u << bits : (1u << bits % 32) - 3;
+            uint32_t numbers[PIXELS];
+            for (uint32_t i = 0; i < PIXELS; i++)
+                numbers[i] = i * 2654435761u & (uint32_t)((UINT64_C(1) << bits) - 1);
+            for (uint32_t y = 0; kind == 2 && y < HEIGHT; y++)
+                if (bits == 8)
+                    numbers[y * WIDTH + 1] = numbers[y * WIDTH];
+            const struct sample_bmp bmp = {WIDTH, HEIGHT, bits, kind == 1, kind == 2, numbers};
+            sample_bmp(&bmp, &file);
+            struct dl2_image_info info;
+            assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+            assert_int_equal(info.bits, bits <= 8 ? bits : bits == 16 ? 5 : 8);
+            decode_ok(&file, &as_is, &out);
+            assert_int_equal(out.channels, 3);
+            if (kind == 2)
+                numbers[WIDTH + 2] = 0;
+            for (uint32_t i = 0; i < PIXELS; i++) {
+                const int n = (int)numbers[i];
+                const uint32_t v = numbers[i];
+                if (bits <= 8 && v >= colours)
+                    expect_colour(out.data + 3 * i, n, n, n);
+                else if (bits <= 8)
+                    expect_colour(out.data + 3 * i, n, 2 * n & 255, 255 - n);
+                else if (bits == 16)
+                    expect_colour(out.data + 3 * i, (int)((v >> 10 & 31) * 255 / 31),
+                                  (int)((v >> 5 & 31) * 255 / 31), (int)((v & 31) * 255 / 31));
+                else
+                    expect_colour(out.data + 3 * i, v >> 16 & 255, v >> 8 & 255, v & 255);
+            }
+            /* The last row's filling and the end of an RLE image may be missing, not pixels. */
+            for (size_t size = 0; size + 8 < file.size; size++)
+                assert_true(decode_status(file.data, size, &as_is) < 0);
+        }
+}
+
+#ifdef HAVE_GIF
+static void gif_has_its_first_image(void **state)
+{
+    enum { WIDTH = 29, HEIGHT = 23, PIXELS = WIDTH * HEIGHT };
+    const struct dl2_decode_options over = {.background = {1, 2, 3}};
+    uint8_t numbers[PIXELS];
+    for (uint32_t i = 0; i < PIXELS; i++)
+        numbers[i] = (uint8_t)((i * 2654435761u >> 9) % 127);
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        const int transparent = kind / 2 ? 77 : -1;
+        const struct sample_gif gif = {WIDTH, HEIGHT, 1 + kind / 2, kind % 2, transparent, numbers};
+        struct dl2_image_info info;
+        sample_gif(&gif, &file);
+        assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+        assert_true(info.has_more == (kind / 2 > 0));
+        assert_true(info.alpha); /* of the canvas around it */
+        decode_ok(&file, &over, &out);
+        assert_int_equal(out.width, WIDTH + 2);
+        assert_int_equal(out.height, HEIGHT + 1);
+        for (uint32_t y = 0; y < out.height; y++)
+            for (uint32_t x = 0; x < out.width; x++) {
+                const bool inside = y >= 1 && x >= 1 && x <= WIDTH;
+                const int n = inside ? numbers[(y - 1) * WIDTH + x - 1] : -1;
+                const uint8_t *pixel = out.data + y * out.stride + 3 * x;
+                if (n < 0 || n == transparent)
+                    expect_colour(pixel, 1, 2, 3);
+                else
+                    expect_colour(pixel, n, 2 * n & 255, 255 - n);
+            }
+        for (size_t size = 0; gif.images == 1 && size + 4 < file.size; size++)
+            assert_true(decode_status(file.data, size, &as_is) < 0);
+    }
+}
+#endif
+
+#ifdef HAVE_TIFF
+/* Gray and colour, 8 and 16 bits, with opacities and without, in both byte orders, upright. */
+static void tiff_has_its_first_page(void **state)
+{
+    enum { WIDTH = 7, HEIGHT = 5, SAMPLES = WIDTH * HEIGHT * 4 };
+    const struct dl2_decode_options over = {.background = {10, 10, 10}};
+    uint16_t samples[SAMPLES];
+    for (int kind = 0; kind < 16; kind++) {
+        const int bits = kind & 1 ? 16 : 8, channels = kind / 2 % 4 + 1,
+                  colours = channels > 2 ? 3 : 1;
+        for (uint32_t i = 0; i < SAMPLES; i++)
+            samples[i] = (uint16_t)(i * 2654435761u >> 16) >> (16 - bits);
+        const struct sample_tiff tiff = {WIDTH,          HEIGHT,       (uint32_t)channels,
+                                         (uint32_t)bits, 1 + kind / 8, 1 + 5 * (kind / 8),
+                                         kind % 3,       samples};
+        struct dl2_image_info info;
+        sample_tiff(&tiff, &file);
+        assert_int_equal(dl2_image_read_info(file.data, file.size, &info, NULL), DL2_OK);
+        assert_int_equal(info.channels, colours);
+        assert_int_equal(info.bits, bits);
+        assert_true(info.has_more == (kind / 8 > 0));
+        assert_true(info.alpha == (channels % 2 == 0));
+        assert_int_equal(info.orientation, tiff.orientation);
+        decode_ok(&file, &over, &out);
+        assert_int_equal(out.width, tiff.orientation == 6 ? HEIGHT : WIDTH);
+        for (int y = 0; y < HEIGHT; y++)
+            for (int x = 0; x < WIDTH; x++)
+                for (int c = 0; c < colours; c++) {
+                    const uint16_t *pixel = samples + (y * WIDTH + x) * channels;
+                    const size_t at =
+                        tiff.orientation == 6
+                            ? (size_t)x * out.stride + (size_t)((HEIGHT - 1 - y) * colours)
+                            : (size_t)y * out.stride + (size_t)(x * colours);
+                    const double scale = bits == 16 ? 257 : 1;
+                    const double alpha = channels % 2 ? 1 : pixel[colours] / scale / 255;
+                    const double wanted = pixel[c] / scale * alpha + 10 * (1 - alpha);
+                    if (fabs(out.data[at + (size_t)c] - wanted) >
+                        (bits == 16 || alpha < 1 ? 1.5 : 0))
+                        fail_msg("kind %d: %d instead of %g", kind, out.data[at + (size_t)c],
+                                 wanted);
+                }
+        for (size_t size = 0; tiff.pages == 1 && size < file.size; size++)
+            assert_true(decode_status(file.data, size, &as_is) < 0);
+    }
+}
+#endif
+
 #ifdef HAVE_WEBP
 static void alpha_of_webp(void **state)
 {
@@ -766,6 +898,13 @@ int main(void)
         TEST(orientation_is_applied),
         TEST(alpha_lies_over_the_background),
         TEST(png_of_every_kind_becomes_8_bits),
+#endif
+        TEST(bmp_of_every_kind),
+#ifdef HAVE_GIF
+        TEST(gif_has_its_first_image),
+#endif
+#ifdef HAVE_TIFF
+        TEST(tiff_has_its_first_page),
 #endif
 #ifdef HAVE_WEBP
         TEST(alpha_of_webp),

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TIFF and BigTIFF through libtiff: the first page of a file; has_more says that others follow.
+ * libtiff's RGBA interface makes 8-bit colours of all that it knows (1 to 16 bits, palettes, CMYK
+ * and CIE Lab by plain arithmetic, YCbCr, strips and tiles), with rounding. Floating point and
+ * other samples that it does not know are not supported, nor are cameras' raw files, whose first
+ * page is a thumbnail. Nothing is written.
+ */
+#include "codec/codecs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <tiffio.h>
+
+enum { DNG_VERSION = 50706 };
+
+/* Largest piece of memory that libtiff may take for itself. */
+#define MAX_PIECE ((tmsize_t)1 << 30)
+
+struct tiff_state {
+    const uint8_t *data;
+    size_t size, at;
+    TIFF *file;
+    uint32_t width, height, channels;
+    uint16_t alpha;           /* EXTRASAMPLE_...; 0: none */
+    struct dl2_error problem; /* libtiff's first */
+    struct dl2_bytes pixels;  /* uint32_t, as TIFFRGBAImageGet() fills them */
+};
+
+static bool tiff_sniff(const uint8_t *data, size_t size)
+{
+    static const char starts[][4] = {"II*", "MM\0*", "II+", "MM\0+"};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (size >= 8 && !memcmp(data, starts[i], 4))
+            return true;
+    return false;
+}
+
+/* ---- What libtiff calls */
+
+static tmsize_t tiff_take(thandle_t handle, void *out, tmsize_t count)
+{
+    struct tiff_state *tiff = handle;
+    const size_t left = tiff->at < tiff->size ? tiff->size - tiff->at : 0;
+    const size_t taken = (size_t)count < left ? (size_t)count : left;
+    memcpy(out, tiff->data + (taken ? tiff->at : 0), taken);
+    tiff->at += taken;
+    return (tmsize_t)taken;
+}
+
+static tmsize_t tiff_put(thandle_t handle, void *in, tmsize_t count)
+{
+    (void)handle;
+    (void)in;
+    (void)count;
+    return -1;
+}
+
+static toff_t tiff_seek(thandle_t handle, toff_t offset, int from)
+{
+    struct tiff_state *tiff = handle;
+    const uint64_t base = from == SEEK_CUR ? tiff->at : from == SEEK_END ? tiff->size : 0;
+    tiff->at = offset <= SIZE_MAX - base ? (size_t)(base + offset) : SIZE_MAX;
+    return tiff->at;
+}
+
+static int tiff_close_source(thandle_t handle)
+{
+    (void)handle;
+    return 0;
+}
+
+static toff_t tiff_size(thandle_t handle)
+{
+    return ((const struct tiff_state *)handle)->size;
+}
+
+/* The bytes are in memory already, so libtiff need not copy them. */
+static int tiff_map(thandle_t handle, void **base, toff_t *size)
+{
+    const struct tiff_state *tiff = handle;
+    *base = (void *)(uintptr_t)tiff->data;
+    *size = tiff->size;
+    return 1;
+}
+
+static void tiff_unmap(thandle_t handle, void *base, toff_t size)
+{
+    (void)handle;
+    (void)base;
+    (void)size;
+}
+
+static int tiff_on_error(TIFF *file, void *context, const char *module, const char *format,
+                         va_list args)
+{
+    struct tiff_state *tiff = context;
+    char text[256];
+    (void)file;
+    (void)module;
+    vsnprintf(text, sizeof text, format, args);
+    if (!tiff->problem.message[0])
+        dl2_error_set(&tiff->problem, DL2_ERR_FORMAT, "TIFF: %s", text);
+    return 1;
+}
+
+/* Warnings (unknown tags and the like) are ignored: the pixels are right. */
+static int tiff_on_warning(TIFF *file, void *context, const char *module, const char *format,
+                           va_list args)
+{
+    (void)file;
+    (void)context;
+    (void)module;
+    (void)format;
+    (void)args;
+    return 1;
+}
+
+/* ---- The header */
+
+static void tiff_end(struct tiff_state *tiff)
+{
+    if (tiff->file)
+        TIFFClose(tiff->file);
+    tiff->file = NULL;
+}
+
+/* libtiff's first message, or this one. */
+static int tiff_fail(const struct tiff_state *tiff, const char *text, struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT, "%s",
+                         tiff->problem.message[0] ? tiff->problem.message : text);
+}
+
+static int tiff_open_file(struct tiff_state *tiff, struct dl2_error *error)
+{
+    TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
+    if (!options)
+        return dl2_error_memory(error, "a TIFF image");
+    TIFFOpenOptionsSetMaxSingleMemAlloc(options, MAX_PIECE);
+    TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_on_error, tiff);
+    TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_on_warning, tiff);
+    tiff->file = TIFFClientOpenExt("image", "r", tiff, tiff_take, tiff_put, tiff_seek,
+                                   tiff_close_source, tiff_size, tiff_map, tiff_unmap, options);
+    TIFFOpenOptionsFree(options);
+    return tiff->file ? DL2_OK : tiff_fail(tiff, "TIFF: the header is damaged", error);
+}
+
+/* Is the first page only a small version of what a camera has stored? */
+static bool tiff_is_raw(const struct tiff_state *tiff)
+{
+    uint32_t kind = 0;
+    uint16_t count;
+    void *version;
+    TIFFGetField(tiff->file, TIFFTAG_SUBFILETYPE, &kind);
+    return kind & FILETYPE_REDUCEDIMAGE ||
+           TIFFGetField(tiff->file, DNG_VERSION, &count, &version) == 1 ||
+           (tiff->size > 10 && !memcmp(tiff->data + 8, "CR", 2));
+}
+
+/* Sets tiff->alpha. A further sample of no stated meaning is no opacity. */
+static void tiff_read_alpha(struct tiff_state *tiff)
+{
+    uint16_t count = 0, *kinds = NULL;
+    tiff->alpha = 0;
+    if (TIFFGetFieldDefaulted(tiff->file, TIFFTAG_EXTRASAMPLES, &count, &kinds) == 1 && count &&
+        (kinds[0] == EXTRASAMPLE_ASSOCALPHA || kinds[0] == EXTRASAMPLE_UNASSALPHA))
+        tiff->alpha = kinds[0];
+}
+
+static int tiff_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
+                     struct dl2_image_info *info, struct dl2_error *error)
+{
+    struct tiff_state *tiff = state;
+    uint16_t bits, photometric = PHOTOMETRIC_MINISBLACK, orientation;
+    char why[1024] = "";
+    (void)max_pixels;
+    tiff_end(tiff);
+    tiff->data = data;
+    tiff->size = size;
+    tiff->at = 0;
+    tiff->problem = (struct dl2_error)DL2_ERROR_INIT;
+    DL2_TRY(tiff_open_file(tiff, error));
+    if (TIFFGetField(tiff->file, TIFFTAG_IMAGEWIDTH, &tiff->width) != 1 ||
+        TIFFGetField(tiff->file, TIFFTAG_IMAGELENGTH, &tiff->height) != 1 || !tiff->width ||
+        !tiff->height)
+        return tiff_fail(tiff, "TIFF: there is no size in the header", error);
+    if (tiff_is_raw(tiff))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "TIFF: the first page is a thumbnail, as in a camera's raw file");
+    if (!TIFFRGBAImageOK(tiff->file, why))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "TIFF: %s", why);
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_ORIENTATION, &orientation);
+    TIFFGetField(tiff->file, TIFFTAG_PHOTOMETRIC, &photometric);
+    tiff_read_alpha(tiff);
+    tiff->channels =
+        photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_MINISWHITE ? 1 : 3;
+    info->width = tiff->width;
+    info->height = tiff->height;
+    info->channels = tiff->channels;
+    info->bits = bits;
+    info->alpha = tiff->alpha;
+    info->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
+    info->has_more = !TIFFLastDirectory(tiff->file);
+    return DL2_OK;
+}
+
+/* ---- Pixels */
+
+static uint8_t tiff_round(uint32_t value)
+{
+    return (uint8_t)((value * 255 + 32767) / 65535);
+}
+
+/* libtiff's own for 16-bit gray rounds down, and does without opacities. */
+static void tiff_put_gray16(TIFFRGBAImage *reader, uint32_t *out, uint32_t x, uint32_t y,
+                            uint32_t width, uint32_t height, int32_t in_gap, int32_t out_gap,
+                            unsigned char *in)
+{
+    const size_t step = reader->samplesperpixel * sizeof(uint16_t);
+    const bool inverted = reader->photometric == PHOTOMETRIC_MINISWHITE;
+    (void)x;
+    for (y = 0; y < height; y++) {
+        for (x = 0; x < width; x++, in += step) {
+            uint16_t samples[2] = {0, UINT16_MAX};
+            memcpy(samples, in, reader->alpha ? sizeof samples : sizeof *samples);
+            const uint32_t gray = tiff_round(inverted ? UINT16_MAX - samples[0] : samples[0]);
+            *out++ = gray | gray << 8 | gray << 16 | (uint32_t)tiff_round(samples[1]) << 24;
+        }
+        in += (ptrdiff_t)in_gap * (ptrdiff_t)step;
+        out += out_gap;
+    }
+}
+
+/* Rows first .. first + count - 1 as they lie in the file. */
+static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t count,
+                          struct dl2_error *error)
+{
+    TIFFRGBAImage reader;
+    char why[1024] = "";
+    size_t bytes;
+    if (!dl2_size_mul(tiff->width, count, &bytes) || !dl2_size_mul(bytes, sizeof(uint32_t), &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "TIFF: too large");
+    DL2_TRY(dl2_bytes_resize(&tiff->pixels, bytes, error));
+    if (!TIFFRGBAImageBegin(&reader, tiff->file, 1, why))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "TIFF: %s", why);
+    reader.req_orientation = reader.orientation;
+    reader.row_offset = (int)first;
+    if (tiff->channels == 1 && reader.isContig && reader.bitspersample == 16)
+        reader.put.contig = tiff_put_gray16;
+    const int good =
+        TIFFRGBAImageGet(&reader, (uint32_t *)(void *)tiff->pixels.data, tiff->width, count);
+    TIFFRGBAImageEnd(&reader);
+    return good && !tiff->problem.message[0] ? DL2_OK
+                                             : tiff_fail(tiff, "TIFF: the file is damaged", error);
+}
+
+/* libtiff multiplies colours by their opacities, but not gray levels by opacities that it was told
+ * to be separate. */
+static uint8_t tiff_blend(const struct tiff_state *tiff, unsigned value, unsigned alpha,
+                          unsigned background)
+{
+    if (!tiff->alpha)
+        return (uint8_t)value;
+    if (tiff->channels == 1 && tiff->alpha == EXTRASAMPLE_UNASSALPHA)
+        return dl2_blend(value, alpha, background);
+    const unsigned sum = value + (background * (255 - alpha) + 127) / 255;
+    return (uint8_t)(sum < 255 ? sum : 255);
+}
+
+static int tiff_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                     struct dl2_raster *raster, struct dl2_error *error)
+{
+    struct tiff_state *tiff = state;
+    const uint8_t *back = request->background;
+    const uint8_t gray = dl2_luma(back[0], back[1], back[2]);
+    DL2_TRY(tiff_read_rows(tiff, request->y, request->height, error));
+    DL2_TRY(dl2_image_reshape(image, request->width, request->height, tiff->channels, error));
+    const uint32_t *pixels = (const uint32_t *)(const void *)tiff->pixels.data;
+    for (uint32_t y = 0; y < request->height; y++) {
+        const uint32_t *in = pixels + (size_t)y * tiff->width + request->x;
+        uint8_t *out = image->data + y * image->stride;
+        for (uint32_t x = 0; x < request->width; x++, in++) {
+            const unsigned alpha = TIFFGetA(*in);
+            if (tiff->channels == 1) {
+                *out++ = tiff_blend(tiff, TIFFGetR(*in), alpha, gray);
+                continue;
+            }
+            *out++ = tiff_blend(tiff, TIFFGetR(*in), alpha, back[0]);
+            *out++ = tiff_blend(tiff, TIFFGetG(*in), alpha, back[1]);
+            *out++ = tiff_blend(tiff, TIFFGetB(*in), alpha, back[2]);
+        }
+    }
+    *raster = dl2_raster_of(image, request->x, request->y);
+    return DL2_OK;
+}
+
+static void tiff_close(void *state)
+{
+    struct tiff_state *tiff = state;
+    tiff_end(tiff);
+    dl2_bytes_free(&tiff->pixels);
+}
+
+static size_t tiff_memory(const void *state)
+{
+    const struct tiff_state *tiff = state;
+    return tiff->pixels.capacity;
+}
+
+/* "LIBTIFF, Version 4.5.0" and lines about copyright. */
+static void tiff_version(char out[DL2_CODEC_VERSION_SIZE])
+{
+    const char *version = strstr(TIFFGetVersion(), "Version ");
+    const char *number = version ? version + strlen("Version ") : "";
+    snprintf(out, DL2_CODEC_VERSION_SIZE, "libtiff %.*s", (int)strcspn(number, "\n"), number);
+}
+
+static const char *const tiff_extensions[] = {"tif", "tiff", NULL};
+
+const struct dl2_codec dl2_codec_tiff = {
+    .name = "tiff",
+    .extension = "tif",
+    .extensions = tiff_extensions,
+    .max_effort = -1,
+    .pixel_bytes = 12,
+    .version = tiff_version,
+    .sniff = tiff_sniff,
+    .state_size = sizeof(struct tiff_state),
+    .open = tiff_open,
+    .read = tiff_read,
+    .close = tiff_close,
+    .memory = tiff_memory,
+};
