@@ -693,6 +693,18 @@ int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
                                               size, error);
 }
 
+/* How many samples from this one on are of its item. */
+static size_t count_frames(const struct dl2_dataset *dataset, size_t index)
+{
+    const size_t number = number_of(dataset, index);
+    size_t count = 1;
+    while (index + count < dataset->count &&
+           number_of(dataset, index + count) == number + count &&
+           describe_sample(dataset, number + count).is_further)
+        count++;
+    return count;
+}
+
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count)
 {
@@ -707,12 +719,18 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
     if (index >= dataset->count)
         return false;
     *first = index;
-    const size_t number = number_of(dataset, index);
-    for (*count = 1; index + *count < dataset->count &&
-                     number_of(dataset, index + *count) == number + *count &&
-                     describe_sample(dataset, number + *count).is_further;)
-        ++*count;
+    *count = count_frames(dataset, index);
     return true;
+}
+
+bool dl2_dataset_first_clip(const struct dl2_dataset *dataset, size_t *first, size_t *count)
+{
+    for (size_t i = 0; i < dataset->count; i++)
+        if ((*count = count_frames(dataset, i)) > 1) {
+            *first = i;
+            return true;
+        }
+    return false;
 }
 
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,

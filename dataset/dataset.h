@@ -183,7 +183,7 @@ const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number
 
 /*
  * Warning `number` about the data themselves, whatever their classes and splits: images that this
- * build cannot read. NULL after the last. dl2_dataset_message() has them, too; programs that do
+ * build cannot read, ids with several frames. NULL after the last. dl2_dataset_message() has them, too; programs that do
  * without classes and splits print only these.
  */
 const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number);
@@ -303,6 +303,9 @@ int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
  */
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count);
+
+/* The first of such items that have several frames: false if there is none. */
+bool dl2_dataset_first_clip(const struct dl2_dataset *dataset, size_t *first, size_t *count);
 
 /*
  * The partitions that the samples of a partitioned table of a database lie in, by their names: 0 if

@@ -133,6 +133,15 @@ static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *sub
                 100 * subset->fraction, how);
 }
 
+/* Of all splits. */
+static size_t count_all(const struct dl2_dataset *dataset)
+{
+    size_t all = 0;
+    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
+        all += dataset->part_counts[p];
+    return all;
+}
+
 /* ---- Samples that this build cannot read */
 
 enum { EXTENSIONS_NAMED = 8, CLASSES_NAMED = 8, START_BYTES = 64 };
@@ -194,8 +203,7 @@ static void note_unreadable(struct unreadable *found, const struct dl2_sample *s
 
 static void find_unreadable(const struct dl2_dataset *dataset, struct unreadable *found)
 {
-    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
-        found->all += dataset->part_counts[p];
+    found->all = count_all(dataset);
     for (size_t i = 0; i < found->all; i++) {
         struct dl2_entry entry = {.part = DL2_PART_NONE};
         struct dl2_sample sample;
@@ -258,6 +266,27 @@ static int add_unreadable(struct dl2_dataset *dataset, const struct dl2_dataset_
     free(found.trained);
     free(found.read);
     return status;
+}
+
+/* ---- Items of several samples */
+
+static int tell_clips(struct dl2_dataset *dataset)
+{
+    size_t clips = 0, frames = 0;
+    bool in_clip = false;
+    char number[32], of_them[32];
+    const size_t all = dataset->container->shards ? count_all(dataset) : 0;
+    for (size_t i = 0; i < all; i++) {
+        struct dl2_entry entry = {.part = DL2_PART_NONE};
+        dataset->container->reader->describe(dataset, i, &entry);
+        frames += entry.is_further ? 1 + !in_clip : 0;
+        clips += entry.is_further && !in_clip;
+        in_clip = entry.is_further;
+    }
+    return clips ? warn(dataset, "%s id%s several frames, %s in all, which are read as single images",
+                        grouped(clips, number), clips == 1 ? " has" : "s have",
+                        grouped(frames, of_them))
+                 : DL2_OK;
 }
 
 /* ---- Warnings about classes and splits */
@@ -415,6 +444,8 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
     int status = add_message(dataset, text);
     if (status == DL2_OK)
         status = add_unreadable(dataset, options);
+    if (status == DL2_OK)
+        status = tell_clips(dataset);
     dataset->warning_count = dataset->message_count - 1;
     if (status == DL2_OK)
         status = tell_subset(dataset, &options->subset);

@@ -531,6 +531,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
                                             : dl2_dataset_warning(copy->dataset, i));
          i++)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
+    DL2_TRY(dl2_output_check_source(copy->dataset, copy->options->source,
+                                    copy->options->pack.container, copy->progress, error));
     DL2_TRY(load_summary(copy, error));
     DL2_TRY(find_origin(copy, error));
     if (copy->packed && is_current(copy)) {

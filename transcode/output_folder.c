@@ -2,6 +2,7 @@
 #include "transcode/output_folder.h"
 
 #include "common/file.h"
+#include "dataset/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,72 @@ int dl2_output_remove(const char *root, const char *name, bool *removed, struct 
     free(real);
     free(folder);
     return status;
+}
+
+static int refuse_clips(const struct dl2_dataset *dataset, const char *source,
+                        struct dl2_error *error)
+{
+    struct dl2_sample sample;
+    size_t first, count;
+    if (!dl2_dataset_first_clip(dataset, &first, &count))
+        return DL2_OK;
+    dl2_dataset_sample(dataset, first, &sample);
+    const int length = (int)(strrchr(sample.key, '/') - sample.key);
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "%s: the id %.*s has %zu frames, and dl2-transcode writes single images, "
+                         "not clips; give each frame an id of its own",
+                         source, length, sample.key, count);
+}
+
+/* Is the sample's class the folder that its key names, as readers of a folder see it? */
+static bool is_in_class_folder(const struct dl2_dataset *dataset, size_t index, const char *key,
+                               const char *class, bool *in_folder)
+{
+    const char *const split = dl2_dataset_split_of(dataset, index);
+    const size_t length = strlen(class);
+    const char *slash = strchr(key, '/');
+    if (*split && slash)
+        slash = strchr(key = slash + 1, '/');
+    *in_folder = slash;
+    return slash && (size_t)(slash - key) == length && !strncmp(key, class, length);
+}
+
+/* A folder has no classes but its folders. */
+static int check_classes(const struct dl2_dataset *dataset, const char *source,
+                         struct dl2_progress *progress, struct dl2_error *error)
+{
+    size_t lost = 0;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        struct dl2_sample sample;
+        bool in_folder;
+        dl2_dataset_sample(dataset, i, &sample);
+        const char *class =
+            sample.label < 0 ? NULL : dl2_dataset_class_name(dataset, (unsigned)sample.label);
+        if (!class || is_in_class_folder(dataset, i, sample.key, class, &in_folder))
+            continue;
+        if (in_folder)
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                 "%s: its class is %s, but in a folder it would be the folder's "
+                                 "name; use --container=tar, which keeps classes",
+                                 sample.path, class);
+        lost++;
+    }
+    if (lost)
+        dl2_progress_message(progress,
+                             "%s: %zu of %zu images lie in no folder of their class, and lose it "
+                             "in a folder; --container=tar keeps it",
+                             source, lost, dl2_dataset_count(dataset));
+    return DL2_OK;
+}
+
+int dl2_output_check_source(const struct dl2_dataset *dataset, const char *source,
+                            const char *container, struct dl2_progress *progress,
+                            struct dl2_error *error)
+{
+    DL2_TRY(refuse_clips(dataset, source, error));
+    if (dl2_container_is_packed(container) || !strcmp(dl2_dataset_container(dataset), "folder"))
+        return DL2_OK;
+    return check_classes(dataset, source, progress, error);
 }
 
 int dl2_output_lock(const char *dest, struct dl2_progress *progress, int *lock,

@@ -5,6 +5,7 @@
 
 #include "common/error.h"
 #include "common/progress.h"
+#include "dataset/dataset.h"
 
 /* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
 char *dl2_output_resolve(const char *path);
@@ -20,6 +21,15 @@ bool dl2_output_lies_in(const char *path, const char *folder);
  * that is reached by a symbolic link to another place is left alone: *removed is false.
  */
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error);
+
+/*
+ * Can the container of this name hold what `source` has? DL2_ERR_UNSUPPORTED for an id of several
+ * frames, of which each would become an image of its own, and for an image that would be of another
+ * class in a folder. Says how many images lose their class there.
+ */
+int dl2_output_check_source(const struct dl2_dataset *dataset, const char *source,
+                            const char *container, struct dl2_progress *progress,
+                            struct dl2_error *error);
 
 /*
  * Waits until no other run writes to `dest`, a folder that is there, and says so where it has to.

@@ -197,12 +197,13 @@ static int open_source(struct run *run, struct dl2_error *error)
     run->source.ignored = dl2_dataset_ignored(run->dataset);
     const char *text;
     bool matters;
-    /* Files in folders have the classes and splits that the source's folders have. */
+    /* Files in folders have the splits that the source's folders have. */
     for (size_t i = 0; (text = run->packed ? dl2_dataset_message(run->dataset, i + 1, &matters)
                                            : dl2_dataset_warning(run->dataset, i));
          i++)
         dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
-    return DL2_OK;
+    return dl2_output_check_source(run->dataset, run->options->source,
+                                   run->options->pack.container, run->progress, error);
 }
 
 static int collect(struct run *run, struct dl2_error *error)

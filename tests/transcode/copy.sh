@@ -87,6 +87,39 @@ swap "$work/shards/shard-000000.tar" "$work/shards/shard-000001.tar"
 copy "$work/shards" "$work/unpacked"
 diff -r -x '.dl2-*' "$work/big" "$work/unpacked" >&2 || fail "shards that changed places"
 
+# GulpIO's items of two frames each are clips: they are loaded as single images, and not torn apart.
+gulp() { # FOLDER META: with the images of four frames of 3088 bytes
+    mkdir -p "$1"
+    for i in 1 2 3 4; do
+        picture "$work/frame.ppm" 32 32 $i
+        cat "$work/frame.ppm" && printf '\0\0\0'
+    done >"$1/data_0.gulp"
+    printf '%s' "$2" >"$1/meta_0.gmeta"
+    echo '{"a": 0, "b": 1}' >"$1/label2idx.json"
+}
+item() { printf '"%s": {"meta_data": [{"label": "%s"}], "frame_info": [%s]}' "$@"; }
+gulp "$work/clips" "{$(item film a '[0, 3, 3088], [3088, 3, 3088]'), $(item show b '[6176, 3, 3088], [9264, 3, 3088]')}"
+expect 0 dl2-load check "$work/clips"
+said "2 ids have several frames, 4 in all, which are read as single images"
+for how in "--copy --container=folder" "--copy --container=tar" "--copy --container=gulp" "--codec ppm" \
+    "--codec ppm --container=tar"; do
+    expect 1 dl2-transcode --quiet $how "$work/clips" "$work/torn"
+    said "$work/clips: the id film has 2 frames"
+done
+# A folder has no classes but its folders: what would be of another class there is refused, and what
+# would have none is said.
+gulp "$work/elsewhere" "{$(item b/1 a '[0, 3, 3088]'), $(item a/2 b '[3088, 3, 3088]'), $(item a/3 a '[6176, 3, 3088]'), $(item a/4 a '[9264, 3, 3088]')}"
+gulp "$work/flat" "{$(item 1 a '[0, 3, 3088]'), $(item 2 b '[3088, 3, 3088]'), $(item a/3 a '[6176, 3, 3088]'), $(item a/4 a '[9264, 3, 3088]')}"
+for how in --copy "--codec ppm"; do
+    expect 1 dl2-transcode --quiet $how "$work/elsewhere" "$work/mistaken"
+    said "data_0.gulp[b/1]: its class is a, but in a folder it would be"
+    expect 0 dl2-transcode --quiet $how "$work/flat" "$work/flattened"
+    said "$work/flat: 2 of 4 images lie in no folder of their class"
+    expect 0 dl2-transcode --quiet $how --container=tar "$work/elsewhere" "$work/kept"
+    unsaid "its class"
+    rm -rf "$work/kept"
+done
+
 # A disk that is full, as far as a test can tell: a limit to the size of a file.
 full() { # ARGUMENTS...
     (trap '' XFSZ; ulimit -f 8 || exit 77; exec dl2-transcode --quiet "$@") >"$work/out" 2>"$work/err"
