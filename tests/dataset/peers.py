@@ -68,17 +68,16 @@ def write(root):
     data = [img_to_jpeg_bytes(image) for image in images]
     os.makedirs(os.path.join(root, "gulp"))
     chunks = GulpDirectory(os.path.join(root, "gulp")).new_chunks(2)
-    items = [("film", images[:3], data[:3]), ("Stück-1", images[3:4], data[3:4]), ("7", images[4:], data[4:])]
+    items = list(zip(("b/film", "b/Stück-1", "7", "8", "9"), images, data))
     for chunk, part in zip(chunks, (items[:2], items[2:])):
         with chunk.open("wb"):
-            for name, frames, encoded in part:
-                chunk.append(name, {"label": "b", "id": name}, frames)
-                for i, frame in enumerate(encoded):
-                    put(os.path.join(root, "gulp-files"), f"{name}/{i:05d}" if len(encoded) > 1 else name, frame)
+            for name, frame, encoded in part:
+                chunk.append(name, {"label": "b", "id": name}, [frame])
+                put(os.path.join(root, "gulp-files"), name, encoded)
     os.makedirs(os.path.join(root, "tar"))
     with webdataset.ShardWriter(os.path.join(root, "tar", "x-%06d.tar"), maxcount=2, verbose=0) as sink:
         for i, encoded in enumerate(data):
-            name = f"deep/{'n' * 150}/{i}"
+            name = f"{i % 2}/{'n' * 150}/{i}"
             sink.write({"__key__": name, "jpg": encoded, "cls": i % 2, "json": {"i": i}})
             put(os.path.join(root, "tar-files"), name, encoded)
             put(os.path.join(root, "tar-files"), name, json.dumps({"i": i}).encode(), "json")
