@@ -3,6 +3,7 @@
 #include "common/quote.h"
 #include "network/graph.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -289,7 +290,7 @@ static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
 }
 
 static const struct dl2_arch archs[] = {
-    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions with batch norm; the fastest"},
+    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions, the first two at full resolution"},
     {"resnet10", 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
     {"resnet20", 64, DL2_SGD, resnet20, "the CIFAR ResNet, made for 32 pixels: 9 blocks"},
     {"alexnet", 224, DL2_SGD, alexnet, "as in torchvision; at least 63 pixels"},
@@ -325,10 +326,20 @@ const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error)
     return NULL;
 }
 
+double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels)
+{
+    struct dl2_graph graph = {.arch = arch->name, .batch = 1};
+    graph.logits = arch->build(&graph, dl2_graph_images(&graph, pixels, pixels, 3), 1000);
+    const double sum = graph.status ? NAN : dl2_graph_multiply_adds(&graph);
+    dl2_graph_free(&graph);
+    return sum;
+}
+
 void dl2_arch_list(FILE *out)
 {
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        fprintf(out, "%s\t%u\t%s\t%s\n", arch->name, arch->image_size,
-                dl2_optimizer_words[arch->optimizer], arch->summary);
+        fprintf(out, "%s\t%u\t%s\t%.0f\t%s\n", arch->name, arch->image_size,
+                dl2_optimizer_words[arch->optimizer],
+                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
 }

@@ -641,6 +641,22 @@ int dl2_graph_plan(struct dl2_graph *g, size_t element_size)
     return g->status;
 }
 
+double dl2_graph_multiply_adds(const struct dl2_graph *g)
+{
+    double sum = 0;
+    for (size_t i = 0; i < g->layer_count; i++) {
+        const struct dl2_layer *layer = &g->layers[i];
+        const struct dl2_value *in = &g->values[layer->in], *out = &g->values[layer->out];
+        if (layer->kind == DL2_LAYER_CONV)
+            sum += (double)g->tensors[layer->tensor].count * out->height * out->width;
+        else if (layer->kind == DL2_LAYER_LINEAR)
+            sum += (double)g->tensors[layer->tensor].count * layer->rows;
+        else if (layer->kind == DL2_LAYER_ATTENTION) /* scores, and sums of values */
+            sum += 2.0 * in->height * in->height * out->channels;
+    }
+    return sum;
+}
+
 int dl2_graph_images(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
 {
     return graph_add_value(g, height, width, channels);

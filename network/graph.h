@@ -188,6 +188,9 @@ int dl2_graph_images(struct dl2_graph *graph, unsigned height, unsigned width, u
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
 
+/* Of convolutions, linear layers and attention, for one image, forward: nearly all work there is. */
+double dl2_graph_multiply_adds(const struct dl2_graph *graph);
+
 /* For messages: the name of its first tensor, or else its kind. */
 const char *dl2_graph_layer_name(const struct dl2_graph *graph, const struct dl2_layer *layer);
 

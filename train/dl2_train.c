@@ -193,10 +193,12 @@ static char *describe(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fprintf(out, "Architectures, with the default of --image-size:\n");
+    fprintf(out, "Architectures, with the default of --image-size, and millions of "
+                 "multiply-adds of an image at that size:\n");
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        fprintf(out, "  %-12s %3u  %s\n", arch->name, arch->image_size, arch->summary);
+        fprintf(out, "  %-12s %3u %5.0f %s\n", arch->name, arch->image_size,
+                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
     fprintf(out, "\nOptions that the models of --configs may differ in:\n  ");
     print_model_options(out);
     fprintf(out, ".\n\n%s", details);

@@ -18,7 +18,7 @@
 # completion), by eight that share each batch in one process, and by eight that hop over two ranks. Eight models count
 # each image eight times. Where the extension of PostgreSQL is built, the row "in-database" trains one model in one
 # backend, and eight in two (dl2-train --hop --in-database). A process has two threads and two workers, of two ranks
-# each has one. $TRAIN has dl2-train's options: -a convnet --image-size 64 -b 32 unless it is set.
+# each has one. $TRAIN has dl2-train's options: -a resnet10 --image-size 64 -b 32 unless it is set.
 set -eu
 srcdir=$(cd "$(dirname "$0")/../.." && pwd)
 data=${1:?usage: access.sh DATASET [ROUNDS [OPTION...]]} rounds=${2:-3}
@@ -136,7 +136,7 @@ train() {
     ticks=$(server_cpu) start=$(date +%s%N)
     # shellcheck disable=SC2086
     dl2-train --quiet -d "$(cat "$work/$place.place")" -e 1 --skip-validation --checkpoint-every 0 \
-        ${TRAIN:--a convnet --image-size 64 -b 32} --out "$work/run" "$@" >/dev/null
+        ${TRAIN:--a resnet10 --image-size 64 -b 32} --out "$work/run" "$@" >/dev/null
     wall=$(($(date +%s%N) - start))
     own_cpu >>"$work/own"
     sleep 0.3 # for the backends to end

@@ -916,6 +916,34 @@ static void architectures(void **state)
     }
 }
 
+/* The work of one image: torchvision's by its own count (GFLOPS of its models' pages, in
+ * multiply-adds); ours by hand. */
+static void work_is_counted(void **state)
+{
+    static const struct {
+        const char *arch;
+        unsigned pixels;
+        double millions;
+    } known[] = {
+        {"alexnet", 224, 714},    {"resnet18", 224, 1814},
+        {"resnet34", 224, 3664},  {"resnet50", 224, 4089},
+        {"vgg16", 224, 15470},    {"mobilenet_v2", 224, 301},
+        {"vit_b_16", 224, 17564}, {"resnet20", 32, 40.8},
+        {"convnet", 64, 154.7}, /* 3.5 + 37.7 + 18.9 + 37.7 + 18.9 + 37.7 + 0.1 */
+        {"resnet10", 64, 16.9},
+    };
+    double found[sizeof known / sizeof known[0]];
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const struct dl2_arch *arch = dl2_arch_find(known[i].arch, NULL);
+        found[i] = 1e-6 * dl2_arch_multiply_adds(arch, known[i].pixels);
+        if (!(fabs(found[i] / known[i].millions - 1) < 5e-3))
+            fail_msg("%s: %g million, not %g", known[i].arch, found[i], known[i].millions);
+    }
+    /* No summary claims a speed that the count contradicts. */
+    for (size_t i = 0; dl2_arch_at(i); i++)
+        assert_null(strstr(dl2_arch_at(i)->summary, "fast"));
+}
+
 static void what_makes_no_sense(void **state)
 {
     struct dl2_device *device = opened(dl2_device_default(), 1);
@@ -963,6 +991,7 @@ int main(void)
         cmocka_unit_test(one_network_of_two_sizes),
         cmocka_unit_test(a_batch_that_does_not_fit_is_named),
         cmocka_unit_test(architectures),
+        cmocka_unit_test(work_is_counted),
         cmocka_unit_test(what_makes_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
