@@ -72,6 +72,12 @@ static int external_check_command(const char *command, bool *quality, struct dl2
 {
     char **words;
     bool input = false, output = false, graded = false;
+    const char *end = dl2_command_find(command, ';');
+    if (*end)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s': another command follows at character %zu: '%s'; quote a "
+                             "semicolon that belongs to the command",
+                             command, (size_t)(end - command) + 1, end);
     DL2_TRY(dl2_command_words(command, &words, error));
     char wrong = '\0';
     for (char **word = words; *word; word++)
@@ -474,12 +480,12 @@ int dl2_external_parse(const char *text, double timeout, struct dl2_external **o
     const char *encode;
     *out = NULL;
     DL2_TRY(external_take_name(text, name, &encode, error));
-    const char *semicolon = strchr(encode, ';');
+    const char *semicolon = dl2_command_find(encode, ';');
     if (dl2_codec_find(name))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s is a codec of this build; give the external one another name",
                              name);
-    if (!semicolon)
+    if (!*semicolon)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: a command that decodes must follow a semicolon: 'NAME=ENCODE %%i "
                              "%%o %%q; DECODE %%i %%o'",

@@ -4,6 +4,8 @@
  *
  *   NAME=ENCODE COMMAND; DECODE COMMAND
  *
+ * A semicolon within quotes belongs to its command.
+ *
  * In a command %i is the input file, %o the output file, %q the quality and %% a percent sign. The
  * encoder's input is a PNG file (PPM in a build without PNG) and its output ends in .NAME; what the
  * decoder writes may be any format that this build reads, under a name that ends as the encoder's

@@ -31,15 +31,30 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+/* The quote that the text is in behind `byte`; 0: none. */
+static char next_quote(char quote, char byte)
+{
+    if (quote)
+        return byte == quote ? '\0' : quote;
+    return byte == '"' || byte == '\'' ? byte : '\0';
+}
+
+const char *dl2_command_find(const char *text, char separator)
+{
+    for (char quote = '\0'; *text && (quote || *text != separator); text++)
+        quote = next_quote(quote, *text);
+    return text;
+}
+
 /* Copies the word at *text to *out, without quotes; false where a quote does not end. */
 static bool take_word(const char **text, char **out)
 {
     char quote = '\0';
     for (; **text && (quote || !is_blank(**text)); ++*text) {
-        if (quote ? **text == quote : **text == '"' || **text == '\'')
-            quote = quote ? '\0' : **text;
-        else
+        const char next = next_quote(quote, **text);
+        if (next == quote)
             *(*out)++ = **text;
+        quote = next;
     }
     *(*out)++ = '\0';
     return !quote;

@@ -8,6 +8,9 @@
 #include <limits.h>
 #include <sys/types.h>
 
+/* Where `separator` is in a text, outside of quotes; else the text's end. */
+const char *dl2_command_find(const char *text, char separator);
+
 /*
  * Splits a command line into words at blanks. Single or double quotes keep blanks in a word;
  * nothing else has a meaning. *out ends with NULL and is one block to free. DL2_ERR_ARGUMENT for

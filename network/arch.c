@@ -290,7 +290,7 @@ static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
 }
 
 static const struct dl2_arch archs[] = {
-    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions, the first two at full resolution"},
+    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions, two at full resolution"},
     {"resnet10", 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
     {"resnet20", 64, DL2_SGD, resnet20, "the CIFAR ResNet, made for 32 pixels: 9 blocks"},
     {"alexnet", 224, DL2_SGD, alexnet, "as in torchvision; at least 63 pixels"},

@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/option.h"
+#include "common/process.h"
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/thread.h"
@@ -171,59 +172,58 @@ static int no_codec(const char *name, struct dl2_error *error)
             dl2_list_name(known, sizeof known, dl2_codec_at(i)->name);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "--codec: '%s' is none that this build can write: %s, or an external "
-                         "one: NAME=ENCODE; DECODE",
-                         name, known);
+                         "one: NAME=ENCODE; DECODE%s",
+                         name, known, external ? "; quote a comma that belongs to a command" : "");
 }
 
-/* Takes the external codec, whose commands may have commas, off the end of --codec's list. *names
- * is a string to free, empty if there are no others. */
-static int take_external(const char *text, char **names, struct selection *selection,
-                         struct dl2_error *error)
+static int select_external(const char *item, struct selection *selection, struct dl2_error *error)
 {
-    const char *equals = strchr(text, '=');
-    size_t start = equals ? (size_t)(equals - text) : strlen(text);
-    while (equals && start && text[start - 1] != ',')
-        start--;
-    if (equals &&
-        dl2_external_parse(text + start, arguments.external.timeout, &external, error) < 0) {
+    if (external)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--codec: '%s' is a second external codec, and one run takes one; "
+                             "quote a comma that belongs to a command",
+                             item);
+    if (dl2_external_parse(item, arguments.external.timeout, &external, error) < 0) {
         dl2_error_prefix(error, "--codec");
         return DL2_ERR_ARGUMENT;
     }
-    *names = strndup(text, start && equals ? start - 1 : start);
-    if (!*names)
-        return dl2_error_memory(error, "options");
-    if (external) {
-        selection->efforts[0] = -1;
-        selection->codecs[selection->count++] = dl2_external_codec(external);
+    selection->efforts[selection->count] = -1;
+    selection->codecs[selection->count++] = dl2_external_codec(external);
+    return DL2_OK;
+}
+
+static int select_codec(const char *item, struct selection *selection, struct dl2_error *error)
+{
+    if (strchr(item, '='))
+        return select_external(item, selection, error);
+    const struct dl2_codec *codec = dl2_codec_find(item);
+    bool again = false;
+    for (size_t i = 0; i < selection->count; i++)
+        again = again || selection->codecs[i] == codec;
+    if (!codec || !codec->encode)
+        return no_codec(item, error);
+    if (!again && selection->count < MAX_CODECS) {
+        selection->efforts[selection->count] = -1;
+        selection->codecs[selection->count++] = codec;
     }
     return DL2_OK;
 }
 
 static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
 {
-    char **names, *others;
-    size_t count;
-    DL2_TRY(take_external(text, &others, selection, error));
-    const bool alone = external && !*others;
-    const int parsed = alone ? DL2_OK : dl2_parse_name_list(others, &names, &count, error);
-    free(others);
-    if (alone || parsed < 0)
-        return parsed;
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
-        const struct dl2_codec *codec = dl2_codec_find(names[i]);
-        bool again = false;
-        for (size_t j = 0; j < selection->count; j++)
-            again = again || selection->codecs[j] == codec;
-        if (!codec || !codec->encode)
-            status = no_codec(names[i], error);
-        else if (!again && selection->count < MAX_CODECS) {
-            selection->efforts[selection->count] = -1;
-            selection->codecs[selection->count++] = codec;
-        }
+    for (const char *end;; text = end + 1) {
+        end = dl2_command_find(text, ',');
+        if (end == text)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "--codec: an empty name before '%s'",
+                                 end);
+        char *item = strndup(text, (size_t)(end - text));
+        const int status =
+            item ? select_codec(item, selection, error) : dl2_error_memory(error, "options");
+        free(item);
+        DL2_TRY(status);
+        if (!*end)
+            return DL2_OK;
     }
-    dl2_free_list(names);
-    return status;
 }
 
 /* "6" if only one codec has a choice, or "webp=6". */
@@ -630,7 +630,8 @@ static char *describe_details(void)
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
           "write any format that this build reads. Commands run without a shell; quotes keep "
-          "blanks in a word. Without %q there is one variant, called NAME. To read such a variant, "
+          "blanks, commas and semicolons in a word. Without %q there is one variant, called NAME. "
+          "To read such a variant, "
           "pass --decoder to each program: none runs commands that a dataset comes with.\n\n"
           "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
           "usage.\n\n"

@@ -191,6 +191,26 @@ for codec in 'x=cp %i %o' 'x=; cp %i %o' 'x=cp %i %o;' 'x=cp %i; cp %i %o' 'x=cp
     run 2 --codec "$codec" "$one" "$work/x"
 done
 said 'png is a codec of this build'
+# A semicolon or a comma within quotes belongs to a command; outside, it ends one, and nothing that follows is swallowed.
+script quoted <<'SH'
+[ "$3" = 'a;b,c' ] && cp "$1" "$2"
+SH
+run 0 --codec "ppm,quoted='$work/my tools/quoted' %i %o 'a;b,c'; cp %i %o,png" "$one" "$work/several"
+is "$(ls "$work/several" | paste -sd ' ')" 'png ppm quoted' 'codecs around an external one'
+run 0 --codec 'png' --decoder "quoted=cp \"%i\" '%o'" "$work/several/quoted" "$work/several2"
+while read -r message codec; do
+    run 2 --codec "$codec" "$one" "$work/x"
+    said "$(echo "$message" | tr _ ' ')"
+done <<'END'
+another_command_follows_at_character_9:_'; x=cp %i %o; cp %i %o; foo
+another_command_follows_at_character_9:_'; x=cp %i %o; cp %i %o;
+'1'_is_none_that_this_build_can_write x=cp %i %o; cp %i %o -s 2,1
+quote_a_comma_that_belongs_to_a_command x=cp %i %o; cp %i %o -s 2,1
+is_a_second_external_codec x=cp %i %o; cp %i %o,y=cp %i %o; cp %i %o
+an_empty_name x=cp %i %o; cp %i %o,
+END
+expect 2 dl2-load check --decoder 'same=cp %i %o; rm %i %o' "$work/small"
+said 'another command follows at character 9'
 run 2 --codec "none,$same" "$one" "$work/x"
 run 2 --codec "$same" --q 10 "$one" "$work/x"
 run 2 --codec "$same" --effort same=1 "$one" "$work/x"
