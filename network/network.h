@@ -153,6 +153,11 @@ int dl2_network_use_average(struct dl2_network *network, bool use, struct dl2_er
  * last time. */
 int dl2_network_take_sums(struct dl2_network *network, struct dl2_loss_sums *sums,
                           struct dl2_error *error);
+/* The same, but the sums stay; and sums to go on from. */
+int dl2_network_get_sums(struct dl2_network *network, struct dl2_loss_sums *sums,
+                         struct dl2_error *error);
+int dl2_network_set_sums(struct dl2_network *network, const struct dl2_loss_sums *sums,
+                         struct dl2_error *error);
 
 /* Waits for the device, then copies the last call's losses [count] (0 where not counted) and logits
  * [count][classes]. Either may be NULL. */

@@ -364,9 +364,24 @@ void dl2_network_wait_input(struct dl2_network *net)
 int dl2_network_take_sums(struct dl2_network *net, struct dl2_loss_sums *sums,
                           struct dl2_error *error)
 {
-    struct dl2_device *device = net->device;
-    DL2_TRY(device->ops->download(device, sums, net->sums, sizeof *sums, error));
-    device->ops->zero(device, net->sums, sizeof *sums);
+    DL2_TRY(dl2_network_get_sums(net, sums, error));
+    net->device->ops->zero(net->device, net->sums, sizeof *sums);
+    return DL2_OK;
+}
+
+int dl2_network_get_sums(struct dl2_network *net, struct dl2_loss_sums *sums,
+                         struct dl2_error *error)
+{
+    return net->device->ops->download(net->device, sums, net->sums, sizeof *sums, error);
+}
+
+int dl2_network_set_sums(struct dl2_network *net, const struct dl2_loss_sums *sums,
+                         struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    DL2_TRY(ops->sync(net->device, error)); /* an upload may overtake what adds to them */
+    ops->upload(net->device, net->sums, sums, sizeof *sums);
+    ops->wait_uploads(net->device);
     return DL2_OK;
 }
 

@@ -22,6 +22,7 @@ void dl2_run_state_free(struct dl2_run_state *state)
 {
     json_decref(state->epochs);
     json_decref(state->missing);
+    json_decref(state->rank_sums);
     json_decref(state->part);
     json_decref(state->visits);
     free(state->val);
@@ -36,18 +37,23 @@ void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1
     state->best_top1 = top1;
 }
 
+static json_t *sums_to_json(const struct dl2_loss_sums *sums)
+{
+    return json_pack("{s:f, s:I, s:I, s:I}", "loss", sums->loss, "counted",
+                     (json_int_t)sums->counted, "top1", (json_int_t)sums->top1, "top5",
+                     (json_int_t)sums->top5);
+}
+
 static json_t *state_to_json(const struct dl2_run_state *state)
 {
     json_t *json = json_pack(
-        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:I, s:f, s:{s:f, s:I, s:I, s:I}, s:f, s:f, s:f, "
-        "s:I, s:O}",
-        "pass", (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start",
-        state->pass_start, "batch", (json_int_t)state->batch, "trained", state->trained,
-        "completed", state->completed, "step", (json_int_t)state->step, "updates",
-        (json_int_t)state->updates, "elapsed", state->elapsed, "sums", "loss", state->sums.loss,
-        "counted", (json_int_t)state->sums.counted, "top1", (json_int_t)state->sums.top1, "top5",
-        (json_int_t)state->sums.top5, "seconds", state->seconds, "data_wait", state->data_wait,
-        "lr", state->lr, "images", (json_int_t)state->images, "epochs", state->epochs);
+        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:I, s:f, s:o, s:f, s:f, s:f, s:I, s:O}", "pass",
+        (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start", state->pass_start,
+        "batch", (json_int_t)state->batch, "trained", state->trained, "completed", state->completed,
+        "step", (json_int_t)state->step, "updates", (json_int_t)state->updates, "elapsed",
+        state->elapsed, "sums", sums_to_json(&state->sums), "seconds", state->seconds, "data_wait",
+        state->data_wait, "lr", state->lr, "images", (json_int_t)state->images, "epochs",
+        state->epochs);
     if (json && isfinite(state->joules))
         json_object_set_new(json, "joules", json_real(state->joules));
     if (json && state->optimizer_begun > 0)
@@ -60,6 +66,8 @@ static json_t *state_to_json(const struct dl2_run_state *state)
                                       (json_int_t)state->loss_scale.skipped));
     if (json && state->missing)
         json_object_set(json, "missing", state->missing);
+    if (json && state->rank_sums)
+        json_object_set(json, "rank_sums", state->rank_sums);
     if (json && state->part)
         json_object_set(json, "part", state->part);
     if (json && state->visits) {
@@ -188,6 +196,7 @@ static int state_from_json(json_t *json, struct dl2_run_state *state, struct dl2
     DL2_TRY(loss_scale_from_json(json, &state->loss_scale, error));
     DL2_TRY(missing_from_json(json, state, error));
     DL2_TRY(visits_from_json(json, state, error));
+    state->rank_sums = json_incref(json_object_get(json, "rank_sums"));
     state->pass = (uint64_t)pass;
     state->stage = (size_t)stage;
     state->batch = (uint64_t)batch;
@@ -638,6 +647,27 @@ int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl
             DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_AVERAGE, tensor.name, &tensor, error));
     }
     return DL2_OK;
+}
+
+int dl2_checkpoint_set_sums(struct dl2_run_state *state, const struct dl2_loss_sums *own,
+                            const struct dl2_world *world, struct dl2_error *error)
+{
+    json_auto_t *sums = sums_to_json(own);
+    json_decref(state->rank_sums);
+    state->rank_sums = NULL;
+    return world ? dl2_world_gather(world, sums, &state->rank_sums, error) : DL2_OK;
+}
+
+struct dl2_loss_sums dl2_checkpoint_get_sums(const struct dl2_run_state *state,
+                                             const struct dl2_world *world)
+{
+    const json_t *own = json_array_get(state->rank_sums, dl2_world_rank(world));
+    if (!own) /* of one process alone, or of an older version */
+        return dl2_world_rank(world) ? (struct dl2_loss_sums){.loss = 0} : state->sums;
+    return (struct dl2_loss_sums){.loss = dl2_json_get_real(own, "loss", 0),
+                                  .counted = (uint64_t)dl2_json_get_integer(own, "counted", 0),
+                                  .top1 = (uint64_t)dl2_json_get_integer(own, "top1", 0),
+                                  .top5 = (uint64_t)dl2_json_get_integer(own, "top5", 0)};
 }
 
 static json_t *position_to_json(const struct dl2_loader_position *at)

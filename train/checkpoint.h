@@ -43,6 +43,7 @@ struct dl2_run_state {
     double elapsed; /* seconds, over all parts of the run */
     /* This pass so far. */
     struct dl2_loss_sums sums;
+    json_t *rank_sums; /* what each of several ranks has of them, in the middle of a pass */
     double seconds, data_wait, lr;
     struct dl2_loss_scale loss_scale; /* the device's; a scale of 0: it has none */
     double joules;                    /* NAN where the card does not report them */
@@ -91,6 +92,13 @@ int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *networ
  * on all ranks, and the checkpoint holds them. Collective. */
 int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl2_world *world,
                                     struct dl2_error *error);
+
+/* Collects the ranks' parts of state->sums in state->rank_sums. Collective. */
+int dl2_checkpoint_set_sums(struct dl2_run_state *state, const struct dl2_loss_sums *own,
+                            const struct dl2_world *world, struct dl2_error *error);
+/* This rank's part. */
+struct dl2_loss_sums dl2_checkpoint_get_sums(const struct dl2_run_state *state,
+                                             const struct dl2_world *world);
 
 /* Collects the positions of all ranks' loaders in state->missing. Collective. */
 int dl2_checkpoint_set_missing(struct dl2_run_state *state, const struct dl2_loader_position *at,

@@ -106,8 +106,9 @@ struct dl2_run {
     struct dl2_step_log *log; /* rank 0's; NULL: none */
     double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;
-    double elapsed_before; /* of the parts before this one */
-    double run_stop;       /* position where this part ends; INFINITY: the run's end */
+    struct dl2_loss_sums own_sums; /* this rank's part of state.sums, at the last look */
+    double elapsed_before;         /* of the parts before this one */
+    double run_stop;               /* position where this part ends; INFINITY: the run's end */
     /* With partitions: batches of the pass before the visit, and after it. */
     uint64_t visit_begin, visit_end;
     double measured;          /* seconds of training that count, with config->measure */
@@ -257,6 +258,8 @@ int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
 
 /* The devices' sums since the last time, added up over the ranks. Collective. */
 int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
+/* The same of sums that each rank has. */
+int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
 /* Puts the averages of the weights in their place, where the run has any, or takes them out. */
 int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
 /* A run to validate: for state.val and the record of pass number `pass`; with `keep` the

@@ -25,6 +25,13 @@ static int note_position(struct dl2_run *run, struct dl2_error *error)
     return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
 }
 
+/* Sums of losses stay on the device up to the pass' end, so that they are added in one order,
+ * wherever a run stops. A log's steps have sums of their own, which are the same in all runs. */
+static bool adds_up_on_device(const struct dl2_run *run)
+{
+    return !run->config->log_steps;
+}
+
 int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_device_class *ops = run->device->ops;
@@ -36,6 +43,8 @@ int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error)
 int dl2_run_save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(note_position(run, error));
+    if (run->state.batch && !run->state.trained && adds_up_on_device(run))
+        DL2_TRY(dl2_checkpoint_set_sums(&run->state, &run->own_sums, run->config->world, error));
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     if (run->log)
@@ -122,16 +131,23 @@ static int check_weights(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* Adds the losses since the last time to the pass' sums. *loss (may be NULL) becomes their mean;
- * NAN where no image counted. */
-static int take_sums(struct dl2_run *run, double *loss, struct dl2_error *error)
+/* Takes over the pass' sums. `last`: of this part of the run. With a log *loss becomes the mean
+ * since the last time, NAN where no image counted. */
+static int take_sums(struct dl2_run *run, bool last, double *loss, struct dl2_error *error)
 {
     struct dl2_loss_sums sums;
-    DL2_TRY(dl2_run_sums(run, &sums, error));
-    if (loss)
-        *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
+    const bool on_device = adds_up_on_device(run);
+    DL2_TRY((last || !on_device ? dl2_network_take_sums : dl2_network_get_sums)(run->network, &sums,
+                                                                                error));
+    run->own_sums = sums;
+    DL2_TRY(dl2_run_add_up(run, &sums, error));
+    *loss = sums.counted ? sums.loss / (double)sums.counted : NAN;
     if (!isfinite(sums.loss))
         return diverged(run, "the loss", error);
+    if (on_device) {
+        run->state.sums = sums;
+        return DL2_OK;
+    }
     run->state.sums.loss += sums.loss;
     run->state.sums.counted += sums.counted;
     run->state.sums.top1 += sums.top1;
@@ -214,14 +230,21 @@ int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
                              (unsigned long long)state->batch, (unsigned long long)steps);
     run->step = (struct dl2_run_step){.parts = 0};
     run->training = true;
+    if (state->batch > 0 && adds_up_on_device(run)) {
+        const struct dl2_loss_sums own = dl2_checkpoint_get_sums(state, run->config->world);
+        DL2_TRY(dl2_network_set_sums(run->network, &own, error));
+    }
+    json_decref(state->rank_sums);
+    state->rank_sums = NULL;
     return DL2_OK;
 }
 
 int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error)
 {
     const double waited = dl2_clock_wall();
+    double loss;
     run->training = false;
-    DL2_TRY(take_sums(run, NULL, error)); /* waits for the device */
+    DL2_TRY(take_sums(run, true, &loss, error)); /* waits for the device */
     run->state.seconds += dl2_clock_wall() - waited;
     take_joules(run);
     return check_weights(run, error);
@@ -263,7 +286,7 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(update_weights(run, step->lr, error));
     step->part = step->parts = 0;
     if (++step->updates % LOOK_EVERY == 0 || run->config->log_steps)
-        DL2_TRY(take_sums(run, &loss, error));
+        DL2_TRY(take_sums(run, false, &loss, error));
     const double now = dl2_clock_wall(), after = dl2_run_position(run), took = now - step->last;
     state->seconds += took;
     if (run->config->log_steps)
@@ -272,7 +295,7 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
     step->last = now;
     dl2_run_tell_step(run, "train", state->batch, steps);
     if (state->batch < steps && dl2_run_checkpoint_due(run, step->position, after)) {
-        DL2_TRY(take_sums(run, NULL, error));
+        DL2_TRY(take_sums(run, false, &loss, error));
         take_joules(run);
         DL2_TRY(dl2_run_save_checkpoint(run, error));
         run->joules_seen = dl2_monitor_joules(run->stream->monitor);

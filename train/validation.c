@@ -13,10 +13,15 @@
 /* Batches of each validation set that tell a time budget what a validation costs. */
 #define PROBE_BATCHES 4
 
-/* Counts are exact up to 2^53. */
 int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
 {
     DL2_TRY(dl2_network_take_sums(run->network, sums, error));
+    return dl2_run_add_up(run, sums, error);
+}
+
+/* Counts are exact up to 2^53. */
+int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
+{
     double all[] = {sums->loss, (double)sums->counted, (double)sums->top1, (double)sums->top5};
     DL2_TRY(dl2_world_sum(run->config->world, all, 4, error));
     *sums = (struct dl2_loss_sums){all[0], (uint64_t)all[1], (uint64_t)all[2], (uint64_t)all[3]};

@@ -39,11 +39,20 @@ expect 1 run $options --out other-file
 [ "$(cat other-file/$CK)" = 'not of a run' ] || fail "a file that is no checkpoint was overwritten"
 expect 0 run $options --out other-file --restart
 same whole/$CK other-file/$CK "--restart"
-# The report has every epoch once, with the same losses.
-for report in whole parts; do
-    sed -n 's/^ *"loss": \([0-9.]\{12\}\).*/\1/p' $report/$REPORT >$report.losses
+# The report has every epoch once, with the same losses to the last digit, be they small and large.
+losses() {
+    for report; do sed -n 's/^ *"loss": //p' $report/$REPORT >$report.losses; done
+    cmp $1.losses $2.losses || fail "the resumed run's report has other losses"
+}
+losses whole parts
+small="-d data --label-smoothing 0 --lr 0.3 --warmup 0"
+for ranks in "" "--ranks 2 -b 4"; do
+    expect 0 run $small $ranks --out small --restart
+    expect 0 run $small $ranks --out small-parts --run-epochs 1.3 --restart
+    expect 0 run $small $ranks --out small-parts --resume --run-epochs 0.9 --checkpoint-every 0.2
+    expect 0 run $small $ranks --out small-parts --resume
+    losses small small-parts
 done
-cmp whole.losses parts.losses || fail "the resumed run's report has other losses"
 [ "$(grep -c '"compute_seconds"' parts/$REPORT)" = 3 ] || fail "not three epochs in the report"
 
 # AdamW's moments and its count of updates.
