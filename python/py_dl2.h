@@ -51,7 +51,8 @@ int py_to_uint64(PyObject *object, void *out);
 struct py_settings {
     struct dl2_loader_config loader;
     struct dl2_decode_choice decode;
-    const char *device; /* the card's name, borrowed; NULL: the first */
+    const char *device;  /* the card's name, borrowed; NULL: the first */
+    double hold_timeout; /* seconds that a batch waits while other threads hold all */
 };
 
 /* Arguments of dl2.Loader that are no part of its settings, borrowed; None where not given. */

@@ -182,7 +182,7 @@ static bool keep_external(const struct py_loader *self, PyObject *given)
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
-    struct py_settings settings = {.loader = DL2_LOADER_DEFAULTS};
+    struct py_settings settings = {.loader = DL2_LOADER_DEFAULTS, .hold_timeout = 60};
     struct py_arguments given;
     settings.loader.image_size = 224;
     settings.loader.wait_for_release = true;
@@ -388,22 +388,30 @@ static long count_threads(void)
 }
 
 /*
- * All batches are in use, after so many waits. Another thread may let go of one; where
- * there is none, or where the warning is an error, false and an exception.
+ * All batches are in use, after so many waits. Another thread may let go of one; where there is
+ * none, where none has done so for hold_timeout, or where the warning is an error, false and an
+ * exception. Threads that hold nothing, such as a progress bar's, cannot be told from others.
  */
 static bool may_wait(const struct py_loader *self, unsigned waits)
 {
+    static const char what_to_do[] = "let go of the arrays and tensors that see them, copy what is "
+                                     "to be kept, or make the loader with a larger depth";
+    PyObject *type = py_state_of(py_type_of((void *)self))->error;
+    const unsigned depth = self->settings.loader.depth;
+    const double waited = waits * WAIT_SECONDS;
     const long threads = count_threads();
     if (threads == 1)
-        PyErr_Format(py_state_of(py_type_of((void *)self))->error,
-                     "all %u batches are still in use: let go of the arrays and tensors that see "
-                     "them, copy what is to be kept, or make the loader with a larger depth",
-                     self->settings.loader.depth);
+        PyErr_Format(type, "all %u batches are still in use: %s", depth, what_to_do);
+    else if (threads && waited >= self->settings.hold_timeout)
+        PyErr_Format(type,
+                     "all %u batches are still in use, and no thread has let go of one for %lu "
+                     "seconds (hold_timeout): %s",
+                     depth, (unsigned long)waited, what_to_do);
     else if (threads && waits == WARN_WAITS)
         PyErr_WarnFormat(PyExc_RuntimeWarning, 1,
                          "all %u batches of a dl2.Loader have been in use for 10 seconds: the next "
-                         "one waits for another thread to let go of one",
-                         self->settings.loader.depth);
+                         "one waits for another thread to let go of one; %s",
+                         depth, what_to_do);
     return !PyErr_Occurred();
 }
 
@@ -749,16 +757,20 @@ static PyObject *loader_repr(struct py_loader *self)
             ? PyUnicode_FromFormat("%s on cuda:%u, ", config->decoder_shares ? "hybrid" : "decoded",
                                    self->card.number)
             : PyUnicode_FromString("");
+    PyObject *seed = config->train
+                         ? PyUnicode_FromFormat("seed %llu, ", (unsigned long long)config->seed)
+                         : PyUnicode_FromString("");
     PyObject *text =
-        !dataset || !size || !where ? NULL
+        !dataset || !size || !where || !seed ? NULL
         : self->loader && !self->closing
-            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, %Uat epoch %llu step "
-                                   "%llu of %llu: %U>",
+            ? PyUnicode_FromFormat("<dl2.Loader %s, batch %u, image_size %S, %U%Uat epoch %llu "
+                                   "step %llu of %llu: %U>",
                                    config->train ? "training" : "validation", config->batch, size,
-                                   where, (unsigned long long)self->epoch,
+                                   seed, where, (unsigned long long)self->epoch,
                                    (unsigned long long)self->step,
                                    (unsigned long long)dl2_loader_steps(self->loader), dataset)
             : PyUnicode_FromString("<dl2.Loader, closed>");
+    Py_XDECREF(seed);
     Py_XDECREF(where);
     Py_XDECREF(dataset);
     Py_XDECREF(size);
@@ -836,6 +848,7 @@ PyDoc_STRVAR(
     "       drop_last=False, area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True,\n"
     "       interpolation='bilinear', augment=None, targets=None, mask=None, mask_fill=0, "
     "depth=3,\n"
+    "       hold_timeout=60.0,\n"
     "       max_pixels=0, external=None, external_timeout=0.0, stop_on_bad=False, rank=0, world=1, "
     "shuffle_chunk=0, shuffle_window=0,\n"
     "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
@@ -856,8 +869,9 @@ PyDoc_STRVAR(
     "drop_last.\n\n"
     "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
     "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
-    "use, the next batch waits for another thread to let go of one; without another thread it\n"
-    "raises dl2.Error. Labels and indices are copies and may be kept.\n\n"
+    "use, the next batch waits for another thread to let go of one, for hold_timeout seconds, and\n"
+    "then raises dl2.Error; without another thread it does so at once. Labels and indices are "
+    "copies and may be kept.\n\n"
     "Images are turned upright as EXIF says, and transparent ones are laid on white.\n"
     "Arguments that would have no effect beside the others are a ValueError.\n\n"
     "image_size    pixels of a square's side, or (height, width)\n"
@@ -887,8 +901,10 @@ PyDoc_STRVAR(
     "mean, std     with the floats: a number for each channel, of values from 0 to 1, std above "
     "0;\n"
     "              None: 0 and 1. Numbers for values from 0 to 255 are a ValueError\n"
-    "seed          of order, crops, flips and augmentation. The same for any number of workers\n"
+    "seed          of order, crops, flips and augmentation: 0 unless it is given, so loaders that\n"
+    "              are to differ need one each. The same for any number of workers\n"
     "workers       threads; 0: one for each core\n"
+    "hold_timeout  seconds that the next batch waits where other threads hold all `depth` batches\n"
     "channels      3 or 1 (gray)\n"
     "max_pixels    of the largest image decoded; 0: 134 million\n"
     "external      commands that decode the files of external codecs, by codec, such as\n"

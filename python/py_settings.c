@@ -68,6 +68,7 @@ static const struct setting settings[] = {
     {"mask", TEXT, AT(mask), NULL, false},
     {"mask_fill", UNSIGNED, AT(mask_fill), NULL, false},
     {"depth", UNSIGNED, AT(depth), NULL, false},
+    {"hold_timeout", NUMBER, offsetof(struct py_settings, hold_timeout), NULL, false},
     {"max_pixels", UINT64, AT(max_pixels), NULL, false},
     {"external", OBJECT, GIVEN(external), NULL, false},
     {"external_timeout", NUMBER, AT(external.timeout), NULL, false},
@@ -355,6 +356,10 @@ bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments,
         }
     if (arguments->dataset == Py_None) {
         PyErr_SetString(PyExc_TypeError, "Loader() needs a dataset: a path or a dl2.Dataset");
+        return false;
+    }
+    if (!(into->hold_timeout >= 0)) {
+        PyErr_SetString(PyExc_ValueError, "hold_timeout is a number of seconds, 0 or above");
         return false;
     }
     return check_effects(into, kwargs) && check_decode(into, arguments);

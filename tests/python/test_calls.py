@@ -242,6 +242,31 @@ class Waiting(unittest.TestCase):
         kept.pop()
         self.assertEqual(next(running).step, 2)
 
+    def test_waiting_for_another_thread_has_an_end(self):
+        """Also where another thread, such as a progress bar's, goes on without holding anything."""
+        done = threading.Event()
+        thread = threading.Thread(target=done.wait, daemon=True)
+        thread.start()
+        try:
+            running = iter(loader(depth=2, hold_timeout=0.5))
+            kept = [next(running), next(running)]
+            watch = threading.Timer(20, os._exit, (1,))  # on failure there is nobody to wake this thread
+            watch.start()
+            begun = time.monotonic()
+            with self.assertRaisesRegex(dl2.Error, "no thread has let go of one.*hold_timeout"):
+                next(running)
+            watch.cancel()
+            self.assertGreater(time.monotonic() - begun, 0.4)
+            kept.pop()
+            self.assertEqual(next(running).step, 2)
+        finally:
+            done.set()
+            thread.join()
+        self.assertEqual(loader().settings["hold_timeout"], 60)
+        for wrong in -1, float("nan"):
+            with self.assertRaisesRegex(ValueError, "hold_timeout"):
+                loader(hold_timeout=wrong)
+
     def test_one_thread_at_a_time(self):
         batches, said = self.make(), []
 
@@ -335,7 +360,7 @@ class Words(unittest.TestCase):
             models ranks parameters link""".split())
         of_the_dataset = set("subset subset-by subset-seed".split())
         of_python = set("""mean std aspect flip slow_percentile side_workers ahead_bytes drop_behind val_fraction memory
-            targets mask mask_fill""".split())
+            targets mask mask_fill hold_timeout""".split())
         script = subprocess.run(["dl2-load", "--completion"], check=True, capture_output=True, text=True).stdout
         options = set(re.search(r"-\*\) choices='(.*)'", script)[1].replace("--", "").split())
         keywords = set(re.findall(r"(\w+)=", dl2.Loader.__text_signature__))

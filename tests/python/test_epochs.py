@@ -104,9 +104,10 @@ class Batches(unittest.TestCase):
         batches = loader()
         next(iter(batches))
         self.assertEqual(repr(batches.dataset), f"<dl2.Dataset {flowers!r}: 40 samples in 2 classes>")
-        self.assertEqual(repr(batches), "<dl2.Loader training, batch 8, image_size 32, at epoch 0 step 1 of 5: "
+        self.assertEqual(repr(batches), "<dl2.Loader training, batch 8, image_size 32, seed 0, at epoch 0 step 1 of 5: "
                          f"{batches.dataset!r}>")
-        self.assertIn("validation, batch 8", repr(loader(train=False)))
+        self.assertIn("seed 18446744073709551615, ", repr(loader(seed=(1 << 64) - 1)))
+        self.assertIn("validation, batch 8, image_size 32, at epoch", repr(loader(train=False)))
         dataset = batches.dataset
         batches.close(), dataset.close()
         self.assertEqual((repr(batches), repr(dataset)), ("<dl2.Loader, closed>", f"<dl2.Dataset {flowers!r}, closed>"))
