@@ -18,8 +18,9 @@ import ctypes
 import io
 import math
 import os
+import warnings
 from multiprocessing import context, sharedctypes
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch.utils import data
@@ -49,16 +50,74 @@ def _dtype_of(dtype: Union[str, torch.dtype]) -> torch.dtype:
     raise ValueError(f"dtype is one of {', '.join(_DTYPES.values())}, not {dtype!r}")
 
 
+_WHOLE_EPOCH = ("so that each process loads the whole epoch: make the loader after "
+                "torch.distributed.init_process_group(), or give rank and world (0 and 1 for all of it)")
+
+
+def _world() -> int:
+    """torch.distributed's, 0 where it is not initialised."""
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 0
+
+
 def _rank_and_world(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
     """Those that were given, else torch.distributed's where it is initialised, else a process alone."""
     if (rank is None) != (world is None):
         raise ValueError("rank and world go together: give both or neither")
     if rank is not None and world is not None:
         return rank, world
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
+    if _world():
+        return torch.distributed.get_rank(), _world()
+    several = os.environ.get("WORLD_SIZE", "")
+    if several.isdigit() and int(several) > 1:
+        warnings.warn(f"WORLD_SIZE is {several}, but torch.distributed is not initialised, {_WHOLE_EPOCH}",
+                      RuntimeWarning, stacklevel=3)
     return 0, 1
+
+
+def _seed(given: Optional[int], train: bool, world: int) -> int:
+    """PyTorch's where none is given. The ranks share an epoch, so rank 0's is that of all."""
+    if given is not None:
+        return given
+    seed = torch.initial_seed() % (1 << 64)
+    if train and world > 1:
+        if _world() != world:
+            raise ValueError("rank and world are given, and torch.distributed is not what they are of: give seed, "
+                             "too, the same in every process, since they share an epoch")
+        seeds = [seed]
+        torch.distributed.broadcast_object_list(seeds, src=0)
+        seed = seeds[0]
+    return seed
+
+
+class _Notes:
+    """Lines that a DataLoader's worker process writes, and the process that made the loader reads:
+    memory that both see, which lasts longer than the worker."""
+
+    SIZE = 1 << 18
+
+    def __init__(self) -> None:
+        self._text = sharedctypes.RawArray(ctypes.c_char, self.SIZE)
+        self._end = sharedctypes.RawValue("Q", 0)
+        self._left_out = sharedctypes.RawValue("Q", 0)
+
+    def read(self) -> List[str]:
+        lines = self._text[:self._end.value].decode("utf-8", "surrogateescape").split("\0")[:-1]
+        left_out = self._left_out.value
+        return lines + [f"... and {left_out} more"] if left_out else lines
+
+    def add(self, lines: Sequence[str]) -> None:
+        known = set(self.read())
+        for line in dict.fromkeys(lines):
+            encoded = line.encode("utf-8", "surrogateescape") + b"\0"
+            end = self._end.value + len(encoded)
+            if line in known:
+                continue
+            if end > self.SIZE:
+                self._left_out.value += 1
+                continue
+            self._text[self._end.value:end] = encoded
+            self._end.value = end  # last: who reads in between sees whole lines
 
 
 def _pinned(size: int) -> Any:
@@ -106,11 +165,15 @@ class Loader(data.IterableDataset):
                  images never lie in the machine's memory; with gpu_input and gpu_engine of
                  dl2.Loader. Needs nvJPEG, and neither augment nor mask; untested on hardware
     pin_memory   decode into page-locked memory; None: where PyTorch has a card
+    seed         of order, crops, flips and augmentation; None: PyTorch's, so torch.manual_seed(n)
+                 before the loader is made sets it. The ranks of torch.distributed take rank 0's:
+                 all of them have to make their training loaders in the same order
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
-                 initialised before the loader is made
+                 initialised before the loader is made. In training they need a seed, if they are
+                 given
     mixup, cutmix  alpha of torchvision's MixUp and CutMix, in training; with both, each is done to
                  half of the batches. Targets are float32 [n, len(classes)] then; 0: none
-    settings     all others of dl2.Loader: seed, workers, drop_last, area, flip, augment, external, ...
+    settings     all others of dl2.Loader: workers, drop_last, area, flip, augment, external, ...
 
     Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
     load_state_dict() stop and continue in the middle of an epoch, as torchdata's StatefulDataLoader
@@ -144,7 +207,7 @@ class Loader(data.IterableDataset):
                  mean: Optional[Sequence[float]] = IMAGENET_MEAN,
                  std: Optional[Sequence[float]] = IMAGENET_STD,
                  device: Union[str, torch.device] = "cpu", pin_memory: Optional[bool] = None,
-                 rank: Optional[int] = None, world: Optional[int] = None, mixup: float = 0,
+                 seed: Optional[int] = None, rank: Optional[int] = None, world: Optional[int] = None, mixup: float = 0,
                  cutmix: float = 0, **settings: Any) -> None:
         super().__init__()
         self.mixup, self.cutmix = float(mixup), float(cutmix)
@@ -182,10 +245,15 @@ class Loader(data.IterableDataset):
         self._std = (1.0,) * channels if std is None else tuple(std)
         if not len(self._mean) == len(self._std) == channels and self.dtype != torch.uint8:
             raise ValueError(f"mean and std need {channels} numbers, one for each channel")
+        if on_card and any(number > 1 for number in self._mean + self._std):  # else dl2.Loader looks
+            raise ValueError(f"mean {self._mean} and std {self._std}: values are 0 to 1 here, so divide numbers for "
+                             "0 to 255 by 255")
         self._pin_memory = torch.cuda.is_available() if pin_memory is None else pin_memory
         made = torch.uint8 if on_card else self.dtype  # by the C loader: a card converts bytes itself
+        self._takes_world = rank is None  # torch.distributed's, as it is now
         rank, world = _rank_and_world(rank, world)
         settings.update(batch=batch_size, image_size=image_size, train=train, rank=rank, world=world,
+                        seed=_seed(seed, train, world),
                         dtype=_DTYPES[made],
                         layout="NCHW" if layout == "NCHW" and not on_card else "NHWC")
         if made != torch.uint8:
@@ -198,6 +266,7 @@ class Loader(data.IterableDataset):
         self._begun: Optional[int] = None  # the epoch that this process's loader has begun, and no `for` yet
         # The epoch of the next `for`. A DataLoader makes each `for` a worker process, which sees it.
         self._next = sharedctypes.RawValue("Q", 0)
+        self._notes = _Notes()  # of the worker process: what it could not read
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
         for name in "shown", "masks":
@@ -210,7 +279,7 @@ class Loader(data.IterableDataset):
 
     @property
     def loader(self) -> dl2.Loader:
-        """The dl2.Loader of this process, with settings, stats() and bad."""
+        """The dl2.Loader of this process, with settings and stats()."""
         if self._loader is None or self._process != os.getpid():
             worker = data.get_worker_info()
             if worker is not None and worker.num_workers > 1:
@@ -237,6 +306,18 @@ class Loader(data.IterableDataset):
         return self.loader.dataset
 
     @property
+    def bad(self) -> List[str]:
+        """The samples that could not be read or decoded so far, each once: 'path: stage: reason';
+        also those that a DataLoader's worker process met."""
+        return list(dict.fromkeys(self.loader.bad + self._notes.read()))
+
+    def _note_bad(self) -> None:
+        """In a worker process, for the one that made the loader."""
+        bad = self.loader.bad
+        if bad:
+            self._notes.add(bad)
+
+    @property
     def classes(self) -> Tuple[str, ...]:
         """The names of the classes: target 3 is classes[3]."""
         return self.dataset.classes
@@ -246,6 +327,9 @@ class Loader(data.IterableDataset):
 
     def __iter__(self) -> Iterator[Batch]:
         loader = self.loader
+        if self._takes_world and _world() > 1 and _world() != self._settings["world"]:
+            warnings.warn(f"the loader was made before torch.distributed was initialised, {_WHOLE_EPOCH}",
+                          RuntimeWarning, stacklevel=2)
         if data.get_worker_info() is not None:
             epoch = self._next.value
             if epoch != self._begun:
@@ -289,7 +373,7 @@ class Loader(data.IterableDataset):
         """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
         if self.mixup or self.cutmix:
             height, width = images.shape[1:3] if self.layout == "NHWC" else images.shape[2:4]
-            key = f"dl2 {self._settings.get('seed', 0)} {epoch} {step} {self._settings['rank']}"
+            key = f"dl2 {self._settings['seed']} {epoch} {step} {self._settings['rank']}"
             mix = _mix.draw(key, self.mixup, self.cutmix, height, width)
             targets = _mix.apply(mix, images, targets, len(self.classes), self.layout == "NHWC")
         return (images, targets, beside) if beside else (images, targets)
@@ -299,12 +383,14 @@ class Loader(data.IterableDataset):
         start = self.state_dict()
         spawning = context.get_spawning_popen() is not None
         return {**self.__dict__, "_loader": None, "_process": 0, "_given": None, "_resumed": None,
-                "_start": start, "_next": self._next if spawning else start["epoch"]}
+                "_start": start, "_next": self._next if spawning else start["epoch"],
+                "_notes": self._notes if spawning else None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if isinstance(self._next, int):  # a copy goes on by itself
             self._next = sharedctypes.RawValue("Q", self._next)
+            self._notes = _Notes()
 
     def __repr__(self) -> str:
         name = str(self.dtype).split(".")[-1]
@@ -324,7 +410,11 @@ class _OnCpu:
         return self
 
     def __next__(self) -> Batch:
-        batch = next(self._batches)
+        try:
+            batch = next(self._batches)
+        finally:
+            if self._in_worker:
+                self._owner._note_bad()
         self._owner._start = batch.epoch + 1
         if not self._in_worker:
             self._owner._next.value = batch.epoch + 1

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import unittest
+import warnings
 import zlib
 from unittest import mock
 
@@ -33,7 +34,7 @@ needs_pillow = unittest.skipUnless(PIL, "no Pillow (Debian: python3-pil)")
 
 
 def make(**settings):
-    return dt.Loader(flowers, **{"batch_size": 8, "image_size": SIZE, "workers": 2, **settings})
+    return dt.Loader(flowers, **{"batch_size": 8, "image_size": SIZE, "workers": 2, "seed": 0, **settings})
 
 
 def plain(**settings):
@@ -75,6 +76,8 @@ class Tensors(unittest.TestCase):
                                    ({"mean": (0.5,) * 3, "std": (0.25,) * 3}, lambda x: (x / 255 - 0.5) / 0.25),
                                    ({"mean": None, "std": (0.5,) * 3}, lambda x: x / 127.5)):
             torch.testing.assert_close(epoch_of(make(layout="NHWC", **settings))[0], expected(plain()[0].float()))
+        with self.assertRaisesRegex(ValueError, "divide numbers for 0 to 255 by 255"):
+            make(mean=(123.7, 116.3, 103.5), std=(58.4, 57.1, 57.4))
         gray = make(channels=1, mean=None, std=None)
         self.assertEqual(tuple(next(iter(gray))[0].shape), (8, 1, SIZE, SIZE))
 
@@ -169,7 +172,7 @@ class Tensors(unittest.TestCase):
             write_picture(f"{folder}/a/{n}.ppm", 40, 30, 0, 255, n)
             with open(f"{folder}/a/{n}.mask.pgm", "wb") as file:
                 file.write(b"P5\n40 30\n255\n" + bytes((n,) * 1200))
-        settings = {"image_size": (20, 30), "split": "all", "mask": "mask.pgm", "workers": 2}
+        settings = {"image_size": (20, 30), "split": "all", "mask": "mask.pgm", "workers": 2, "seed": 0}
         for batch, (images, targets, beside) in zip(dl2.Loader(folder, 4, **settings), dt.Loader(folder, 4, **settings)):
             self.assertEqual((images.shape[2:], list(beside)), ((20, 30), ["masks", "shown"]))
             self.assertEqual((beside["masks"].dtype, beside["masks"].shape), (torch.uint8, (len(targets), 20, 30)))
@@ -276,7 +279,107 @@ class Epochs(unittest.TestCase):
         self.assertEqual(sum(len(targets) for part in ranks for images, targets in part), 7)
 
 
+class Seeds(unittest.TestCase):
+    """Without a seed, PyTorch's counts."""
+
+    def order(self, **settings):
+        return [i for batch in make(seed=None, **settings).loader for i in batch.indices.tolist()]
+
+    def test_manual_seed(self):
+        before = torch.get_rng_state()
+        self.addCleanup(torch.set_rng_state, before)
+        orders = []
+        for seed in 1, 2, 3, -1:
+            torch.manual_seed(seed)
+            orders.append(self.order())
+            self.assertEqual(orders[-1], [i for batch in make(seed=seed % (1 << 64)).loader for i in batch.indices])
+            self.assertIn(f"seed {seed % (1 << 64)}, ", repr(make(seed=None)))
+        self.assertEqual(len({str(order) for order in orders}), 4)
+        torch.manual_seed(2)
+        torch.rand(3)
+        self.assertEqual(self.order(), orders[1])
+        mixed = []
+        for seed in 1, 2:
+            torch.manual_seed(seed)
+            mixed.append(next(iter(make(seed=None, train=True, cutmix=1)))[1])
+        self.assertFalse(torch.equal(*mixed))
+
+    def test_ranks_without_a_seed(self):
+        with self.assertRaisesRegex(ValueError, "give seed, too"):
+            make(seed=None, rank=0, world=2)
+        make(seed=None, rank=0, world=2, train=False), make(seed=None, rank=0, world=1)
+
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
+    def test_ranks_agree(self):
+        program = f"""if 1:
+            import sys, torch, warnings
+            from torch import distributed
+            import dl2.torch
+            rank = int(sys.argv[1])
+            torch.manual_seed(7 + rank)
+            early = dl2.torch.Loader({flowers!r}, 3, {SIZE})
+            distributed.init_process_group("gloo", init_method="file://{scratch.name}/seeds", rank=rank, world_size=2)
+            loader = dl2.torch.Loader({flowers!r}, 3, {SIZE})
+            indices = [i for batch in loader.loader for i in batch.indices]
+            both = [None, None]
+            distributed.all_gather_object(both, (indices, loader.loader.settings["seed"]))
+            assert sorted(both[0][0] + both[1][0]) == list(range(40)), both
+            assert both[0][1] == both[1][1] == 7, both
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                iter(loader)
+                assert not caught
+                iter(early)
+            assert "before torch.distributed was initialised" in str(caught[0].message), caught
+            print("good")
+        """
+        children = [subprocess.Popen([sys.executable, "-c", program, str(rank)], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+        for child in children:
+            self.assertEqual((child.communicate()[0], child.returncode), ("good\n", 0))
+
+    def test_a_loader_before_its_group(self):
+        with mock.patch.dict(os.environ, {"WORLD_SIZE": "4"}):
+            with self.assertWarnsRegex(RuntimeWarning, "WORLD_SIZE is 4, but torch.distributed is not initialised") as caught:
+                make()
+            self.assertEqual(os.path.basename(caught.filename), "test_torch.py")
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                make(rank=0, world=1)
+        with mock.patch.dict(os.environ, {"WORLD_SIZE": "1"}), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            make()
+
+
 class DataLoaders(unittest.TestCase):
+    @unittest.skipIf(SANITIZED, "a sanitizer's runtime is not for PyTorch's processes")
+    def test_bad_files_of_another_process(self):
+        folder = f"{scratch.name}/worker-bad"
+        for n in range(12):
+            write_picture(f"{folder}/rose/{n:02}.ppm", 40, 40, 0, 99, n)
+        for n in 3, 8:
+            os.truncate(f"{folder}/rose/{n:02}.ppm", 100)
+        for settings in {}, {"multiprocessing_context": "spawn"}, {"persistent_workers": True}:
+            loader = dt.Loader(folder, 4, SIZE, split="all", seed=0)
+            self.assertEqual(loader.bad, [])
+            batches = DataLoader(loader, batch_size=None, num_workers=1, **settings)
+            for epoch in range(1 if "multiprocessing_context" in settings else 2):
+                for batch in batches:
+                    pass
+                self.assertEqual(sorted(line.split(":")[0] for line in loader.bad),
+                                 [f"{folder}/rose/03.ppm", f"{folder}/rose/08.ppm"], settings)
+            self.assertEqual(loader.loader.bad, [])
+        list(loader)
+        self.assertEqual(len(loader.bad), 2)
+
+    def test_notes_of_another_process(self):
+        """They have an end, and name what they leave out."""
+        notes = dt._Notes()
+        notes.add(["one", "two\udcff", "one"])
+        notes.add(["one", "three"])
+        self.assertEqual(notes.read(), ["one", "two\udcff", "three"])
+        notes.add([str(n) * 1000 for n in range(100, 300)])
+        self.assertEqual((len(notes.read()), notes.read()[-1]), (3 + 87 + 1, "... and 113 more"))
+
     def test_in_this_process(self):
         expected = epoch_of(make())
         for ours, theirs in zip(expected, epoch_of(DataLoader(make(), batch_size=None))):
