@@ -554,10 +554,15 @@ static bool external_locate(const char *word, bool program, char path[PATH_MAX],
 
 void dl2_external_version(const struct dl2_external *external, char out[DL2_CODEC_VERSION_SIZE])
 {
+    dl2_external_command_version(external->encode, out);
+}
+
+void dl2_external_command_version(const char *command, char out[DL2_CODEC_VERSION_SIZE])
+{
     char **words;
     size_t used = 0;
     out[0] = '\0';
-    if (dl2_command_words(external->encode, &words, NULL) < 0)
+    if (dl2_command_words(command, &words, NULL) < 0)
         return;
     for (size_t i = 0; words[i] && used < DL2_CODEC_VERSION_SIZE; i++) {
         char path[PATH_MAX];

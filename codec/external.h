@@ -42,6 +42,8 @@ const struct dl2_codec *dl2_external_codec(const struct dl2_external *external);
  * when the encoder is replaced. Writes it like a codec's version.
  */
 void dl2_external_version(const struct dl2_external *external, char out[DL2_CODEC_VERSION_SIZE]);
+/* The same of any command. */
+void dl2_external_command_version(const char *command, char out[DL2_CODEC_VERSION_SIZE]);
 
 /* DL2_ERR_ARGUMENT with a message that says what is wrong with the commands or the time-out. */
 int dl2_external_decoders_check(const struct dl2_external_decoders *decoders,

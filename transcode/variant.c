@@ -11,6 +11,8 @@
 #include "transcode/output_folder.h"
 #include "transcode/variant_state.h"
 
+#include "config.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -91,6 +93,23 @@ static json_t *describe_options(const struct dl2_codec *codec,
     return described;
 }
 
+/* How sources are decoded, as far as `options` and `libraries` do not say. */
+static json_t *describe_decoding(const struct dl2_external_decoders *external)
+{
+    json_t *commands = json_array();
+    for (size_t i = 0; external && external->commands[i]; i++) {
+        char version[DL2_CODEC_VERSION_SIZE];
+        const char *equals = strchr(external->commands[i], '=');
+        dl2_external_command_version(equals ? equals + 1 : "", version);
+        json_array_append_new(commands,
+                              json_pack("{s:o, s:o}", "command",
+                                        dl2_json_text(external->commands[i]), "files",
+                                        dl2_json_text(version)));
+    }
+    return json_pack("{s:s, s:o, s:o}", "dl2", PACKAGE_VERSION, "decoders", commands, "timeout",
+                     dl2_json_real(external ? external->timeout : 0));
+}
+
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
                      const struct dl2_decode_options *decode, bool never_larger,
@@ -98,6 +117,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
 {
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
+                                    .decode = *decode,
                                     .pack = *pack,
                                     .packed = dl2_container_is_packed(pack->container),
                                     .is_table = dl2_dataset_is_database(dest),
@@ -121,8 +141,17 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
                   describe_options(codec, encode, decode, never_larger), "encoder",
                   codec->encoder_parameters(encode), "libraries", libraries);
-    return variant->name && variant->root && variant->about ? DL2_OK
-                                                            : dl2_error_memory(error, "a variant");
+    variant->decoding = describe_decoding(decode->external);
+    return variant->name && variant->root && variant->about && variant->decoding
+               ? DL2_OK
+               : dl2_error_memory(error, "a variant");
+}
+
+bool dl2_variant_decodes_alike(const struct dl2_variant *variant)
+{
+    return json_equal(json_object_get(variant->old, "decoding"), variant->decoding) &&
+           json_equal(json_object_get(variant->old, "libraries"),
+                      json_object_get(variant->about, "libraries"));
 }
 
 int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
@@ -186,6 +215,8 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
     bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
     bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
     bad |= json_object_set(summary, "failed", failed);
+    if (json_array_size(failed))
+        bad |= json_object_set(summary, "decoding", variant->decoding);
     bad |= json_object_set_new(summary, "ignored", json_integer((json_int_t)ignored));
     if (bad) {
         json_decref(summary);
@@ -504,7 +535,8 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
            dl2_json_get_integer(old, "bytes", -1) == (long long)totals->bytes &&
            dl2_json_get_integer(old, "source_bytes", -1) == (long long)totals->source_bytes &&
            dl2_json_get_integer(old, "ignored", -1) == (long long)ignored &&
-           json_equal(json_object_get(old, "failed"), (json_t *)failed);
+           json_equal(json_object_get(old, "failed"), (json_t *)failed) &&
+           (!json_array_size(failed) || dl2_variant_decodes_alike(variant));
 }
 
 static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
@@ -608,6 +640,7 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     free(variant->errors);
     free(variant->records);
     json_decref(variant->about);
+    json_decref(variant->decoding);
     json_decref(variant->old);
     free(variant->name);
     free(variant->root);

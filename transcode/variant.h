@@ -14,8 +14,9 @@
  * A packed variant (dataset/writer.h) has the container instead of a tree; a table holds the
  * lines and dl2-variant.json, too (dataset/variant_facts.h). It is made as a whole:
  * kept where every image in it is up to date and nothing is missing or too much, and else made
- * again from the first image on. Sources that failed count as up to date while they are the same;
- * those that couldn't be read, while they still can't. A killed run leaves nothing that could be
+ * again from the first image on. Sources that failed count as up to date while they are the same
+ * and are decoded in the same way (commands, time-out, libraries, version), or fail again; those
+ * that couldn't be read, while they still can't. A killed run leaves nothing that could be
  * taken for it.
  *
  * What lies beside an image is written before the image's line, which names it. An image whose
@@ -92,6 +93,7 @@ struct dl2_variant_totals {
 struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
+    struct dl2_decode_options decode;         /* of sources */
     struct dl2_writer_options pack;           /* its container may be "folder": a tree */
     bool packed;                              /* it is another */
     bool is_table;                            /* it is packed into a table: there are no files */
@@ -102,6 +104,7 @@ struct dl2_variant {
     char *root;                               /* DEST/name; the address of a table */
     const char *source;
     json_t *about; /* codec, quality, options, encoder, libraries: what images depend on */
+    json_t *decoding; /* what failures depend on beside these and the sources */
     json_t *old;   /* the dl2-variant.json that was found, or NULL */
     struct dl2_record *records; /* one an item */
     char **errors;              /* why an item failed, or NULL */

@@ -277,26 +277,40 @@ static bool look_into_container(struct dl2_variant *variant, const struct dl2_so
     return same;
 }
 
+static bool decodes(const struct dl2_variant *variant, const uint8_t *data, size_t size,
+                    struct dl2_error *error)
+{
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    const int status = dl2_image_decode(data, size, &variant->decode, &image, &scratch, error);
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    return status == DL2_OK;
+}
+
 /*
- * What failed before, from a source that is the same, need not be tried again. What couldn't be
- * read then has no size and time in its entry, and is tried: if that fails once more, nothing is
- * lost.
+ * What failed before, from a source that is the same and is decoded in the same way, need not be
+ * tried again. What couldn't be read then has no size and time in its entry, and is tried: if that
+ * fails once more, nothing is lost.
  */
 static int take_failure(struct dl2_variant *variant, const struct dl2_source_items *items, size_t i,
                         const json_t *entry, struct dl2_bytes *scratch, struct dl2_error *error)
 {
     const struct dl2_source_item *item = &items->items[i];
     const char *why = dl2_json_get_text(entry, "error", "");
+    const bool unread = !json_object_get(entry, "source_bytes");
     struct dl2_error own = DL2_ERROR_INIT;
-    if (!json_object_get(entry, "source_bytes")) {
+    if (!unread && ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
+                    dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns))
+        return DL2_OK;
+    if (unread || !dl2_variant_decodes_alike(variant)) {
         const uint8_t *data;
         size_t size;
-        if (dl2_dataset_read(items->dataset, item->sample, scratch, &data, &size, &own) == DL2_OK)
+        const int read =
+            dl2_dataset_read(items->dataset, item->sample, scratch, &data, &size, &own);
+        variant->records[i].unread = read < 0;
+        if (read == DL2_OK && (unread || decodes(variant, data, size, &own)))
             return DL2_OK;
-        variant->records[i].unread = true;
-    } else if ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
-               dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns) {
-        return DL2_OK;
+        why = read < 0 ? why : own.message;
     }
     variant->records[i].state = DL2_RECORD_FAILED;
     variant->errors[i] = strdup(why);

@@ -21,6 +21,9 @@ int dl2_variant_add_text(char ***list, size_t *count, char *text, struct dl2_err
  */
 size_t dl2_variant_find_item(const struct dl2_source_items *items, const char *key);
 
+/* Were the sources decoded, when the variant was last written, as they are now? */
+bool dl2_variant_decodes_alike(const struct dl2_variant *variant);
+
 /* Is there such an item? For struct dl2_folder_keys; the context is the struct dl2_source_items. */
 bool dl2_variant_has_key(const void *context, const char *key);
 

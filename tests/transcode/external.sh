@@ -55,6 +55,41 @@ is "$(head -c 24 "$file" | tail -c 8)" "$(printf 'same\211PNG')" 'header and fil
 expect 1 dl2-load check --quiet "$work/v/same"
 said "encoded by the external codec same: pass --decoder='same=COMMAND %i %o'"
 
+# ---- A packed variant whose sources could not be decoded: each is tried again once that may help, and else not
+mixed=$work/mixed/train/rose && mkdir -p "$mixed" || exit 99
+cp "$work/src/train/rose/0001.ppm" "$mixed/" && cp "$work/v/same/train/rose/0003.dl2x" "$mixed/" || exit 99
+script waits <<'SH'
+sleep 1
+cp "$1" "$2"
+SH
+waits="same='$work/my tools/waits' %i %o"
+attempt() { # STATUS MADE OPTIONS...
+    status=$1 wanted=$2
+    shift 2
+    run "$status" --codec ppm --container=tar "$@" "$work/mixed" "$work/cured"
+    is "$(made ppm)" "$wanted" "made with $*"
+}
+attempt 1 1
+said "pass --decoder='same=COMMAND %i %o'"
+attempt 1 0
+attempt 1 0 --decoder "$waits" --external-timeout 0.1
+said 'was killed after 0.1 s'
+grep -q 'was killed after 0.1 s' "$work/cured/ppm/dl2-variant.json" || fail 'the reason on record is an old one'
+attempt 1 0 --decoder "$waits" --external-timeout 0.1
+attempt 0 2 --decoder "$waits" --external-timeout 60
+attempt 0 0
+grep -q '"decoding"' "$work/cured/ppm/dl2-variant.json" && fail 'how failures came about, without any'
+script waits <<'SH'
+exit 3
+SH
+rm -r "$work/cured"
+attempt 1 1 --decoder "$waits"
+attempt 1 0 --decoder "$waits"
+script waits <<'SH'
+cp "$1" "$2"
+SH
+attempt 0 2 --decoder "$waits" # mended, by the same name
+
 # ---- A rerun makes nothing; another command, or another encoder behind it, makes everything again
 run 0 --codec "$same" "$work/src" "$work/v"
 is "$(made same)" 0 'made again'
