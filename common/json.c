@@ -14,6 +14,10 @@ int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2
     int status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &bytes, error);
     if (status < 0)
         return status;
+    if (bytes.size == 0) {
+        dl2_bytes_free(&bytes);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s:1:0: not valid JSON: it is empty", path);
+    }
     json_error_t why;
     json_t *json = json_loadb((const char *)bytes.data, bytes.size, JSON_REJECT_DUPLICATES, &why);
     dl2_bytes_free(&bytes);

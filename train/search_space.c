@@ -114,8 +114,14 @@ static int read_space(struct dl2_search_space *space)
     struct dl2_error error = DL2_ERROR_INIT;
     const char *key;
     json_t *value;
-    if (dl2_json_load(path, NULL, &space->json, &error) < 0)
+    const int loaded = dl2_json_load(path, NULL, &space->json, &error);
+    if (loaded == DL2_ERR_FORMAT)
+        return dl2_program_usage_error(space->program, "--search: %s", error.message);
+    if (loaded < 0)
         return space_failed(space, &error);
+    if (!json_is_object(space->json))
+        return dl2_program_usage_error(
+            space->program, "--search: %s is not an object like {\"lr\": [0.1, 0.3]}", path);
     int status = 0;
     json_object_foreach(space->json, key, value)
     {

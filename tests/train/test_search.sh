@@ -151,6 +151,15 @@ wrong() {
     expect 2 search wrong.json --out wrong-out ${3:-}
     said "$2"
 }
+wrong '' 'wrong.json:2:0: not valid JSON'
+: >empty.json
+expect 2 search empty.json --out wrong-out
+said 'empty.json:1:0: not valid JSON: it is empty'
+wrong '{"lr": [0.1],' 'wrong.json:2:'
+wrong '{"lr": [0.1], "lr": [0.2]}' 'wrong.json:1:'
+wrong '[1]' 'wrong.json is not an object like {"lr": [0.1, 0.3]}'
+expect 1 search missing.json --out wrong-out
+said 'missing.json'
 wrong '{}' 'has no settings'
 wrong '{"rate": [1]}' '"rate": there is no such option'
 wrong '{"batch": [1]}' '"batch": it is the same for all models'
