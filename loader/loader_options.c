@@ -281,7 +281,7 @@ int dl2_sampling_check(const struct dl2_program *program, const struct dl2_commo
 const struct dl2_option dl2_decode_options[] = {
     {DL2_OPTION_CHOICE, "decode", 0, "WHERE",
      "Where JPEGs are decoded: cpu; gpu: on the card, which also crops and resizes them (needs "
-     "nvJPEG); hybrid: on both, shared by their speed",
+     "nvJPEG; untested on hardware); hybrid: on both, shared by their speed",
      AT(mode), .words = dl2_decode_mode_words, .roles = RUN},
     {DL2_OPTION_CHOICE, "gpu-input", 0, "INPUT",
      "What the card receives: plain: whole files; region: whole files, of which its JPEG decoders "

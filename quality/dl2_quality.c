@@ -265,9 +265,9 @@ static const struct dl2_option options[] = {
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
-     "Device that scores: auto, cpu, or cuda (cuda:1 is the second card). Values differ by at most "
-     "1e-5. The processors decode in any case, because a card's decoder rounds differently, and "
-     "score the metrics that the device lacks",
+     "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
+     "Values differ by at most 1e-5. The processors decode in any case, because a card's decoder "
+     "rounds differently, and score the metrics that the device lacks",
      AT(device), .parse = keep_device, .list = "devices", .show = show_text},
     {DL2_OPTION_PARSE, "list", 0, "WHAT",
      "List what this build has, and exit: metrics (name, title, unit, whether scored by default, "

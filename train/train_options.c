@@ -377,7 +377,8 @@ const struct dl2_option dl2_train_options[] = {
      "models load them",
      AT(export), .roles = DL2_OPTION_MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
-     "Device: auto, cuda (cuda:1 is the second card), cpu or ref, if --list devices has it",
+     "Device: auto, cuda (cuda:1 is the second card; untested on hardware), cpu or ref, if --list "
+     "devices has it",
      AT(device), .list = "devices", .unset = "auto, the fastest that can be used", .roles = PART},
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
@@ -404,7 +405,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
     {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", AT(given.ranks),
      .min = 1, .max = 256, .unset = "", .roles = RUN},
-    {DL2_OPTION_UINT, "gpus", 0, "N", "Start N processes, on devices cuda:0, cuda:1...",
+    {DL2_OPTION_UINT, "gpus", 0, "N", "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)",
      AT(given.gpus), .min = 1, .max = 256, .unset = ""},
     {DL2_OPTION_TEXT, "world", 0, "NAME",
      "How the processes reach each other: local (--ranks and --gpus), or mpi if mpirun or srun "

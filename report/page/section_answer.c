@@ -57,7 +57,7 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     if (comparison->verdict == DL2_VERDICT_WITHIN)
         dl2_html_format(html,
                         "It loses at most %g point%s: the chance that this or any other such claim "
-                        "here is wrong is at most 2.5%%.",
+                        "on this network is wrong is at most 2.5%%.",
                         page->tolerance, page->tolerance == 1 ? "" : "s");
     else if (!isfinite(half))
         dl2_html_format(html, "One training each gives no interval.");
@@ -153,7 +153,8 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                     "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
                     "class the network found. “Within” is claimed: each codec's variants are "
                     "tested from the largest file to the smallest, the first that fails ends its "
-                    "codec, and the probability that any claim is wrong is at most 2.5%%",
+                    "codec, and the probability that any claim on a network is wrong is at most "
+                    "2.5%%",
                     page->tolerance, page->tolerance == 1 ? "" : "s");
     if (first->codecs > 1)
         dl2_html_format(html, ", shared by %zu codecs", first->codecs);

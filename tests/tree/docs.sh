@@ -7,6 +7,14 @@ plainly
 cd "$srcdir" || exit 99
 
 [ "$(wc -c <README.md)" -le 6000 ] || fail "README.md has $(wc -c <README.md) bytes, more than 6000"
+# Help says what the page on GPUs says, for each option that makes a card work.
+if grep -q 'Untested on GPU hardware' docs/gpu.md; then
+    for option in 'dl2-quality device' 'dl2-load decode' 'dl2-train decode' 'dl2-train device' 'dl2-train gpus'; do
+        expect 0 "${option% *}" --help
+        sed -n "/ --${option#* }=/,/\]\$/p" "$work/out" | tr -s ' \n' ' ' | grep -q 'untested on hardware' ||
+            fail "${option% *} --help: --${option#* } isn't said to be untested on hardware"
+    done
+fi
 # Columns are characters: bytes but for those that continue one in UTF-8.
 LC_ALL=C awk '{ line = $0; gsub(/[\200-\277]/, "", line) }
     length(line) > 100 { print FILENAME ":" FNR ": " length(line) " columns"; wide = 1 }
