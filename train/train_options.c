@@ -405,8 +405,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
     {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", AT(given.ranks),
      .min = 1, .max = 256, .unset = "", .roles = RUN},
-    {DL2_OPTION_UINT, "gpus", 0, "N", "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)",
-     AT(given.gpus), .min = 1, .max = 256, .unset = ""},
+    {DL2_OPTION_UINT, "gpus", 0, "N",
+     "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)", AT(given.gpus),
+     .min = 1, .max = 256, .unset = ""},
     {DL2_OPTION_TEXT, "world", 0, "NAME",
      "How the processes reach each other: local (--ranks and --gpus), or mpi if mpirun or srun "
      "started them",

@@ -25,6 +25,11 @@ grep -q 'apt-get install dl2-no-such dl2-other$' "$work/err" || fail "not both"
 awk '/^[^#]/ && NF { if (NF < 4 || $2 !~ /^[a-z,-]+$/ || $3 !~ /^(command|pkg-config|header|file):/) \
     { print "bad line: " $0; bad = 1 } } END { exit bad }' "$srcdir/study/packages.txt" || fail "packages.txt"
 
+# What README's Python example needs comes with `make study`, but for PyTorch.
+for package in python3-dev libdlpack-dev; do
+    grep -Eq "^$package +build " "$srcdir/study/packages.txt" || fail "make study doesn't install $package"
+done
+
 [ -e /etc/debian_version ] || skip "installing is tested on Debian only"
 # An apt-get of our own, that "installs" after an update.
 cat >"$work/bin/apt-get" <<SCRIPT
