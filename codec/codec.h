@@ -10,6 +10,7 @@
 #ifndef DL2_CODEC_CODEC_H
 #define DL2_CODEC_CODEC_H
 
+#include "codec/colour.h"
 #include "codec/image_file.h"
 #include "common/error.h"
 #include "common/memory.h"
@@ -26,6 +27,7 @@ struct dl2_image_info {
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
     uint32_t bits;     /* per sample as coded; decoding always gives 8 */
     bool alpha;
+    bool cmyk;       /* inks; decoding turns them into RGB, without their profile */
     bool palette;    /* of PNG: its numbers can be asked for */
     bool has_more;   /* frames or pages follow, which are not read */
     int orientation; /* EXIF, 1 to 8; irot and imir of AVIF are expressed this way */
@@ -99,6 +101,10 @@ struct dl2_encode_options {
      * itself. Others ignore it. */
     const uint8_t *source;
     size_t source_size;
+    /* What the numbers mean, as dl2_colour_fit() made it for the codec; the file says so. NULL and
+     * SRGB: nothing, or sRGB where files of the codec have to name something. UNKNOWN: nothing, or
+     * sRGB where always_tagged. */
+    const struct dl2_colour *colour;
     const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
     /* Set to true where the source is a JPEG file that jxl_lossless cannot store, so that it stores
      * the image's pixels; else left alone. NULL: not wanted. */
@@ -121,6 +127,9 @@ struct dl2_codec {
     uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
     bool has_restart;        /* is there a choice of restart intervals? */
+    unsigned colours;        /* enum dl2_colour_form: descriptions that its files can hold */
+    bool always_tagged;      /* its files cannot but name a colour space */
+    bool no_gray;            /* gray is stored as RGB */
     bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
@@ -134,6 +143,11 @@ struct dl2_codec {
 
     /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
     bool (*coding)(const uint8_t *data, size_t size, struct dl2_coding *coding);
+
+    /* What the file says of its colours, for dl2_image_read_colour(): sets form, and name but for
+     * ICC and GAMMA; `colour` comes as SRGB. NULL: files of this codec say nothing. */
+    int (*colour)(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                  struct dl2_error *error);
 
     /*
      * The same file with the restart intervals that the options ask for: quantised coefficients,

@@ -9,8 +9,9 @@
  * Encoding uses one thread: more would change the bytes. Effort is libavif's speed, 0 to 10, 6 by
  * default. With this codec alone, a higher effort is faster.
  *
- * YCbCr by BT.601, full range, tagged sRGB. Gray stays gray (4:0:0). irot and imir are given as an
- * EXIF orientation; a clean aperture (clap) is not cut out. The first image of a sequence is read.
+ * YCbCr by BT.601, full range, tagged sRGB unless the pixels are something else. Gray stays gray
+ * (4:0:0). irot and imir are given as an EXIF orientation; a clean aperture (clap) is not cut out.
+ * The first image of a sequence is read.
  */
 #include "codec/codecs.h"
 
@@ -85,6 +86,36 @@ struct avif_state {
     struct dl2_bytes block;
 };
 
+/* Parses the boxes. */
+static int avif_parse(avifDecoder *decoder, const uint8_t *data, size_t size,
+                      struct dl2_error *error)
+{
+    decoder->maxThreads = 1;
+    decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+    /* Files of older encoders lack what this asks for; browsers read them all the same. */
+    decoder->strictFlags = AVIF_STRICT_DISABLED;
+    avifResult result = avifDecoderSetIOMemory(decoder, data, size);
+    if (result == AVIF_RESULT_OK)
+        result = avifDecoderParse(decoder);
+    return result == AVIF_RESULT_OK ? DL2_OK : avif_fail(result, &decoder->diag, error);
+}
+
+static int avif_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                       struct dl2_error *error)
+{
+    avifDecoder *decoder = avifDecoderCreate();
+    if (!decoder)
+        return dl2_error_memory(error, "libavif");
+    int status = avif_parse(decoder, data, size, error);
+    const avifImage *image = decoder->image;
+    if (status == DL2_OK && image->icc.size)
+        status = dl2_colour_set_icc(colour, image->icc.data, image->icc.size, error);
+    else if (status == DL2_OK)
+        dl2_colour_set_cicp(colour, image->colorPrimaries, image->transferCharacteristics);
+    avifDecoderDestroy(decoder);
+    return status;
+}
+
 static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
                      struct dl2_image_info *info, struct dl2_error *error)
 {
@@ -96,15 +127,7 @@ static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max
     avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
     if (!decoder)
         return dl2_error_memory(error, "libavif");
-    decoder->maxThreads = 1;
-    decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
-    /* Files of older encoders lack what this asks for; browsers read them all the same. */
-    decoder->strictFlags = AVIF_STRICT_DISABLED;
-    avifResult result = avifDecoderSetIOMemory(decoder, data, size);
-    if (result == AVIF_RESULT_OK)
-        result = avifDecoderParse(decoder);
-    if (result != AVIF_RESULT_OK)
-        return avif_fail(result, &decoder->diag, error);
+    DL2_TRY(avif_parse(decoder, data, size, error));
     /* decoder.c checks the header's size; the frames inside may be of another size. */
     if (max_pixels < decoder->imageSizeLimit)
         decoder->imageSizeLimit = (uint32_t)max_pixels;
@@ -280,10 +303,35 @@ static avifPixelFormat avif_format(const struct dl2_image *image, const char *su
     return !strcmp(subsampling, "422") ? AVIF_PIXEL_FORMAT_YUV422 : AVIF_PIXEL_FORMAT_YUV420;
 }
 
-static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image)
+/* What is neither sRGB nor known by code points stays unspecified; a profile may follow. */
+static avifResult avif_set_colour(avifImage *yuv, const struct dl2_colour *colour)
 {
-    yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
-    yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
+    const enum dl2_colour_form form = colour ? colour->form : DL2_COLOUR_SRGB;
+    yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_UNSPECIFIED;
+    yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_UNSPECIFIED;
+    if (form == DL2_COLOUR_SRGB) {
+        yuv->colorPrimaries = AVIF_COLOR_PRIMARIES_BT709;
+        yuv->transferCharacteristics = AVIF_TRANSFER_CHARACTERISTICS_SRGB;
+    } else if (form == DL2_COLOUR_CICP) {
+        yuv->colorPrimaries = colour->primaries;
+        yuv->transferCharacteristics = colour->transfer;
+    }
+    if (form != DL2_COLOUR_ICC)
+        return AVIF_RESULT_OK;
+#if AVIF_VERSION_MAJOR >= 1
+    return avifImageSetProfileICC(yuv, colour->icc.data, colour->icc.size);
+#else
+    avifImageSetProfileICC(yuv, colour->icc.data, colour->icc.size);
+    return AVIF_RESULT_OK;
+#endif
+}
+
+static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image,
+                                const struct dl2_colour *colour)
+{
+    const avifResult set = avif_set_colour(yuv, colour);
+    if (set != AVIF_RESULT_OK)
+        return set;
     yuv->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
     yuv->yuvRange = AVIF_RANGE_FULL;
     if (image->channels == 1) {
@@ -324,7 +372,7 @@ static int avif_encode(const struct dl2_image *image, const struct dl2_encode_op
     encoder->maxQuantizer = AVIF_QUANTIZER_WORST_QUALITY;
     avifEncoderSetCodecSpecificOption(encoder, "end-usage", "q");
     avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
-    avifResult result = avif_fill_yuv(yuv, image);
+    avifResult result = avif_fill_yuv(yuv, image, options->colour);
     if (result == AVIF_RESULT_OK)
         result = avifEncoderWrite(encoder, yuv, &written);
     status = result == AVIF_RESULT_OK ? dl2_bytes_append(out, written.data, written.size, error)
@@ -362,11 +410,13 @@ const struct dl2_codec dl2_codec_avif = {
     .lossy = true,
     .max_side = 32768,
     .has_subsampling = true,
+    .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP,
     .max_effort = MAX_SPEED,
     .effort_help = "the speed, higher is faster and larger, default 6",
     .pixel_bytes = 40,
     .version = avif_version,
     .sniff = avif_sniff,
+    .colour = avif_colour,
     .state_size = sizeof(struct avif_state),
     .open = avif_open,
     .read = avif_read,

@@ -13,7 +13,8 @@
  * reserves memory for as many tiles and components as a header claims.
  *
  * Colour: gray, sRGB, sYCC, CMYK and CIELab are converted, e-sRGB, ROMM RGB and what a profile says
- * of RGB or gray are taken for sRGB or gray, and every other colour space is refused by its name.
+ * of RGB or gray are left as their numbers, and every other colour space is refused by its name.
+ * Profiles that a JP2 file may hold have a matrix and curves, or are of gray.
  *
  * Rectangles: OpenJPEG (2.5.0 at least) decodes rectangles of high-throughput (HTJ2K) files
  * wrongly. It also reduces samples that aren't colours yet: numbers of a palette's entries, inks,
@@ -110,6 +111,9 @@ struct jp2_header {
     enum jp2_space space;
     char foreign[48]; /* the name, or number, of a colour space that can't be converted */
     struct jp2_lab lab;
+    uint32_t enumerated; /* EnumCS, or 0 */
+    const uint8_t *profile;
+    size_t profile_size;
     bool palette;
     bool high_throughput;
     bool is_signed;
@@ -187,6 +191,7 @@ static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_he
         const uint32_t number = dl2_read_u32(content + START);
         while (row < count && !(spaces[row].number == number && number))
             row++;
+        header->enumerated = number;
         snprintf(name, sizeof name, "number %u", (unsigned)number);
         if (row < count && spaces[row].space == SPACE_LAB)
             jp2_read_lab(content + START + 4, length - START - 4, header);
@@ -198,6 +203,8 @@ static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_he
         while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
             row++;
         snprintf(name, sizeof name, "a profile of %.4s", signature);
+        header->profile = content + START;
+        header->profile_size = length - START;
     } else {
         return false;
     }
@@ -227,6 +234,9 @@ static void jp2_read_image_header(const uint8_t *data, size_t size, struct jp2_h
                 continue;
             header->space = tried.space;
             header->lab = tried.lab;
+            header->enumerated = tried.enumerated;
+            header->profile = tried.profile;
+            header->profile_size = tried.profile_size;
             memcpy(header->foreign, tried.foreign, sizeof tried.foreign);
             known = !other;
             any = true;
@@ -644,6 +654,28 @@ static int jp2_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     info->channels = jp2_channels(header);
     info->bits = header->bits;
     info->alpha = jp2_has_alpha(header);
+    info->cmyk = header->space == SPACE_CMYK;
+    return DL2_OK;
+}
+
+/* What decoding converts by itself (sYCC, CIELab) is sRGB afterwards. */
+static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                      struct dl2_error *error)
+{
+    enum { E_SRGB = 20, ROMM_RGB = 21 };
+    static const double romm[8] = {0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001, 0.3457, 0.3585};
+    struct jp2_header header;
+    DL2_TRY(jp2_parse_header(data, size, &header, error));
+    if (header.profile)
+        return dl2_colour_set_icc(colour, header.profile, header.profile_size, error);
+    if (header.enumerated == ROMM_RGB) {
+        colour->form = DL2_COLOUR_GAMMA;
+        colour->gamma = 1.8;
+        memcpy(colour->xy, romm, sizeof romm);
+    } else if (header.enumerated == E_SRGB) {
+        colour->form = DL2_COLOUR_UNKNOWN;
+        snprintf(colour->name, sizeof colour->name, "e-sRGB");
+    }
     return DL2_OK;
 }
 
@@ -806,6 +838,37 @@ static void jp2_set_parameters(const struct dl2_image *image,
         parameters->numresolution++;
 }
 
+/* Puts a profile where the file that was written names a colour space by its number: of the boxes
+ * "jp2h" and in it "colr", whose method becomes 2. */
+static int jp2_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profile,
+                           struct dl2_error *error)
+{
+    enum { BOX = 8, METHOD = BOX, NUMBER = BOX + 3, NUMBER_BYTES = 4 };
+    size_t at = 0, outer = 0, inner = 0;
+    while (!inner && out->size - at > BOX) {
+        const uint8_t *const box = out->data + at;
+        const uint32_t size = dl2_read_u32(box);
+        const bool header = !memcmp(box + 4, "jp2h", 4);
+        if (size < BOX || size > out->size - at)
+            break;
+        if (header)
+            outer = at;
+        else if (!memcmp(box + 4, "colr", 4))
+            inner = at;
+        at += header ? BOX : size;
+    }
+    if (!outer || !inner || out->data[inner + METHOD] != 1)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: OpenJPEG has left no place for a profile");
+    const uint32_t more = (uint32_t)profile->size - NUMBER_BYTES;
+    dl2_write_u32(out->data + outer, dl2_read_u32(out->data + outer) + more);
+    dl2_write_u32(out->data + inner, dl2_read_u32(out->data + inner) + more);
+    out->data[inner + METHOD] = 2;
+    memcpy(out->data + inner + NUMBER, profile->data, NUMBER_BYTES);
+    return dl2_bytes_insert(out, inner + NUMBER + NUMBER_BYTES, profile->data + NUMBER_BYTES, more,
+                            error);
+}
+
 static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -837,6 +900,8 @@ done:
     if (codec)
         opj_destroy_codec(codec);
     opj_image_destroy(planes);
+    if (own.status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
+        jp2_put_profile(out, &options->colour->icc, &own);
     return dl2_error_copy(error, &own);
 }
 
@@ -861,11 +926,14 @@ const struct dl2_codec dl2_codec_jp2 = {
     .extensions = jp2_extensions,
     .lossy = true,
     .max_side = 65535,
+    .colours = DL2_COLOUR_MATRIX,
+    .always_tagged = true,
     .reduces = true,
     .max_effort = -1,
     .pixel_bytes = 40,
     .version = jp2_version,
     .sniff = jp2_sniff,
+    .colour = jp2_colour,
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,
     .read = jp2_read,

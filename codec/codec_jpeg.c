@@ -15,6 +15,7 @@
  *       jpeg_header.c     markers of a baseline file and of its restart intervals
  *       jpeg_frame.h      what decoding a scan needs of the headers
  *       jpeg_coding.c     quality, subsampling, progressive or not
+ *       jpeg_profile.c    the ICC profile in a file, and putting one there
  *       jpeg_plain.c      is it a file that decoders in hardware know?
  *     decoding
  *       jpeg_decode.c     chooses between libjpeg-turbo and our own decoder
@@ -40,6 +41,7 @@
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_decode.h"
 #include "codec/jpeg/jpeg_forward.h"
+#include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
 #include "codec/jpeg/jpeg_sink.h"
 #include "codec/jpeg/jpeg_sweep.h"
@@ -171,9 +173,9 @@ static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t 
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
-static int jpeg_encode_sweep(const struct dl2_image *image,
-                             const struct dl2_encode_options *options, const int *qualities,
-                             struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+static int jpeg_encode_pixels(const struct dl2_image *image,
+                              const struct dl2_encode_options *options, const int *qualities,
+                              struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
     if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
@@ -193,6 +195,17 @@ static int jpeg_encode_sweep(const struct dl2_image *image,
         status = dl2_jpeg_sweep_run(sweep, error);
     dl2_jpeg_sweep_free(sweep);
     return status;
+}
+
+static int jpeg_encode_sweep(const struct dl2_image *image,
+                             const struct dl2_encode_options *options, const int *qualities,
+                             struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+{
+    const struct dl2_colour *const colour = options->colour;
+    DL2_TRY(jpeg_encode_pixels(image, options, qualities, outs, count, error));
+    for (size_t i = 0; colour && colour->form == DL2_COLOUR_ICC && i < count; i++)
+        DL2_TRY(dl2_jpeg_put_profile(&outs[i], &colour->icc, error));
+    return DL2_OK;
 }
 
 static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
@@ -239,6 +252,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .max_side = 65500,
     .has_subsampling = true,
     .has_restart = true,
+    .colours = DL2_COLOUR_ICC,
     .reduces = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "0 standard tables, 1 optimised, 2 progressive; default 0",
@@ -246,6 +260,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .version = jpeg_version,
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,
+    .colour = dl2_jpeg_colour,
     .recut = jpeg_recut,
     .state_size = sizeof(struct dl2_jpeg_decoder),
     .open = dl2_jpeg_open,

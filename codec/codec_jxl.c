@@ -4,9 +4,9 @@
  * where a JPEG file is recompressed. One thread.
  *
  * Quality becomes libjxl's distance (in units of just noticeable differences) by its own mapping,
- * JxlEncoderDistanceFromQuality(): 90 is distance 1, so figures compare with `cjxl -q`. Quality 100
- * is lossless. Gray stays gray. Effort is libjxl's, 1 to 9, 7 by default; 0 means 1, and images of
- * less than 1,024 pixels have at most 7.
+ * JxlEncoderDistanceFromQuality(): 90 is distance 1, so figures compare with `cjxl -q`, below 30
+ * with that of libjxl 0.9 and later alone. Quality 100 is lossless. Gray stays gray. Effort is
+ * libjxl's, 1 to 9, 7 by default; 0 means 1, and images of less than 1,024 pixels have at most 7.
  *
  * The second codec, jxl_lossless, recompresses a JPEG file so that its very bytes can be
  * reconstructed (`djxl FILE.jxl FILE.jpg`), and keeps every pixel of other images. It reconstructs
@@ -18,17 +18,29 @@
  *
  * libjxl computes in floating point: processors with other vector instructions may give other bytes
  * and pixels that differ by one. It decodes whole images only: reduced ones (progressive passes)
- * depend on how the file was written. Images that are stored in their own colour space aren't
- * converted; the others come as sRGB. The first frame of an animation is read. Debian 12's libjxl
+ * depend on how the file was written. The first frame of an animation is read. Debian 12's libjxl
  * also prints on stderr what is wrong with a damaged file.
+ *
+ * Colour: lossless files store numbers of the image's own colour space. Lossy ones store colours as
+ * XYB, from which libjxl makes numbers of the original colour space where that is known by
+ * primaries and a curve, or by a profile that comes to these; of others it makes sRGB. So lossy
+ * files are written by primaries and a curve alone.
  */
 #include "codec/codecs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <jxl/decode.h>
 #include <jxl/encode.h>
+
+/* From 0.9 on there is no argument for a format, which was never used. */
+#if JPEGXL_NUMERIC_VERSION >= JPEGXL_COMPUTE_NUMERIC_VERSION(0, 9, 0)
+#define JXL_ORIGINAL_COLOUR(decoder) decoder, JXL_COLOR_PROFILE_TARGET_ORIGINAL
+#else
+#define JXL_ORIGINAL_COLOUR(decoder) decoder, NULL, JXL_COLOR_PROFILE_TARGET_ORIGINAL
+#endif
 
 enum {
     DEFAULT_EFFORT = 7,
@@ -198,19 +210,133 @@ static int jxl_unwrap(void *state, const uint8_t **data, size_t *size, struct dl
     return rebuilt;
 }
 
+/* False where libjxl has no such curve. */
+static bool jxl_encoding_of(const struct dl2_colour *colour, bool gray, JxlColorEncoding *out)
+{
+    static const double d65[2] = {0.3127, 0.3290};
+    struct dl2_colour_parameters parameters;
+    *out = (JxlColorEncoding){.color_space = gray ? JXL_COLOR_SPACE_GRAY : JXL_COLOR_SPACE_RGB,
+                              .primaries = JXL_PRIMARIES_CUSTOM,
+                              .white_point = JXL_WHITE_POINT_CUSTOM,
+                              .rendering_intent = JXL_RENDERING_INTENT_RELATIVE};
+    if (!dl2_colour_parameters(colour, &parameters))
+        return false;
+    memcpy(out->primaries_red_xy, parameters.xy, sizeof out->primaries_red_xy);
+    memcpy(out->primaries_green_xy, parameters.xy + 2, sizeof out->primaries_green_xy);
+    memcpy(out->primaries_blue_xy, parameters.xy + 4, sizeof out->primaries_blue_xy);
+    memcpy(out->white_point_xy, parameters.xy + 6, sizeof out->white_point_xy);
+    if (gray || !memcmp(out->white_point_xy, d65, sizeof d65))
+        out->white_point = JXL_WHITE_POINT_D65;
+    switch (parameters.curve) {
+    case DL2_CURVE_SRGB:
+        out->transfer_function = JXL_TRANSFER_FUNCTION_SRGB;
+        return true;
+    case DL2_CURVE_709:
+        out->transfer_function = JXL_TRANSFER_FUNCTION_709;
+        return true;
+    case DL2_CURVE_PQ:
+        out->transfer_function = JXL_TRANSFER_FUNCTION_PQ;
+        return true;
+    case DL2_CURVE_HLG:
+        out->transfer_function = JXL_TRANSFER_FUNCTION_HLG;
+        return true;
+    default:
+        out->gamma = 1 / parameters.gamma;
+        out->transfer_function = fabs(out->gamma - 1) < 1e-6 ? JXL_TRANSFER_FUNCTION_LINEAR
+                                                             : JXL_TRANSFER_FUNCTION_GAMMA;
+        return out->gamma > 0 && out->gamma <= 1;
+    }
+}
+
+/* By H.273's numbers where libjxl's are those; false: by other numbers. */
+static bool jxl_set_numbers(const JxlColorEncoding *encoding, struct dl2_colour *colour)
+{
+    const bool gray = encoding->color_space == JXL_COLOR_SPACE_GRAY;
+    const unsigned primaries = gray ? JXL_PRIMARIES_SRGB : (unsigned)encoding->primaries;
+    const unsigned transfer = (unsigned)encoding->transfer_function;
+    if (encoding->white_point != JXL_WHITE_POINT_D65 || primaries == JXL_PRIMARIES_CUSTOM ||
+        transfer == JXL_TRANSFER_FUNCTION_UNKNOWN || transfer == JXL_TRANSFER_FUNCTION_DCI ||
+        transfer == JXL_TRANSFER_FUNCTION_GAMMA)
+        return false;
+    dl2_colour_set_cicp(colour, primaries == JXL_PRIMARIES_P3 ? 12 : primaries, transfer);
+    return true;
+}
+
+static int jxl_read_profile(JxlDecoder *decoder, struct dl2_colour *colour, struct dl2_error *error)
+{
+    size_t size;
+    if (JxlDecoderGetICCProfileSize(JXL_ORIGINAL_COLOUR(decoder), &size) != JXL_DEC_SUCCESS)
+        return jxl_fail(error);
+    DL2_TRY(dl2_bytes_resize(&colour->icc, size, error));
+    if (JxlDecoderGetColorAsICCProfile(JXL_ORIGINAL_COLOUR(decoder), colour->icc.data, size) !=
+        JXL_DEC_SUCCESS)
+        return jxl_fail(error);
+    colour->form = DL2_COLOUR_ICC;
+    return DL2_OK;
+}
+
+/*
+ * Once the decoder knows the colours: makes it give numbers of the original colour space, or else
+ * of sRGB, and says in `colour`, which means sRGB so far, which those are.
+ */
+static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
+                             struct dl2_colour *colour, struct dl2_error *error)
+{
+    const bool gray = info->num_color_channels == 1;
+    JxlColorEncoding encoding;
+    const bool by_numbers = JxlDecoderGetColorAsEncodedProfile(JXL_ORIGINAL_COLOUR(decoder),
+                                                               &encoding) == JXL_DEC_SUCCESS;
+    if (!by_numbers || !jxl_set_numbers(&encoding, colour))
+        DL2_TRY(jxl_read_profile(decoder, colour, error));
+    if (info->uses_original_profile)
+        return DL2_OK;
+    if ((by_numbers || jxl_encoding_of(colour, gray, &encoding)) &&
+        JxlDecoderSetPreferredColorProfile(decoder, &encoding) == JXL_DEC_SUCCESS)
+        return DL2_OK;
+    colour->form = DL2_COLOUR_SRGB;
+    JxlColorEncodingSetToSRGB(&encoding, gray);
+    return JxlDecoderSetPreferredColorProfile(decoder, &encoding) == JXL_DEC_SUCCESS
+               ? DL2_OK
+               : jxl_fail(error);
+}
+
+/* As jxl_read() will give the numbers. */
+static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                      struct dl2_error *error)
+{
+    JxlDecoder *decoder = JxlDecoderCreate(NULL);
+    JxlBasicInfo info;
+    int status = DL2_OK;
+    if (!decoder ||
+        JxlDecoderSubscribeEvents(decoder, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING) !=
+            JXL_DEC_SUCCESS ||
+        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS)
+        status = dl2_error_memory(error, "libjxl");
+    else if (JxlDecoderProcessInput(decoder) != JXL_DEC_BASIC_INFO ||
+             JxlDecoderGetBasicInfo(decoder, &info) != JXL_DEC_SUCCESS ||
+             JxlDecoderProcessInput(decoder) != JXL_DEC_COLOR_ENCODING)
+        status = jxl_fail(error);
+    else
+        status = jxl_choose_colour(decoder, &info, colour, error);
+    JxlDecoderDestroy(decoder);
+    return status;
+}
+
 /* Decodes the first frame into `out`, which has room for its samples. */
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
 {
-    JxlColorEncoding srgb;
-    JxlColorEncodingSetToSRGB(&srgb, jxl->info.num_color_channels == 1);
+    struct dl2_colour colour = DL2_COLOUR_INIT;
+    bool chosen;
     for (;;) {
         switch (JxlDecoderProcessInput(jxl->decoder)) {
         case JXL_DEC_JPEG_RECONSTRUCTION:
             break;
         case JXL_DEC_COLOR_ENCODING:
-            if (!jxl->info.uses_original_profile &&
-                JxlDecoderSetPreferredColorProfile(jxl->decoder, &srgb) != JXL_DEC_SUCCESS)
+            chosen = jxl->info.uses_original_profile ||
+                     jxl_choose_colour(jxl->decoder, &jxl->info, &colour, NULL) == DL2_OK;
+            dl2_colour_free(&colour);
+            if (!chosen)
                 return false;
             break;
         case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
@@ -278,22 +404,37 @@ static int jxl_effort(const struct dl2_encode_options *options)
     return options->effort < 0 ? DEFAULT_EFFORT : options->effort < 1 ? 1 : options->effort;
 }
 
+/* A profile itself is only for lossless files: see the top of the file. */
+static bool jxl_set_colour(JxlEncoder *encoder, const struct dl2_colour *colour, bool gray,
+                           bool lossless)
+{
+    JxlColorEncoding encoding;
+    const enum dl2_colour_form form = colour ? colour->form : DL2_COLOUR_SRGB;
+    if (form == DL2_COLOUR_ICC && lossless)
+        return JxlEncoderSetICCProfile(encoder, colour->icc.data, colour->icc.size) ==
+               JXL_ENC_SUCCESS;
+    if (form == DL2_COLOUR_SRGB || form == DL2_COLOUR_UNKNOWN)
+        JxlColorEncodingSetToSRGB(&encoding, gray);
+    else if (!jxl_encoding_of(colour, gray, &encoding))
+        return false;
+    return JxlEncoderSetColorEncoding(encoder, &encoding) == JXL_ENC_SUCCESS;
+}
+
 /* Distance 0 is lossless. */
 static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
-                           const struct dl2_image *image, float distance)
+                           const struct dl2_image *image, const struct dl2_colour *colour,
+                           float distance)
 {
     JxlBasicInfo info;
-    JxlColorEncoding color;
     JxlEncoderInitBasicInfo(&info);
     info.xsize = image->width;
     info.ysize = image->height;
     info.bits_per_sample = 8;
     info.num_color_channels = image->channels;
     info.uses_original_profile = distance == 0;
-    JxlColorEncodingSetToSRGB(&color, image->channels == 1);
     const JxlPixelFormat format = {image->channels, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
     return JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS &&
-           JxlEncoderSetColorEncoding(encoder, &color) == JXL_ENC_SUCCESS &&
+           jxl_set_colour(encoder, colour, image->channels == 1, distance == 0) &&
            (distance == 0 ? JxlEncoderSetFrameLossless(settings, JXL_TRUE)
                           : JxlEncoderSetFrameDistance(settings, distance)) == JXL_ENC_SUCCESS &&
            JxlEncoderAddImageFrame(settings, &format, image->data, image->stride * image->height) ==
@@ -342,7 +483,7 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_
     } else if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size)) {
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                "JPEG XL: libjxl can't recompress this kind of JPEG");
-    } else if (!jpeg && !jxl_add_pixels(encoder, settings, image, distance)) {
+    } else if (!jpeg && !jxl_add_pixels(encoder, settings, image, options->colour, distance)) {
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
     } else {
         JxlEncoderCloseInput(encoder);
@@ -437,11 +578,14 @@ const struct dl2_codec dl2_codec_jxl = {
     .extensions = jxl_extensions,
     .lossy = true,
     .max_side = 1 << 18,
+    .colours = DL2_COLOUR_PARAMETERS,
+    .always_tagged = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "higher is smaller and slower, default 7",
     .pixel_bytes = 100,
     .version = jxl_version,
     .sniff = jxl_sniff,
+    .colour = jxl_colour,
     .state_size = sizeof(struct jxl_state),
     .open = jxl_open,
     .read = jxl_read,
@@ -459,6 +603,8 @@ const struct dl2_codec dl2_codec_jxl_lossless = {
     .extensions = jxl_extensions,
     .lossy = false,
     .max_side = 1 << 18,
+    .colours = DL2_COLOUR_ICC | DL2_COLOUR_PARAMETERS,
+    .always_tagged = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "higher is smaller and slower, default 7",
     .pixel_bytes = 100,

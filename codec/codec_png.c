@@ -10,12 +10,15 @@
 #include "codec/codecs.h"
 #include "codec/exif.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <string.h>
 
 #include <png.h>
+#include <zlib.h>
 
 enum { DEFAULT_LEVEL = 6, MAX_LEVEL = 9, MAX_CHUNK = 8 << 20, MAX_KEPT_CHUNKS = 128 };
+enum { HEADER = 33, CHUNK = 12, MAX_PROFILE = 16 << 20, SRGB_GAMMA = 45455 };
 
 static const uint8_t png_signature_bytes[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
@@ -61,19 +64,96 @@ static int png_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     info->channels = type & PNG_COLOR_MASK_COLOR ? 3 : 1;
     info->alpha = type & PNG_COLOR_MASK_ALPHA;
     info->palette = type == PNG_COLOR_TYPE_PALETTE;
-    size_t at = 33;
-    while (size - at >= 12) {
+    size_t at = HEADER;
+    while (size - at >= CHUNK) {
         uint32_t length = dl2_read_u32(data + at);
-        if (length > size - at - 12)
+        if (length > size - at - CHUNK)
             break; /* cut short: decoding will say so */
         if (!memcmp(data + at + 4, "tRNS", 4))
             info->alpha = true;
         else if (!memcmp(data + at + 4, "eXIf", 4))
             info->orientation = dl2_exif_orientation(data + at + 8, length);
-        at += (size_t)length + 12;
+        at += (size_t)length + CHUNK;
     }
     reader->source = (struct png_source){data, size, 0};
     reader->info = *info;
+    return DL2_OK;
+}
+
+/* The first whole chunk of that name, or NULL. */
+static const uint8_t *png_find_chunk(const uint8_t *data, size_t size, const char *name,
+                                     uint32_t *length)
+{
+    for (size_t at = HEADER; size - at >= CHUNK; at += (size_t)*length + CHUNK) {
+        *length = dl2_read_u32(data + at);
+        if (*length > size - at - CHUNK)
+            return NULL;
+        if (!memcmp(data + at + 4, name, 4))
+            return data + at + 8;
+    }
+    return NULL;
+}
+
+/* What the chunk holds, or as much of it as can be inflated: the profile's length shows damage. */
+static int png_inflate_profile(const uint8_t *chunk, uint32_t length, struct dl2_bytes *out,
+                               struct dl2_error *error)
+{
+    const uint8_t *const name_end = memchr(chunk, 0, length);
+    const size_t at = name_end ? (size_t)(name_end - chunk) + 2 : length; /* and the method */
+    uint8_t block[4096];
+    z_stream stream = {0};
+    if (at >= length)
+        return DL2_OK;
+    if (inflateInit(&stream) != Z_OK)
+        return dl2_error_memory(error, "zlib");
+    stream.next_in = (uint8_t *)(uintptr_t)(chunk + at);
+    stream.avail_in = (uInt)(length - at);
+    int status = DL2_OK, inflated = Z_OK;
+    while (status == DL2_OK && inflated == Z_OK && out->size < MAX_PROFILE) {
+        stream.next_out = block;
+        stream.avail_out = sizeof block;
+        inflated = inflate(&stream, Z_NO_FLUSH);
+        status = dl2_bytes_append(out, block, sizeof block - stream.avail_out, error);
+    }
+    inflateEnd(&stream);
+    return status;
+}
+
+static bool png_is_near(double a, double b)
+{
+    return fabs(a - b) <= 0.01 * b;
+}
+
+/* cICP counts before iCCP, that before sRGB, that before gAMA and cHRM (PNG, third edition, 4.3). A
+ * gAMA of 45455 is how sRGB is said to readers that know nothing else. */
+static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                      struct dl2_error *error)
+{
+    static const double srgb[8] = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290};
+    uint32_t length, gamma = SRGB_GAMMA;
+    bool same = true;
+    const uint8_t *chunk = png_find_chunk(data, size, "cICP", &length);
+    if (chunk && length == 4) {
+        dl2_colour_set_cicp(colour, chunk[0], chunk[1]);
+        return DL2_OK;
+    }
+    if ((chunk = png_find_chunk(data, size, "iCCP", &length))) {
+        colour->form = DL2_COLOUR_ICC;
+        return png_inflate_profile(chunk, length, &colour->icc, error);
+    }
+    if (png_find_chunk(data, size, "sRGB", &length))
+        return DL2_OK;
+    if ((chunk = png_find_chunk(data, size, "gAMA", &length)) && length == 4 && dl2_read_u32(chunk))
+        gamma = dl2_read_u32(chunk);
+    memcpy(colour->xy, srgb, sizeof srgb);
+    if ((chunk = png_find_chunk(data, size, "cHRM", &length)) && length == 32)
+        for (int i = 0; i < 8; i++) /* white comes first there */
+            colour->xy[i] = dl2_read_u32(chunk + 4 * ((i + 2) % 8)) / 100000.0;
+    for (int i = 0; i < 8; i++)
+        same = same && png_is_near(colour->xy[i], srgb[i]);
+    colour->gamma = 100000.0 / gamma;
+    if (!same || !png_is_near(gamma, SRGB_GAMMA))
+        colour->form = DL2_COLOUR_GAMMA;
     return DL2_OK;
 }
 
@@ -251,6 +331,58 @@ static void png_write_pixels(png_structp png, png_infop info, const struct dl2_i
     png_write_end(png, NULL);
 }
 
+static int png_put_chunk(struct dl2_bytes *out, const char *name, const uint8_t *data, size_t size,
+                         struct dl2_error *error)
+{
+    uint8_t head[8], sum[4];
+    dl2_write_u32(head, (uint32_t)size);
+    memcpy(head + 4, name, 4);
+    dl2_write_u32(sum, (uint32_t)crc32(crc32(0, head + 4, 4), data, (uInt)size));
+    DL2_TRY(dl2_bytes_insert(out, HEADER, sum, sizeof sum, error));
+    DL2_TRY(dl2_bytes_insert(out, HEADER, data, size, error));
+    return dl2_bytes_insert(out, HEADER, head, sizeof head, error);
+}
+
+static int png_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profile,
+                           struct dl2_error *error)
+{
+    static const char head[] = "profile\0"; /* and method 0 */
+    struct dl2_bytes chunk = DL2_BYTES_INIT;
+    uLongf length = compressBound((uLong)profile->size);
+    int status = dl2_bytes_resize(&chunk, sizeof head + length, error);
+    if (status == DL2_OK) {
+        memcpy(chunk.data, head, sizeof head);
+        status =
+            compress(chunk.data + sizeof head, &length, profile->data, (uLong)profile->size) == Z_OK
+                ? png_put_chunk(out, "iCCP", chunk.data, sizeof head + length, error)
+                : dl2_error_memory(error, "zlib");
+    }
+    dl2_bytes_free(&chunk);
+    return status;
+}
+
+/* Chunks behind the header of a file that is written. */
+static int png_put_colour(struct dl2_bytes *out, const struct dl2_colour *colour,
+                          struct dl2_error *error)
+{
+    uint8_t data[32];
+    switch (colour ? colour->form : DL2_COLOUR_SRGB) {
+    case DL2_COLOUR_ICC:
+        return png_put_profile(out, &colour->icc, error);
+    case DL2_COLOUR_CICP: /* RGB, full range */
+        memcpy(data, (const uint8_t[]){colour->primaries, colour->transfer, 0, 1}, 4);
+        return png_put_chunk(out, "cICP", data, 4, error);
+    case DL2_COLOUR_GAMMA:
+        for (int i = 0; i < 8; i++)
+            dl2_write_u32(data + 4 * ((i + 2) % 8), (uint32_t)lround(colour->xy[i] * 100000));
+        DL2_TRY(png_put_chunk(out, "cHRM", data, 32, error));
+        dl2_write_u32(data, (uint32_t)lround(100000 / colour->gamma));
+        return png_put_chunk(out, "gAMA", data, 4, error);
+    default:
+        return DL2_OK;
+    }
+}
+
 static int png_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -269,6 +401,8 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
         png_write_pixels(png, info, image, png_level(options));
     }
     png_destroy_write_struct(&png, &info);
+    if (own.status == DL2_OK)
+        png_put_colour(out, options->colour, &own);
     return dl2_error_copy(error, &own);
 }
 
@@ -290,11 +424,13 @@ const struct dl2_codec dl2_codec_png = {
     .extensions = png_extensions,
     .lossy = false,
     .max_side = 1000000,
+    .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP | DL2_COLOUR_GAMMA,
     .max_effort = MAX_LEVEL,
     .effort_help = "zlib's level, default 6",
     .pixel_bytes = 7,
     .version = png_version,
     .sniff = png_sniff,
+    .colour = png_colour,
     .state_size = sizeof(struct png_state),
     .open = png_open,
     .read = png_read,

@@ -260,6 +260,14 @@ static size_t webp_memory(const void *state)
     return webp->block.capacity;
 }
 
+static int webp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                       struct dl2_error *error)
+{
+    size_t length;
+    const uint8_t *profile = webp_find_chunk(data, size, "ICCP", &length);
+    return profile ? dl2_colour_set_icc(colour, profile, length, error) : DL2_OK;
+}
+
 struct webp_sink {
     struct dl2_bytes *out;
     struct dl2_error *error;
@@ -298,6 +306,32 @@ static int webp_import(WebPPicture *picture, const struct dl2_image *image, stru
     return DL2_OK;
 }
 
+static void webp_write_u32(uint8_t *p, size_t value)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Makes a simple file an extended one that holds the profile: VP8X, ICCP, the image. */
+static int webp_put_profile(struct dl2_bytes *out, const struct dl2_image *image,
+                            const struct dl2_bytes *profile, struct dl2_error *error)
+{
+    enum { FLAGS = 8, CANVAS = 12, EXTENDED = 18, HAS_PROFILE = 0x20 };
+    uint8_t head[EXTENDED + CHUNK_HEADER] = "VP8X\12"; /* ten bytes: flags, width, height less 1 */
+    head[FLAGS] = HAS_PROFILE;
+    for (int i = 0; i < 3; i++) {
+        head[CANVAS + i] = (uint8_t)((image->width - 1) >> 8 * i);
+        head[CANVAS + 3 + i] = (uint8_t)((image->height - 1) >> 8 * i);
+    }
+    memcpy(head + EXTENDED, "ICCP", 4);
+    webp_write_u32(head + EXTENDED + 4, profile->size);
+    DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, "", profile->size & 1, error));
+    DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, profile->data, profile->size, error));
+    DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, head, sizeof head, error));
+    webp_write_u32(out->data + 4, out->size - CHUNK_HEADER);
+    return DL2_OK;
+}
+
 static int webp_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                        struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -320,6 +354,8 @@ static int webp_encode(const struct dl2_image *image, const struct dl2_encode_op
                                                  (int)picture.error_code);
     }
     WebPPictureFree(&picture);
+    if (status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
+        status = webp_put_profile(out, image, &options->colour->icc, error);
     return status;
 }
 
@@ -344,11 +380,14 @@ const struct dl2_codec dl2_codec_webp = {
     .extensions = webp_extensions,
     .lossy = true,
     .max_side = WEBP_MAX_DIMENSION,
+    .colours = DL2_COLOUR_ICC,
+    .no_gray = true,
     .max_effort = MAX_METHOD,
     .effort_help = "the method, higher is smaller and slower, default 4",
     .pixel_bytes = 12,
     .version = webp_version,
     .sniff = webp_sniff,
+    .colour = webp_colour,
     .state_size = sizeof(struct webp_state),
     .open = webp_open,
     .read = webp_read,

@@ -30,6 +30,12 @@ static inline uint32_t dl2_read_u32(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+static inline void dl2_write_u32(uint8_t *p, uint32_t value)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (uint8_t)(value >> (24 - 8 * i));
+}
+
 /* BT.601 luma, full range, rounded. */
 static inline uint8_t dl2_luma(unsigned r, unsigned g, unsigned b)
 {

@@ -6,14 +6,24 @@ libcodec_la_SOURCES = \
 	codec/codec_external.c codec/external.h codec/external_decoders.h \
 	codec/codec_bmp.c \
 	codec/codec_pnm.c \
+	codec/colour.c codec/colour.h \
 	codec/decoder.c codec/decoder.h \
 	codec/exif.c codec/exif.h \
+	codec/icc.c codec/icc.h \
 	codec/image_file.h \
 	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
 	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \
 	codec/jpeg/jpeg_slices.c codec/jpeg/jpeg_slices.h \
 	codec/jpeg/jpeg_tiles.c codec/jpeg/jpeg_tiles.h
 libcodec_la_LIBADD = libpixels.la libcommon.la
+
+if HAVE_LCMS
+noinst_LTLIBRARIES += libcodec_lcms.la
+libcodec_lcms_la_SOURCES = codec/colour_lcms.c
+libcodec_lcms_la_CFLAGS = $(AM_CFLAGS) $(LCMS_CFLAGS)
+libcodec_lcms_la_LIBADD = $(LCMS_LIBS)
+libcodec_la_LIBADD += libcodec_lcms.la
+endif
 
 if HAVE_JPEG
 noinst_LTLIBRARIES += libcodec_jpeg.la
@@ -28,6 +38,7 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_huffman.c codec/jpeg/jpeg_huffman.h \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
 	codec/jpeg/jpeg_optimal.c codec/jpeg/jpeg_optimal.h \
+	codec/jpeg/jpeg_profile.c codec/jpeg/jpeg_profile.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
 	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
@@ -66,8 +77,8 @@ endif
 if HAVE_PNG
 noinst_LTLIBRARIES += libcodec_png.la
 libcodec_png_la_SOURCES = codec/codec_png.c
-libcodec_png_la_CFLAGS = $(AM_CFLAGS) $(PNG_CFLAGS)
-libcodec_png_la_LIBADD = $(PNG_LIBS)
+libcodec_png_la_CFLAGS = $(AM_CFLAGS) $(PNG_CFLAGS) $(ZLIB_CFLAGS)
+libcodec_png_la_LIBADD = $(PNG_LIBS) $(ZLIB_LIBS)
 libcodec_la_LIBADD += libcodec_png.la
 endif
 

@@ -88,6 +88,17 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
     return DL2_OK;
 }
 
+int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_t size,
+                     struct dl2_error *error)
+{
+    const size_t behind = bytes->size - at;
+    DL2_TRY(dl2_bytes_append(bytes, data, size, error)); /* makes room */
+    memmove(bytes->data + at + size, bytes->data + at, behind);
+    if (size)
+        memcpy(bytes->data + at, data, size);
+    return DL2_OK;
+}
+
 void dl2_bytes_free(struct dl2_bytes *bytes)
 {
     free(bytes->data);

@@ -53,6 +53,10 @@ int dl2_bytes_resize(struct dl2_bytes *bytes, size_t size, struct dl2_error *err
 int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
                      struct dl2_error *error);
 
+/* Inserts `size` bytes at `at`, which is at most bytes->size. */
+int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_t size,
+                     struct dl2_error *error);
+
 void dl2_bytes_free(struct dl2_bytes *bytes);
 
 /* Frees a list of texts that ends with NULL, and the texts; NULL is allowed. */

@@ -80,6 +80,7 @@ static void jpeg_fill_info(const struct jpeg_decompress_struct *cinfo, struct dl
     info->height = cinfo->image_height;
     info->channels = jpeg_channels(cinfo);
     info->bits = (uint32_t)cinfo->data_precision;
+    info->cmyk = cinfo->jpeg_color_space == JCS_CMYK || cinfo->jpeg_color_space == JCS_YCCK;
     for (jpeg_saved_marker_ptr marker = cinfo->marker_list; marker; marker = marker->next) {
         if (marker->data_length >= 6 && !memcmp(marker->data, "Exif\0\0", 6)) {
             info->orientation = dl2_exif_orientation(marker->data, marker->data_length);

@@ -21,6 +21,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     int info_status = dl2_image_read_info(data, size, &info, &info_error);
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
+    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_error colour_error = DL2_ERROR_INIT;
+    const int colour_status = dl2_image_read_colour(data, size, &colour, &colour_error);
+    if ((colour_status < 0) != (colour_error.message[0] != '\0') ||
+        (colour_status == DL2_OK && colour.form != DL2_COLOUR_SRGB && !*colour.name))
+        abort();
+    dl2_colour_free(&colour);
     /* A failure says why, and is the same for those who don't ask. */
     if ((info_status < 0) != (info_error.message[0] != '\0') ||
         (status < 0) != (error.message[0] != '\0') || (info_status < 0 && status == DL2_OK))

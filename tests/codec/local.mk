@@ -31,6 +31,13 @@ TESTS += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/read_only.sh
 EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/read_only.py tests/codec/gen_ht.sh
 
 if HAVE_CMOCKA
+if HAVE_LCMS
+check_PROGRAMS += tests/codec/test_colour
+tests_codec_test_colour_SOURCES = tests/codec/test_colour.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_codec_test_colour_CFLAGS = $(sample_cflags) $(LCMS_CFLAGS) $(CMOCKA_CFLAGS)
+tests_codec_test_colour_LDADD = libcodec.la $(sample_libs) $(LCMS_LIBS) $(CMOCKA_LIBS)
+TESTS += tests/codec/test_colour
+endif
 if HAVE_JXL
 check_PROGRAMS += tests/codec/test_jxl
 tests_codec_test_jxl_SOURCES = tests/codec/test_jxl.c tests/codec/sample_files.c tests/codec/sample_files.h

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the numbers of an image's pixels mean, as far as its file says: sRGB, an ICC profile, code
+ * points of ITU-T H.273, or a gamma with primaries. Decoding ignores all this and gives the numbers
+ * as they are stored; a description travels beside them, from one file into the next.
+ *
+ * An image that says nothing means sRGB, as on the web.
+ *
+ * Threads: every function may run on many threads at once.
+ */
+#ifndef DL2_CODEC_COLOUR_H
+#define DL2_CODEC_COLOUR_H
+
+#include "common/error.h"
+#include "common/memory.h"
+#include "pixels/image.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dl2_codec;
+
+/* The kind of a description; as bits, what a codec's files can hold (struct dl2_codec). */
+enum dl2_colour_form {
+    DL2_COLOUR_SRGB = 0,        /* sRGB, by a profile that means it, or because nothing is said */
+    DL2_COLOUR_UNKNOWN = 1,     /* another colour space, of which nothing usable is said */
+    DL2_COLOUR_ICC = 2,         /* any profile of gray or RGB */
+    DL2_COLOUR_CICP = 4,        /* primaries and transfer characteristics of H.273 */
+    DL2_COLOUR_GAMMA = 8,       /* PNG's gAMA and cHRM */
+    DL2_COLOUR_MATRIX = 16,     /* of a codec: profiles of a matrix and curves alone */
+    DL2_COLOUR_PARAMETERS = 32, /* of a codec: what dl2_colour_parameters() finds numbers for */
+};
+
+struct dl2_colour {
+    enum dl2_colour_form form;
+    struct dl2_bytes icc;        /* of ICC */
+    uint8_t primaries, transfer; /* of CICP */
+    double gamma;                /* of GAMMA: of the decoder, 1 is linear */
+    double xy[8];                /* of GAMMA: red, green, blue, white */
+    char name[80];               /* for people, UTF-8: "Adobe RGB (1998)", "gamma 1.000" */
+};
+
+#define DL2_COLOUR_INIT                                                                            \
+    {                                                                                              \
+        .form = DL2_COLOUR_SRGB                                                                    \
+    }
+
+void dl2_colour_free(struct dl2_colour *colour);
+
+/*
+ * What the file says of its colours, for pixels as dl2_image_decode() gives them with as many
+ * channels as coded. Replaces the contents of `colour`, which keeps its memory. A profile that
+ * means sRGB comes as SRGB, with its name. A damaged profile, or one of other channels than the
+ * pixels (of CMYK, which decoding has turned into RGB), comes as UNKNOWN; `name` says which.
+ */
+int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                          struct dl2_error *error);
+
+/*
+ * The description in a form that files of `codec` can hold for an image of `channels`. 1: `out` has
+ * it; 0: they can't, and `out` is UNKNOWN, with the name; negative: out of memory.
+ */
+int dl2_colour_fit(const struct dl2_colour *colour, const struct dl2_codec *codec,
+                   uint32_t channels, struct dl2_colour *out, struct dl2_error *error);
+
+/* Do the two mean the same, as far as their forms and numbers or bytes say? */
+bool dl2_colour_equal(const struct dl2_colour *a, const struct dl2_colour *b);
+
+/*
+ * Converts the pixels to sRGB, gray to gray with sRGB's curve: relative colorimetric with black
+ * point compensation. DL2_ERR_UNSUPPORTED with the reason where the description is of no use, or
+ * this build has no colour engine (Little CMS).
+ */
+int dl2_colour_convert(const struct dl2_colour *colour, struct dl2_image *image,
+                       struct dl2_error *error);
+
+/* The engine's name and version, for the record; NULL: this build has none. */
+const char *dl2_colour_engine(void);
+
+/* -- for the codecs -- */
+
+/* Colours by numbers: the light of a channel is a curve of its value. */
+struct dl2_colour_parameters {
+    double xy[8]; /* red, green, blue, white */
+    enum dl2_colour_curve {
+        DL2_CURVE_SRGB,
+        DL2_CURVE_GAMMA, /* light = value ^ gamma */
+        DL2_CURVE_709,
+        DL2_CURVE_PQ,
+        DL2_CURVE_HLG,
+    } curve;
+    double gamma;
+};
+
+/* False where the description is of something else. A profile's white becomes D65, its primaries
+ * those that mean the same beside it. */
+bool dl2_colour_parameters(const struct dl2_colour *colour, struct dl2_colour_parameters *out);
+
+/* Sets form and code points; 2 (unspecified) and what means sRGB is SRGB. */
+void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries, unsigned transfer);
+/* Sets form and profile, a copy. */
+int dl2_colour_set_icc(struct dl2_colour *colour, const uint8_t *icc, size_t size,
+                       struct dl2_error *error);
+
+/* What a colour engine does; the file that includes its library has the one row. */
+struct dl2_colour_engine {
+    const char *name;
+    /* A profile for `channels` of the parameters, by the name. The same bytes each time. */
+    int (*make_profile)(const struct dl2_colour_parameters *parameters, uint32_t channels,
+                        const char *name, struct dl2_bytes *icc, struct dl2_error *error);
+    /* A profile of RGB that means the same for gray pixels as this one of gray. */
+    int (*gray_to_rgb)(const struct dl2_colour *gray, struct dl2_bytes *icc,
+                       struct dl2_error *error);
+    int (*to_srgb)(const uint8_t *icc, size_t size, struct dl2_image *image,
+                   struct dl2_error *error);
+};
+
+#endif
