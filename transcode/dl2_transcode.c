@@ -44,6 +44,7 @@ static struct arguments {
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
     struct dl2_external_decoders external; /* to read sources */
+    unsigned colour;                       /* enum dl2_colour_rule */
     bool never_larger, force, prune;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
@@ -90,6 +91,10 @@ static const struct dl2_option table[] = {
      AT(never_larger), .words = no_yes, .commands = ENCODES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
+     "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
+     "description, convert the numbers to sRGB, or keep the numbers and drop the description",
+     AT(colour), .words = dl2_colour_rules, .commands = ENCODES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
@@ -324,6 +329,25 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
     return *out ? DL2_OK : dl2_error_memory(error, "options");
 }
 
+/* Says what the variants lack, or were made from, once for all that lack the same. */
+static void print_losses(const struct dl2_transcode_result *result)
+{
+    const struct dl2_transcode_variant *const variants = result->variants;
+    for (size_t v = 0; v < result->variant_count; v++) {
+        size_t first = 0, same = 0;
+        while (strcmp(variants[first].losses, variants[v].losses) != 0)
+            first++;
+        if (!*variants[v].losses || first < v)
+            continue;
+        for (size_t other = v; other < result->variant_count; other++)
+            if (!strcmp(variants[v].losses, variants[other].losses))
+                printf("%s%s", same++ ? ", " : "", variants[other].name);
+        printf(":\n");
+        for (const char *line = variants[v].losses; *line; line += strcspn(line, "\n") + 1)
+            printf("  %.*s\n", (int)strcspn(line, "\n"), line);
+    }
+}
+
 static void print_table(const struct dl2_transcode_result *result)
 {
     int width = (int)strlen("variant");
@@ -342,6 +366,7 @@ static void print_table(const struct dl2_transcode_result *result)
                source > 0 ? 100 * (double)variant->bytes / source : 0, variant->copied,
                variant->failed);
     }
+    print_losses(result);
     if (result->ignored)
         printf("%zu files that are not images were ignored\n", result->ignored);
 }
@@ -406,6 +431,7 @@ static int transcode(char **places)
         .pack = pack_options(places[1]),
         .force = arguments.force,
         .never_larger = arguments.never_larger,
+        .colour = arguments.colour,
         .prune = arguments.prune,
         .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;
@@ -569,6 +595,9 @@ static int run(char **places, size_t count)
     }
     if (count != 2)
         return dl2_program_usage_error(&program, "name a SOURCE and a DEST");
+    if (arguments.colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
+        return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
+                                                 "(Debian: liblcms2-dev)");
     if (arguments.facts && !dl2_dataset_is_database(places[1]))
         return dl2_program_usage_error(&program, "--facts has no effect: DEST is a folder, which "
                                                  "has dl2-variant.json files");

@@ -10,6 +10,7 @@ libtranscode_la_SOURCES = \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \
+	transcode/colours.c transcode/colours.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h
 libtranscode_la_LIBADD = libreuse.la libcodec.la libdataset.la libcommon.la

@@ -22,6 +22,7 @@ enum { MOST_GROUPS = 1000, MOST_SHOWN = 5 };
 struct survey_image {
     const struct dl2_codec *codec; /* NULL: no codec knows it */
     struct dl2_image_info info;
+    char *colour; /* the description of colours that are not sRGB, or NULL */
     struct dl2_coding coding;
     bool has_coding;
     uint64_t bytes;
@@ -34,6 +35,7 @@ struct survey_image {
 struct survey_worker {
     struct dl2_bytes bytes;
     struct dl2_image image, scratch;
+    struct dl2_colour colour;
 };
 
 struct survey {
@@ -114,6 +116,9 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     DL2_TRY(dl2_image_read_info(data, size, &out->info, error));
     out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
+    DL2_TRY(dl2_image_read_colour(data, size, &worker->colour, error));
+    if (worker->colour.form != DL2_COLOUR_SRGB && !(out->colour = strdup(worker->colour.name)))
+        return dl2_error_memory(error, "a survey");
     measure(&worker->image, out);
     make_thumb(&worker->image, out);
     return DL2_OK;
@@ -333,8 +338,9 @@ static void add_format(json_t *formats, const struct survey_image *image)
 static void add_counts(const struct survey *survey, json_t *report)
 {
     json_t *formats = json_object(), *channels = json_object(), *bits = json_object(),
-           *orientations = json_object(), *qualities = json_object(), *subsamplings = json_object();
-    json_int_t alpha = 0, has_more = 0, progressive = 0, exact = 0;
+           *orientations = json_object(), *qualities = json_object(), *subsamplings = json_object(),
+           *colours = json_object();
+    json_int_t alpha = 0, cmyk = 0, deep = 0, has_more = 0, progressive = 0, exact = 0;
     for (size_t i = 0; i < survey->count; i++) {
         const struct survey_image *image = &survey->images[i];
         if (image->bad)
@@ -345,6 +351,10 @@ static void add_counts(const struct survey *survey, json_t *report)
         count_number(orientations, image->info.orientation);
         alpha += image->info.alpha;
         has_more += image->info.has_more;
+        cmyk += image->info.cmyk;
+        deep += image->info.bits > 8;
+        if (image->colour)
+            count_word(colours, image->colour);
         if (!image->has_coding)
             continue;
         count_number(qualities, image->coding.quality);
@@ -357,6 +367,9 @@ static void add_counts(const struct survey *survey, json_t *report)
     json_object_set_new(report, "bits", bits);
     json_object_set_new(report, "alpha", json_integer(alpha));
     json_object_set_new(report, "has_more", json_integer(has_more));
+    json_object_set_new(report, "cmyk", json_integer(cmyk));
+    json_object_set_new(report, "above_8_bits", json_integer(deep));
+    json_object_set_new(report, "colours", colours);
     json_object_set_new(report, "orientations", orientations);
     json_object_set_new(report, "jpeg",
                         json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
@@ -535,9 +548,12 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
         dl2_bytes_free(&survey.workers[i].bytes);
         dl2_image_free(&survey.workers[i].image);
         dl2_image_free(&survey.workers[i].scratch);
+        dl2_colour_free(&survey.workers[i].colour);
     }
-    for (size_t i = 0; survey.images && i < survey.count; i++)
+    for (size_t i = 0; survey.images && i < survey.count; i++) {
+        free(survey.images[i].colour);
         free(survey.images[i].bad);
+    }
     free(survey.images);
     free(survey.workers);
     free(survey.parent);
@@ -571,7 +587,7 @@ static void print_counts(const json_t *counts, const char *title, FILE *out)
     fprintf(out, "%-14s", title);
     json_object_foreach((json_t *)counts, word, count)
     {
-        fprintf(out, "%s %s: %lld", comma, word, (long long)json_integer_value(count));
+        fprintf(out, "%s %s: %lld", comma, DL2_SHOWN(word), (long long)json_integer_value(count));
         comma = ",";
     }
     fprintf(out, "\n");
@@ -626,6 +642,11 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     if (dl2_json_get_integer(survey, "has_more", 0))
         fprintf(out, "%-14s %lld of the files have more than the first, which alone is read\n",
                 "frames, pages", dl2_json_get_integer(survey, "has_more", 0));
+    fprintf(out, "%-14s above 8 bits: %lld, alpha: %lld, CMYK: %lld\n", "more than RGB",
+            dl2_json_get_integer(survey, "above_8_bits", 0),
+            dl2_json_get_integer(survey, "alpha", 0), dl2_json_get_integer(survey, "cmyk", 0));
+    if (json_object_size(json_object_get(survey, "colours")))
+        print_counts(json_object_get(survey, "colours"), "not sRGB", out);
     if (json_object_size(json_object_get(jpeg, "qualities"))) {
         print_counts(json_object_get(jpeg, "subsamplings"), "subsampling", out);
         fprintf(out, "%-14s %lld of the JPEG files\n", "progressive",

@@ -60,6 +60,7 @@ struct worker {
     struct dl2_image image, scratch;
     const uint8_t *source; /* the encoded image that is being worked on */
     size_t source_size;
+    struct dl2_source_colours colours;
     struct dl2_reuse reuse; /* may variants have it as it is? */
 };
 
@@ -366,8 +367,10 @@ static struct dl2_encode_options options_of(const struct worker *worker,
                                             const struct dl2_variant *variant)
 {
     struct dl2_encode_options encode = variant->encode;
-    encode.source = worker->source;
-    encode.source_size = worker->source_size;
+    if (dl2_colours_allow_source(&worker->colours)) {
+        encode.source = worker->source;
+        encode.source_size = worker->source_size;
+    }
     return encode;
 }
 
@@ -413,6 +416,7 @@ static int make_files(struct worker *worker, const struct dl2_variant *variants,
     const struct dl2_variant *const first = &variants[worker->members[0]];
     struct dl2_encode_options encode = options_of(worker, first);
     double encode_cpu = 0;
+    DL2_TRY(dl2_colours_fit(&worker->colours, first->codec, &worker->image, &encode, error));
     if (count == 1) {
         encode.pixels_only = &outcomes[worker->members[0]].record.pixels_only;
         const int taken = dl2_reuse_encode(&worker->reuse, first->codec, &worker->image, &encode,
@@ -486,9 +490,12 @@ static int encode_all(struct run *run, struct worker *worker, size_t index, floa
         const size_t count = gather_sweep(run, worker, v, index, outcomes);
         for (size_t i = 0; i < count; i++)
             outcomes[worker->members[i]].record = record;
-        const int status = make_files(worker, run->variants, count, outcomes, &own);
+        int status = make_files(worker, run->variants, count, outcomes, &own);
         for (size_t i = 0; i < count; i++) {
             const size_t member = worker->members[i];
+            struct dl2_record *const made = &outcomes[member].record;
+            if (status == DL2_OK)
+                status = dl2_colours_note(&worker->colours, made->copied, &made->reduction, &own);
             if (status < 0)
                 set_failure(&outcomes[member], &own);
             else
@@ -543,6 +550,11 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
                                   &worker->scratch, &own);
         float decode_cpu = (float)(dl2_clock_thread_cpu() - start);
         int fatal = DL2_OK;
+        if (status == DL2_OK)
+            status = dl2_colours_apply(&worker->colours, run->options->colour, data, size,
+                                       &worker->image, &own);
+        if (!dl2_colours_allow_source(&worker->colours))
+            worker->reuse.codec = NULL;
         if (status == DL2_OK)
             fatal = encode_all(run, worker, index, decode_cpu, beside, outcomes, error);
         release_if_large(worker, run->variant_count);
@@ -613,11 +625,14 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
         if (!outcomes[v].tried)
             continue;
         variant->records[index].unread = outcomes[v].record.unread;
+        if (outcomes[v].record.state != DL2_RECORD_VALID)
+            free(outcomes[v].record.reduction.colour);
         int one = outcomes[v].record.state == DL2_RECORD_VALID
                       ? dl2_variant_add(variant, item, index, &outcomes[v].record, error)
                       : dl2_variant_fail(variant, item, index, outcomes[v].message, error);
         outcomes[v].message = NULL;
         outcomes[v].record.beside = NULL;
+        outcomes[v].record.reduction.colour = NULL;
         if (status == DL2_OK)
             status = one;
     }
@@ -647,6 +662,7 @@ static void free_worker(struct worker *worker, size_t variants)
     dl2_bytes_free(&worker->path);
     dl2_image_free(&worker->image);
     dl2_image_free(&worker->scratch);
+    dl2_colours_free(&worker->colours);
 }
 
 static int make_all(struct run *run, struct dl2_error *error)
@@ -672,6 +688,7 @@ static int make_all(struct run *run, struct dl2_error *error)
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
         free(run->outcomes[i].record.beside);
+        free(run->outcomes[i].record.reduction.colour);
         dl2_bytes_free(&run->outcomes[i].encoded);
     }
     for (size_t i = 0; i < loop.window; i++)
@@ -694,7 +711,7 @@ static int init_variants(struct run *run, struct dl2_error *error)
         run->variant_count = v + 1;
         DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
                                  &target->encode, &options->decode, options->never_larger,
-                                 &options->pack, error));
+                                 options->colour, &options->pack, error));
     }
     return DL2_OK;
 }
@@ -714,6 +731,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
         result->variants[v] =
             (struct dl2_transcode_variant){.name = strdup(variant->name),
                                            .path = strdup(variant->root),
+                                           .losses = dl2_reduction_describe(variant->losses),
                                            .made = variant->made,
                                            .strays = run->options->prune ? 0 : variant->stray_count,
                                            .images = totals->images,
@@ -723,7 +741,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
                                            .source_bytes = totals->source_bytes,
                                            .copied = totals->copied,
                                            .encode_cpu = totals->encode_cpu};
-        if (!result->variants[v].name || !result->variants[v].path)
+        if (!result->variants[v].name || !result->variants[v].path || !result->variants[v].losses)
             return dl2_error_memory(error, "images");
     }
     for (size_t i = 0; i < run->source.count; i++) {
@@ -831,6 +849,7 @@ void dl2_transcode_result_free(struct dl2_transcode_result *result)
     for (size_t v = 0; v < result->variant_count; v++) {
         free(result->variants[v].name);
         free(result->variants[v].path);
+        free(result->variants[v].losses);
     }
     free(result->variants);
     *result = (struct dl2_transcode_result){0};

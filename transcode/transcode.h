@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/progress.h"
 #include "dataset/writer.h"
+#include "transcode/colours.h"
 
 #include <stdint.h>
 
@@ -33,13 +34,15 @@ struct dl2_transcode_options {
     struct dl2_writer_options pack; /* what variants lie in; its container may be "folder" */
     bool force;                     /* make everything again */
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
-    bool prune;        /* remove files of earlier runs that no source image accounts for */
+    enum dl2_colour_rule colour;
+    bool prune; /* remove files of earlier runs that no source image accounts for */
     struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 
 struct dl2_transcode_result {
     struct dl2_transcode_variant {
         char *name, *path;
+        char *losses;  /* dl2_reduction_describe() */
         size_t made;   /* images written in this run */
         size_t strays; /* files left there that no source image accounts for */
         uint64_t images, failed, bytes, pixels, source_bytes;

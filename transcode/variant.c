@@ -74,17 +74,18 @@ bool dl2_variant_has_key(const void *context, const char *key)
 /* `never_larger` is there only if it can matter, so that other variants are as good as before. */
 static json_t *describe_options(const struct dl2_codec *codec,
                                 const struct dl2_encode_options *encode,
-                                const struct dl2_decode_options *decode, bool never_larger)
+                                const struct dl2_decode_options *decode, bool never_larger,
+                                enum dl2_colour_rule colour)
 {
     char background[8];
     snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
              decode->background[1], decode->background[2]);
     json_t *effort = encode->effort < 0 ? json_null() : json_integer(encode->effort);
     json_t *described =
-        json_pack("{s:s?, s:o, s:s?, s:s, s:I}", "subsampling",
+        json_pack("{s:s?, s:o, s:s?, s:s, s:s, s:I}", "subsampling",
                   codec->has_subsampling ? encode->subsampling : NULL, "effort", effort, "restart",
-                  codec->has_restart ? encode->restart : NULL, "background", background,
-                  "max_pixels", (json_int_t)decode->max_pixels);
+                  codec->has_restart ? encode->restart : NULL, "background", background, "colour",
+                  dl2_colour_rules[colour], "max_pixels", (json_int_t)decode->max_pixels);
     if (described && never_larger && codec->lossy && codec->sniff &&
         json_object_set_new(described, "never_larger", json_true()) < 0) {
         json_decref(described);
@@ -113,7 +114,8 @@ static json_t *describe_decoding(const struct dl2_external_decoders *external)
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
                      const struct dl2_decode_options *decode, bool never_larger,
-                     const struct dl2_writer_options *pack, struct dl2_error *error)
+                     enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
+                     struct dl2_error *error)
 {
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
@@ -139,7 +141,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
     json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
-                  describe_options(codec, encode, decode, never_larger), "encoder",
+                  describe_options(codec, encode, decode, never_larger, colour), "encoder",
                   codec->encoder_parameters(encode), "libraries", libraries);
     variant->decoding = describe_decoding(decode->external);
     return variant->name && variant->root && variant->about && variant->decoding
@@ -212,6 +214,8 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
     if (totals->pixels_only)
         bad |= json_object_set_new(summary, "pixels_only",
                                    json_integer((json_int_t)totals->pixels_only));
+    if (json_object_size(variant->losses))
+        bad |= json_object_set(summary, "colours", variant->losses);
     bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
     bad |= json_object_set_new(summary, "decode_cpu_seconds", dl2_json_real(totals->decode_cpu));
     bad |= json_object_set(summary, "failed", failed);
@@ -330,6 +334,7 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
             record->copied ? ",\"copied\":true" : "");
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
+    dl2_reduction_print(&record->reduction, out);
     print_beside(item, record->beside, out);
     fputs("}\n", out);
 }
@@ -410,6 +415,7 @@ int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *i
                     const struct dl2_record *record, struct dl2_error *error)
 {
     free(variant->records[index].beside);
+    free(variant->records[index].reduction.colour);
     variant->records[index] = *record;
     variant->made++;
     if (variant->packed)
@@ -502,9 +508,11 @@ static int list_failed(const struct dl2_variant *variant, const struct dl2_sourc
     return failed ? DL2_OK : dl2_error_memory(error, "a variant");
 }
 
-static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *items)
+static int sum_up(struct dl2_variant *variant, const struct dl2_source_items *items,
+                  struct dl2_error *error)
 {
     struct dl2_variant_totals totals = {0};
+    bool counted = (variant->losses = json_object());
     for (size_t i = 0; i < items->count; i++) {
         const struct dl2_record *record = &variant->records[i];
         if (record->state == DL2_RECORD_FAILED)
@@ -520,8 +528,10 @@ static void sum_up(struct dl2_variant *variant, const struct dl2_source_items *i
         totals.copied_bytes += record->copied ? record->bytes : 0;
         totals.encode_cpu += (double)record->encode_cpu;
         totals.decode_cpu += (double)record->decode_cpu;
+        counted = counted && dl2_reduction_count(&record->reduction, variant->losses);
     }
     variant->totals = totals;
+    return counted ? DL2_OK : dl2_error_memory(error, "a variant");
 }
 
 /* Nothing was done, and what was found says all that would be said now. */
@@ -610,7 +620,7 @@ static int complete_variant(struct dl2_variant *variant, const struct dl2_source
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
                        struct dl2_error *error)
 {
-    sum_up(variant, items);
+    DL2_TRY(sum_up(variant, items, error));
     DL2_TRY(remove_old_beside(variant, items, error));
     json_t *failed;
     DL2_TRY(list_failed(variant, items, &failed, error));
@@ -632,8 +642,11 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     dl2_writer_close(variant->writer);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
-    for (size_t i = 0; variant->records && i < items; i++)
+    for (size_t i = 0; variant->records && i < items; i++) {
         free(variant->records[i].beside);
+        free(variant->records[i].reduction.colour);
+    }
+    json_decref(variant->losses);
     dl2_free_list(variant->strays);
     dl2_free_list(variant->old_beside);
     dl2_left_out_free(&variant->left_out);

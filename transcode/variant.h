@@ -35,6 +35,7 @@
 #include "dataset/dataset.h"
 #include "dataset/variant_facts.h"
 #include "dataset/writer.h"
+#include "transcode/colours.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -77,6 +78,7 @@ struct dl2_record {
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */
     char *beside;
+    struct dl2_reduction reduction; /* its name is a string to free, too */
     uint8_t channels;
     uint8_t state;   /* enum dl2_record_state */
     bool copied;     /* it is the source's file, unchanged */
@@ -120,15 +122,17 @@ struct dl2_variant {
     FILE *journal;
     double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
     size_t made;                      /* images written in this run */
+    json_t *losses;                   /* sums of reductions, likewise */
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
 /* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
- * `never_larger`: source files may be copied (transcode/reuse.h). */
+ * `never_larger`: source files may be copied (transcode/reuse.h). `colour`: the rule. */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
                      const struct dl2_decode_options *decode, bool never_larger,
-                     const struct dl2_writer_options *pack, struct dl2_error *error);
+                     enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
+                     struct dl2_error *error);
 
 /* Looks at the files and marks the records whose items need no work; with `force`, none. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
@@ -156,7 +160,8 @@ int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_
 /* Says what could not be held beside images in this run: a string to free, or NULL if nothing. */
 char *dl2_variant_left_out(const struct dl2_variant *variant);
 
-/* An image is in its place, and so is what lies beside it. Takes over record->beside. */
+/* An image is in its place, and so is what lies beside it. Takes over the
+ * strings of the record. */
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error);
 

@@ -109,6 +109,7 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);
     record->copied = json_is_true(json_object_get(line, "copied"));
     record->pixels_only = json_is_true(json_object_get(line, "pixels_only"));
+    DL2_TRY(dl2_reduction_read(&record->reduction, line, error));
     record->state = DL2_RECORD_VALID;
     return DL2_OK;
 }

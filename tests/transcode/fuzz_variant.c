@@ -55,7 +55,7 @@ static void init(struct dl2_variant *variant)
     static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     static const struct dl2_writer_options tree = {.container = "folder"};
     must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, true,
-                          &tree, NULL) == DL2_OK);
+                          DL2_COLOURS_KEEP, &tree, NULL) == DL2_OK);
 }
 
 static void make_variant(void)

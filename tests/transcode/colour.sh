@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# dl2-transcode --colour: what becomes of images that are not sRGB, of 16 bits, alpha and CMYK, and
+# that it is said.
+. "$srcdir/tests/lib.sh"
+for have in JPEG PNG WEBP AVIF LCMS; do
+    grep -q "define HAVE_$have 1" "$builddir/config.h" || skip "this build has no $have"
+done
+need_python PIL.ImageCms python3-pil
+cd "$work" || exit 99
+"$builddir/tests/transcode/images" colours src || fail "no images"
+# `pixels FILE`, `profile FILE` by Pillow; `lines VARIANT`, `facts VARIANT`.
+cat >names.py <<'PY'
+import io, json, sys
+from PIL import Image, ImageCms
+def open_image(path): return Image.open(path)
+def pixels(path): return open_image(path).convert("RGB").tobytes()
+def profile(path): return open_image(path).info.get("icc_profile")
+def facts(folder): return json.load(open(folder + "/dl2-variant.json"))
+def lines(folder): return {l["key"]: l for l in map(json.loads, open(folder + "/dl2-variant.jsonl"))}
+def srgb(path):
+    return ImageCms.profileToProfile(open_image(path), ImageCms.ImageCmsProfile(io.BytesIO(profile(path))),
+                                     ImageCms.createProfile("sRGB"), renderingIntent=1,
+                                     flags=0x2000).tobytes()
+def near(a, b, most): return len(a) == len(b) and max(abs(x - y) for x, y in zip(a, b)) <= most
+PY
+fact() {
+    "$PYTHON3" -c "from names import *
+import sys
+sys.exit(not ($1))" || { cat "$work/out" >&2; fail "not so: $1"; }
+}
+P3="Display P3 with sRGB's curve (CICP 12/13)"
+LINEAR="gamma 1.000"
+
+# The survey counts them.
+expect 0 dl2-transcode --quiet --survey --json survey.json src
+fact "json.load(open('survey.json'))['colours'] == {\"$P3\": 2, '$LINEAR': 1}"
+fact "[json.load(open('survey.json'))[k] for k in ('above_8_bits', 'alpha', 'cmyk')] == [1, 1, 1]"
+grep -q "^not sRGB .*$LINEAR: 1" "$work/out" || fail "the survey's table does not name the gamma"
+
+# By default numbers and descriptions stay, in files that are encoded and in copied ones.
+expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=10 --q 95 src keep
+fact "pixels('keep/png/a/p3.png') == pixels('src/a/p3.png') and profile('keep/png/a/p3.png')"
+fact "profile('keep/png/a/p3.png') == profile('keep/jpeg-95/a/p3.jpg') == profile('keep/webp-95/a/p3.webp')"
+fact "open_image('keep/png/a/linear.png').info['gamma'] == 1 and profile('keep/jpeg-95/a/linear.jpg')"
+fact "open('keep/jpeg-95/a/copied.jpg', 'rb').read() == open('src/a/copied.jpg', 'rb').read()"
+fact "facts('keep/jpeg-95')['copied'] >= 1 and lines('keep/jpeg-95')['a/copied']['colour_is'] == 'kept'"
+fact "facts('keep/jpeg-95')['options']['colour'] == 'keep'"
+for variant in jpeg-95 png webp-95 avif-95; do
+    expect 0 dl2-transcode --quiet --survey --json survey.json keep/$variant
+    fact "sorted(json.load(open('survey.json'))['colours'].values()) in ([1, 2], [1, 1, 1])"
+    fact "facts('keep/$variant')['colours']['kept'] == {\"$P3\": 2, '$LINEAR': 1}"
+    fact "facts('keep/$variant')['colours']['reduced'] == {'alpha': 1, 'CMYK': 1, '16 bits': 1}"
+done
+expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=10 --q 95 src keep
+grep -q "kept with their description: .*$LINEAR (1)" "$work/out" || fail "a rerun does not say it"
+grep -q 'reduced to 8 bits .*16 bits (1)' "$work/out" || fail "the run does not say what it reduced"
+
+# A codec that can't hold them says so.
+expect 0 dl2-transcode --quiet --codec ppm src keep
+grep -q "WITHOUT their description: .*$LINEAR (1)" "$work/out" || fail "ppm drops in silence"
+fact "facts('keep/ppm')['colours']['dropped'] == {\"$P3\": 2, '$LINEAR': 1}"
+
+# Converted: the numbers are those of Little CMS, nothing is tagged, nothing is copied.
+expect 0 dl2-transcode --quiet --colour convert --codec jpeg,png --q 95 src convert
+fact "near(pixels('convert/png/a/p3.png'), srgb('src/a/p3.png'), 1) and not profile('convert/png/a/p3.png')"
+fact "pixels('convert/png/a/p3.png') != pixels('src/a/p3.png')"
+fact "pixels('convert/png/a/plain.png') == pixels('src/a/plain.png')"
+fact "not profile('convert/jpeg-95/a/copied.jpg') and facts('convert/jpeg-95')['colours']['converted'][\"$P3\"] == 2"
+fact "near(pixels('convert/jpeg-95/a/copied.jpg'), srgb('src/a/copied.jpg'), 40)"
+expect 0 dl2-transcode --quiet --survey --json survey.json convert/jpeg-95
+fact "json.load(open('survey.json'))['colours'] == {}"
+
+# Dropped: numbers as they are and no profile, also where the file would have been copied.
+expect 0 dl2-transcode --quiet --colour drop --codec jpeg,png --q 95 src drop
+fact "pixels('drop/png/a/p3.png') == pixels('src/a/p3.png') and not profile('drop/png/a/p3.png')"
+fact "not profile('drop/jpeg-95/a/copied.jpg') and facts('drop/jpeg-95')['colours']['dropped'][\"$P3\"] == 2"
+
+# Another rule makes a variant again.
+expect 0 dl2-transcode --quiet --colour convert --codec png src keep
+fact "not profile('keep/png/a/p3.png')"
+
+# What can't be converted is named.
+"$builddir/tests/transcode/images" colours odd odd || fail "no images"
+expect 1 dl2-transcode --quiet --colour convert --codec png odd odds
+grep -q 'odd/a/pq.png: .*cannot be converted.*PQ' "$work/err" || fail "PQ is not named"
+grep -q 'odd/a/damaged.jpg: .*damaged profile' "$work/err" || fail "the damaged profile is not named"
+expect 0 dl2-transcode --quiet --codec png,jpeg odd odds
+grep -q 'WITHOUT their description: .*a damaged profile (1)' "$work/out" || fail "damage is not said"
+expect 2 dl2-transcode --colour keep --copy src copied

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/colours.h"
+
+#include "common/json.h"
+#include "common/quote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const dl2_colour_rules[] = {
+    [DL2_COLOURS_KEEP] = "keep",
+    [DL2_COLOURS_CONVERT] = "convert",
+    [DL2_COLOURS_DROP] = "drop",
+    NULL,
+};
+
+static const char *const fates[DL2_FATES] = {
+    [DL2_FATE_KEPT] = "kept",
+    [DL2_FATE_CONVERTED] = "converted",
+    [DL2_FATE_DROPPED] = "dropped",
+};
+
+int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule rule,
+                      const uint8_t *data, size_t size, struct dl2_image *image,
+                      struct dl2_error *error)
+{
+    struct dl2_colour *const colour = &source->colour;
+    source->rule = rule;
+    source->described = false;
+    DL2_TRY(dl2_image_read_info(data, size, &source->info, error));
+    DL2_TRY(dl2_image_read_colour(data, size, colour, error));
+    if (colour->form == DL2_COLOUR_SRGB)
+        return DL2_OK;
+    source->described = true;
+    memcpy(source->name, colour->name, sizeof source->name);
+    if (rule == DL2_COLOURS_CONVERT) {
+        const int status = dl2_colour_convert(colour, image, error);
+        if (status < 0) {
+            dl2_error_prefix(error, "cannot be converted to sRGB (--colour convert)");
+            return status;
+        }
+        colour->form = DL2_COLOUR_SRGB;
+    } else if (rule == DL2_COLOURS_DROP) {
+        colour->form = DL2_COLOUR_UNKNOWN;
+    }
+    return DL2_OK;
+}
+
+bool dl2_colours_allow_source(const struct dl2_source_colours *source)
+{
+    return !source->described || source->rule == DL2_COLOURS_KEEP;
+}
+
+int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *codec,
+                    const struct dl2_image *image, struct dl2_encode_options *encode,
+                    struct dl2_error *error)
+{
+    const struct dl2_colour *const colour = &source->colour;
+    const int fits = dl2_colour_fit(colour, codec, image->channels, &source->fitted, error);
+    encode->colour = &source->fitted;
+    if (fits == 0 && codec->always_tagged && colour->form != DL2_COLOUR_UNKNOWN)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "a %s file cannot hold these colours (%s) and would name others; pass "
+                             "--colour convert or --colour drop",
+                             codec->name, colour->name);
+    return fits < 0 ? fits : DL2_OK;
+}
+
+int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
+                     struct dl2_reduction *out, struct dl2_error *error)
+{
+    *out = (struct dl2_reduction){0};
+    if (!copied) {
+        out->bits = source->info.bits > 8 ? (uint8_t)source->info.bits : 0;
+        out->alpha = source->info.alpha;
+        out->cmyk = source->info.cmyk;
+    }
+    if (!source->described)
+        return DL2_OK;
+    out->fate = source->rule == DL2_COLOURS_CONVERT                    ? DL2_FATE_CONVERTED
+                : !copied && source->fitted.form == DL2_COLOUR_UNKNOWN ? DL2_FATE_DROPPED
+                                                                       : DL2_FATE_KEPT;
+    out->colour = strdup(source->name);
+    return out->colour ? DL2_OK : dl2_error_memory(error, "colours");
+}
+
+void dl2_colours_free(struct dl2_source_colours *source)
+{
+    dl2_colour_free(&source->colour);
+    dl2_colour_free(&source->fitted);
+}
+
+/* -- the record -- */
+
+void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
+{
+    if (reduction->colour) {
+        json_t *name = dl2_json_text(reduction->colour);
+        char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        if (text)
+            fprintf(out, ",\"colour\":%s,\"colour_is\":\"%s\"", text, fates[reduction->fate]);
+        free(text);
+        json_decref(name);
+    }
+    if (reduction->bits)
+        fprintf(out, ",\"source_bits\":%d", reduction->bits);
+    if (reduction->alpha)
+        fputs(",\"source_alpha\":true", out);
+    if (reduction->cmyk)
+        fputs(",\"source_cmyk\":true", out);
+}
+
+int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, struct dl2_error *error)
+{
+    const char *colour = dl2_json_get_text(line, "colour", NULL);
+    const char *fate = dl2_json_get_text(line, "colour_is", "");
+    free(reduction->colour);
+    *reduction = (struct dl2_reduction){
+        .bits = (uint8_t)dl2_json_get_integer(line, "source_bits", 0),
+        .alpha = json_is_true(json_object_get(line, "source_alpha")),
+        .cmyk = json_is_true(json_object_get(line, "source_cmyk")),
+    };
+    while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
+        reduction->fate++;
+    if (colour && !(reduction->colour = strdup(colour)))
+        return dl2_error_memory(error, "colours");
+    return DL2_OK;
+}
+
+static bool add_one(json_t *sums, const char *group, const char *name)
+{
+    json_t *counts = json_object_get(sums, group);
+    if (!counts && json_object_set_new(sums, group, counts = json_object()) < 0)
+        return false;
+    const json_int_t so_far = json_integer_value(json_object_get(counts, name));
+    return json_object_set_new(counts, name, json_integer(so_far + 1)) == 0;
+}
+
+bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
+{
+    char bits[16];
+    snprintf(bits, sizeof bits, "%d bits", reduction->bits);
+    return (!reduction->colour || add_one(sums, fates[reduction->fate], reduction->colour)) &&
+           (!reduction->bits || add_one(sums, "reduced", bits)) &&
+           (!reduction->alpha || add_one(sums, "reduced", "alpha")) &&
+           (!reduction->cmyk || add_one(sums, "reduced", "CMYK"));
+}
+
+char *dl2_reduction_describe(const json_t *sums)
+{
+    static const struct {
+        const char *group, *text;
+    } lines[] = {
+        {"kept", "colours that are not sRGB, kept with their description"},
+        {"converted", "colours converted to sRGB"},
+        {"dropped", "colours that are not sRGB, stored WITHOUT their description"},
+        {"reduced", "reduced to 8 bits of gray or RGB without alpha"},
+    };
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *name, *separator = ": ";
+        json_t *count, *counts = json_object_get(sums, lines[i].group);
+        if (!json_object_size(counts))
+            continue;
+        fputs(lines[i].text, out);
+        json_object_foreach(counts, name, count)
+        {
+            fprintf(out, "%s%s (%lld)", separator, DL2_SHOWN(name),
+                    (long long)json_integer_value(count));
+            separator = ", ";
+        }
+        fputc('\n', out);
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What becomes of a source image's colours, depth and transparency in a variant: the one rule of
+ * dl2-transcode --colour, for files that are encoded and for files that are copied, and the record
+ * of what the variant's files lack.
+ */
+#ifndef DL2_TRANSCODE_COLOURS_H
+#define DL2_TRANSCODE_COLOURS_H
+
+#include "codec/codec.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum dl2_colour_rule {
+    DL2_COLOURS_KEEP,    /* numbers and description stay */
+    DL2_COLOURS_CONVERT, /* numbers become sRGB */
+    DL2_COLOURS_DROP,    /* numbers stay, the description goes */
+};
+/* Their names, NULL-ended. */
+extern const char *const dl2_colour_rules[];
+
+/* What happened to a description that isn't sRGB. */
+enum dl2_colour_fate { DL2_FATE_KEPT, DL2_FATE_CONVERTED, DL2_FATE_DROPPED, DL2_FATES };
+
+/* What an image of a variant lacks of its source, or has because of it. */
+struct dl2_reduction {
+    char *colour; /* the source's description if that isn't sRGB, to free; else NULL */
+    uint8_t fate; /* enum dl2_colour_fate, of the description */
+    uint8_t bits; /* of the source's samples, if the file has 8 instead; else 0 */
+    bool alpha;   /* the source has transparency, which was laid over the background */
+    bool cmyk;    /* the source has inks, which became RGB without their profile */
+};
+
+/* A source image's facts; zeroed before first use. */
+struct dl2_source_colours {
+    enum dl2_colour_rule rule;
+    struct dl2_image_info info;
+    struct dl2_colour colour; /* of the pixels, once the rule was applied to them */
+    bool described;           /* the source has a description that isn't sRGB... */
+    char name[80];            /* ...called so */
+    struct dl2_colour fitted; /* for the codec of the last dl2_colours_fit() */
+};
+
+/* Reads the facts, and converts the decoded pixels where the rule says so. */
+int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule rule,
+                      const uint8_t *data, size_t size, struct dl2_image *image,
+                      struct dl2_error *error);
+
+/* May a variant have the source's file, or what is recompressed from it, byte for byte? */
+bool dl2_colours_allow_source(const struct dl2_source_colours *source);
+
+/* The description for files of a codec: sets encode->colour, which is valid until the next call.
+ * DL2_ERR_UNSUPPORTED where the codec can't hold it and can't go without one. */
+int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *codec,
+                    const struct dl2_image *image, struct dl2_encode_options *encode,
+                    struct dl2_error *error);
+
+/* What a file lacks that was encoded after dl2_colours_fit(), or copied. */
+int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
+                     struct dl2_reduction *out, struct dl2_error *error);
+
+void dl2_colours_free(struct dl2_source_colours *source);
+
+/* -- the record -- */
+
+/* Prints the fields of a line of dl2-variant.jsonl, each with a comma in front. */
+void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out);
+/* Reads them from a line; what is there already is freed. */
+int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line,
+                       struct dl2_error *error);
+/* Adds an image's to sums, which begin as {}; false if memory runs out. */
+bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums);
+/* Says in words what the sums hold, lines that each end with a newline: to free, or NULL. "" if
+ * there is nothing to say. */
+char *dl2_reduction_describe(const json_t *sums);
+
+#endif
