@@ -149,6 +149,7 @@ struct dl2_dataset {
     bool has_parts;             /* the data come with splits of their own */
     struct dl2_part_list parts; /* the names of those that are not train, val or test */
     bool by_rule;               /* the seeded rule split them */
+    bool is_incomplete;         /* it is a variant that is not finished */
     enum dl2_part own_part;     /* the split that the whole dataset is, because of where it lies */
     unsigned tables; /* set by open(): the partitions of a table, in their order; 0: none */
     /* The samples of each partition: those of partition p begin at by_partition[starts[p]]. */

@@ -372,6 +372,32 @@ const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigne
 
 /* ---- Opening */
 
+/* Does a dl2-variant.json say that there is more to come, here or above (ROOT/train/rose)? */
+static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
+                                 struct dl2_error *error)
+{
+    enum { LEVELS = 3 };
+    const size_t length = dl2_is_file(path) ? (size_t)(dl2_path_base(path) - path) : strlen(path);
+    char *place;
+    if (asprintf(&place, "%.*s%s/../..", (int)length, path, length ? "" : ".") < 0)
+        return dl2_error_memory(error, "a dataset");
+    int status = DL2_OK;
+    const size_t start = strlen(place) - strlen("/../..");
+    for (size_t level = 0; status == DL2_OK && level < LEVELS; level++) {
+        json_t *summary;
+        char *above = strndup(place, start + level * strlen("/.."));
+        status = above ? dl2_facts_load(above, &summary, error)
+                       : dl2_error_memory(error, "a dataset");
+        if (status == DL2_OK && json_is_false(json_object_get(summary, "complete")))
+            dataset->is_incomplete = true;
+        if (status == DL2_OK)
+            json_decref(summary);
+        free(above);
+    }
+    free(place);
+    return status;
+}
+
 static int open_by_container(struct dl2_dataset *dataset, const char *path,
                              const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -387,6 +413,8 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
         dataset->own_part = own_part;
     DL2_TRY(choose_split(dataset, path, options, error));
     DL2_TRY(find_partitions(dataset, error));
+    if (!dl2_dataset_is_database(path)) /* whose reader has looked */
+        DL2_TRY(look_for_completeness(dataset, path, error));
     DL2_TRY(dl2_dataset_describe(dataset, options, error));
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
@@ -548,6 +576,11 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)
 {
     return dataset->container->name;
+}
+
+bool dl2_dataset_is_incomplete(const struct dl2_dataset *dataset)
+{
+    return dataset->is_incomplete;
 }
 
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)

@@ -182,11 +182,14 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 
 /*
- * Warning `number` about the data themselves, whatever their classes and splits: images that this
- * build cannot read, ids with several frames. NULL after the last. dl2_dataset_message() has them, too; programs that do
+ * Warning `number` about the data themselves, whatever their classes and splits: a variant that is not
+ * finished, images that this build cannot read, ids with several frames. NULL after the last. dl2_dataset_message() has them, too; programs that do
  * without classes and splits print only these.
  */
 const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number);
+
+/* Is it a variant, or a part of one, that dl2-transcode is writing, or was when it was stopped? */
+bool dl2_dataset_is_incomplete(const struct dl2_dataset *dataset);
 
 /* One sample; strings live as long as the dataset. */
 struct dl2_sample {

@@ -442,6 +442,9 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
         text = NULL;
     }
     int status = add_message(dataset, text);
+    if (status == DL2_OK && dataset->is_incomplete)
+        status = warn(dataset, "this variant is not complete, so images are missing: dl2-transcode "
+                               "is writing it, or was stopped; run it again");
     if (status == DL2_OK)
         status = add_unreadable(dataset, options);
     if (status == DL2_OK)

@@ -32,6 +32,7 @@ struct listing {
     char *quoted;     /* the table's name */
     struct column columns[COLUMNS];
     bool is_own;     /* dl2-transcode wrote it */
+    bool is_incomplete; /* it is a copy of a variant that was not finished */
     bool has_xmin;   /* rows tell which transaction wrote them: neither a view nor foreign */
     json_t *classes; /* of such a table: an array of strings */
     uint32_t transaction;
@@ -138,6 +139,9 @@ static void read_comment(struct listing *listing, const char *comment)
     size_t i;
     json_array_foreach(classes, i, name) texts = texts && json_is_string(name);
     listing->classes = texts ? json_incref(classes) : NULL;
+    listing->is_incomplete =
+        listing->is_own &&
+        json_is_false(json_object_get(json_object_get(json, "variant"), "complete"));
     listing->transaction = (uint32_t)dl2_json_get_integer(json, "transaction", 0);
     listing->table->mtime_ns[0] = dl2_json_get_integer(json, "written_ns", 0);
     json_decref(json);
@@ -599,6 +603,7 @@ int dl2_postgresql_list(struct dl2_dataset *dataset, const char *path, struct dl
         table->draft = listing.scan.draft;
         listing.scan.draft = (struct dl2_index_draft){0};
         dataset->tables = listing.partitions;
+        dataset->is_incomplete = listing.is_incomplete;
     }
     listing_free(&listing);
     if (!table->pages) {

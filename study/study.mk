@@ -192,6 +192,8 @@ identify := $(call program,dl2-transcode) --identify $(source)
 identified := $(shell $(identify) 2>&1)
 fingerprint := $(if $(filter fingerprint,$(identified)),$(lastword $(identified)))
 $(if $(and $(call table_of,$(DATASET)),$(if $(fingerprint),,no)),$(error DATASET: $(identified)))
+$(if $(findstring complete	no,$(identified)),$(error DATASET is "$(DATASET)", a variant that is not finished: run \
+    the dl2-transcode that writes it again))
 endif
 lossless := $(shell $(call program,dl2-transcode) --list codecs | awk '$$2 == "lossless" { print $$1 }')
 endif

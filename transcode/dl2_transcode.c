@@ -132,8 +132,9 @@ static const struct dl2_option table[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_FLAG, "identify", 0, NULL,
-     "Only say what SOURCE is: name, container, images, bytes, classes, and a fingerprint that is "
-     "another one once anything in it has changed; one line each, with a tab behind the word",
+     "Only say what SOURCE is: name, container, images, bytes, classes, \"complete no\" of a variant "
+     "that is not finished, and a fingerprint that is another one once anything in it has changed; "
+     "one line each, with a tab behind the word",
      AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
@@ -507,9 +508,10 @@ static int identify(const char *path)
         status = dl2_error_memory(&error, "a dataset");
     if (status == DL2_OK)
         printf("name\t%s\ncontainer\t%s\nimages\t%zu\nbytes\t%" PRIu64
-               "\nclasses\t%u\nfingerprint\t%016" PRIx64 "\n",
+               "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
                DL2_SHOWN(name), dl2_dataset_container(dataset), dl2_dataset_count(dataset),
-               dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset), fingerprint);
+               dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset),
+               dl2_dataset_is_incomplete(dataset) ? "complete\tno\n" : "", fingerprint);
     free(name);
     dl2_dataset_close(dataset);
     return end_program(status, &error, false);

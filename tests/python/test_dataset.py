@@ -135,6 +135,17 @@ class Samples(unittest.TestCase):
         self.assertRegex(texts[0], r"^6 of 12 images are in formats that this build cannot read \(.heic\), such as train/")
         self.assertRegex(texts[1], f"no network can learn it: {NAMES[1]}$")
 
+    def test_incomplete(self):
+        write_picture(f"{scratch.name}/stopped/train/{NAMES[0]}/1.ppm", 40, 40, 0, 99, 1)
+        for complete in "true", "false":
+            with open(f"{scratch.name}/stopped/dl2-variant.json", "w") as file:
+                file.write(f'{{"complete": {complete}}}')
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                dl2.Dataset(f"{scratch.name}/stopped")
+            self.assertEqual(["this variant is not complete" in str(one.message) for one in caught],
+                             [True] * (complete == "false"))
+
     def test_splits(self):
         flat = f"{scratch.name}/flat"
         for name in "aster", "rose":

@@ -63,6 +63,8 @@ ln -s "$work/data/val" outside/way-in
 refused 'lies in DATASET' OUT=outside/way-in/study
 refused 'DATASET is "data", which lies in OUT' OUT=.
 refused 'DATASET is "link", which lies in OUT' OUT=. DATASET=link
+cp -R data variant && echo '{"schema": "dl2-variant/1", "complete": false}' >variant/dl2-variant.json || exit 99
+refused 'DATASET is "variant", a variant that is not finished' DATASET=variant
 (cd data && expect 2 study DATASET=. OUT=study && said 'lies in DATASET') || exit 1
 [ -z "$(find data -name '.make')" ] || fail "something was made in DATASET"
 
