@@ -169,15 +169,34 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *c
     return DL2_OK;
 }
 
+/* Do two profiles have one curve, and one matrix where both are of RGB? */
+static bool colour_same_matrix(const struct dl2_colour *a, const struct dl2_colour *b)
+{
+    struct dl2_icc one, two;
+    if (a->form != DL2_COLOUR_ICC || b->form != DL2_COLOUR_ICC ||
+        !dl2_icc_read(&one, a->icc.data, a->icc.size) || !one.matrix ||
+        !dl2_icc_read(&two, b->icc.data, b->icc.size) || !two.matrix)
+        return false;
+    for (int v = 0; v < 256; v++)
+        if (!(fabsf(one.light[v] - two.light[v]) < 1.0f / 4096))
+            return false;
+    for (int i = 0; one.channels == 3 && two.channels == 3 && i < 9; i++)
+        if (!(fabs(one.columns[i] - two.columns[i]) < 0.002))
+            return false;
+    return true;
+}
+
 bool dl2_colour_equal(const struct dl2_colour *a, const struct dl2_colour *b)
 {
     struct dl2_colour_parameters one, two;
     if (a->form == DL2_COLOUR_SRGB || b->form == DL2_COLOUR_SRGB)
         return a->form == b->form;
     if (a->form == DL2_COLOUR_UNKNOWN || b->form == DL2_COLOUR_UNKNOWN)
-        return false;
+        return a->form == b->form && !strcmp(a->name, b->name);
     if (a->form == b->form && a->icc.size == b->icc.size && a->icc.size &&
         !memcmp(a->icc.data, b->icc.data, a->icc.size))
+        return true;
+    if (colour_same_matrix(a, b))
         return true;
     if (!dl2_colour_parameters(a, &one) || !dl2_colour_parameters(b, &two) ||
         one.curve != two.curve || fabs(one.gamma - two.gamma) > 0.01)

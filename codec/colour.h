@@ -63,7 +63,8 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *c
 int dl2_colour_fit(const struct dl2_colour *colour, const struct dl2_codec *codec,
                    uint32_t channels, struct dl2_colour *out, struct dl2_error *error);
 
-/* Do the two mean the same, as far as their forms and numbers or bytes say? */
+/* Do the two mean the same, as far as their forms and numbers or bytes say? Two UNKNOWN ones do if
+ * they have one name. */
 bool dl2_colour_equal(const struct dl2_colour *a, const struct dl2_colour *b);
 
 /*

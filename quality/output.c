@@ -55,7 +55,13 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
                         const struct dl2_scored_variant *variant)
 {
     const char *separator = "  ";
-    print_note(out, &separator, variant->identical, "identical to the reference");
+    print_note(out, &separator, variant->identical,
+               variant->above_8_bits ? "identical to the reference at 8 bits"
+                                     : "identical to the reference");
+    print_note(out, &separator, variant->above_8_bits, "with more than 8 bits, scored at 8");
+    print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
+    print_note(out, &separator, variant->colours_differ,
+               "whose files describe other colours, scored by their numbers");
     for (unsigned i = 0; i < scoring->metric_count; i++)
         print_note(out, &separator, variant->aggregates[i].missing,
                    scoring->metrics[i]->missing_note);
@@ -186,6 +192,12 @@ static json_t *score_json(const struct dl2_scoring *scoring,
         json_object_set_new(json, scoring->metrics[i]->name, dl2_json_real(pair->scores[i].value));
     if (pair->identical)
         json_object_set_new(json, "lossless", json_true());
+    if (pair->above_8_bits)
+        json_object_set_new(json, "above_8_bits", json_true());
+    if (pair->alpha)
+        json_object_set_new(json, "alpha", json_true());
+    if (pair->colours_differ)
+        json_object_set_new(json, "colours_differ", json_true());
     return json;
 }
 
@@ -248,6 +260,9 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
     json_object_set_new(json, "reference_bytes",
                         json_integer((json_int_t)variant->reference_bytes));
     json_object_set_new(json, "identical", json_integer((json_int_t)variant->identical));
+    json_object_set_new(json, "above_8_bits", json_integer((json_int_t)variant->above_8_bits));
+    json_object_set_new(json, "alpha", json_integer((json_int_t)variant->alpha));
+    json_object_set_new(json, "colours_differ", json_integer((json_int_t)variant->colours_differ));
     json_object_set_new(json, "metrics", metrics);
     json_object_set_new(json, "missing", missing);
     json_object_set_new(json, "mismatched", mismatched);

@@ -26,11 +26,18 @@ struct score_source {
     size_t *by_key; /* sample numbers in the order of their keys */
 };
 
+/* What a file has and its pixels here have not. */
+struct score_facts {
+    struct dl2_image_info info;
+    struct dl2_colour colour;
+};
+
 /* The state of a worker thread. */
 struct score_worker {
     struct dl2_scorer *scorer;
     struct dl2_score_lane *lane; /* NULL: the device scores nothing */
     struct dl2_image reference, variant, scratch;
+    struct score_facts reference_facts, variant_facts;
     struct dl2_bytes bytes;
     double reference_cpu_seconds;
     double *cpu_seconds; /* by variant */
@@ -159,7 +166,7 @@ static int score_find_sample(const struct score_source *source, const char *key,
 
 static int score_decode(const struct score_run *run, struct score_worker *worker,
                         const struct score_source *source, size_t index, struct dl2_image *image,
-                        uint64_t *bytes, struct dl2_error *error)
+                        struct score_facts *facts, uint64_t *bytes, struct dl2_error *error)
 {
     struct dl2_sample sample;
     score_sample(source, index, &sample);
@@ -181,6 +188,10 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     options.external = run->options->external;
     memcpy(options.background, run->options->background, sizeof options.background);
     status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
+    if (status == DL2_OK)
+        status = dl2_image_read_info(data, size, &facts->info, error);
+    if (status == DL2_OK)
+        status = dl2_image_read_colour(data, size, &facts->colour, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
     return status;
@@ -201,7 +212,8 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
 {
     struct dl2_error why = DL2_ERROR_INIT;
     const struct dl2_image *reference = &worker->reference, *variant = &worker->variant;
-    int status = score_decode(run, worker, source, index, &worker->variant, &pair->bytes, &why);
+    int status = score_decode(run, worker, source, index, &worker->variant, &worker->variant_facts,
+                              &pair->bytes, &why);
     if (status < 0)
         return status == DL2_ERR_MEMORY || status == DL2_ERR_LOST
                    ? dl2_error_copy(error, &why)
@@ -225,7 +237,11 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
         else
             DL2_TRY(dl2_scorer_score(worker->scorer, metric, variant, &pair->scores[i], error));
     }
+    const struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
     pair->identical = dl2_images_equal(reference, variant);
+    pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
+    pair->alpha = one->info.alpha || two->info.alpha;
+    pair->colours_differ = !dl2_colour_equal(&one->colour, &two->colour);
     pair->width = variant->width;
     pair->height = variant->height;
     pair->state = DL2_PAIR_SCORED;
@@ -247,7 +263,8 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
     uint64_t bytes = 0;
     int status = score_find_sample(&run->reference, key, &found, &index, &why);
     if (status == DL2_OK)
-        status = score_decode(run, worker, &run->reference, item, &worker->reference, &bytes, &why);
+        status = score_decode(run, worker, &run->reference, item, &worker->reference,
+                              &worker->reference_facts, &bytes, &why);
     if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_set(error, status, "%s", why.message);
     if (status < 0)
@@ -338,6 +355,9 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->bytes += pair->bytes;
         variant->reference_bytes += pair->reference_bytes;
         variant->identical += pair->identical;
+        variant->above_8_bits += pair->above_8_bits;
+        variant->alpha += pair->alpha;
+        variant->colours_differ += pair->colours_differ;
     }
     for (unsigned i = 0; i < scoring->metric_count; i++)
         DL2_TRY(score_aggregate(scoring, variant, i, &variant->aggregates[i], error));
@@ -507,6 +527,8 @@ static void score_run_free(struct score_run *run)
         dl2_image_free(&worker->reference);
         dl2_image_free(&worker->variant);
         dl2_image_free(&worker->scratch);
+        dl2_colour_free(&worker->reference_facts.colour);
+        dl2_colour_free(&worker->variant_facts.colour);
         dl2_bytes_free(&worker->bytes);
         free(worker->cpu_seconds);
     }

@@ -31,7 +31,10 @@ enum dl2_pair_state {
 struct dl2_pair {
     enum dl2_pair_state state;
     /* From here to `scores`: of scored pairs. */
-    bool identical;         /* every sample is the same */
+    bool identical;         /* every sample is the same, at 8 bits */
+    bool above_8_bits;      /* a file of the two has more, which were not compared */
+    bool alpha;             /* a file of the two has some, which was laid over the background */
+    bool colours_differ;    /* other descriptions of their colours: numbers were compared */
     uint32_t width, height; /* pixels */
     uint64_t bytes, reference_bytes;
     struct dl2_score scores[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
@@ -60,6 +63,7 @@ struct dl2_scored_variant {
     size_t states[DL2_PAIR_STATES];                    /* pairs by state */
     uint64_t pixels, bytes, reference_bytes;           /* sums over the scored pairs */
     size_t identical;                                  /* scored pairs without any difference */
+    size_t above_8_bits, alpha, colours_differ;        /* scored pairs */
     struct dl2_aggregate aggregates[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
     double cpu_seconds; /* reading, decoding and scoring this variant's files */
 };
