@@ -6,8 +6,8 @@
  * later map theirs: cq-level = floor(((100 - quality) * 63 + 50) / 100), so quality 50 is 32, 100
  * is 0, and figures compare with `avifenc -q`. (libavif 0.11 has no quality field, and its default
  * is lossless.) The quantizers of other AV1 encoders mean something else, so no other is used.
- * Encoding uses one thread: more would change the bytes. Effort is libavif's speed, 0 to 10, 6 by
- * default. With this codec alone, a higher effort is faster.
+ * Encoding uses one thread: more would change the bytes. Effort is 10 less libavif's speed, 0 to
+ * 10, 4 by default, so that a higher one is smaller and slower as with every codec.
  *
  * YCbCr by BT.601, full range, tagged sRGB unless the pixels are something else. Gray stays gray
  * (4:0:0). irot and imir are given as an EXIF orientation; a clean aperture (clap) is not cut out.
@@ -20,7 +20,7 @@
 
 #include <avif/avif.h>
 
-enum { DEFAULT_SPEED = 6, MAX_SPEED = 10, WORST_CQ_LEVEL = 63 };
+enum { DEFAULT_EFFORT = 4, MAX_EFFORT = 10, WORST_CQ_LEVEL = 63 };
 
 /* An ftyp box whose major brand, or one of the first compatible ones, is AVIF's. */
 static bool avif_sniff(const uint8_t *data, size_t size)
@@ -137,6 +137,7 @@ static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max
     info->channels = avif_channels(image);
     info->bits = image->depth;
     info->alpha = decoder->alphaPresent;
+    info->has_more = decoder->imageCount > 1;
     info->orientation = avif_orientation(image);
     return DL2_OK;
 }
@@ -291,7 +292,7 @@ static int avif_cq_level(const struct dl2_encode_options *options)
 
 static int avif_speed(const struct dl2_encode_options *options)
 {
-    return options->effort < 0 ? DEFAULT_SPEED : options->effort;
+    return MAX_EFFORT - (options->effort < 0 ? DEFAULT_EFFORT : options->effort);
 }
 
 static avifPixelFormat avif_format(const struct dl2_image *image, const char *subsampling)
@@ -411,8 +412,8 @@ const struct dl2_codec dl2_codec_avif = {
     .max_side = 32768,
     .has_subsampling = true,
     .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP,
-    .max_effort = MAX_SPEED,
-    .effort_help = "the speed, higher is faster and larger, default 6",
+    .max_effort = MAX_EFFORT,
+    .effort_help = "10 less the speed, higher is smaller and slower, default 4",
     .pixel_bytes = 40,
     .version = avif_version,
     .sniff = avif_sniff,

@@ -206,6 +206,26 @@ static void parameters_say_what_quality_came_to(void **state)
     }
 }
 
+/* A higher effort is smaller, or no larger, with every codec. */
+static void more_effort_is_smaller(void **state)
+{
+    sample_picture(&in, 96, 80, 3);
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *const codec = dl2_codec_at(i);
+        struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
+        if (!codec->encode || codec->max_effort < 1)
+            continue;
+        options.effort = 0;
+        assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_OK);
+        const size_t least = file.size;
+        options.effort = codec->max_effort;
+        assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_OK);
+        if (file.size > least)
+            fail_msg("%s: %zu bytes with effort 0, %zu with %d", codec->name, least, file.size,
+                     codec->max_effort);
+    }
+}
+
 /* A target of 22 + q/5 dB is met to within a decibel and a half on a picture with some noise. */
 static void jp2_meets_its_target(void **state)
 {
@@ -885,6 +905,7 @@ int main(void)
         TEST(quality_rises_with_quality),
         TEST(every_size_can_be_encoded),
         TEST(parameters_say_what_quality_came_to),
+        TEST(more_effort_is_smaller),
         TEST(jp2_meets_its_target),
         TEST(wrong_options_are_refused),
         TEST(jpeg_is_what_others_make),
