@@ -93,7 +93,7 @@ struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
     const char *subsampling;
-    int effort; /* 0 to max_effort, -1: the codec's default. WebP: method; AVIF: speed */
+    int effort; /* 0 to max_effort, -1: the codec's default; higher is smaller and slower */
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
      * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;

@@ -12,9 +12,11 @@
  */
 #include "codec/codecs.h"
 
+#include <stdio.h>
 #include <string.h>
 
-enum { FILE_HEADER = 14, PALETTE = 256 };
+enum { FILE_HEADER = 14, V5_HEADER = 124, PALETTE = 256 };
+enum { PROFILE_EMBEDDED = 0x4d424544, PROFILE_LINKED = 0x4c494e4b };
 enum { BMP_RGB, BMP_RLE8, BMP_RLE4, BMP_MASKS, BMP_JPEG, BMP_PNG, BMP_ALPHA_MASKS };
 
 /* Where a sample lies in a pixel of 16 to 32 bits. */
@@ -199,6 +201,24 @@ static int bmp_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     return DL2_OK;
 }
 
+/* Only the longest header may have a profile, in the file or in another one. */
+static int bmp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                      struct dl2_error *error)
+{
+    const uint8_t *info = data + FILE_HEADER;
+    if (size < FILE_HEADER + V5_HEADER || bmp_u32(info) != V5_HEADER)
+        return DL2_OK;
+    const uint32_t kind = bmp_u32(info + 56), at = bmp_u32(info + 112), bytes = bmp_u32(info + 116);
+    if (kind == PROFILE_EMBEDDED && at <= size - FILE_HEADER && bytes <= size - FILE_HEADER - at)
+        return dl2_colour_set_icc(colour, info + at, bytes, error);
+    if (kind == PROFILE_EMBEDDED || kind == PROFILE_LINKED) {
+        colour->form = DL2_COLOUR_UNKNOWN;
+        snprintf(colour->name, sizeof colour->name, "%s",
+                 kind == PROFILE_LINKED ? "a profile in another file" : "a damaged profile");
+    }
+    return DL2_OK;
+}
+
 /* ---- RLE */
 
 struct bmp_rle {
@@ -360,6 +380,7 @@ const struct dl2_codec dl2_codec_bmp = {
     .pixel_bytes = 4,
     .version = bmp_version,
     .sniff = bmp_sniff,
+    .colour = bmp_colour,
     .state_size = sizeof(struct bmp_state),
     .open = bmp_open,
     .read = bmp_read,

@@ -140,6 +140,7 @@ static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     info->channels = jxl->info.num_color_channels;
     info->bits = jxl->info.bits_per_sample;
     info->alpha = jxl->info.alpha_bits > 0;
+    info->has_more = jxl->info.have_animation;
     info->orientation = (int)jxl->info.orientation;
     return DL2_OK;
 }

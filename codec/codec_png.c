@@ -71,6 +71,9 @@ static int png_open(void *state, const uint8_t *data, size_t size, uint64_t max_
             break; /* cut short: decoding will say so */
         if (!memcmp(data + at + 4, "tRNS", 4))
             info->alpha = true;
+        else if (!memcmp(data + at + 4, "acTL",
+                         4)) /* APNG: frames, of which one may be the image */
+            info->has_more = length == 8 && dl2_read_u32(data + at + 8) > 1;
         else if (!memcmp(data + at + 4, "eXIf", 4))
             info->orientation = dl2_exif_orientation(data + at + 8, length);
         at += (size_t)length + CHUNK;

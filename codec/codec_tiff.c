@@ -202,9 +202,23 @@ static int tiff_open(void *state, const uint8_t *data, size_t size, uint64_t max
     info->channels = tiff->channels;
     info->bits = bits;
     info->alpha = tiff->alpha;
+    info->cmyk = photometric == PHOTOMETRIC_SEPARATED;
     info->orientation = orientation >= 1 && orientation <= 8 ? orientation : 1;
     info->has_more = !TIFFLastDirectory(tiff->file);
     return DL2_OK;
+}
+
+static int tiff_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
+                       struct dl2_error *error)
+{
+    struct tiff_state tiff = {.data = data, .size = size, .problem = DL2_ERROR_INIT};
+    uint32_t bytes = 0;
+    void *profile = NULL;
+    int status = tiff_open_file(&tiff, error);
+    if (status == DL2_OK && TIFFGetField(tiff.file, TIFFTAG_ICCPROFILE, &bytes, &profile) == 1)
+        status = dl2_colour_set_icc(colour, profile, bytes, error);
+    tiff_end(&tiff);
+    return status;
 }
 
 /* ---- Pixels */
@@ -328,6 +342,7 @@ const struct dl2_codec dl2_codec_tiff = {
     .pixel_bytes = 12,
     .version = tiff_version,
     .sniff = tiff_sniff,
+    .colour = tiff_colour,
     .state_size = sizeof(struct tiff_state),
     .open = tiff_open,
     .read = tiff_read,

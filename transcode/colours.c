@@ -74,6 +74,7 @@ int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
         out->bits = source->info.bits > 8 ? (uint8_t)source->info.bits : 0;
         out->alpha = source->info.alpha;
         out->cmyk = source->info.cmyk;
+        out->frames = source->info.has_more;
     }
     if (!source->described)
         return DL2_OK;
@@ -108,6 +109,8 @@ void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
         fputs(",\"source_alpha\":true", out);
     if (reduction->cmyk)
         fputs(",\"source_cmyk\":true", out);
+    if (reduction->frames)
+        fputs(",\"source_frames\":true", out);
 }
 
 int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, struct dl2_error *error)
@@ -119,6 +122,7 @@ int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, stru
         .bits = (uint8_t)dl2_json_get_integer(line, "source_bits", 0),
         .alpha = json_is_true(json_object_get(line, "source_alpha")),
         .cmyk = json_is_true(json_object_get(line, "source_cmyk")),
+        .frames = json_is_true(json_object_get(line, "source_frames")),
     };
     while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
         reduction->fate++;
@@ -143,7 +147,8 @@ bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
     return (!reduction->colour || add_one(sums, fates[reduction->fate], reduction->colour)) &&
            (!reduction->bits || add_one(sums, "reduced", bits)) &&
            (!reduction->alpha || add_one(sums, "reduced", "alpha")) &&
-           (!reduction->cmyk || add_one(sums, "reduced", "CMYK"));
+           (!reduction->cmyk || add_one(sums, "reduced", "CMYK")) &&
+           (!reduction->frames || add_one(sums, "reduced", "several frames"));
 }
 
 char *dl2_reduction_describe(const json_t *sums)
@@ -154,7 +159,7 @@ char *dl2_reduction_describe(const json_t *sums)
         {"kept", "colours that are not sRGB, kept with their description"},
         {"converted", "colours converted to sRGB"},
         {"dropped", "colours that are not sRGB, stored WITHOUT their description"},
-        {"reduced", "reduced to 8 bits of gray or RGB without alpha"},
+        {"reduced", "reduced to one image of 8 bits, gray or RGB, without alpha"},
     };
     char *text = NULL;
     size_t size;

@@ -30,6 +30,7 @@ struct dl2_reduction {
     uint8_t bits; /* of the source's samples, if the file has 8 instead; else 0 */
     bool alpha;   /* the source has transparency, which was laid over the background */
     bool cmyk;    /* the source has inks, which became RGB without their profile */
+    bool frames;  /* the source has more than its first frame or page, which alone is there */
 };
 
 /* A source image's facts; zeroed before first use. */

@@ -366,8 +366,8 @@ static void add_counts(const struct survey *survey, json_t *report)
     json_object_set_new(report, "channels", channels);
     json_object_set_new(report, "bits", bits);
     json_object_set_new(report, "alpha", json_integer(alpha));
-    json_object_set_new(report, "has_more", json_integer(has_more));
     json_object_set_new(report, "cmyk", json_integer(cmyk));
+    json_object_set_new(report, "has_more", json_integer(has_more));
     json_object_set_new(report, "above_8_bits", json_integer(deep));
     json_object_set_new(report, "colours", colours);
     json_object_set_new(report, "orientations", orientations);
@@ -639,12 +639,10 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     print_counts(json_object_get(survey, "channels"), "channels", out);
     print_counts(json_object_get(survey, "bits"), "bits", out);
     print_counts(json_object_get(survey, "orientations"), "orientation", out);
-    if (dl2_json_get_integer(survey, "has_more", 0))
-        fprintf(out, "%-14s %lld of the files have more than the first, which alone is read\n",
-                "frames, pages", dl2_json_get_integer(survey, "has_more", 0));
-    fprintf(out, "%-14s above 8 bits: %lld, alpha: %lld, CMYK: %lld\n", "more than RGB",
-            dl2_json_get_integer(survey, "above_8_bits", 0),
-            dl2_json_get_integer(survey, "alpha", 0), dl2_json_get_integer(survey, "cmyk", 0));
+    fprintf(out, "%-14s above 8 bits: %lld, alpha: %lld, CMYK: %lld, several frames: %lld\n",
+            "more than RGB", dl2_json_get_integer(survey, "above_8_bits", 0),
+            dl2_json_get_integer(survey, "alpha", 0), dl2_json_get_integer(survey, "cmyk", 0),
+            dl2_json_get_integer(survey, "has_more", 0));
     if (json_object_size(json_object_get(survey, "colours")))
         print_counts(json_object_get(survey, "colours"), "not sRGB", out);
     if (json_object_size(json_object_get(jpeg, "qualities"))) {

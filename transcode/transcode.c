@@ -348,7 +348,6 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
     if (!codec || dl2_image_read_info(data, size, &info, NULL) < 0 || !info.width ||
         info.height > run->options->decode.max_pixels / info.width)
         return 0;
-    run->source.items[index].has_more = info.has_more;
     unsigned pixel_bytes = codec->pixel_bytes, swept = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         if (!needs(run, v, index))
@@ -763,22 +762,6 @@ static void tell_pixels_only(const struct run *run, const struct dl2_variant *va
                              variant->root, variant->totals.pixels_only);
 }
 
-/* Says of how many of the sources that were decoded only the first frame or page was taken. */
-static void tell_first_frames(const struct run *run)
-{
-    const char *first = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < run->source.count; i++) {
-        const struct dl2_source_item *item = &run->source.items[i];
-        if (item->has_more && !count++)
-            first = item->path;
-    }
-    if (count)
-        dl2_progress_message(run->progress,
-                             "%s: %zu image%s of several frames or pages: only the first was taken",
-                             first, count, count == 1 ? "" : "s like this one");
-}
-
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
     if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
@@ -798,7 +781,6 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     DL2_TRY(plan_items(run, error));
     if (run->todo_count)
         DL2_TRY(make_all(run, error));
-    tell_first_frames(run);
     for (size_t v = 0; v < run->variant_count; v++) {
         DL2_TRY(dl2_variant_finish(&run->variants[v], &run->source, error));
         char *left_out = dl2_variant_left_out(&run->variants[v]);

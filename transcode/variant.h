@@ -53,7 +53,6 @@ struct dl2_source_item {
     int label;           /* for packed variants */
     size_t same_key_as;  /* the item that has the key already, or SIZE_MAX */
     uint64_t beside_sum; /* dl2_dataset_beside_sum() */
-    bool has_more;       /* frames or pages after the first; known once it was decoded */
 };
 
 struct dl2_source_items {

@@ -6,7 +6,7 @@ import struct
 import sys
 
 import numpy
-from PIL import Image
+from PIL import Image, ImageCms
 
 WIDTH, HEIGHT = 53, 37
 
@@ -50,6 +50,17 @@ def make(folder):
     gray.convert("1").save(f"{folder}/fax.tif", compression="group4")
     Image.fromarray(numpy.dstack([smooth, smooth[::-1], smooth[:, ::-1]])).save(f"{folder}/jpeg.tif", compression="jpeg")
     colour.convert("CMYK").save(f"{folder}/cmyk.tif")
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    tags = {bytes(profile[i:i + 4]): i for i in range(132, 132 + 12 * profile[131], 12)}
+    red, = struct.unpack(">I", profile[tags[b"rXYZ"] + 4:tags[b"rXYZ"] + 8])
+    profile[red + 8:red + 12] = struct.pack(">I", 0x9c18)  # Adobe RGB's X of red
+    colour.save(f"{folder}/profile.tif", icc_profile=bytes(profile))
+    body = bytes((3 * WIDTH + 3) // 4 * 4 * HEIGHT)
+    file = bytearray(bitmap(24, body, header=124) + profile)
+    file[14 + 56:14 + 60] = b"DEBM"
+    file[14 + 112:14 + 120] = struct.pack("<II", 124 + len(body), len(profile))
+    with open(f"{folder}/profile-bmp.bmp", "wb") as output:
+        output.write(file)
     Image.fromarray(noise).save(f"{folder}/rgba.tif")
     Image.fromarray(numpy.dstack([smooth, noise[..., 3]]), "LA").save(f"{folder}/la.tif")
     colour.save(f"{folder}/pages.tif", save_all=True, append_images=[gray])

@@ -29,17 +29,24 @@ fact() {
 import sys
 sys.exit(not ($1))" || { cat "$work/out" >&2; fail "not so: $1"; }
 }
+"$PYTHON3" - <<'PY' || exit 99
+import struct, zlib
+png = open("src/a/plain.png", "rb").read()
+body = b"acTL" + struct.pack(">II", 2, 0)
+frames = struct.pack(">I", 8) + body + struct.pack(">I", zlib.crc32(body))
+open("src/a/moving.png", "wb").write(png[:33] + frames + png[33:])
+PY
 P3="Display P3 with sRGB's curve (CICP 12/13)"
 LINEAR="gamma 1.000"
 
 # The survey counts them.
 expect 0 dl2-transcode --quiet --survey --json survey.json src
 fact "json.load(open('survey.json'))['colours'] == {\"$P3\": 2, '$LINEAR': 1}"
-fact "[json.load(open('survey.json'))[k] for k in ('above_8_bits', 'alpha', 'cmyk')] == [1, 1, 1]"
+fact "[json.load(open('survey.json'))[k] for k in ('above_8_bits', 'alpha', 'cmyk', 'has_more')] == [1] * 4"
 grep -q "^not sRGB .*$LINEAR: 1" "$work/out" || fail "the survey's table does not name the gamma"
 
 # By default numbers and descriptions stay, in files that are encoded and in copied ones.
-expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=10 --q 95 src keep
+expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=0 --q 95 src keep
 fact "pixels('keep/png/a/p3.png') == pixels('src/a/p3.png') and profile('keep/png/a/p3.png')"
 fact "profile('keep/png/a/p3.png') == profile('keep/jpeg-95/a/p3.jpg') == profile('keep/webp-95/a/p3.webp')"
 fact "open_image('keep/png/a/linear.png').info['gamma'] == 1 and profile('keep/jpeg-95/a/linear.jpg')"
@@ -50,11 +57,21 @@ for variant in jpeg-95 png webp-95 avif-95; do
     expect 0 dl2-transcode --quiet --survey --json survey.json keep/$variant
     fact "sorted(json.load(open('survey.json'))['colours'].values()) in ([1, 2], [1, 1, 1])"
     fact "facts('keep/$variant')['colours']['kept'] == {\"$P3\": 2, '$LINEAR': 1}"
-    fact "facts('keep/$variant')['colours']['reduced'] == {'alpha': 1, 'CMYK': 1, '16 bits': 1}"
+    fact "facts('keep/$variant')['colours']['reduced'] == {'alpha': 1, 'CMYK': 1, '16 bits': 1, 'several frames': 1}"
 done
-expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=10 --q 95 src keep
+expect 0 dl2-transcode --quiet --codec jpeg,png,webp,avif --effort avif=0 --q 95 src keep
 grep -q "kept with their description: .*$LINEAR (1)" "$work/out" || fail "a rerun does not say it"
-grep -q 'reduced to 8 bits .*16 bits (1)' "$work/out" || fail "the run does not say what it reduced"
+grep -q 'reduced to .*16 bits (1)' "$work/out" || fail "the run does not say what it reduced"
+
+# Scores are of numbers at 8 bits, and say so.
+expect 0 dl2-quality --quiet --json scores.json src keep/png
+grep -q '^ .*identical to the reference at 8 bits' "$work/out" || fail "the scores hide the bits"
+grep -q '1 with more than 8 bits, scored at 8, 1 with alpha' "$work/out" || fail "the scores hide what was reduced"
+cat >>names.py <<'PY'
+def scores(path): return json.load(open(path))["variants"][0]
+PY
+fact "[scores('scores.json')[k] for k in ('above_8_bits', 'alpha', 'colours_differ')] == [1, 1, 0]"
+fact "[r['key'] for r in scores('scores.json')['per_image'] if 'above_8_bits' in r] == ['a/deep']"
 
 # A codec that can't hold them says so.
 expect 0 dl2-transcode --quiet --codec ppm src keep
@@ -75,6 +92,10 @@ fact "json.load(open('survey.json'))['colours'] == {}"
 expect 0 dl2-transcode --quiet --colour drop --codec jpeg,png --q 95 src drop
 fact "pixels('drop/png/a/p3.png') == pixels('src/a/p3.png') and not profile('drop/png/a/p3.png')"
 fact "not profile('drop/jpeg-95/a/copied.jpg') and facts('drop/jpeg-95')['colours']['dropped'][\"$P3\"] == 2"
+
+expect 0 dl2-quality --quiet --json scores.json src drop/png
+grep -q '3 whose files describe other colours' "$work/out" || fail "the scores hide other colours"
+fact "scores('scores.json')['colours_differ'] == 3"
 
 # Another rule makes a variant again.
 expect 0 dl2-transcode --quiet --colour convert --codec png src keep
