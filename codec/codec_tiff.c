@@ -162,9 +162,11 @@ static bool tiff_is_raw(const struct tiff_state *tiff)
 /* Sets tiff->alpha. A further sample of no stated meaning is no opacity. */
 static void tiff_read_alpha(struct tiff_state *tiff)
 {
-    uint16_t count = 0, *kinds = NULL;
+    uint16_t count = 0, samples = 1, *kinds = NULL;
     tiff->alpha = 0;
-    if (TIFFGetFieldDefaulted(tiff->file, TIFFTAG_EXTRASAMPLES, &count, &kinds) == 1 && count &&
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    if (samples > 1 &&
+        TIFFGetFieldDefaulted(tiff->file, TIFFTAG_EXTRASAMPLES, &count, &kinds) == 1 && count &&
         (kinds[0] == EXTRASAMPLE_ASSOCALPHA || kinds[0] == EXTRASAMPLE_UNASSALPHA))
         tiff->alpha = kinds[0];
 }
@@ -234,12 +236,14 @@ static void tiff_put_gray16(TIFFRGBAImage *reader, uint32_t *out, uint32_t x, ui
                             unsigned char *in)
 {
     const size_t step = reader->samplesperpixel * sizeof(uint16_t);
+    /* Damaged files may name an opacity that is not there. */
+    const bool has_alpha = reader->alpha && reader->samplesperpixel > 1;
     const bool inverted = reader->photometric == PHOTOMETRIC_MINISWHITE;
     (void)x;
     for (y = 0; y < height; y++) {
         for (x = 0; x < width; x++, in += step) {
             uint16_t samples[2] = {0, UINT16_MAX};
-            memcpy(samples, in, reader->alpha ? sizeof samples : sizeof *samples);
+            memcpy(samples, in, has_alpha ? sizeof samples : sizeof *samples);
             const uint32_t gray = tiff_round(inverted ? UINT16_MAX - samples[0] : samples[0]);
             *out++ = gray | gray << 8 | gray << 16 | (uint32_t)tiff_round(samples[1]) << 24;
         }

@@ -172,6 +172,14 @@ static void save_read_only(void)
         sample_tiff(&tiff, &out);
         save(&out, "tiff/%u", (unsigned)kind);
     }
+    /* One channel, and an opacity that is not there. */
+    static const uint8_t two_samples[] = {0x15, 1, 3, 0, 1, 0, 0, 0, 2};
+    const struct sample_tiff damaged = {WIDTH, HEIGHT, 2, 16, 1, 1, false, samples};
+    sample_tiff(&damaged, &out);
+    for (size_t i = 0; i + sizeof two_samples <= out.size; i++)
+        if (!memcmp(out.data + i, two_samples, sizeof two_samples))
+            out.data[i + sizeof two_samples - 1] = 1;
+    save(&out, "tiff/no-alpha");
     dl2_bytes_free(&out);
 }
 
