@@ -363,10 +363,12 @@ name_external = case ,$$codecs, in *,$(external),*) \
 as_external = case $$variant in $(external) | $(external)-*) ! [ $$file -ot $(made)/external ] ;; esac &&
 $(if $(external),$(eval $(variant_files): $(made)/external))
 
-# Runs dl2-transcode for each set of codecs that lack the same qualities: once, nearly always. Images
-# that can't be read don't end a study: the report names them. A run that failed as a whole prints no
-# table, so only variants in a table are up to date, whatever older runs have left. Other flags may ask
-# for another container; dl2-transcode refuses to write one over the other, so the old one is removed.
+# If any variant is missing, dl2-transcode runs for all: it leaves alone what is there, and TRANSCODE_FLAGS
+# may have options that only some of the codecs have. Images that can't be read don't end a study: the
+# report names them. A run that failed as a whole prints no table, so only variants in a table are up to
+# date, whatever older runs have left. Other flags may ask for another container; dl2-transcode refuses to
+# write one over the other, so the old one is removed.
+in_commas = $(subst $(empty) ,$(comma),$(strip $1))
 $(variant_files) &: $(made)/dataset $(made)/transcode
 	$(Q)$(alone); missing= ended=; \
 	for variant in $(variants); do \
@@ -379,16 +381,13 @@ $(variant_files) &: $(made)/dataset $(made)/transcode
 	        grep -qs '"codec"' $$file && ! grep -qs '"container"' $$file || rm -rf $$folder; \
 	    fi; \
 	done; \
-	printf '%s\n' $$missing | awk -F- 'NF { q[$$1] = q[$$1] "," $$2 } \
-	    END { for (c in q) codecs[q[c]] = codecs[q[c]] "," c; \
-	          for (s in codecs) print substr(codecs[s], 2), substr(s, 2) }' | sort >$(made)/missing && \
-	while read -r codecs qualities; do $(if $(external),$(name_external)) \
-	    table=$$($(call program,dl2-transcode) -j $(JOBS) --codec "$$codecs" $${qualities:+--q $$qualities} \
+	[ -z "$$missing" ] || { codecs=$(call in_commas,$(CODECS) $(external)); $(if $(external),$(name_external)) \
+	    table=$$($(call program,dl2-transcode) -j $(JOBS) --codec "$$codecs" \
+	        $(if $(filter-out $(ungraded),$(CODECS) $(external)),--q $(call in_commas,$(QUALITIES))) \
 	        $(if $(table),--facts $(out)/variants,--prune) $(TRANSCODE_FLAGS) $(source) \
 	        $(if $(table),$(call quote,$(VARIANTS)),$(out)/variants) </dev/null) || [ $$? -eq 1 ] || exit 1; \
 	    printf '%s\n' "$$table"; \
-	    ended="$$ended $$(printf '%s\n' "$$table" | cut -d ' ' -f 1)"; \
-	done <$(made)/missing && \
+	    ended=$$(printf '%s\n' "$$table" | cut -d ' ' -f 1); } && \
 	for variant in $$missing; do \
 	    file=$(out)/variants/$$variant/dl2-variant.json; \
 	    case " $$(echo $$ended) " in *" $$variant "*) ;; *) file=/dev/null; esac; \

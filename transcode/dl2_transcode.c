@@ -279,6 +279,20 @@ static int set_efforts(const char *text, struct selection *selection, struct dl2
     return status;
 }
 
+/* Options that exclude one another are told before any work, by the codec's own words. */
+static int try_target(const struct dl2_transcode_target *target, struct dl2_error *error)
+{
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_bytes out = DL2_BYTES_INIT;
+    struct dl2_error own = DL2_ERROR_INIT;
+    DL2_TRY(dl2_image_reshape(&image, 1, 1, 3, error));
+    memset(image.data, 0, image.stride);
+    const int status = dl2_image_encode(target->codec, &image, &target->encode, &out, &own);
+    dl2_image_free(&image);
+    dl2_bytes_free(&out);
+    return status == DL2_ERR_ARGUMENT ? dl2_error_copy(error, &own) : DL2_OK;
+}
+
 /* Makes a target for every lossy codec at every quality and every lossless one. */
 static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
 {
@@ -298,7 +312,7 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice");
     if (arguments.restart != ENCODERS_OWN && !restarted)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--restart is for JPEG, which is not in use");
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--restart: none of the codecs in use has restart intervals");
 
     unsigned *qualities;
     size_t quality_count;
@@ -327,7 +341,12 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         }
     }
     free(qualities);
-    return *out ? DL2_OK : dl2_error_memory(error, "options");
+    if (!*out)
+        return dl2_error_memory(error, "options");
+    for (size_t t = 0; t < *count; t++)
+        if (!(*out)[t].encode.external && (!t || (*out)[t].codec != (*out)[t - 1].codec))
+            DL2_TRY(try_target(&(*out)[t], error));
+    return DL2_OK;
 }
 
 /* Says what the variants lack, or were made from, once for all that lack the same. */

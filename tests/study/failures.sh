@@ -68,6 +68,13 @@ refused 'DATASET is "variant", a variant that is not finished' DATASET=variant
 (cd data && expect 2 study DATASET=. OUT=study && said 'lies in DATASET') || exit 1
 [ -z "$(find data -name '.make')" ] || fail "something was made in DATASET"
 
+# ---- Options of one codec among others, some of which have no qualities, or have their variants already
+expect 0 study CODECS='jpeg png' QUALITIES=50 TRANSCODE_FLAGS=--restart=none OUT=sets variants
+expect 0 study CODECS='jpeg png' QUALITIES='50 60' TRANSCODE_FLAGS=--restart=none OUT=sets variants
+is "$(cd sets/variants && echo *)" 'jpeg-50 jpeg-60 png' 'variants of two codecs'
+rm -r sets/variants/png
+expect 0 study CODECS='jpeg png' QUALITIES='50 60' TRANSCODE_FLAGS=--restart=none OUT=sets variants
+
 # ---- A training that fails is no success, whatever an earlier one has left
 programs=$work/programs
 mkdir "$programs"

@@ -271,6 +271,9 @@ run 0 --q 50 --restart=none "$work/src" "$work/tiles"
 is "$(made jpeg-50)" 40 'made without tiles'
 grep -q '"restart": "tiles"' "$work/tiles/jpeg-50/dl2-variant.json" && fail 'tiles are on record'
 run 2 --codec png --restart=none "$work/src" "$work/x"
+said '--restart: none of the codecs in use has restart intervals'
+run 2 --effort 2 --restart=tiles "$work/src" "$work/x"
+said "a progressive JPEG can't have tiles"
 run 2 --restart=some "$work/src" "$work/x"
 
 # ---- Source files of a variant's own codec: copied where encoding again would save nothing
