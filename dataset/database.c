@@ -18,13 +18,12 @@ enum { MAX_CONNECTIONS = 8, MAX_PARAMETERS = 5 };
 /* After a restart of the server one query may meet every connection that was open before. */
 enum { MAX_LOSSES = 2 * MAX_CONNECTIONS };
 
-/* A server that restarts after a crash takes some seconds. */
-#define PATIENCE_SECONDS 20.0
 /* Between two looks at whether a query is to be canceled. */
 #define LOOK_MS 100
 
 struct dl2_database_pool {
     char *server, *what;
+    double patience; /* seconds */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     PGconn *idle[MAX_CONNECTIONS];
@@ -173,8 +172,8 @@ int dl2_database_comment(PGconn *connection, const char *table, const char *what
 
 /* ---- Several */
 
-int dl2_database_pool_create(const char *server, const char *what, struct dl2_database_pool **out,
-                             struct dl2_error *error)
+int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,
+                             struct dl2_database_pool **out, struct dl2_error *error)
 {
     struct dl2_database_pool *pool = dl2_calloc(1, sizeof *pool);
     *out = pool;
@@ -185,7 +184,8 @@ int dl2_database_pool_create(const char *server, const char *what, struct dl2_da
     pool->most = MAX_CONNECTIONS;
     pool->given_up = true;
     atomic_init(&pool->process, getpid());
-    pool->server = strdup(server);
+    pool->patience = uri->patience;
+    pool->server = strdup(uri->server);
     pool->what = strdup(what);
     return pool->server && pool->what ? DL2_OK : dl2_error_memory(error, "connections");
 }
@@ -246,7 +246,7 @@ static int pool_connect(struct dl2_database_pool *pool, PGconn **connection,
         const int status = dl2_database_connect(pool->server, pool->what, connection, &own);
         pthread_mutex_lock(&pool->mutex);
         const unsigned live = pool->live;
-        const bool over = pool->given_up || dl2_clock_wall() - start > PATIENCE_SECONDS;
+        const bool over = pool->given_up || dl2_clock_wall() - start >= pool->patience;
         if (status == DL2_OK) {
             pool->live++;
             pool->most += pool->most < MAX_CONNECTIONS;

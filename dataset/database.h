@@ -55,14 +55,15 @@ int dl2_database_run(PGconn *connection, const char *command, const char *what,
 /* The child of a fork may use its copy of a pool: it opens connections of its own. */
 struct dl2_database_pool;
 
-int dl2_database_pool_create(const char *server, const char *what, struct dl2_database_pool **out,
-                             struct dl2_error *error);
+/* For the server of an address, which messages name as `what`. */
+int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,
+                             struct dl2_database_pool **out, struct dl2_error *error);
 void dl2_database_pool_destroy(struct dl2_database_pool *pool);
 
 /*
  * Hands over a connection for this thread alone, to be put back, as lost if it is of no more use.
  * Waits above eight connections, or above as many as the server grants. If a server that was there
- * does not answer, tries for some twenty seconds; then DL2_ERR_LOST.
+ * does not answer, tries for uri->patience seconds; then DL2_ERR_LOST.
  */
 int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
                            struct dl2_error *error);

@@ -13,6 +13,9 @@
 /* Longer names are cut by PostgreSQL (NAMEDATALEN). */
 enum { MAX_NAME_BYTES = 63 };
 
+/* Seconds. A server that restarts after a crash takes some. */
+enum { DEFAULT_PATIENCE = 20, MOST_PATIENCE = 604800 };
+
 static const char *const schemes[] = {"postgresql://", "postgres://"};
 
 static const struct word {
@@ -26,6 +29,7 @@ static const struct word {
     {"label", offsetof(struct dl2_database_uri, label), true},
     {"split", offsetof(struct dl2_database_uri, split), true},
     {"access", offsetof(struct dl2_database_uri, access_word), false},
+    {"patience", offsetof(struct dl2_database_uri, patience_word), false},
 };
 
 static const char *const accesses[] = {
@@ -170,6 +174,17 @@ static int choose_access(struct dl2_database_uri *uri, struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "access= is sql, pages or auto");
 }
 
+static int choose_patience(struct dl2_database_uri *uri, struct dl2_error *error)
+{
+    char *end = NULL;
+    uri->patience = uri->patience_word ? strtod(uri->patience_word, &end) : DEFAULT_PATIENCE;
+    if (uri->patience_word && (*end || !(uri->patience >= 0 && uri->patience <= MOST_PATIENCE)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "patience=%s: it is a number of seconds, 0 to %d", uri->patience_word,
+                             MOST_PATIENCE);
+    return DL2_OK;
+}
+
 static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
 {
     const char *parameters = find_parameters(text);
@@ -180,6 +195,7 @@ static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_erro
     memcpy(uri->server, text, start);
     DL2_TRY(split_parameters(uri, parameters, error));
     DL2_TRY(choose_access(uri, error));
+    DL2_TRY(choose_patience(uri, error));
     if (!uri->table)
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
@@ -234,5 +250,6 @@ void dl2_database_uri_free(struct dl2_database_uri *uri)
     free(uri->label);
     free(uri->split);
     free(uri->access_word);
+    free(uri->patience_word);
     *uri = (struct dl2_database_uri){0};
 }

@@ -18,9 +18,11 @@ struct dl2_database_uri {
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;
-    char *access_word; /* of access=; NULL: not given */
+    /* Of access= and patience=; NULL: not given. */
+    char *access_word, *patience_word;
     bool is_mapped;    /* a column was given */
     enum dl2_database_access access;
+    double patience; /* seconds to try to connect again to a server that was there */
 };
 
 /* Sets *uri, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. */

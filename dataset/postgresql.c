@@ -48,7 +48,7 @@ static int postgresql_open(struct dl2_dataset *dataset, const char *path,
     clock_gettime(CLOCK_REALTIME, &now);
     table->mtime_ns[1] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     DL2_TRY(dl2_database_uri_parse(path, &table->uri, error));
-    DL2_TRY(dl2_database_pool_create(table->uri.server, path, &table->pool, error));
+    DL2_TRY(dl2_database_pool_create(&table->uri, path, &table->pool, error));
     for (unsigned tries = 1;; tries++) {
         struct dl2_error own = DL2_ERROR_INIT;
         const int status = dl2_postgresql_list(dataset, path, &own);

@@ -87,6 +87,7 @@ struct dl2_stream {
     bool drops_last;                   /* with partitions: their last batches are never short */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
+    bool data_failed; /* the loader did; runs that are between two steps are as they were before */
     json_t *bad;     /* samples that cannot be read: an object with true for each message */
 };
 

@@ -125,6 +125,7 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
     double waited = dl2_clock_wall();
     const int got = dl2_feed_next(source->feed, &batch, error);
     waited = dl2_clock_wall() - waited;
+    stream->data_failed = got < 0;
     if (got < 0)
         return got;
     if (got == 0)
@@ -407,6 +408,42 @@ static int stop_validating(struct dl2_stream *stream, int status, struct dl2_err
     return status;
 }
 
+/* The loader failed, such as where a server went away: what the run has learnt before is kept. */
+static int save_learnt(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_loss_sums unused;
+    if (run->training && run->step.part > 0)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "in the middle of a step of %u batches",
+                             run->step.parts);
+    if (run->interrupted)
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+    if (run->training)
+        DL2_TRY(dl2_run_leave_pass(run, error));
+    return save_all(run, true, error);
+}
+
+/* Ranks don't fail at the same step, and hopping models are saved after each visit. */
+static void save_all_learnt(struct dl2_stream *stream)
+{
+    const struct dl2_train_config *config = stream->config;
+    if (!stream->data_failed || config->world || stream->hopping || config->measure > 0)
+        return;
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        struct dl2_error own = DL2_ERROR_INIT;
+        if (run->over || run->state.updates == 0)
+            continue;
+        if (save_learnt(run, &own) < 0)
+            dl2_run_note(run, "no checkpoint of epoch %.4g is written: %s", dl2_run_position(run),
+                         own.message);
+        else
+            dl2_run_note(run,
+                         "a checkpoint of epoch %.4g is written; when the data can be read "
+                         "again, the same command with --resume goes on from there",
+                         dl2_run_position(run));
+    }
+}
+
 /* One round: all runs look for their end, then those that are furthest behind have a pass. Returns
  * whether there was any. */
 static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
@@ -429,8 +466,10 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struc
     for (;;) {
         if (status == DL2_ERR_CANCELED)
             status = stop_validating(stream, status, error);
-        if (status < 0)
+        if (status < 0) {
+            save_all_learnt(stream);
             return status;
+        }
         status = run_round(stream, members, error);
         if (status == 0)
             return DL2_OK;

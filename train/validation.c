@@ -63,6 +63,8 @@ static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *f
             return DL2_ERR_CANCELED;
         struct dl2_batch *batch;
         int got = dl2_feed_next(feed, &batch, error);
+        for (size_t i = 0; i < count; i++)
+            due[i].run->interrupted = due[i].run->stream->data_failed = got < 0;
         if (got < 0)
             return got;
         if (got == 0)

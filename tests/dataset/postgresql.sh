@@ -77,6 +77,42 @@ wait $load || { cat "$work/err" >&2; fail "reading did not survive lost connecti
 is "$(sed -n 's/^digest //p' "$work/digest")" "$wanted" "the digest after $killed lost connections"
 [ "$killed" -gt 0 ] || echo "no connection was there to be killed"
 
+# ---- A server that stays away: as long as the address says. A training then ends with a checkpoint, from which it comes
+# to the same weights, whether the server went while training or while validating.
+expect 1 dl2-load check "$(at photos)&patience=soon"
+said "patience=soon: it is a number of seconds, 0 to 604800"
+interrupted() { # NAME OPTIONS...: trains, without the server from a moment in the middle on
+    name=$1 epochs=100
+    shift
+    while :; do
+        rm -rf "$work/$name"
+        dl2-train --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e $epochs --checkpoint-every 0 "$@" \
+            --out "$work/$name" >"$work/out" 2>"$work/err" &
+        pid=$! start=$(date +%s)
+        sleep 0.7
+        control -m immediate stop
+        wait $pid && code=0 || code=$?
+        took=$(($(date +%s) - start))
+        start_server
+        [ $code -eq 0 ] || break # else it ended before
+        epochs=$((2 * epochs))
+    done
+    is $code 1 "exit status of a training whose server went away"
+    [ $took -lt 15 ] || fail "patience=1: waited for $took s"
+    said 'the same command with --resume goes on from there'
+    [ -e "$work/$name/checkpoint.safetensors" ] || fail "no checkpoint: $(cat "$work/err")"
+    grep -q '"completed": false' "$work/$name/experiment_report.json" || fail 'no report, or a completed one'
+    expect 0 dl2-train --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e $epochs --checkpoint-every 0 "$@" \
+        --out "$work/$name" --resume
+    expect 0 dl2-train --quiet -j 2 --threads 1 -a convnet --image-size 8 -b 4 -e $epochs --checkpoint-every 0 "$@" \
+        --out "$work/$name-whole"
+    is "$(weights "$work/$name")" "$(weights "$work/$name-whole")" "weights of $name after the server was away"
+}
+if ! slow; then
+    interrupted lost-training -d "$(at photos)&patience=1" --skip-validation
+    interrupted lost-validation -d "$src" --val "$(at photos)&patience=1"
+fi
+
 # ---- Cut short while writing: nothing is left, the old table stays, and a rerun completes
 mkdir -p "$work/many/a"
 i=0
