@@ -170,6 +170,13 @@ int dl2_database_comment(PGconn *connection, const char *table, const char *what
     return there && !*comment ? dl2_error_memory(error, "a dataset") : DL2_OK;
 }
 
+int dl2_database_no_table(const char *what, const char *table, struct dl2_error *error)
+{
+    return dl2_error_set(
+        error, DL2_ERR_FORMAT, "%s: there is no table %s%s", what, table,
+        strchr(table, '.') ? "; if a name has a dot, pass schema=SCHEMA beside table=NAME" : "");
+}
+
 /* ---- Several */
 
 int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *what,

@@ -38,6 +38,9 @@ char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
 int dl2_database_comment(PGconn *connection, const char *table, const char *what, char **comment,
                          struct dl2_error *error);
 
+/* Records that there is no such table, whose name is quoted. */
+int dl2_database_no_table(const char *what, const char *table, struct dl2_error *error);
+
 /* Makes JSON the table's comment. */
 int dl2_database_set_comment(PGconn *connection, const char *table, const char *what,
                              const json_t *comment, struct dl2_error *error);

@@ -24,6 +24,7 @@ static const struct word {
     bool is_column;
 } words[] = {
     {"table", offsetof(struct dl2_database_uri, table), false},
+    {"schema", offsetof(struct dl2_database_uri, schema), false},
     {"key", offsetof(struct dl2_database_uri, key), true},
     {"image", offsetof(struct dl2_database_uri, image), true},
     {"label", offsetof(struct dl2_database_uri, label), true},
@@ -147,7 +148,7 @@ static int set_default(char **value, const char *name, struct dl2_error *error)
 
 static int split_schema(struct dl2_database_uri *uri, struct dl2_error *error)
 {
-    char *dot = strchr(uri->table, '.');
+    char *dot = uri->schema ? NULL : strchr(uri->table, '.');
     if (dot) {
         uri->schema = strndup(uri->table, (size_t)(dot - uri->table));
         memmove(uri->table, dot + 1, strlen(dot));
@@ -156,9 +157,11 @@ static int split_schema(struct dl2_database_uri *uri, struct dl2_error *error)
     }
     if (!*uri->table || strlen(uri->table) > MAX_NAME_BYTES ||
         (uri->schema && (!*uri->schema || strlen(uri->schema) > MAX_NAME_BYTES)))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "table= needs NAME or SCHEMA.NAME, each of 1 to %d bytes",
-                             MAX_NAME_BYTES);
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "table= needs NAME or SCHEMA.NAME, or schema= beside table=, each of 1 to "
+            "%d bytes",
+            MAX_NAME_BYTES);
     return DL2_OK;
 }
 

@@ -14,7 +14,7 @@ enum dl2_database_access { DL2_ACCESS_SQL, DL2_ACCESS_PAGES, DL2_ACCESS_AUTO };
 
 struct dl2_database_uri {
     char *server; /* the URI without our words */
-    char *schema; /* of table=SCHEMA.NAME; NULL: the server's search path finds the table */
+    char *schema; /* of schema= or table=SCHEMA.NAME; NULL: the search path finds the table */
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;

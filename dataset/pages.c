@@ -83,7 +83,8 @@ static int ask_server(struct dl2_pages *pages, const char *command, const char *
         return DL2_OK;
     PQclear(*result);
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                         "%s: the table is not there, or kept in another way than pages of rows",
+                         "%s: the table is kept in another way than pages of rows; leave out "
+                         "access=pages",
                          pages->what);
 }
 
@@ -293,6 +294,11 @@ static int look_at_heaps(struct dl2_pages *pages, const char *table, const char 
                          struct dl2_error *error)
 {
     PGresult *result;
+    char *comment;
+    DL2_TRY(dl2_database_comment(pages->connection, table, pages->what, &comment, error));
+    if (!comment)
+        return dl2_database_no_table(pages->what, table, error);
+    free(comment);
     DL2_TRY(ask_server(pages, tables_command, table, &result, error));
     const int count = PQntuples(result);
     int status = DL2_OK;

@@ -191,8 +191,7 @@ static int look_at_table(struct listing *listing, struct dl2_error *error)
     DL2_TRY(
         dl2_database_comment(listing->connection, listing->quoted, listing->what, &comment, error));
     if (!comment)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no table %s", listing->what,
-                             listing->quoted);
+        return dl2_database_no_table(listing->what, listing->quoted, error);
     read_comment(listing, comment);
     free(comment);
     DL2_TRY(look_at_partitions(listing, error));

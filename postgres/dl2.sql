@@ -41,6 +41,10 @@ CREATE FUNCTION dl2_model(settings jsonb) RETURNS bytea
 AS '$libdir/dl2_train', 'dl2_sql_model' LANGUAGE C VOLATILE STRICT COST 100000;
 COMMENT ON FUNCTION dl2_model(jsonb) IS 'A fresh model, with settings as dl2-train has them';
 
+CREATE FUNCTION dl2_order(images bigint, seed bigint DEFAULT 0, epoch bigint DEFAULT 0) RETURNS int[]
+AS '$libdir/dl2_train', 'dl2_sql_order' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100000;
+COMMENT ON FUNCTION dl2_order(bigint, bigint, bigint) IS 'The numbers of the training images, from 0, in the order of an epoch of dl2-train';
+
 CREATE FUNCTION dl2_fit_add(internal, image bytea, label int, model bytea) RETURNS internal
 AS '$libdir/dl2_train', 'dl2_sql_fit' LANGUAGE C VOLATILE COST 1000000;
 CREATE FUNCTION dl2_fit_add(internal, image bytea, label int, model bytea, options jsonb) RETURNS internal

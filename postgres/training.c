@@ -109,6 +109,32 @@ Datum dl2_sql_model(PG_FUNCTION_ARGS)
     PG_RETURN_BYTEA_P(bytes_to_bytea("dl2_model", &held->bytes));
 }
 
+/* ---- dl2_order */
+
+PG_FUNCTION_INFO_V1(dl2_sql_order);
+
+Datum dl2_sql_order(PG_FUNCTION_ARGS)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const int64 images = PG_GETARG_INT64(0), epoch = PG_GETARG_INT64(2);
+    const int64 most = MaxAllocSize / sizeof(Datum); /* an array is less than 1 GiB */
+    if (images < 1 || images > most || epoch < 0)
+        ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                errmsg("dl2_order: 1 to %lld images and an epoch from 0 have an order, not %lld "
+                       "images and epoch %lld",
+                       (long long)most, (long long)images, (long long)epoch));
+    Datum *numbers = palloc((Size)images * sizeof *numbers);
+    uint32_t *order = palloc((Size)images * sizeof *order);
+    end_step("dl2_order",
+             dl2_fit_order((uint32_t)images, (uint64_t)PG_GETARG_INT64(1), (uint64_t)epoch, order,
+                           &error),
+             &error);
+    for (int64 i = 0; i < images; i++)
+        numbers[i] = Int32GetDatum((int32)order[i]);
+    PG_RETURN_ARRAYTYPE_P(
+        construct_array(numbers, (int)images, INT4OID, sizeof(int32), true, TYPALIGN_INT));
+}
+
 /* ---- dl2_fit and dl2_evaluate */
 
 static struct held *begin_rows(FunctionCallInfo fcinfo, enum dl2_fit_kind kind,

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "loader/sample.h"
+#include "loader/sampler.h"
 #include "network/safetensors.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
@@ -624,4 +625,18 @@ int dl2_fit_save(struct dl2_fit *fit, struct dl2_bytes *out, struct dl2_error *e
     struct dl2_run *run = run_of(fit);
     run->state.elapsed = dl2_run_elapsed(run);
     return dl2_checkpoint_format(&run->state, fit->identity, run->network, out, error);
+}
+
+int dl2_fit_order(uint32_t count, uint64_t seed, uint64_t epoch, uint32_t *order,
+                  struct dl2_error *error)
+{
+    struct dl2_sampler sampler;
+    struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
+    config.seed = seed;
+    config.batch = 1;
+    DL2_TRY(dl2_sampler_init(&sampler, &config, count, error));
+    dl2_sampler_set_epoch(&sampler, epoch);
+    memcpy(order, sampler.order, count * sizeof *order);
+    dl2_sampler_free(&sampler);
+    return DL2_OK;
 }

@@ -21,6 +21,8 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stdint.h>
+
 struct dl2_fit;
 
 struct dl2_fit_limits {
@@ -66,5 +68,13 @@ int dl2_fit_add(struct dl2_fit *fit, const void *image, size_t size, int label, 
 int dl2_fit_end(struct dl2_fit *fit, struct dl2_fit_figures *figures, struct dl2_error *error);
 /* The trained model, after dl2_fit_end(). */
 int dl2_fit_save(struct dl2_fit *fit, struct dl2_bytes *out, struct dl2_error *error);
+
+/*
+ * The order of an epoch of dl2-train, on one rank: the numbers of `count` training images, from 0,
+ * to order[0] to order[count - 1]. Options that change what an epoch has (--balanced, --repeats,
+ * --draws, --shuffle-chunk) are left out.
+ */
+int dl2_fit_order(uint32_t count, uint64_t seed, uint64_t epoch, uint32_t *order,
+                  struct dl2_error *error);
 
 #endif

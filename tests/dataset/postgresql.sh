@@ -209,6 +209,13 @@ said "rose"
 # ---- What is wrong with an address; passwords stay secret
 sql "create schema \"odd \"\"one\"; create table \"odd \"\"one\".\"t&%\" as select * from photos where number > 3"
 expect 0 dl2-load check "$(at 'odd "one.t%26%25')"
+# The first dot divides table=, unless schema= is there, which may have dots, and so may the table then.
+sql "create schema \"v1.2\"; create table \"v1.2\".\"photos.small\" as select * from photos where number > 3"
+expect 0 dl2-load check "$(at 'photos.small')&schema=v1.2"
+expect 1 dl2-load check "$(at 'v1.2.photos.small')"
+said 'there is no table "v1"."2.photos.small"; if a name has a dot, pass schema=SCHEMA beside table=NAME'
+expect 0 dl2-transcode --quiet --copy "$work/many/a" "$(at 'made.here')&schema=v1.2"
+is "$(sql 'select count(*) from "v1.2"."made.here"')" 400 'rows of a table in a schema with a dot'
 for case in "table=none:there is no table" "table=mapped:no column \"key\"" "user=dl2:which table?" \
     "table=photos&image=label:images are read from bytea alone" "table=photos&nonsense=1:nonsense"; do
     expect 1 dl2-load check "postgresql:///postgres?host=$home&user=dl2&${case%%:*}"

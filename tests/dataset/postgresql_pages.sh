@@ -161,6 +161,10 @@ refused() {
     said "SQL reads all images"
     said "$3"
 }
+expect 1 dl2-load check "$(pages missing)"
+said 'there is no table "missing"'
+expect 1 dl2-load check "$(pages missing auto)"
+said 'there is no table "missing"'
 sql "create view shown as select * from photos"
 refused shown "" "a view has no files"
 sql "create role reader login; grant select on all tables in schema public to reader"

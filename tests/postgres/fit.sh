@@ -24,6 +24,16 @@ fi
 # ---- What dl2-train gives
 make_images data 3 20 7 12
 expect 0 dl2-transcode --quiet --copy data "$(at photos)"
+# ---- The example of docs/training.md, as it is but for the sizes; a second time, as after a first one that failed
+sed -n '/^    CREATE EXTENSION/,/GROUP BY name;$/s/^    //p' "$srcdir/docs/training.md" |
+    sed "s/'resnet10', 'image-size', 64, 'batch', 64/'convnet', 'image-size', 8, 'batch', 8/" >example.sql
+grep -q dl2_evaluate example.sql || fail "no example in docs/training.md"
+sql "create schema example"
+for attempt in first second; do
+    expect 0 psql -qAt -v ON_ERROR_STOP=1 -h "$home" -U dl2 -d postgres -c 'set search_path to example, public' -f example.sql
+    grep -q '^a|{.*"images": 21[,}]' "$work/out" || fail "the example, $attempt: $(cat "$work/out")"
+done
+
 settings='{"arch": "convnet", "image-size": 8, "batch": 8, "classes": 3, "images": 60, "epochs": 2, "seed": 3, "ema": 0.9}'
 expect 0 run -d data --device ref -e 2 --seed 3 --ema 0.9 --out by-program
 for epoch in 0 1; do "$fit_rows" order data 3 8 $epoch | sed "s/^/$epoch /; s, data/, ,; s/\.[a-z]*$//"; done >order
@@ -31,6 +41,12 @@ sql "create table places (epoch int, place int, number int, key text)"
 psql -q -h "$home" -U dl2 -d postgres -c "\\copy places from 'order' (delimiter ' ')" || fail "copy of the order"
 sql "create view rows as select p.epoch, p.place, p.number, f.image, array_position('{c0,c1,c2}', f.label) - 1 as label
      from places p join photos f using (key)"
+# dl2_order() has that order, of the numbers that the example's view gives to the images.
+is "$(sql "select count(*) from places p join photos f using (key) join example.samples s on s.split = 'train' and s.number = p.number
+     where s.image = f.image and s.class = array_position('{c0,c1,c2}', f.label) - 1 and (dl2_order(60, 3, p.epoch))[p.place + 1] = p.number")" \
+    "$(sql "select count(*) from places")" "places of the order"
+refuse_order() { expect 1 query "select dl2_order($1)"; said 22023; said "dl2_order: 1 to 134217727 images"; }
+for wrong in 0 -1 1e10::bigint '5, 0, -1'; do refuse_order "$wrong"; done
 sql "create table models (name text, model bytea); insert into models values ('fresh', dl2_model('$settings'))"
 # fit FROM TO WHERE [OPTIONS]: trains a model of the table on rows.
 fit() {
