@@ -91,9 +91,9 @@ const char *dl2_load_bytes(char text[16], double bytes);
 int dl2_load_open(const struct dl2_load_options *options, const char *path,
                   struct dl2_dataset **dataset, struct dl2_error *error);
 
-/* Names on stderr the samples that a loader could not read, appends the texts to `list` (may be
- * NULL), and returns their number. */
-int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list);
+/* Names on stderr the samples that a loader of so many images could not read, and their number,
+ * which it returns; appends the texts to `list` (may be NULL). */
+int dl2_load_name_bad(const struct dl2_loader *loader, size_t images, json_t *list);
 
 /* ---- load_heap.c ---- */
 

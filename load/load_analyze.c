@@ -511,7 +511,9 @@ static int analyze(struct dl2_load_analysis *analysis, const char *const *paths,
     DL2_TRY(prepare(analysis, paths, error));
     const int status = run_rounds(analysis, error);
     for (size_t i = 0; i < analysis->count; i++)
-        analysis->bad_count += dl2_load_name_bad(analysis->subjects[i].loader, analysis->bad);
+        analysis->bad_count +=
+            dl2_load_name_bad(analysis->subjects[i].loader,
+                              dl2_dataset_count(analysis->subjects[i].dataset), analysis->bad);
     DL2_TRY(status);
     for (size_t i = 0; i < analysis->count; i++) {
         dl2_load_analysis_conclude(analysis, &analysis->subjects[i]);

@@ -442,7 +442,7 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
                                    &bench->decoder, error));
     DL2_TRY(dl2_loader_create(bench->dataset, &bench->config, &loader, error));
     int status = run_epochs(bench, loader, error);
-    const int bad = dl2_load_name_bad(loader, bench->bad);
+    const int bad = dl2_load_name_bad(loader, dl2_dataset_count(bench->dataset), bench->bad);
     dl2_loader_destroy(loader);
     if (status == DL2_OK && bench->options->scaling_count)
         status = run_scaling(bench, error);

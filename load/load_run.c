@@ -77,7 +77,7 @@ int dl2_load_open(const struct dl2_load_options *options, const char *path,
     return DL2_OK;
 }
 
-int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list)
+int dl2_load_name_bad(const struct dl2_loader *loader, size_t images, json_t *list)
 {
     size_t count;
     const char *const *bad = dl2_loader_bad(loader, &count);
@@ -86,5 +86,8 @@ int dl2_load_name_bad(const struct dl2_loader *loader, json_t *list)
         if (list)
             json_array_append_new(list, dl2_json_text(bad[i]));
     }
+    if (count)
+        fprintf(stderr, "dl2-load: %zu of %zu images could not be used; they are named above\n",
+                count, images);
     return count > INT32_MAX ? INT32_MAX : (int)count;
 }

@@ -2,7 +2,9 @@
 #include "loader/bad_samples.h"
 
 #include "common/memory.h"
+#include "loader/loader.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,4 +64,17 @@ const char *const *dl2_bad_samples_texts(struct dl2_bad_samples *list)
     for (size_t i = 0; i < list->count; i++)
         texts[i] = list->samples[i].text;
     return texts;
+}
+
+int dl2_loader_check_bad(double max_bad, uint64_t bad, uint64_t samples, const char *first,
+                         struct dl2_error *error)
+{
+    const double counted = samples < 100 ? 100 : (double)samples;
+    if (max_bad >= 1 || (double)bad <= max_bad * counted)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "at least %" PRIu64 " of %" PRIu64 " images cannot be used, above the "
+                         "limit of %g%%: `dl2-load check` names them all; mend or remove them, or "
+                         "raise --max-bad (max_bad in Python and C); one is %s",
+                         bad, samples, 100 * max_bad, first);
 }

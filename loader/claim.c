@@ -33,9 +33,13 @@ static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
                     struct dl2_error *error)
 {
     pthread_mutex_lock(&loader->mutex);
-    const int status = dl2_bad_samples_add(&loader->bad_samples, index, text, error);
-    if (status > 0)
+    struct dl2_bad_samples *list = &loader->bad_samples;
+    int status = dl2_bad_samples_add(list, index, text, error);
+    if (status > 0) {
         loader->stats.bad++;
+        status = dl2_loader_check_bad(loader->config.max_bad, list->count,
+                                      loader->sampler.population, text, error);
+    }
     pthread_mutex_unlock(&loader->mutex);
     return status < 0 ? status : DL2_OK;
 }
@@ -118,6 +122,8 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
     place->slot->shown[place->number] =
         good ? dl2_job_shown(&claim->job) : (struct dl2_shown){0, 0, 0, 0, false};
     write_mask(loader, claim, good);
+    claim->done++;
+    claim->bad += !good || claim->tries > 1;
     const size_t at = (size_t)place->number * list->count;
     struct dl2_target_bytes *targets = place->slot->target_bytes + at;
     const size_t before = dl2_targets_memory(targets, list->count);
@@ -208,6 +214,9 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->images += part->images;
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
+    loader->epoch_done += (uint64_t)claim->done;
+    loader->epoch_bad += (uint64_t)claim->bad;
+    claim->done = claim->bad = 0;
     *part = (struct dl2_loader_stats){0};
     const size_t memory = dl2_job_memory(&claim->job, &loader->recipe);
     loader->memory += memory - claim->memory + claim->place_memory;

@@ -101,7 +101,11 @@ static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, stru
     dl2_claim_reset(claim, slot->positions[number]);
     claim->number = OUT_OF_ORDER;
     claim->place = (struct dl2_place){slot, number};
-    claim->job.stats.images--; /* it was counted when it was staged, and is counted again */
+    /* It was counted when it was staged, and is counted again. */
+    claim->job.stats.images--;
+    claim->done--;
+    claim->bad -=
+        dl2_bad_samples_has(&loader->bad_samples, loader->sampler.order[slot->positions[number]]);
     return dl2_claim_run(loader, claim, error);
 }
 

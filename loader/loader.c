@@ -112,6 +112,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     loader->next_claim = 0;
     loader->end_claim = positions - loader->first_place;
     loader->fail_claim = DL2_NOWHERE;
+    loader->epoch_done = loader->epoch_bad = 0;
     loader->started = true;
     dl2_error_clear(&loader->error);
     loader->recipe.planner.places = fill_places(loader);
@@ -421,4 +422,13 @@ const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count
     *count = texts ? shared->bad_samples.count : 0;
     pthread_mutex_unlock(&shared->mutex);
     return texts;
+}
+
+void dl2_loader_epoch_bad(const struct dl2_loader *loader, uint64_t *samples, uint64_t *bad)
+{
+    struct dl2_loader *shared = (struct dl2_loader *)loader; /* only the mutex changes */
+    pthread_mutex_lock(&shared->mutex);
+    *samples = shared->epoch_done;
+    *bad = shared->epoch_bad;
+    pthread_mutex_unlock(&shared->mutex);
 }

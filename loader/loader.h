@@ -23,8 +23,9 @@
  * A sample that can't be read or decoded is counted and named once. In training, the next good
  * sample in the epoch's order takes its place, with random numbers keyed by its own index. In
  * validation, the place is zero and its label is -1. With stop_on_bad, the epoch ends with the
- * error instead, after the batches before it. It is an error if no sample can be read: in training
- * at once, for the samples of this rank; in validation at the epoch's end, for the whole dataset.
+ * error instead, after the batches before it. It is an error if too many samples are bad
+ * (config.max_bad), or if no sample can be read: in training at once, for the samples of this rank;
+ * in validation at the epoch's end, for the whole dataset.
  *
  * Memory is bounded by the sum of `depth` batches; for each worker (two times with
  * DL2_BATCHING_AWARE), what it takes to decode and resize one image of max_pixels; about 10 bytes
@@ -166,6 +167,12 @@ struct dl2_loader_config {
      * bad. Copied. */
     struct dl2_external_decoders external;
     bool stop_on_bad;
+    /*
+     * The epoch ends with an error once more than this share of the dataset's (the partition's)
+     * samples are bad, 0 to 1; fewer than 100 samples count as 100. 1: never. Of a dataset that
+     * several ranks share each knows its own bad samples alone.
+     */
+    double max_bad;
     /* Allocates batch memory, such as pinned memory of a device; NULL: aligned heap memory. */
     void *(*slot_alloc)(void *context, size_t bytes);
     void (*slot_free)(void *context, void *slot);
@@ -264,7 +271,7 @@ static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *c
     {                                                                                              \
         .batch = 64, .image_size = 64, .channels = 3, .train = true, .area_min = 0.08,             \
         .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
-        .std = {                                                                                   \
+        .max_bad = 0.1, .std = {                                                                   \
             1,                                                                                     \
             1,                                                                                     \
             1                                                                                      \
@@ -428,6 +435,16 @@ void dl2_loader_stats_reset(struct dl2_loader *loader);
  * reason". The strings are valid until destroy, the array until the next call.
  */
 const char *const *dl2_loader_bad(const struct dl2_loader *loader, size_t *count);
+
+/* Samples of the epoch so far, and those of them that were bad: in each epoch again. */
+void dl2_loader_epoch_bad(const struct dl2_loader *loader, uint64_t *samples, uint64_t *bad);
+
+/*
+ * DL2_ERR_FORMAT if so many bad ones of so many samples are more than config.max_bad allows; the
+ * message says what to do. `first` is one of dl2_loader_bad().
+ */
+int dl2_loader_check_bad(double max_bad, uint64_t bad, uint64_t samples, const char *first,
+                         struct dl2_error *error);
 
 void dl2_loader_destroy(struct dl2_loader *loader);
 

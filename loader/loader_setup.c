@@ -100,6 +100,7 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
         {config->decoder && dl2_loader_width(config) != config->image_size,
          "a batch decoder needs square images"},
         {config->decoder && config->mask, "a batch decoder makes no masks"},
+        {!(config->max_bad >= 0 && config->max_bad <= 1), "max_bad must be 0 to 1"},
         {config->mask_fill > 255, "mask_fill must be 0 to 255"},
         {config->mask_fill && !config->mask, "mask_fill needs mask"},
         {config->decoded_cache && config->decoded_cache_bytes,

@@ -91,6 +91,7 @@ struct dl2_claim {
     uint32_t number;    /* among this epoch's claims */
     uint32_t position;  /* in the epoch's order */
     uint32_t tries;     /* samples tried: the one at `position`, then those behind it */
+    int64_t done, bad;  /* places filled, and those whose own sample was bad; not counted yet */
     bool begun;         /* `job` has a sample */
     bool was_put_aside; /* and is finished by a side worker */
     bool may_put_aside;
@@ -170,6 +171,7 @@ struct dl2_loader {
     uint64_t memory;                     /* bytes held now, without the caches */
     atomic_bool canceled;                /* what is being worked on is no longer wanted */
     struct dl2_bad_samples bad_samples;
+    uint64_t epoch_done, epoch_bad; /* dl2_loader_epoch_bad() */
 };
 
 /* ---- batch.c; locked ---- */

@@ -497,6 +497,25 @@ static PyObject *make_batch(struct py_state *state, struct py_loader *self, stru
     return out;
 }
 
+/* Warns, once an epoch, of the samples that could not be read in it. */
+static bool warn_of_bad(const struct py_loader *self)
+{
+    uint64_t samples, bad;
+    size_t count;
+    dl2_loader_epoch_bad(self->loader, &samples, &bad);
+    const char *const *texts = bad ? dl2_loader_bad(self->loader, &count) : NULL;
+    if (!texts || !count)
+        return true;
+    return PyErr_WarnFormat(PyExc_UserWarning, 1,
+                            "epoch %llu: %llu of %llu images could not be read, and %s; all are "
+                            "named in Loader.bad, for example %s",
+                            (unsigned long long)self->epoch, (unsigned long long)bad,
+                            (unsigned long long)samples,
+                            self->settings.loader.train ? "others took their places"
+                                                        : "their labels are -1",
+                            texts[0]) == 0;
+}
+
 static PyObject *epoch_next(struct py_epoch *epoch)
 {
     struct py_loader *self = epoch->loader;
@@ -514,8 +533,10 @@ static PyObject *epoch_next(struct py_epoch *epoch)
         return py_raise(state, &error);
     self->begun = false;
     if (status == 0) {
-        if (self->step) /* the first to say so */
+        if (self->step) { /* the first to say so */
+            (void)warn_of_bad(self);
             self->epoch++;
+        }
         self->step = 0;
         return NULL;
     }
@@ -849,8 +870,8 @@ PyDoc_STRVAR(
     "       interpolation='bilinear', augment=None, targets=None, mask=None, mask_fill=0, "
     "depth=3,\n"
     "       hold_timeout=60.0,\n"
-    "       max_pixels=0, external=None, external_timeout=0.0, stop_on_bad=False, rank=0, world=1, "
-    "shuffle_chunk=0, shuffle_window=0,\n"
+    "       max_pixels=0, external=None, external_timeout=0.0, stop_on_bad=False, max_bad=0.1,\n"
+    "       rank=0, world=1, shuffle_chunk=0, shuffle_window=0,\n"
     "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
     "       slow_percentile=0.0, side_workers=0, io='auto',\n"
     "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
@@ -913,6 +934,9 @@ PyDoc_STRVAR(
     "              seconds after which such a command is killed; 0: 300\n"
     "stop_on_bad   raise dl2.Error at a sample that can't be read. Else it is named in .bad; in\n"
     "              training the next good one takes its place, in validation its label is -1\n"
+    "max_bad       raise dl2.Error once more than this share of the dataset's samples can't be "
+    "read\n"
+    "              (fewer than 100 samples count as 100); 1: never\n"
     "rank, world   this loader's share of each epoch: all ranks have as many batches. In training\n"
     "              len(dataset) % world samples, others in each epoch, are left out; in\n"
     "              validation none is, and the last batch of some ranks may be empty\n"

@@ -73,6 +73,7 @@ static const struct setting settings[] = {
     {"external", OBJECT, GIVEN(external), NULL, false},
     {"external_timeout", NUMBER, AT(external.timeout), NULL, false},
     {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
+    {"max_bad", NUMBER, AT(max_bad), NULL, false},
     {"rank", UNSIGNED, AT(rank), NULL, false},
     {"world", UNSIGNED, AT(world), NULL, false},
     {"shuffle_chunk", UNSIGNED, AT(shuffle_chunk), NULL, false},

@@ -29,9 +29,19 @@ void dl2_run_state_free(struct dl2_run_state *state)
     memset(state, 0, sizeof *state);
 }
 
-void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1)
+bool dl2_run_state_compares(const struct dl2_run_state *state, uint64_t images_sum)
 {
-    if (top1 < 0 || (state->best_epoch && !(top1 > state->best_top1)))
+    return !state->validated || !state->images_sum || state->images_sum == images_sum;
+}
+
+void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1,
+                        uint64_t images_sum)
+{
+    if (top1 < 0 || !dl2_run_state_compares(state, images_sum))
+        return;
+    state->validated = true;
+    state->images_sum = images_sum;
+    if (state->best_epoch && !(top1 > state->best_top1))
         return;
     state->best_epoch = epoch;
     state->best_top1 = top1;
@@ -153,7 +163,8 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
                                dl2_json_get_real(set, "top1", NAN),
                                dl2_json_get_real(set, "top5", NAN),
                                json_object_get(set, "predictions") != NULL,
-                               (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0)};
+                               (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0),
+                               strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16)};
     return DL2_OK;
 }
 
@@ -165,7 +176,9 @@ static int figures_from_json(struct dl2_run_state *state, struct dl2_error *erro
     json_array_foreach(state->epochs, i, record)
     {
         val = json_object_get(record, "val");
-        dl2_run_state_rank(state, i + 1, dl2_json_get_real(json_array_get(val, 0), "top1", -1));
+        const json_t *set = json_array_get(val, 0);
+        dl2_run_state_rank(state, i + 1, dl2_json_get_real(set, "top1", -1),
+                           strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16));
     }
     return val_from_json(val, state, error);
 }

@@ -56,11 +56,18 @@ struct dl2_run_state {
     uint64_t best_epoch;
     double best_top1;
     bool images_unknown; /* when loaded: its identity has no DL2_IDENTITY_IMAGES */
+    /* The images of the first set that the first of these validations had. Others compare only if
+     * they had the same. */
+    bool validated;
+    uint64_t images_sum; /* 0: not known, from an older version */
     json_t *part;        /* dl2_run_part() of the part that saved it; NULL: not known */
 };
 
+/* Does a validation on these images (struct dl2_train_val) compare with those before? */
+bool dl2_run_state_compares(const struct dl2_run_state *state, uint64_t images_sum);
 /* Keeps an epoch as the best one if its top-1 on the first validation set is; below 0: none. */
-void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1);
+void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1,
+                        uint64_t images_sum);
 
 /*
  * `identity` is an object of the settings that define the run. On loading it must equal the

@@ -9,6 +9,7 @@
 #include "train/run.h"
 #include "train/train_options.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +368,7 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
         json_t *set = json_object();
         json_object_set_new(set, "name", dl2_json_text(val->name));
         json_object_set_new(set, "images", json_integer((json_int_t)val->images));
+        json_object_set_new(set, "images_sum", json_sprintf("%016" PRIx64, val->images_sum));
         json_object_set_new(set, "loss", dl2_json_real(val->loss));
         json_object_set_new(set, "top1", dl2_json_real(val->top1));
         json_object_set_new(set, "top5", dl2_json_real(val->top5));

@@ -178,3 +178,12 @@ const char *const *dl2_feed_bad(const struct dl2_feed *feed, size_t *count)
     *count = 0;
     return feed->loader ? dl2_loader_bad(feed->loader, count) : NULL;
 }
+
+void dl2_feed_epoch_bad(const struct dl2_feed *feed, double out[2])
+{
+    uint64_t samples = 0, bad = 0;
+    if (feed->loader)
+        dl2_loader_epoch_bad(feed->loader, &samples, &bad);
+    out[0] = (double)samples;
+    out[1] = (double)bad;
+}

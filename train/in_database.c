@@ -111,5 +111,11 @@ int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)
     }
     if (status < 0 && error && strstr(error->message, DL2_RUN_DIVERGED))
         run->diverged = true;
+    if (status == DL2_OK) {
+        const struct dl2_stream *stream = run->stream;
+        const char *first = json_object_iter_key(json_object_iter(stream->bad));
+        status = dl2_loader_check_bad(run->config->loader.max_bad, json_object_size(stream->bad),
+                                      stream->stages[0].images, first ? first : "", error);
+    }
     return status;
 }

@@ -69,17 +69,44 @@ void dl2_stream_add_bad(struct dl2_stream *stream, const char *text)
     json_decref(key);
 }
 
-int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
-                        struct dl2_error *error)
+void dl2_stream_sum_up_bad(struct dl2_stream *stream)
 {
+    const size_t bad = json_object_size(stream->bad);
+    if (bad)
+        dl2_run_note(&stream->runs[0],
+                     "%zu image%s could not be used in this run; the report lists them as 'bad'",
+                     bad, bad == 1 ? "" : "s");
+}
+
+int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
+                        const struct dl2_run_data *data, const char *then, struct dl2_error *error)
+{
+    const struct dl2_world *world = stream->config->world;
+    double epoch[2];
+    dl2_feed_epoch_bad(feed, epoch);
+    DL2_TRY(dl2_world_sum(world, epoch, 2, error));
     size_t count, rank, i;
     const char *const *texts = dl2_feed_bad(feed, &count);
     json_t *own = json_array(), *all, *list, *bad;
     for (i = 0; i < count; i++)
         json_array_append_new(own, dl2_json_text(texts[i]));
-    const int status = dl2_world_gather(stream->config->world, own, &all, error);
+    int status = dl2_world_gather(world, own, &all, error);
+    json_auto_t *distinct = json_object();
+    const char *first = "";
     json_array_foreach(all, rank, list) json_array_foreach(list, i, bad)
+    {
         dl2_stream_add_bad(stream, json_string_value(bad));
+        json_object_set(distinct, json_string_value(bad), bad);
+        first = *first ? first : json_string_value(bad);
+    }
+    if (status == DL2_OK && epoch[1] > 0) {
+        dl2_run_note(&stream->runs[0], "%s: %.0f of the epoch's %.0f images cannot be read, %s",
+                     data->path, epoch[1], epoch[0], then);
+        status = dl2_loader_check_bad(stream->config->loader.max_bad, json_object_size(distinct),
+                                      data->images, first, error);
+        for (i = 0; i < stream->run_count && status < 0; i++)
+            stream->runs[i].common = true;
+    }
     json_decref(all);
     json_decref(own);
     return status;

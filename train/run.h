@@ -135,9 +135,13 @@ struct dl2_run {
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
 void dl2_run_tell_begun(const struct dl2_run *run);
 void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total);
-/* Notes the samples that the feeds of all ranks could not read. Collective. */
+/* Notes the samples of `data` that the feeds of all ranks could not read, and how many those of the
+ * epoch were; DL2_ERR_FORMAT, on all ranks alike, if there are more than the loader's max_bad.
+ * `then` says what becomes of them. Collective. */
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
-                        struct dl2_error *error);
+                        const struct dl2_run_data *data, const char *then, struct dl2_error *error);
+/* Notes at a run's end how many samples there were in all. */
+void dl2_stream_sum_up_bad(struct dl2_stream *stream);
 /* Notes one, by a message that names it. */
 void dl2_stream_add_bad(struct dl2_stream *stream, const char *text);
 
@@ -273,6 +277,7 @@ struct dl2_validation {
     struct dl2_train_val *val;
     struct dl2_predictions *predictions;
     double decoded_hits; /* of the set, on this rank */
+    double lost_sum;     /* of the set's images that could not be read: equal where they are */
 };
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
  * DL2_ERR_CANCELED, without a message, when a run was asked to stop. */

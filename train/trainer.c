@@ -185,7 +185,9 @@ static int train_pass(struct dl2_stream *stream, size_t stage, struct dl2_error 
         DL2_TRY(train_on_each(stream, error));
     for (size_t k = 0; k < stream->source_count && any == 0; k++)
         if (stream->sources[k].feed)
-            any = dl2_stream_note_bad(stream, stream->sources[k].feed, error);
+            any = dl2_stream_note_bad(stream, stream->sources[k].feed,
+                                      &stream->stages[stream->sources[k].stage],
+                                      "and others took their places", error);
     return any;
 }
 
@@ -361,6 +363,8 @@ static int conclude(struct dl2_run *run, struct dl2_error *error)
         run->common = true;
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
     }
+    if (run == &run->stream->runs[0])
+        dl2_stream_sum_up_bad(run->stream);
     dl2_monitor_sample(run->stream->monitor);
     int status = dl2_run_gather_timelines(run, error);
     if (status == DL2_OK)

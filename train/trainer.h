@@ -180,6 +180,7 @@ struct dl2_train_val {
     double loss, top1, top5;
     bool predictions;      /* are in a file of the run's folder */
     uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
+    uint64_t images_sum;   /* equal for the same images of one dataset */
 };
 
 /* A pass that has ended. */

@@ -42,6 +42,11 @@ static int evaluate_batch(struct dl2_validation *due, size_t count, const struct
     }
     for (size_t i = 0; i < count; i++)
         dl2_network_wait_input(due[i].run->network);
+    /* A sum of up to 2^20 numbers of 32 bits is exact. */
+    for (unsigned b = 0; b < batch->count; b++)
+        if (batch->labels[b] < 0)
+            due[0].lost_sum +=
+                (double)((batch->indices[b] + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     return status;
 }
 
@@ -50,6 +55,7 @@ static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *f
 {
     uint64_t steps = dl2_feed_steps(feed), done = 0;
     double first = 0, began = dl2_clock_wall();
+    due[0].lost_sum = 0;
     DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
     while (done < most) {
         bool stopping = false;
@@ -109,11 +115,14 @@ static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_fe
                                            stream->config->loader.batch, &due[i].predictions,
                                            error));
     DL2_TRY(evaluate(due, count, feed, UINT64_MAX, &unused, error));
-    DL2_TRY(dl2_stream_note_bad(stream, feed, error));
+    DL2_TRY(dl2_stream_note_bad(stream, feed, &stream->val[set], "and do not count", error));
     struct dl2_loader_stats stats;
     dl2_feed_get_stats(feed, &stats);
-    for (size_t i = 0; i < count; i++)
+    DL2_TRY(dl2_world_sum(stream->config->world, &due[0].lost_sum, 1, error));
+    for (size_t i = 0; i < count; i++) {
         due[i].decoded_hits = (double)stats.decoded_hits;
+        due[i].lost_sum = due[0].lost_sum;
+    }
     for (size_t i = 0; i < count; i++)
         if (due[i].keep)
             DL2_TRY(save_predictions(due[i].run, due[i].predictions, set, error));
@@ -156,7 +165,8 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
                                            (double)sums.top1 / counted,
                                            (double)sums.top5 / counted,
                                            due->keep,
-                                           (uint64_t)hits};
+                                           (uint64_t)hits,
+                                           (uint64_t)due->lost_sum << 8 ^ sums.counted};
     return DL2_OK;
 }
 
@@ -202,10 +212,13 @@ void dl2_run_find_best(struct dl2_run *run)
 }
 
 /* The weights that have just been validated, while averages are in their place. */
-static int keep_best(struct dl2_run *run, uint64_t pass, double top1, struct dl2_error *error)
+static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_val *val,
+                     struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    if (!config->keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept))
+    const double top1 = val->top1;
+    if (!config->keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept) ||
+        !dl2_run_state_compares(&run->state, val->images_sum))
         return DL2_OK;
     json_auto_t *texts = dl2_run_export_texts(run);
     json_auto_t *best = json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, "top1", top1);
@@ -239,7 +252,15 @@ static void end_validation(struct dl2_validation *due, double seconds)
     free(run->state.val);
     run->state.val = due->val;
     run->state.val_count = run->stream->val_count;
-    dl2_run_state_rank(&run->state, due->pass, due->val[0].top1);
+    if (!dl2_run_state_compares(&run->state, due->val[0].images_sum))
+        dl2_run_note(
+            run,
+            "epoch %llu was validated on %llu images of %s that are not those of the epochs "
+            "before, since some of them could or cannot be read now: it does not count as "
+            "the best epoch",
+            (unsigned long long)due->pass, (unsigned long long)due->val[0].images,
+            run->stream->val[0].path);
+    dl2_run_state_rank(&run->state, due->pass, due->val[0].top1, due->val[0].images_sum);
     dl2_run_record_validation(run, seconds, due->record);
 }
 
@@ -253,7 +274,7 @@ int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_err
         status = validate_sets(due, count, error);
     for (size_t i = 0; i < count; i++) {
         if (status == DL2_OK && due[i].pass)
-            status = keep_best(due[i].run, due[i].pass, due[i].val[0].top1, error);
+            status = keep_best(due[i].run, due[i].pass, &due[i].val[0], error);
         const int back = dl2_run_use_average(due[i].run, false, status == DL2_OK ? error : NULL);
         status = status == DL2_OK ? back : status;
     }

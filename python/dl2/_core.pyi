@@ -115,7 +115,7 @@ class Loader:
                 mask: str | None = None, mask_fill: int = 0, depth: int = 3, hold_timeout: float = 60.0,
                 max_pixels: int = 0,
                 external: dict[str, str] | None = None, external_timeout: float = 0.0,
-                stop_on_bad: bool = False, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
+                stop_on_bad: bool = False, max_bad: float = 0.1, rank: int = 0, world: int = 1, shuffle_chunk: int = 0,
                 shuffle_window: int = 0, weights: Iterable[float] | str | os.PathLike[str] | None = None,
                 balanced: bool = False, repeats: int = 0, draws: int = 0,
                 batching: str = 'strict', slow_percentile: float = 0.0, side_workers: int = 0,

@@ -44,9 +44,14 @@ grep -q ': 22 images, 1 bad' "$work/out" || fail "$(cat "$work/out")"
 expect 1 dl2-load bench "$work/flowers" -e 2 -i 16 --json "$work/load.json"
 [ "$(grep -c 'train/rose/04.ppm: decode: ' "$work/err")" = 1 ] || fail "a bad image is not named once"
 grep -q 'train/rose/04.ppm: decode: ' "$work/load.json" || fail "the report does not name the bad image"
+said "1 of 20 images could not be used"
 
 grep -q 'heap allocations' "$work/out" || fail "nothing of heap allocations"
 grep -q '^With more workers' "$work/out" && fail "a scaling table that nobody asked for"
+expect 1 dl2-load bench "$work/flowers" -e 2 -i 16 --max-bad 0
+said "at least 1 of 20 images cannot be used, above the limit of 0%"
+[ ! -s "$work/out" ] || fail "a rate of images that are too few: $(cat "$work/out")"
+expect 2 dl2-load bench "$work/flowers" --max-bad 2
 
 # check's own report, written also where something is bad
 expect 1 dl2-load check "$work/flowers" --json "$work/check.json"

@@ -316,6 +316,7 @@ static void test_operation_fails(void **state)
             struct dl2_loader_config config = config_for(train, 2);
             config.operations = &operation;
             config.operation_count = 1;
+            config.max_bad = 0.2;
             struct dl2_loader *loader = create(samples, &config);
             struct loaded *epoch = load_epoch(loader, 3, 0, 0);
             assert_int_equal(epoch->count, COUNT);
@@ -523,6 +524,45 @@ static void test_stop_on_bad(void **state)
     }
 }
 
+/* An epoch ends with an error once more samples are bad than config.max_bad allows; what an epoch
+ * could not read is counted in each. */
+static void test_too_many_bad(void **state)
+{
+    for (unsigned i = 0; i < 11; i++)
+        spoil(5 * i);
+    reopen();
+    for (int train = 0; train <= 1; train++)
+        for (unsigned workers = 1; workers <= 8; workers += 7) {
+            struct dl2_loader_config config = config_for(train, workers);
+            uint64_t count, bad;
+            config.max_bad = 0.11;
+            struct dl2_loader *loader = create(samples, &config);
+            for (unsigned epoch = 0; epoch < 3; epoch++) {
+                free(load_epoch(loader, epoch, 0, 0));
+                dl2_loader_epoch_bad(loader, &count, &bad);
+                assert_int_equal(count, COUNT);
+                assert_int_equal(bad, 11);
+            }
+            dl2_loader_destroy(loader);
+
+            config.max_bad = 0.1;
+            loader = create(samples, &config);
+            struct dl2_batch *batch;
+            struct dl2_error error = DL2_ERROR_INIT;
+            int status;
+            start(loader, 0, 0);
+            while ((status = dl2_loader_next(loader, &batch, &error)) == 1)
+                dl2_loader_release(loader, batch);
+            assert_int_equal(status, DL2_ERR_FORMAT);
+            assert_non_null(strstr(error.message, "at least 11 of 61 images cannot be used"));
+            dl2_loader_destroy(loader);
+        }
+    struct dl2_loader_config wrong = config_for(true, 1);
+    struct dl2_loader *loader;
+    wrong.max_bad = 1.5;
+    assert_int_equal(dl2_loader_create(samples, &wrong, &loader, NULL), DL2_ERR_ARGUMENT);
+}
+
 static void test_all_bad(void **state)
 {
     for (unsigned i = 0; i < COUNT; i++)
@@ -530,6 +570,7 @@ static void test_all_bad(void **state)
     reopen();
     for (unsigned workers = 1; workers <= 8; workers += 7) {
         struct dl2_loader_config config = config_for(true, workers);
+        config.max_bad = 1;
         struct dl2_loader *loader = create(samples, &config);
         struct dl2_batch *batch;
         struct dl2_error error = DL2_ERROR_INIT;
@@ -1144,6 +1185,7 @@ int main(void)
         TEST(test_bad_in_training),
         TEST(test_bad_in_validation),
         TEST(test_stop_on_bad),
+        TEST(test_too_many_bad),
         TEST(test_all_bad),
         TEST(test_other_ways_to_be_bad),
         TEST(test_caches),

@@ -103,6 +103,8 @@ END
 said "spoiled[train/c0/000]: decode: "
 expect 1 run --seed 1 --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --on-bad stop --out spoiled-stop
 said ": decode: "
+expect 1 run --seed 1 --configs one --hop --ranks 2 -e 1 -d "$(at spoiled)" --skip-validation --in-database --max-bad 0 --out spoiled-many
+said "images cannot be used, above the limit of 0%"
 
 # A signal cancels the visits that the server is at, and --resume goes on from the checkpoints that they leave.
 sql "create table brake (); create role trainee login; grant select on photos, brake to trainee;

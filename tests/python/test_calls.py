@@ -139,6 +139,10 @@ class Errors(unittest.TestCase):
                 self.assertFalse(images[5].any())
             with self.assertRaisesRegex(dl2.Error, path):
                 epoch_of(loader(folder, train=train, stop_on_bad=True))
+            with self.assertRaisesRegex(dl2.Error, "at least 1 of .* images cannot be used, above the limit of 0%"):
+                epoch_of(loader(folder, train=train, max_bad=0))
+            with self.assertWarnsRegex(UserWarning, "^epoch 0: 1 of .* images could not be read, and .*: decode: "):
+                epoch_of(loader(folder, train=train))
 
 
 class Waiting(unittest.TestCase):

@@ -33,6 +33,7 @@ train_tests = \
 	tests/train/test_evaluate.sh \
 	tests/train/test_fit.sh \
 	tests/train/test_hop.sh \
+	tests/train/test_lost.sh \
 	tests/train/test_measure.sh \
 	tests/train/test_options.sh \
 	tests/train/test_predictions.sh \
