@@ -180,8 +180,8 @@ struct dl2_codec {
                 struct dl2_raster *raster, struct dl2_error *error);
     /*
      * Finds the file of another codec that the open file was made of without loss: 1, with bytes
-     * that stay until the state's next use; 0: there is none, and read() may follow. NULL: there
-     * never is.
+     * that stay until the state's next open() or close(); 0: there is none. In both cases read()
+     * may follow. NULL: there never is.
      */
     int (*unwrap)(void *state, const uint8_t **data, size_t *size, struct dl2_error *error);
     /* Frees what the state holds, not the state itself; NULL: nothing. */

@@ -203,11 +203,7 @@ static int jxl_unwrap(void *state, const uint8_t **data, size_t *size, struct dl
     DL2_TRY(jxl_rebuild(jxl, &rebuilt, error));
     *data = jxl->jpeg.data;
     *size = jxl->jpeg.size;
-    /* Frees what libjxl holds of the image, or begins again. */
-    if (rebuilt)
-        JxlDecoderReset(jxl->decoder);
-    else
-        DL2_TRY(jxl_begin(jxl, error));
+    DL2_TRY(jxl_begin(jxl, error)); /* frees what libjxl holds of the image */
     return rebuilt;
 }
 

@@ -244,6 +244,29 @@ static void expect_same_pixels(const struct dl2_bytes *a, const struct dl2_bytes
     dl2_image_free(&other);
 }
 
+/* As in a build without JPEG: libjxl's own pixels follow, though the JPEG was rebuilt. */
+static void expect_readable_after_unwrap(const struct dl2_bytes *file)
+{
+    const struct dl2_codec *jxl = dl2_codec_find("jxl");
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_image_info info = {.orientation = 1};
+    struct dl2_image image = DL2_IMAGE_INIT;
+    struct dl2_raster raster;
+    const uint8_t *jpeg;
+    size_t size;
+    void *state = calloc(1, jxl->state_size);
+    assert_non_null(state);
+    expect_ok(jxl->open(state, file->data, file->size, UINT64_MAX, &info, &error), &error);
+    assert_int_equal(jxl->unwrap(state, &jpeg, &size, &error), 1);
+    const struct dl2_decode_request all = {
+        .width = info.width, .height = info.height, .reduction = 1};
+    expect_ok(jxl->read(state, &all, &image, &raster, &error), &error);
+    assert_int_equal(raster.planes[0].width, info.width);
+    jxl->close(state);
+    free(state);
+    dl2_image_free(&image);
+}
+
 /* Every subsampling and kind of scan, gray, restart markers, EXIF with an orientation. */
 static void jpeg_comes_back_byte_for_byte(void **state)
 {
@@ -270,6 +293,7 @@ static void jpeg_comes_back_byte_for_byte(void **state)
         jxl_decode(&file, &image); /* upright: it has the EXIF block's orientation */
         assert_true(image.width == 275 && image.height == 390 && image.channels == in.channels);
         expect_same_pixels(&source, &file);
+        expect_readable_after_unwrap(&file);
     }
     /* A JPEG that is many times larger than what it becomes. */
     assert_int_equal(dl2_image_reshape(&in, 2600, 2600, 3, NULL), DL2_OK);
