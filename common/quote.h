@@ -7,6 +7,7 @@
 #define DL2_COMMON_QUOTE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * Copies `text` into `out`, of `size` bytes, with every control character (also DEL and those of
@@ -27,6 +28,9 @@ char *dl2_hide_passwords(const char *text);
 
 /* Bytes of the UTF-8 sequence (RFC 3629) that a string, not an empty one, begins with; 0: none. */
 size_t dl2_utf8_length(const char *text);
+
+/* Writes a field of a CSV file (RFC 4180), in quotes if it needs them. */
+void dl2_csv_field(FILE *out, const char *text);
 
 /* qsort()'s order of strings, by byte value. */
 int dl2_compare_texts(const void *a, const void *b);

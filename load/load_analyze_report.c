@@ -71,18 +71,22 @@ static void print_table(FILE *out, const struct dl2_load_analysis *analysis)
     }
 }
 
+/* Of dl2-train. */
+static const char *const way_options[DL2_LOAD_WAYS] = {"--ranks", "--hop", "--task"};
+
 static void print_ways(FILE *out, const struct dl2_load_analysis *analysis)
 {
     const struct dl2_load_options *options = analysis->options;
     fprintf(out, "\nAn epoch of %u models of %.3g million parameters on %u ranks like this one:\n",
             options->models, analysis->parameters / 1e6, options->ranks);
-    fprintf(out, "%13s %10s %12s %18s %14s  %s\n", "", "time", "bytes moved", "files of a rank",
+    fprintf(out, "%23s %10s %12s %18s %14s  %s\n", "", "time", "bytes moved", "files of a rank",
             "network", "dataset");
     for (size_t i = 0; i < analysis->count; i++)
         for (int k = 0; k < DL2_LOAD_WAYS; k++) {
             const struct dl2_load_analysis_way *way = &analysis->subjects[i].ways[k];
-            char moved[16], files[16], network[16];
-            fprintf(out, "%-13s %8.1f s %12s %18s %14s  %s\n", dl2_load_way_words[k], way->seconds,
+            char moved[16], files[16], network[16], name[32];
+            snprintf(name, sizeof name, "%s (%s)", dl2_load_way_words[k], way_options[k]);
+            fprintf(out, "%-23s %8.1f s %12s %18s %14s  %s\n", name, way->seconds,
                     dl2_load_bytes(moved, way->moved), dl2_load_bytes(files, way->files),
                     dl2_load_bytes(network, way->network), DL2_SHOWN(analysis->subjects[i].name));
         }

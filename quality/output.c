@@ -354,29 +354,13 @@ int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_e
 
 /* CSV. */
 
-/* Writes a field, in quotes if it needs them. */
-static void csv_text(FILE *out, const char *text)
-{
-    if (!strpbrk(text, "\",\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', out);
-        fputc(*text, out);
-    }
-    fputc('"', out);
-}
-
 static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *variant,
                     const char *key, const char *state, const struct dl2_pair *pair)
 {
     const bool scored = pair->state == DL2_PAIR_SCORED;
-    csv_text(out, variant);
+    dl2_csv_field(out, variant);
     fputc(',', out);
-    csv_text(out, key);
+    dl2_csv_field(out, key);
     fprintf(out, ",%s", state);
     if (scored)
         fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d", pair->width,
@@ -390,7 +374,7 @@ static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *va
             fprintf(out, "%.17g", pair->scores[i].value);
     }
     fputc(',', out);
-    csv_text(out, pair->error ? pair->error : "");
+    dl2_csv_field(out, pair->error ? pair->error : "");
     fputs("\r\n", out);
 }
 

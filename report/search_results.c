@@ -45,6 +45,19 @@ static enum dl2_searched_outcome outcome_of(const char *status)
                                              : DL2_SEARCHED_STOPPED;
 }
 
+/* qsort_r()'s: those without a rank come last. */
+static int compare_ranks(const void *a, const void *b, void *models)
+{
+    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    const double one = ((struct dl2_searched *)models)[left].rank;
+    const double other = ((struct dl2_searched *)models)[right].rank;
+    if (isfinite(one) != isfinite(other))
+        return isfinite(one) ? -1 : 1;
+    if (isfinite(one) && one != other)
+        return one < other ? -1 : 1;
+    return left < right ? -1 : 1;
+}
+
 static int read_models(const char *folder, struct dl2_search_results *results,
                        struct dl2_error *error)
 {
@@ -53,16 +66,21 @@ static int read_models(const char *folder, struct dl2_search_results *results,
     size_t i;
     json_t *trial;
     results->models = dl2_calloc(json_array_size(trials) + 1, sizeof *results->models);
-    if (!results->models)
+    results->ranked = dl2_calloc(json_array_size(trials) + 1, sizeof *results->ranked);
+    if (!results->models || !results->ranked)
         return dl2_error_memory(error, "the search in %s", folder);
     json_array_foreach(trials, i, trial)
     {
-        struct dl2_searched *model = &results->models[results->count++];
+        struct dl2_searched *model = &results->models[results->count];
+        results->ranked[results->count] = results->count;
+        results->count++;
         *model = (struct dl2_searched){.name = dl2_json_get_text(trial, "name", "(unnamed)"),
                                        .status = dl2_json_get_text(trial, "status", ""),
                                        .settings = json_object_get(trial, "settings"),
                                        .epochs = dl2_json_get_real(trial, "epochs", NAN),
-                                       .top1 = dl2_json_get_real(trial, "top1", NAN)};
+                                       .top1 = dl2_json_get_real(trial, "top1", NAN),
+                                       .loss = dl2_json_get_real(trial, "loss", NAN),
+                                       .rank = dl2_json_get_real(trial, "rank", NAN)};
         model->outcome = outcome_of(model->status);
         if (*best && strcmp(model->name, best) == 0 && !results->best) {
             model->outcome = DL2_SEARCHED_BEST;
@@ -70,6 +88,8 @@ static int read_models(const char *folder, struct dl2_search_results *results,
         }
         DL2_TRY(read_curve(folder, trial, model, error));
     }
+    qsort_r(results->ranked, results->count, sizeof *results->ranked, compare_ranks,
+            results->models);
     return DL2_OK;
 }
 
@@ -112,6 +132,7 @@ void dl2_search_results_free(struct dl2_search_results *results)
         free(results->models[i].val_top1);
     }
     free(results->models);
+    free(results->ranked);
     json_decref(results->report);
     *results = (struct dl2_search_results){.report = NULL};
 }

@@ -25,15 +25,16 @@ struct dl2_searched {   /* a model of the search */
     const char *status; /* "stopped", as the file has it */
     const json_t *settings;
     enum dl2_searched_outcome outcome;
-    double epochs, top1; /* NAN: none */
-    size_t count;        /* of validations */
+    double epochs, top1, loss; /* NAN: none */
+    double rank;               /* from 1; NAN: it has no figures */
+    size_t count;              /* of validations */
     double *position, *val_top1;
 };
 
 struct dl2_search_results {
     json_t *report; /* dl2-search/1; NULL: there is no search, and all else is 0 */
     struct dl2_searched *models;
-    size_t count;
+    size_t count, *ranked;           /* [count]: numbers of the models, the best first */
     const struct dl2_searched *best; /* NULL: none */
     struct dl2_error
         broken; /* why search.json is no search; status 0: it is one, or there is none */

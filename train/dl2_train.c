@@ -101,11 +101,15 @@ static const struct dl2_option options[] = {
      "from its beginning to its end, on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
-     "Find the configuration with the highest top-1 in the space of FILE, a JSON object of lists "
+     "Find the configuration with the best --goal in the space of FILE, a JSON object of lists "
      "and ranges, as in {\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, "
      "\"optimizer\": [\"sgd\", \"adamw\"]}, and write DIR/" DL2_SEARCH_FILE
      " [DIR: experiments/search]",
      offsetof(__typeof__(settings), search.space)},
+    {DL2_OPTION_CHOICE, "goal", 0, "FIGURE",
+     "What --search compares models by, on the first validation set: top1, the highest; or loss, "
+     "the lowest",
+     offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
      "How --search goes: grid, every combination of the lists; random, combinations drawn with "
      "--seed; halving, random ones that all train for a few epochs, then the best of them for "
@@ -404,6 +408,16 @@ static bool open_ranks(struct dl2_world **world, int *exit_status)
     return false;
 }
 
+/* Of the table that ends a search. */
+enum { MOST_ROWS = 20 };
+
+static void tell_round(const char *line)
+{
+    dl2_train_console_end_bar();
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
 static int tell_found(struct dl2_search *search)
 {
     const struct dl2_search_result result = dl2_search_result(search);
@@ -413,8 +427,12 @@ static int tell_found(struct dl2_search *search)
         return DL2_EXIT_FAILED;
     }
     char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    printf("best%s: top-1 %.2f%%, %s\n", budget_ended ? " so far" : "", 100 * result.top1,
-           text ? DL2_SHOWN(text) : "");
+    if (!dl2_train_console.quiet)
+        dl2_search_print(search, MOST_ROWS, stdout);
+    printf("best%s: ", budget_ended ? " so far" : "");
+    if (settings.search.goal == DL2_SEARCH_LOSS)
+        printf("loss %.4f, ", result.loss);
+    printf("top-1 %.2f%%, %s\n", 100 * result.top1, text ? DL2_SHOWN(text) : "");
     printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
            result.all);
     free(text);
@@ -454,6 +472,8 @@ static int search(const struct dl2_common_options *common)
     struct dl2_search *search;
     if (!config->out)
         config->out = "experiments/search";
+    if (!dl2_train_console.quiet)
+        settings.search.tell = tell_round;
     const struct dl2_configs_base base = {config, &program, common, goes_by_ranks()};
     int status = dl2_search_open(&settings.search, &base, &search);
     if (status == 0 && (!goes_by_ranks() || open_ranks(&world, &status)))
@@ -536,8 +556,8 @@ static void spin_shortly(char **argv)
 
 static int check_several(const struct dl2_common_options *common)
 {
-    static const char *const of_searches[] = {"algorithm",    "trials", "at-once", "eta",
-                                              "first-epochs", "budget", NULL};
+    static const char *const of_searches[] = {"goal", "algorithm",    "trials", "at-once",
+                                              "eta",  "first-epochs", "budget", NULL};
     for (const char *const *name = of_searches; *name && !settings.search.space; name++)
         if (dl2_option_given(&program, common, *name))
             return dl2_program_usage_error(&program, "--%s needs --search", *name);

@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/quote.h"
 #include "train/search_space.h"
 #include "train/train_options.h"
 
@@ -25,6 +26,9 @@ const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         [DL2_SEARCH_HALVING] = "halving",
                                         [DL2_SEARCH_ASHA] = "asha",
                                         NULL};
+
+const char *const dl2_search_goal_words[] = {
+    [DL2_SEARCH_TOP1] = "top1", [DL2_SEARCH_LOSS] = "loss", NULL};
 
 enum trial_status { WAITING, TRAINED, STOPPED, DIVERGED };
 static const char *const status_words[] = {"waiting", "trained", "stopped", "diverged"};
@@ -65,7 +69,8 @@ struct dl2_search {
     struct trial *trials; /* one for each configuration */
     struct round rounds[MOST_ROUNDS];
     size_t round_count;
-    char *report;
+    char *report, *table;
+    size_t *ranking;  /* room for the numbers of all trials */
     struct stat seen; /* the report, when its decisions were read last */
     bool completed;
 };
@@ -91,7 +96,8 @@ static int make_trials(struct dl2_search *search)
         return status;
     const size_t count = dl2_search_space_trials(search->space);
     search->trials = dl2_calloc(count, sizeof *search->trials);
-    if (!search->trials)
+    search->ranking = dl2_calloc(count, sizeof *search->ranking);
+    if (!search->trials || !search->ranking)
         return search_memory(search);
     for (size_t i = 0; i < count; i++) {
         json_auto_t *settings = dl2_search_space_settings(search->space, i);
@@ -115,11 +121,140 @@ static double trial_length(const struct dl2_search *search, size_t trial)
 
 /* Of two trials, or entries of a round. Those without a finite loss are equal, and worse than all
  * others. */
-static bool is_better(double top1, double loss, double other_top1, double other_loss)
+static bool is_better(const struct dl2_search *search, double top1, double loss, double other_top1,
+                      double other_loss)
 {
     if (!isfinite(loss) || !isfinite(other_loss))
         return isfinite(loss) && !isfinite(other_loss);
+    if (search->options->goal == DL2_SEARCH_LOSS && loss != other_loss)
+        return loss < other_loss;
     return top1 > other_top1 || (top1 == other_top1 && loss < other_loss);
+}
+
+/* It has diverged, or had no finite loss in the last round that it was in. */
+static bool has_failed(const struct trial *trial)
+{
+    return trial->status == DIVERGED || (trial->done > 0 && !isfinite(trial->loss));
+}
+
+/* -- all trials, ranked -- */
+
+/* In this order. */
+enum { WITH_FIGURES, FAILED, WITHOUT_FIGURES };
+
+static int standing_of(const struct trial *trial)
+{
+    return has_failed(trial) ? FAILED : trial->done > 0 ? WITH_FIGURES : WITHOUT_FIGURES;
+}
+
+/* qsort_r()'s: those that came further are ahead, then the better ones, then the first. */
+static int compare_trials(const void *a, const void *b, void *context)
+{
+    const struct dl2_search *search = context;
+    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
+    const struct trial *one = &search->trials[left], *other = &search->trials[right];
+    if (standing_of(one) != standing_of(other))
+        return standing_of(one) - standing_of(other);
+    if (one->done != other->done)
+        return one->done > other->done ? -1 : 1;
+    if (is_better(search, one->top1, one->loss, other->top1, other->loss))
+        return -1;
+    if (is_better(search, other->top1, other->loss, one->top1, one->loss))
+        return 1;
+    return left < right ? -1 : 1;
+}
+
+/* Puts all trials into search->ranking. */
+static void rank_trials(const struct dl2_search *search)
+{
+    for (size_t i = 0; i < search->configs.count; i++)
+        search->ranking[i] = i;
+    qsort_r(search->ranking, search->configs.count, sizeof *search->ranking, compare_trials,
+            (void *)search);
+}
+
+/* A value of a setting, as a reader would write it: to be freed. */
+static char *value_text(const json_t *value)
+{
+    return json_is_string(value)
+               ? strdup(json_string_value(value))
+               : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
+}
+
+static void write_real(FILE *out, double value)
+{
+    if (isfinite(value))
+        fprintf(out, ",%.17g", value);
+    else
+        fputc(',', out);
+}
+
+static void write_row(const struct dl2_search *search, size_t rank, const json_t *columns,
+                      FILE *out)
+{
+    const size_t number = search->ranking[rank];
+    const struct trial *trial = &search->trials[number];
+    const json_t *settings = search->configs.settings[number];
+    const char *key, *name = search->configs.models[number].config.name;
+    json_t *unused;
+    if (standing_of(trial) == WITH_FIGURES)
+        fprintf(out, "%zu", rank + 1);
+    fprintf(out, ",%s,%s,%.17g", name, status_words[trial->status], trial->epochs);
+    write_real(out, trial->top1);
+    write_real(out, trial->loss);
+    fprintf(out, ",%s/%s", name, DL2_EXPERIMENT_FILE);
+    json_object_foreach((json_t *)columns, key, unused)
+    {
+        char *text =
+            json_object_get(settings, key) ? value_text(json_object_get(settings, key)) : NULL;
+        fputc(',', out);
+        dl2_csv_field(out, text ? text : "");
+        free(text);
+    }
+    fputc('\n', out);
+}
+
+/* The settings that any trial has, as members. */
+static json_t *setting_names(const struct dl2_search *search)
+{
+    json_t *names = json_object();
+    for (size_t i = 0; i < search->configs.count; i++)
+        json_object_update_missing(names, search->configs.settings[i]);
+    json_object_del(names, "name");
+    return names;
+}
+
+static int save_table(const struct dl2_search *search, struct dl2_error *error)
+{
+    char *text = NULL;
+    const char *key;
+    size_t size;
+    json_t *unused;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return dl2_error_memory(error, "%s", search->table);
+    json_auto_t *columns = setting_names(search);
+    fputs("rank,name,status,epochs,top1,loss,report", out);
+    json_object_foreach(columns, key, unused)
+    {
+        fputc(',', out);
+        dl2_csv_field(out, key);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < search->configs.count; i++)
+        write_row(search, i, columns, out);
+    const int status = fclose(out) == 0 ? dl2_file_write(search->table, text, size, error)
+                                        : dl2_error_memory(error, "%s", search->table);
+    free(text);
+    return status;
+}
+
+static void print_figure(FILE *out, int width, int digits, double value)
+{
+    if (isfinite(value))
+        fprintf(out, "  %*.*f", width, digits, value);
+    else
+        fprintf(out, "  %*s", width, "-");
 }
 
 /* The best of the trials that came to their end, the first of equals; -1: none. */
@@ -129,7 +264,7 @@ static long best_trained(const struct dl2_search *search)
     for (size_t i = 0; i < search->configs.count; i++) {
         const struct trial *trial = &search->trials[i];
         if (trial->status == TRAINED && isfinite(trial->loss) &&
-            (best < 0 || is_better(trial->top1, trial->loss, search->trials[best].top1,
+            (best < 0 || is_better(search, trial->top1, trial->loss, search->trials[best].top1,
                                    search->trials[best].loss)))
             best = (long)i;
     }
@@ -159,6 +294,15 @@ static double round_end(const struct dl2_search *search, size_t trial, size_t ro
     return round < search->round_count ? fmin(search->rounds[round].until, length) : length;
 }
 
+/* How many of the round's models went on. */
+static size_t count_kept(const struct dl2_search *search, size_t round)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < search->configs.count; i++)
+        kept += search->trials[i].goal > (long)round;
+    return kept;
+}
+
 /* The rounds but the last that any has come to the end of. */
 static json_t *round_list(const struct dl2_search *search)
 {
@@ -166,14 +310,12 @@ static json_t *round_list(const struct dl2_search *search)
     for (size_t i = 0; i < search->round_count && search->rounds[i].count; i++) {
         const struct round *round = &search->rounds[i];
         json_t *names = json_array();
-        json_int_t kept = 0;
         for (size_t k = 0; k < round->count; k++) {
             const size_t number = round->entries[k].trial;
             json_array_append_new(names, json_string(search->configs.models[number].config.name));
-            kept += search->trials[number].goal > (long)i;
         }
         json_array_append_new(list, json_pack("{s:f, s:o, s:I}", "epochs", round->until, "ranking",
-                                              names, "kept", kept));
+                                              names, "kept", (json_int_t)count_kept(search, i)));
     }
     return list;
 }
@@ -181,6 +323,7 @@ static json_t *round_list(const struct dl2_search *search)
 static json_t *trial_list(const struct dl2_search *search)
 {
     json_t *list = json_array();
+    rank_trials(search);
     for (size_t i = 0; i < search->configs.count; i++) {
         const struct trial *trial = &search->trials[i];
         const char *name = search->configs.models[i].config.name;
@@ -194,6 +337,12 @@ static json_t *trial_list(const struct dl2_search *search)
                             "epochs", trial->epochs, "top1", dl2_json_real(trial->top1), "loss",
                             dl2_json_real(trial->loss), "report",
                             json_sprintf("%s/%s", name, DL2_EXPERIMENT_FILE)));
+    }
+    for (size_t i = 0; i < search->configs.count; i++) {
+        const size_t number = search->ranking[i];
+        const bool ranked = standing_of(&search->trials[number]) == WITH_FIGURES;
+        json_object_set_new(json_array_get(list, number), "rank",
+                            ranked ? json_integer((json_int_t)i + 1) : json_null());
     }
     return list;
 }
@@ -210,6 +359,10 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
         search->completed);
     if (report && search->data_hashes)
         json_object_set(report, "data_hashes", search->data_hashes);
+    const int status = save_table(search, error);
+    if (status < 0)
+        json_decref(report);
+    DL2_TRY(status);
     return dl2_json_save_new(search->report, report, error);
 }
 
@@ -229,9 +382,10 @@ static json_t *make_identity(const struct dl2_search *search)
     const struct dl2_search_options *options = search->options;
     const bool rounds = dl2_search_has_rounds(search->options);
     json_t *identity = json_pack(
-        "{s:s, s:O, s:I, s:o, s:o, s:I, s:o}", "algorithm", dl2_search_words[options->algorithm],
-        "space", dl2_search_space_json(search->space), "trials", (json_int_t)search->configs.count,
-        "eta", rounds ? json_integer(options->eta) : json_null(), "first_epochs",
+        "{s:s, s:s, s:O, s:I, s:o, s:o, s:I, s:o}", "algorithm",
+        dl2_search_words[options->algorithm], "goal", dl2_search_goal_words[options->goal], "space",
+        dl2_search_space_json(search->space), "trials", (json_int_t)search->configs.count, "eta",
+        rounds ? json_integer(options->eta) : json_null(), "first_epochs",
         rounds ? json_real(options->first_epochs) : json_null(), "seed",
         (json_int_t)search->config.seed, "options", make_options(search));
     if (options->algorithm == DL2_SEARCH_ASHA) /* who goes on depends on who has come along */
@@ -275,12 +429,6 @@ static bool is_training(const struct trial *trial)
     return trial->goal >= (long)trial->done;
 }
 
-/* It has diverged, or had no finite loss in the last round that it was in. */
-static bool has_failed(const struct trial *trial)
-{
-    return trial->status == DIVERGED || (trial->done > 0 && !isfinite(trial->loss));
-}
-
 /* The trial comes to the end of a round, or, with NAN, has diverged in it. Equal ones are in the
  * order of their numbers. */
 static void end_round(struct dl2_search *search, size_t number, double top1, double loss)
@@ -294,8 +442,8 @@ static void end_round(struct dl2_search *search, size_t number, double top1, dou
     size_t k = round->count++;
     for (; k > 0; k--) {
         const struct entry *before = &round->entries[k - 1];
-        if (is_better(before->top1, before->loss, top1, loss) ||
-            (before->trial < number && !is_better(top1, loss, before->top1, before->loss)))
+        if (is_better(search, before->top1, before->loss, top1, loss) ||
+            (before->trial < number && !is_better(search, top1, loss, before->top1, before->loss)))
             break;
         round->entries[k] = *before;
     }
@@ -454,6 +602,23 @@ static long next_of_halving(const struct dl2_search *search, size_t *round)
     return -1;
 }
 
+/* Tells of a round of halving, when the first of its models goes on to the next one. */
+static void tell_round(const struct dl2_search *search, size_t next)
+{
+    const struct dl2_search_options *options = search->options;
+    char text[160];
+    if (!options->tell || options->algorithm != DL2_SEARCH_HALVING || next == 0 ||
+        count_kept(search, next - 1) != 1)
+        return;
+    const struct round *round = &search->rounds[next - 1];
+    size_t good = 0;
+    while (good < round->count && isfinite(round->entries[good].loss))
+        good++;
+    snprintf(text, sizeof text, "round %zu, to epoch %g: kept %zu of %zu", next, round->until,
+             good < round->keep ? good : round->keep, round->count);
+    options->tell(text);
+}
+
 /* Chooses the trial that trains next, to the end of *round. -1: none, as long as none of those that
  * train has come to its round's end. */
 static long choose_next(const struct dl2_search *search, size_t *round)
@@ -529,6 +694,7 @@ static size_t choose_wave(struct dl2_search *search, size_t *wave)
     while (count < most && (next = choose_next(search, &round)) >= 0 &&
            (count == 0 || (long)round == search->trials[wave[0]].goal)) {
         search->trials[next].goal = (long)round;
+        tell_round(search, round);
         wave[count++] = (size_t)next;
     }
     return count;
@@ -620,11 +786,11 @@ static int search_look(void *context, bool idle, bool *wanted, struct dl2_error 
     const size_t training = count_training(search);
     if (idle && !search->completed && training < search->options->at_once) {
         const long next = choose_next(search, &round);
-        if (next >= 0)
+        if (next >= 0) {
             search->trials[next].goal = (long)round;
-        if (next >= 0)
+            tell_round(search, round);
             DL2_TRY(save_search(search, error));
-        else if (training == 0)
+        } else if (training == 0)
             DL2_TRY(conclude(search, error));
     }
     for (size_t i = 0; i < search->configs.count; i++) {
@@ -652,7 +818,8 @@ static int check_search(const struct dl2_search *search)
         return dl2_program_usage_error(program, "--run-epochs has no use with --search: a signal "
                                                 "stops one, and --resume goes on");
     if (config->skip_validation || config->synthetic)
-        return dl2_program_usage_error(program, "--search needs validation: it is by top-1");
+        return dl2_program_usage_error(program, "--search needs validation: its goal is "
+                                                "a figure of that");
     if (dl2_search_has_rounds(search->options) && config->validate_every != 1)
         return dl2_program_usage_error(program,
                                        "--algorithm %s needs --validate-every 1: it compares "
@@ -678,6 +845,8 @@ int dl2_search_open(const struct dl2_search_options *options, const struct dl2_c
     search->base.config = &search->config;
     int status = check_search(search);
     if (status == 0 && !(search->report = dl2_path_join(search->config.out, DL2_SEARCH_FILE)))
+        status = search_memory(search);
+    if (status == 0 && !(search->table = dl2_path_join(search->config.out, DL2_SEARCH_TABLE)))
         status = search_memory(search);
     if (status == 0)
         status = make_trials(search);
@@ -725,7 +894,50 @@ struct dl2_search_result dl2_search_result(struct dl2_search *search)
     result.name = search->configs.models[best].config.name;
     result.settings = search->configs.settings[best];
     result.top1 = search->trials[best].top1;
+    result.loss = search->trials[best].loss;
     return result;
+}
+
+static void print_settings(FILE *out, const json_t *settings)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)settings, key, value)
+    {
+        char *text = strcmp(key, "name") != 0 ? value_text(value) : NULL;
+        if (text)
+            fprintf(out, " %s=%s", key, DL2_SHOWN(text));
+        free(text);
+    }
+}
+
+void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
+{
+    const size_t count = search->configs.count;
+    rank_trials(search);
+    for (size_t i = 0; i < search->round_count && search->rounds[i].count &&
+                       search->options->algorithm == DL2_SEARCH_ASHA;
+         i++)
+        fprintf(out, "round %zu, to epoch %g: kept %zu of %zu\n", i + 1, search->rounds[i].until,
+                count_kept(search, i), search->rounds[i].count);
+    fprintf(out, "%4s  %-9s  %8s  %10s  %7s  %-8s  %s\n", "rank", "model", "top-1, %", "loss",
+            "epochs", "status", "settings");
+    for (size_t i = 0; i < count && i < most; i++) {
+        const size_t number = search->ranking[i];
+        const struct trial *trial = &search->trials[number];
+        if (standing_of(trial) == WITH_FIGURES)
+            fprintf(out, "%4zu", i + 1);
+        else
+            fprintf(out, "%4s", "-");
+        fprintf(out, "  %-9s", search->configs.models[number].config.name);
+        print_figure(out, 8, 2, 100 * trial->top1);
+        print_figure(out, 10, 4, trial->loss);
+        fprintf(out, "  %7.4g  %-8s ", trial->epochs, status_words[trial->status]);
+        print_settings(out, search->configs.settings[number]);
+        fputc('\n', out);
+    }
+    if (count > most)
+        fprintf(out, "%zu more are in %s\n", count - most, DL2_SHOWN(search->table));
 }
 
 void dl2_search_close(struct dl2_search *search)
@@ -739,6 +951,8 @@ void dl2_search_close(struct dl2_search *search)
         free(search->rounds[i].entries);
     dl2_configs_free(&search->configs);
     free(search->trials);
+    free(search->ranking);
     free(search->report);
+    free(search->table);
     free(search);
 }

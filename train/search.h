@@ -17,6 +17,8 @@
  * Where all settings are lists, and there are no more than 4096 combinations, random, halving and
  * asha draw none twice.
  *
+ * Beside that file lies DL2_SEARCH_TABLE, a line for each model, the best first.
+ *
  * There are two ways to train. dl2_search_run() trains in waves: models of a round that share
  * batches. By ranks (train/hop.h) each rank decides by dl2_search_plan() on one model more whenever
  * it has none to train, so that it waits only where all depends on a model that trains: at the end
@@ -30,6 +32,7 @@
 
 #define DL2_SEARCH_SCHEMA "dl2-search/1"
 #define DL2_SEARCH_FILE   "search.json"
+#define DL2_SEARCH_TABLE  "search.csv"
 
 enum dl2_search_algorithm {
     DL2_SEARCH_GRID,
@@ -39,8 +42,15 @@ enum dl2_search_algorithm {
 };
 extern const char *const dl2_search_words[]; /* "grid"; NULL at the end */
 
+/* The figure on the first validation set that models are compared by; the other one decides between
+ * equals. */
+enum dl2_search_goal { DL2_SEARCH_TOP1, DL2_SEARCH_LOSS };
+extern const char *const dl2_search_goal_words[];
+
 struct dl2_search_options {
     const char *space; /* file; NULL: no search */
+    enum dl2_search_goal goal;
+    void (*tell)(const char *line); /* of a round that has ended; NULL: nobody listens */
     enum dl2_search_algorithm algorithm;
     unsigned trials, at_once, eta;
     double first_epochs; /* of the first round of halving and asha */
@@ -60,7 +70,7 @@ static inline bool dl2_search_has_rounds(const struct dl2_search_options *option
 struct dl2_search_result {
     const char *name;       /* of the best model, the search's; NULL: none has been validated */
     const json_t *settings; /* its own */
-    double top1;
+    double top1, loss;
     double trained, all; /* epochs: of all models together; to the end of each of them */
 };
 
@@ -84,5 +94,7 @@ int dl2_search_run(struct dl2_search *search,
 struct dl2_hop_plan dl2_search_plan(struct dl2_search *search);
 
 struct dl2_search_result dl2_search_result(struct dl2_search *search);
+/* Prints the `most` best models of that result, the best first. */
+void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out);
 
 #endif

@@ -143,7 +143,7 @@ if [ -n "${PYTHON3:-}" ]; then
     is "$(ways 'round(hop["epoch_seconds"] / (task["epoch_seconds"] + 1), 6)')" 1.0 "one model hops, at 8 MB/s"
     is "$(ways 'round(data["epoch_seconds"] / (task["epoch_seconds"] / 2 + steps / 2), 6)')" 1.0 "one model data parallel, at 8 MB/s"
 fi
-grep -q '^hopping ' "$work/out" || fail "the ways are not printed: $(cat "$work/out")"
+grep -q '^hopping (--hop) ' "$work/out" || fail "the ways are not printed: $(cat "$work/out")"
 for options in "--models 2" "--ranks 2" "--link 8" "--parameters 5" "--models 2 --ranks 2" "--models 2 --ranks 1 --parameters 5"; do
     expect 2 analyze "$work/large" --device-rate 5 $shape $options
 done

@@ -19,19 +19,20 @@ model b 0.25
 model c 0.4 0.5 0.7
 trial() { # NAME LR OPTIMIZER STATUS EPOCHS TOP1
     echo "{\"name\": \"$1\", \"settings\": {\"lr\": $2, \"optimizer\": \"$3\"}, \"status\": \"$4\", \"epochs\": $5,
-        \"top1\": $6, \"loss\": 1, \"report\": \"$1/experiment_report.json\"}"
+        \"top1\": $6, \"rank\": ${7:-null}, \"loss\": 1, \"report\": \"$1/experiment_report.json\"}"
 }
 cat >search/search.json <<END
 {"schema": "dl2-search/1", "best": "a", "epochs": 7, "all_epochs": 12, "completed": true, "rounds": [],
  "search": {"algorithm": "asha", "space": {"lr": {"min": 0.01, "max": 1, "scale": "log"},
   "optimizer": ["sgd", "<x>'; system(0)"]}},
- "trials": [$(trial a 0.1 sgd trained 3 0.75), $(trial b 0.01 sgd stopped 1 0.25),
-  $(trial c 1 "<x>'; system(0)" trained 3 0.7), $(trial d 1 sgd diverged 0 null), $(trial e 0.5 sgd waiting 0 null)]}
+ "trials": [$(trial a 0.1 sgd trained 3 0.75 1), $(trial b 0.01 sgd stopped 1 0.25 3),
+  $(trial c 1 "<x>'; system(0)" trained 3 0.7 2), $(trial d 1 sgd diverged 0 null), $(trial e 0.5 sgd waiting 0 null)]}
 END
 expect 0 dl2-report search -o page/report.html
 says page/report.html "What a search found: search" "(asha) trained 5 models, 7 epochs in all" "would have been 12" \
     "The best is a, top-1 75.00%: lr 0.1, optimizer sgd" "trained, the best" "diverged" "waiting" "&lt;x&gt;&#39;;"
 ! grep -q "no results" page/report.html || fail "the page says that there is nothing"
+is "$(sed -n "s/.*<th scope='row'>\([a-e]\)<.*/\1/p" page/report.html | tr -d '\n')" acbde "the table's order, by rank"
 # curves OUTCOME: the points of its block, without the comments.
 block() { "$AWK" -v name="# $2" '$0 == name {on = 1; next} /^#/ {on = 0} on && NF' "page/plots/$1.dat" | tr '\n' ';'; }
 AWK=${AWK:-awk}

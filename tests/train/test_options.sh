@@ -99,7 +99,7 @@ expect 0 run $base --seed 3
 # Every option of --help that a run has is in the report.
 dl2-train --help | sed -n 's/^.* --\([a-z0-9-]*\).*/\1/p' |
     grep -v -x -e help -e usage -e version -e quiet -e list -e configs -e share -e hop -e hop-order -e in-database \
-        -e search -e algorithm -e trials -e at-once -e eta -e first-epochs -e budget -e task |
+        -e search -e goal -e algorithm -e trials -e at-once -e eta -e first-epochs -e budget -e task |
     while read -r name; do
         grep -q "\"$name\":" base/$REPORT || { echo "FAIL: the report has no '$name'" >&2; exit 1; }
     done || exit 1

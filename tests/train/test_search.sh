@@ -91,6 +91,43 @@ done
 expect 0 search space.json --trials 2 --out parts --restart -e 1
 is "$(found parts "len(s['trials'])")" 2 "--restart"
 
+# A table of all models, the best first, on stdout, in the file and as CSV; a line for each round.
+expect 0 dl2-train ${smallest#--quiet} -d data -e 4 --search $halving --out shown
+grep -qx 'round 1, to epoch 1: kept 3 of 9' "$work/out" || fail "no line of round 1: $(cat "$work/out")"
+grep -qx 'round 2, to epoch 3: kept 1 of 3' "$work/out" || fail "no line of round 2: $(cat "$work/out")"
+"$PYTHON3" - "$work/out" <<'END' || fail "the table: $(cat "$work/out" shown/search.csv)"
+import csv, json, math, sys
+trials = json.load(open("shown/search.json"))["trials"]
+order = sorted(trials, key=lambda t: (-t["epochs"], -t["top1"], t["loss"], t["name"]))
+assert [t["rank"] for t in order] == list(range(1, 10))
+lines = open(sys.argv[1]).read().splitlines()
+at = next(i for i, line in enumerate(lines) if line.split()[:2] == ["rank", "model"])
+rows = [line.split() for line in lines[at + 1:at + 10]]
+assert [row[1] for row in rows] == [t["name"] for t in order]
+assert rows[0][0] == "1" and rows[0][5] == "trained" and rows[0][6].startswith("lr=")
+assert abs(float(rows[0][2]) - 100 * order[0]["top1"]) < 0.006
+table = list(csv.DictReader(open("shown/search.csv")))
+assert [row["name"] for row in table] == [t["name"] for t in order]
+for row, trial in zip(table, order):
+    assert float(row["loss"]) == trial["loss"] and row["report"] == trial["report"]
+    assert float(row["lr"]) == trial["settings"]["lr"] and row["nesterov"] == str(trial["settings"]["nesterov"]).lower()
+END
+
+# The goal may be the loss, of which a model with a lower top-1 can have less.
+expect 0 search $halving --goal loss --out by-loss
+"$PYTHON3" - <<'END' || fail "the goal loss: $(cat by-loss/search.json)"
+import json
+search = json.load(open("by-loss/search.json"))
+first = {}
+for trial in search["trials"]:
+    first[trial["name"]] = json.load(open(f"by-loss/{trial['report']}"))["epochs"][0]["val"][0]["loss"]
+assert search["search"]["goal"] == "loss"
+assert search["rounds"][0]["ranking"] == sorted(first, key=lambda name: (first[name], name))
+END
+grep -q '^best: loss 0.*, top-1 ' "$work/out" || fail "the goal is not told: $(cat "$work/out")"
+expect 1 search $halving --out by-loss --resume
+said 'is of another search'
+
 # The best of the first round diverges in the next: the best of the others takes its place, is named, and trained.
 echo '{"lr": [1e-9, 4, 2e-9]}' >later.json
 later="later.json -e 9 --warmup 8.9 --weight-decay 10 --momentum 0 --eta 3"
@@ -103,6 +140,7 @@ for way in "halving --at-once 3" "halving --task --ranks 2" "asha --at-once 1"; 
     is "$(found later "[(t['name'] == s['best'], t['epochs']) for t in s['trials'] if t['status'] == 'trained']")" \
         "[(True, 9.0)]" "who is trained instead, $way"
     grep -q "^best: top-1 .*$(found later "s['best']")" "$work/out" || fail "the best is not named, $way: $(cat "$work/out")"
+    is "$(tail -n 1 later/search.csv | cut -d , -f 1,8)" ",4" "the last line of the table, $way"
 done
 
 # By ranks with a model each: what one process finds, also where ranks are stopped and one is killed; by ranks with
@@ -183,6 +221,8 @@ expect 1 search space.json --out early --budget 0.001s
 said '--budget ended before any validation'
 expect 2 run -d data --budget 1h --out wrong-out
 said '--budget needs --search'
+expect 2 run -d data --goal loss --out wrong-out
+said '--goal needs --search'
 expect 2 run -d data --trials 3 --out wrong-out
 said '--trials needs --search'
 [ ! -e wrong-out ] || fail "wrong usage made a folder"
