@@ -244,7 +244,9 @@ int dl2_options_give(const struct dl2_option *options, void *values, const char 
     while (i < count && (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0))
         i++;
     if (i == count)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no such option");
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "there is no such option; --help lists those that models may differ "
+                             "in");
     const enum dl2_option_type type = rows[i].option->type;
     if (!(rows[i].option->roles & role))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,

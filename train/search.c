@@ -104,6 +104,12 @@ static int make_trials(struct dl2_search *search)
         char place[4096];
         snprintf(place, sizeof place, "%s: trial %zu", search->options->space, i);
         status = dl2_configs_add(&search->configs, &search->base, settings, place);
+        if (status == DL2_EXIT_USAGE && json_object_size(settings) > 2)
+            fprintf(stderr,
+                    "%s: settings that do not go together belong in spaces of their own: [{\"lr\": "
+                    "[0.1], \"nesterov\": [true]}, {\"lr\": [0.001], \"optimizer\": "
+                    "[\"adamw\"]}]\n",
+                    search->base.program->name);
         if (status != 0)
             return status;
         search->trials[i] = (struct trial){.goal = -1, .top1 = NAN, .loss = NAN};

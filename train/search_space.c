@@ -10,14 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000 };
+enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_PARTS = 32 };
 
 /* A setting and its values: a list of them, or else a range. */
 struct axis {
     const char *key;
     json_t *list; /* NULL: a range */
     double min, max;
-    bool log;
+    bool log, integer;
+};
+
+/* One of the objects of a file, whose settings go together. */
+struct part {
+    struct axis axes[MOST_AXES];
+    size_t axis_count;
+    size_t combinations; /* of its lists; 0: there are ranges, or too many */
 };
 
 struct dl2_search_space {
@@ -25,8 +32,8 @@ struct dl2_search_space {
     const struct dl2_search_options *options;
     uint64_t seed;
     json_t *json;
-    struct axis axes[MOST_AXES];
-    size_t axis_count;
+    struct part *parts;
+    size_t part_count;
     size_t trials;
     uint32_t *order; /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
 };
@@ -39,26 +46,51 @@ static int space_failed(const struct dl2_search_space *space, const struct dl2_e
 
 static int axis_error(const struct dl2_search_space *space, const char *key, const char *reason)
 {
+    if (json_is_array(space->json))
+        return dl2_program_usage_error(space->program, "%s: space %zu: \"%s\": %s",
+                                       space->options->space, space->part_count, key, reason);
     return dl2_program_usage_error(space->program, "%s: \"%s\": %s", space->options->space, key,
                                    reason);
 }
 
-/* The value at `share`, 0 to 1, of a range, with four digits, as a reader would write it. */
-static double range_at(const struct axis *axis, double share)
+/* The value at `share`, 0 to 1, of a range: a whole number, or one with four digits, as a reader
+ * would write it. */
+static json_t *range_at(const struct axis *axis, double share)
 {
     char text[32];
     const double value = axis->log ? axis->min * pow(axis->max / axis->min, share)
                                    : axis->min + (axis->max - axis->min) * share;
+    if (axis->integer)
+        return json_integer((json_int_t)fmin(axis->max, fmax(axis->min, round(value))));
     snprintf(text, sizeof text, "%.4g", value);
-    return fmin(axis->max, fmax(axis->min, strtod(text, NULL)));
+    return json_real(fmin(axis->max, fmax(axis->min, strtod(text, NULL))));
 }
 
-/* {"min": A, "max": B, "scale": "log", "points": N} */
+/* A value of a range, drawn. Whole numbers of a linear one are equally likely. */
+static json_t *draw_in_range(const struct axis *axis, struct dl2_random *random)
+{
+    if (axis->integer && !axis->log)
+        return json_integer((json_int_t)axis->min +
+                            dl2_random_below(random, (uint32_t)(axis->max - axis->min) + 1));
+    return range_at(axis, dl2_random_uniform(random));
+}
+
+static int check_integers(const struct dl2_search_space *space, const struct axis *axis)
+{
+    if (!axis->integer || (axis->min == floor(axis->min) && axis->max == floor(axis->max) &&
+                           axis->min >= -1e9 && axis->max <= 1e9))
+        return 0;
+    return axis_error(space, axis->key,
+                      "an \"integer\" range has whole numbers min and max, from -1e9 to 1e9");
+}
+
+/* {"min": A, "max": B, "scale": "log", "integer": true, "points": N} */
 static int read_range(struct dl2_search_space *space, struct axis *axis, json_t *value)
 {
-    static const char *const known[] = {"min", "max", "scale", "points", NULL};
+    static const char *const known[] = {"min", "max", "scale", "integer", "points", NULL};
     const char *key, *scale = dl2_json_get_text(value, "scale", "linear");
     const json_t *points = json_object_get(value, "points");
+    const json_t *integer = json_object_get(value, "integer");
     json_t *unused;
     axis->min = dl2_json_get_real(value, "min", NAN);
     axis->max = dl2_json_get_real(value, "max", NAN);
@@ -66,14 +98,21 @@ static int read_range(struct dl2_search_space *space, struct axis *axis, json_t 
     json_object_foreach(value, key, unused)
     {
         if (dl2_parse_word(key, known, NULL) < 0)
-            return axis_error(space, axis->key, "a range has min, max, scale and points alone");
+            return axis_error(space, axis->key,
+                              "a range has min, max, scale, integer and points alone");
     }
+    axis->integer = json_is_true(integer);
+    if (integer && !json_is_boolean(integer))
+        return axis_error(space, axis->key, "\"integer\" is true or false");
     if (!isfinite(axis->min) || !isfinite(axis->max) || !(axis->min <= axis->max))
         return axis_error(space, axis->key, "a range needs numbers min and max, not below it");
     if (!axis->log && strcmp(scale, "linear") != 0)
         return axis_error(space, axis->key, "\"scale\" is linear or log");
     if (axis->log && axis->min <= 0)
         return axis_error(space, axis->key, "a range with the scale log is above 0");
+    const int status = check_integers(space, axis);
+    if (status != 0)
+        return status;
     if (!points && space->options->algorithm == DL2_SEARCH_GRID)
         return axis_error(space, axis->key, "a range in a grid needs \"points\", how many");
     if (!points)
@@ -82,67 +121,130 @@ static int read_range(struct dl2_search_space *space, struct axis *axis, json_t 
     if (count < 2 || count > MOST_POINTS)
         return axis_error(space, axis->key, "\"points\" is a whole number, from 2 to 1000");
     axis->list = json_array();
-    for (json_int_t i = 0; i < count; i++)
-        json_array_append_new(axis->list,
-                              json_real(range_at(axis, (double)i / (double)(count - 1))));
+    for (json_int_t i = 0; i < count; i++) {
+        json_t *point = range_at(axis, (double)i / (double)(count - 1));
+        const size_t size = json_array_size(axis->list);
+        if (size && json_equal(point, json_array_get(axis->list, size - 1))) /* of integers */
+            json_decref(point);
+        else
+            json_array_append_new(axis->list, point);
+    }
     return 0;
 }
 
 static int read_axis(struct dl2_search_space *space, const char *key, json_t *value)
 {
-    struct axis *axis = &space->axes[space->axis_count];
-    if (space->axis_count == MOST_AXES)
-        return axis_error(space, key, "there are too many settings");
+    struct part *part = &space->parts[space->part_count - 1];
+    struct axis *axis = &part->axes[part->axis_count];
+    if (part->axis_count == MOST_AXES)
+        return axis_error(space, key, "there are more than 32 settings");
     if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
         return axis_error(space, key, "a search makes the models' names and places");
     if (dl2_search_has_rounds(space->options) && strcmp(key, "epochs") == 0)
         return axis_error(space, key,
                           "halving and asha compare models after as many epochs; give -e");
-    space->axis_count++;
+    part->axis_count++;
     axis->key = key;
     if (json_is_object(value))
         return read_range(space, axis, value);
     if (json_array_size(value) == 0)
-        return axis_error(space, key, "it is neither a list of values nor a range");
+        return axis_error(space, key,
+                          "it is neither a list of values nor a range, such as [0.1, 0.3] or "
+                          "{\"min\": 0.01, \"max\": 0.3}");
     axis->list = json_incref(value);
     return 0;
+}
+
+static int read_part(struct dl2_search_space *space, json_t *object)
+{
+    const char *path = space->options->space;
+    const char *key;
+    json_t *value;
+    int status = 0;
+    if (!json_is_object(object))
+        return dl2_program_usage_error(
+            space->program,
+            "--search: %s is not an object like {\"lr\": [0.1, 0.3]}, nor a list of such", path);
+    space->part_count++;
+    json_object_foreach(object, key, value)
+    {
+        status = status ? status : read_axis(space, key, value);
+    }
+    if (status == 0 && json_object_size(object) == 0)
+        status = dl2_program_usage_error(space->program, "%s has no settings", path);
+    return status;
 }
 
 static int read_space(struct dl2_search_space *space)
 {
     const char *path = space->options->space;
     struct dl2_error error = DL2_ERROR_INIT;
-    const char *key;
-    json_t *value;
+    size_t i;
+    json_t *object;
     const int loaded = dl2_json_load(path, NULL, &space->json, &error);
     if (loaded == DL2_ERR_FORMAT)
         return dl2_program_usage_error(space->program, "--search: %s", error.message);
     if (loaded < 0)
         return space_failed(space, &error);
-    if (!json_is_object(space->json))
-        return dl2_program_usage_error(
-            space->program, "--search: %s is not an object like {\"lr\": [0.1, 0.3]}", path);
-    int status = 0;
-    json_object_foreach(space->json, key, value)
-    {
-        status = status ? status : read_axis(space, key, value);
+    if (json_is_array(space->json) &&
+        (json_array_size(space->json) == 0 || json_array_size(space->json) > MOST_PARTS))
+        return dl2_program_usage_error(space->program, "--search: %s has %zu spaces, not 1 to %d",
+                                       path, json_array_size(space->json), MOST_PARTS);
+    space->parts = dl2_calloc(MOST_PARTS, sizeof *space->parts);
+    if (!space->parts) {
+        dl2_error_memory(&error, "a search");
+        return space_failed(space, &error);
     }
-    if (status == 0 && space->axis_count == 0)
-        status = dl2_program_usage_error(space->program, "%s has no settings", path);
+    if (!json_is_array(space->json))
+        return read_part(space, space->json);
+    int status = 0;
+    json_array_foreach(space->json, i, object)
+    {
+        status = status ? status : read_part(space, object);
+    }
     return status;
 }
 
 /* -- trials -- */
 
-/* Combinations of the lists; 0: there are ranges, or too many. */
-static size_t count_combinations(const struct dl2_search_space *space)
+static size_t count_combinations_of(const struct part *part)
 {
     size_t count = 1;
-    for (size_t i = 0; i < space->axis_count && count; i++) {
-        const size_t values = json_array_size(space->axes[i].list);
+    for (size_t i = 0; i < part->axis_count && count; i++) {
+        const size_t values = json_array_size(part->axes[i].list);
         count = values && count <= MOST_TRIALS / values ? count * values : 0;
     }
     return count;
+}
+
+/* Combinations of the lists of all parts; 0: there are ranges, or too many. */
+static size_t count_combinations(struct dl2_search_space *space)
+{
+    size_t all = 0;
+    bool countable = true;
+    for (size_t i = 0; i < space->part_count; i++) {
+        const size_t count = space->parts[i].combinations = count_combinations_of(&space->parts[i]);
+        all += count;
+        countable = countable && count > 0;
+    }
+    return countable && all <= MOST_TRIALS ? all : 0;
+}
+
+/* The part that a trial is of: by its number among the combinations, which becomes that among the
+ * part's; or one of them drawn. */
+static const struct part *part_of(const struct dl2_search_space *space, bool combination,
+                                  size_t number, size_t *rest)
+{
+    const struct part *part = space->parts;
+    struct dl2_random random;
+    if (space->part_count == 1)
+        return part;
+    dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, MOST_AXES);
+    if (!combination)
+        return part + dl2_random_below(&random, (uint32_t)space->part_count);
+    for (; *rest >= part->combinations; part++)
+        *rest -= part->combinations;
+    return part;
 }
 
 /* The last setting of a grid changes fastest. */
@@ -151,18 +253,19 @@ json_t *dl2_search_space_settings(const struct dl2_search_space *space, size_t n
     const bool combination = space->options->algorithm == DL2_SEARCH_GRID || space->order;
     json_t *settings = json_object();
     size_t rest = space->order ? space->order[number] : number;
+    const struct part *part = part_of(space, combination, number, &rest);
     json_object_set_new(settings, "name", json_sprintf("trial-%03zu", number));
-    for (size_t i = 0; i < space->axis_count; i++) /* in the order of the file */
-        json_object_set_new(settings, space->axes[i].key, json_null());
-    for (size_t i = space->axis_count; i-- > 0;) {
-        const struct axis *axis = &space->axes[i];
+    for (size_t i = 0; i < part->axis_count; i++) /* in the order of the file */
+        json_object_set_new(settings, part->axes[i].key, json_null());
+    for (size_t i = part->axis_count; i-- > 0;) {
+        const struct axis *axis = &part->axes[i];
         const size_t values = json_array_size(axis->list);
         struct dl2_random random;
         dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, i);
         json_t *value = combination  ? json_incref(json_array_get(axis->list, rest % values))
                         : axis->list ? json_incref(json_array_get(
                                            axis->list, dl2_random_below(&random, (uint32_t)values)))
-                                     : json_real(range_at(axis, dl2_random_uniform(&random)));
+                                     : draw_in_range(axis, &random);
         rest = combination ? rest / values : 0;
         json_object_set_new(settings, axis->key, value);
     }
@@ -227,8 +330,10 @@ void dl2_search_space_close(struct dl2_search_space *space)
 {
     if (!space)
         return;
-    for (size_t i = 0; i < space->axis_count; i++)
-        json_decref(space->axes[i].list);
+    for (size_t k = 0; k < space->part_count; k++)
+        for (size_t i = 0; i < space->parts[k].axis_count; i++)
+            json_decref(space->parts[k].axes[i].list);
+    free(space->parts);
     json_decref(space->json);
     free(space->order);
     free(space);

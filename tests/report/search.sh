@@ -49,6 +49,13 @@ if command -v gnuplot >/dev/null; then
     is "$(grep -c "<figure>" page/report.html)" 2 "number of figures"
 fi
 
+# Several spaces: their lists and ranges together.
+cp search/search.json kept.json
+sed -i 's/"space": {/"space": [{"lr": {"min": 0.1, "max": 1, "scale": "log"}, "optimizer": ["sgd"]}, {/; s/system(0)"\]}},/system(0)"]}]},/' search/search.json
+expect 0 dl2-report search -o page/report.html
+is "$(block search-settings best)" "-0.14 0.5;0.14 0.5;0.86 0;1.14 0;1.86 1;2.14 1;" "the best line, of two spaces"
+mv kept.json search/search.json
+
 # Beside a study; then without a model's report, and without an end.
 mkdir study && load study raw 900 && mv search study/
 expect 0 dl2-report study -o page/report.html

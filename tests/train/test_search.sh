@@ -42,6 +42,25 @@ if ! slow; then
         "(5, True)" "draws"
 fi
 
+# Spaces whose settings depend on others, and whole numbers.
+cat >spaces.json <<'END'
+[{"optimizer": ["sgd"], "nesterov": [true, false], "lr": {"min": 0.01, "max": 0.1, "points": 2}},
+ {"optimizer": ["adamw"], "lr": [0.001], "accumulate": {"min": 1, "max": 3, "integer": true, "points": 3}}]
+END
+expect 0 search spaces.json --algorithm grid --out spaces -e 1
+is "$(found spaces "[tuple(t['settings'].values()) for t in s['trials']]")" \
+    "[('sgd', True, 0.01), ('sgd', True, 0.1), ('sgd', False, 0.01), ('sgd', False, 0.1), ('adamw', 0.001, 1), ('adamw', 0.001, 2), ('adamw', 0.001, 3)]" \
+    "a grid of two spaces"
+is "$(grep -c adamw,,0.001 spaces/search.csv)" 3 "settings that some models lack, in the table"
+expect 0 search spaces.json --algorithm random --trials 7 --out spaces-drawn -e 1
+is "$(found spaces-drawn "sorted(str(t['settings']) for t in s['trials'])")" \
+    "$(found spaces "sorted(str(t['settings']) for t in s['trials'])")" "all combinations of two spaces, drawn"
+sed 's/"points": [23]/"scale": "log"/' spaces.json >drawn.json
+expect 0 search drawn.json --trials 12 --out drawn -e 1
+is "$(found drawn "sorted(set((t['settings']['optimizer'], 'nesterov' in t['settings']) for t in s['trials']))")" \
+    "[('adamw', False), ('sgd', True)]" "draws of two spaces"
+is "$(found drawn "all(type(t['settings'].get('accumulate', 1)) is int for t in s['trials'])")" True "whole numbers"
+
 # halving: 9 for one epoch, 3 up to the third, 1 to the end; the kept ones are the best of their round.
 halving="space.json --algorithm halving --trials 9 --eta 3 --at-once 4"
 expect 0 search $halving --out halving
@@ -195,7 +214,13 @@ expect 2 search empty.json --out wrong-out
 said 'empty.json:1:0: not valid JSON: it is empty'
 wrong '{"lr": [0.1],' 'wrong.json:2:'
 wrong '{"lr": [0.1], "lr": [0.2]}' 'wrong.json:1:'
-wrong '[1]' 'wrong.json is not an object like {"lr": [0.1, 0.3]}'
+wrong '[1]' 'wrong.json is not an object like {"lr": [0.1, 0.3]}, nor a list of such'
+wrong '[]' 'has 0 spaces'
+wrong '[{"lr": [0.1]}, {"lr": 3}]' 'wrong.json: space 2: "lr": it is neither a list of values nor a range, such as'
+wrong '{"accumulate": {"min": 1, "max": 2.5, "integer": true}}' '"accumulate": an "integer" range has whole numbers'
+wrong '{"accumulate": {"min": 1, "max": 2, "integer": 1}}' '"integer" is true or false'
+wrong '{"optimizer": ["sgd", "adamw"], "nesterov": [true]}' '--nesterov needs --optimizer sgd' --algorithm=grid
+said 'belong in spaces of their own: [{'
 expect 1 search missing.json --out wrong-out
 said 'missing.json'
 wrong '{}' 'has no settings'
