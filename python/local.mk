@@ -4,6 +4,7 @@
 python_package = \
 	python/dl2/__init__.py \
 	python/dl2/_core.pyi \
+	python/dl2/_labels.py \
 	python/dl2/_mix.py \
 	python/dl2/_sheet.py \
 	python/dl2/py.typed \

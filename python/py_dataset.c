@@ -335,22 +335,79 @@ static PyObject *dataset_classes(struct py_dataset *self, void *closure)
     return classes;
 }
 
-static PyObject *dataset_keys(struct py_dataset *self, void *closure)
+/* A new list with what `make` makes of each sample. */
+static PyObject *list_of_samples(struct py_dataset *self,
+                                 PyObject *(*make)(const struct dl2_sample *sample))
 {
-    (void)closure;
     if (!py_dataset_use(self))
         return NULL;
     const size_t count = dl2_dataset_count(self->dataset);
-    PyObject *keys = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; keys && i < count; i++) {
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(self->dataset, i, &sample);
-        PyObject *key = py_text(sample.key);
-        if (!key || PyList_SetItem(keys, (Py_ssize_t)i, key) < 0)
-            Py_CLEAR(keys);
+        PyObject *item = make(&sample);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(list);
     }
     py_dataset_leave(self);
-    return keys;
+    return list;
+}
+
+static PyObject *key_of(const struct dl2_sample *sample)
+{
+    return py_text(sample->key);
+}
+
+static PyObject *label_of(const struct dl2_sample *sample)
+{
+    return PyLong_FromLong(sample->label);
+}
+
+static PyObject *path_and_label_of(const struct dl2_sample *sample)
+{
+    PyObject *path = py_text(sample->path);
+    return path ? Py_BuildValue("(Ni)", path, sample->label) : NULL;
+}
+
+static PyObject *dataset_keys(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    return list_of_samples(self, key_of);
+}
+
+static PyObject *dataset_targets(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    return list_of_samples(self, label_of);
+}
+
+static PyObject *dataset_samples(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    return list_of_samples(self, path_and_label_of);
+}
+
+static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
+{
+    PyObject *classes = dataset_classes(self, closure), *dict = classes ? PyDict_New() : NULL;
+    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(classes); i++) {
+        PyObject *number = PyLong_FromSsize_t(i);
+        if (!number || PyDict_SetItem(dict, PyTuple_GetItem(classes, i), number) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(number);
+    }
+    Py_XDECREF(classes);
+    return dict;
+}
+
+PyObject *py_sheet(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    PyObject *sheet = PyImport_ImportModule("dl2._sheet");
+    PyObject *html = sheet ? PyObject_CallMethod(sheet, "html", "O", self) : NULL;
+    Py_XDECREF(sheet);
+    return html;
 }
 
 static PyObject *dataset_close(struct py_dataset *self, PyObject *unused)
@@ -385,6 +442,7 @@ static PyMethodDef methods[] = {
     {"close", (PyCFunction)dataset_close, METH_NOARGS,
      "close($self)\n--\n\n"
      "Frees the dataset, once the loaders that read it are gone. `with` does it, too."},
+    {"_repr_html_", py_sheet, METH_NOARGS, "For notebooks: a contact sheet."},
     {"__getnewargs_ex__", (PyCFunction)dataset_getnewargs, METH_NOARGS, NULL},
     {"__enter__", dataset_enter, METH_NOARGS, NULL},
     {"__exit__", (PyCFunction)dataset_exit, METH_VARARGS, NULL},
@@ -398,6 +456,14 @@ static PyGetSetDef attributes[] = {
      "The classes' names, a tuple: label 3 is classes[3]. Empty for a flat folder.", NULL},
     {"keys", (getter)dataset_keys, NULL,
      "The samples' keys, a new list: paths from the root without extension.", NULL},
+    {"targets", (getter)dataset_targets, NULL,
+     "The numbers of the samples' classes, a new list; -1: none.", NULL},
+    {"samples", (getter)dataset_samples, NULL,
+     "(path, number of the class) of the samples, a new list; in a packed dataset, paths are\n"
+     "'FILE[KEY]'.",
+     NULL},
+    {"class_to_idx", (getter)dataset_class_to_idx, NULL,
+     "The number of each class by its name, a new dict.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -86,6 +86,9 @@ extern PyStructSequence_Desc py_sample_desc;
 bool py_dataset_use(struct py_dataset *self);
 void py_dataset_leave(struct py_dataset *self);
 
+/* _repr_html_() of a dataset or a loader: dl2._sheet's. */
+PyObject *py_sheet(PyObject *self, PyObject *unused);
+
 /* ---- py_decoders.c ---- */
 
 /*

@@ -553,9 +553,17 @@ static void epoch_dealloc(struct py_epoch *self)
     Py_DECREF((PyObject *)type);
 }
 
+static PyObject *epoch_repr(struct py_epoch *self)
+{
+    return PyUnicode_FromFormat("<dl2.Epoch%s of %R>",
+                                self->number == self->loader->begins ? "" : ", which has ended,",
+                                (PyObject *)self->loader);
+}
+
 static PyType_Slot epoch_slots[] = {
     {Py_tp_doc, (void *)"The batches that are left of a loader's epoch."},
     {Py_tp_dealloc, epoch_dealloc},
+    {Py_tp_repr, epoch_repr},
     {Py_tp_iter, PyObject_SelfIter},
     {Py_tp_iternext, epoch_next},
     {0, NULL},
@@ -838,6 +846,8 @@ static PyMethodDef methods[] = {
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},
+    {"_repr_html_", py_sheet, METH_NOARGS,
+     "For notebooks: the loader, and a contact sheet of its dataset."},
     {"__getnewargs_ex__", (PyCFunction)loader_getnewargs, METH_NOARGS, NULL},
     {"__getstate__", (PyCFunction)loader_state, METH_NOARGS, NULL},
     {"__setstate__", (PyCFunction)loader_resume, METH_O, NULL},

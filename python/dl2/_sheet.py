@@ -6,6 +6,7 @@ import base64
 import html as markup
 import struct
 import zlib
+from typing import Any
 
 import dl2
 
@@ -22,10 +23,15 @@ def _png(pixels: bytes, width: int, height: int) -> bytes:
             chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
 
 
-def html(dataset: dl2.Dataset, count: int = 24, side: int = 96) -> str:
-    """`count` images at most, evenly spaced, each with the name of its class; and why some of them
-    cannot be read."""
-    size, classes, figures = len(dataset), dataset.classes, []
+def html(shown: Any, count: int = 24, side: int = 96) -> str:
+    """Of a dataset or a loader: its repr, and of its samples `count` at most, evenly spaced, each with
+    the name of its class; and why some of them cannot be read."""
+    title = f"<p>{markup.escape(repr(shown))}</p>"
+    dataset = shown if isinstance(shown, dl2.Dataset) else shown.dataset
+    try:
+        size, classes, figures = len(dataset), dataset.classes, []
+    except (TypeError, ValueError):  # it is closed
+        return title
     with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2) as loader:
         for n in range(min(count, size)):
             loader.start_epoch(0, step=n * size // min(count, size))
@@ -43,4 +49,4 @@ def html(dataset: dl2.Dataset, count: int = 24, side: int = 96) -> str:
                 f'<figcaption style="overflow:hidden;white-space:nowrap">{markup.escape(label)}'
                 "</figcaption></figure>")
         bad = "".join(f"<p>{markup.escape(reason)}</p>" for reason in loader.bad[:3])
-    return f"<p>{markup.escape(repr(dataset))}</p>" + "".join(figures) + bad
+    return title + "".join(figures) + bad

@@ -10,7 +10,7 @@
             ...
 
 Loader is for training and validation. Dataset is a map-style dataset, for code that has transforms
-of its own. This module needs PyTorch 1.13 or later; `import dl2` alone does not.
+of its own. This module needs PyTorch 1.13 or later (tried: 1.13 and 2.15); `import dl2` alone does not.
 """
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from torch.utils import data
 from torch.utils.dlpack import from_dlpack
 
 import dl2
-from dl2 import _mix, _sheet
+from dl2 import _labels, _mix, _sheet
 
 __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Beside = Dict[str, Any]  # lists of bytes by extension, and "shown" and "masks", tensors
+Beside = Dict[str, Any]  # lists of bytes by extension, and "shown", "masks" and "indices", tensors
 Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Beside]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
@@ -139,11 +139,31 @@ def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Option
     return images.contiguous() if layout == "NCHW" else images
 
 
-def _beside(batch: dl2.Batch) -> Beside:
+def _beside(batch: dl2.Batch, indices: bool) -> Beside:
     beside: Beside = dict(batch.targets)
     if batch.masks is not None:
         beside["masks"] = from_dlpack(batch.masks.__dlpack__())
-    return {**beside, "shown": from_dlpack(batch.shown.__dlpack__())} if beside else {}
+    if beside:
+        beside["shown"] = from_dlpack(batch.shown.__dlpack__())
+    if indices:
+        beside["indices"] = from_dlpack(batch.indices.__dlpack__())
+    return beside
+
+
+class _Sampler(data.Sampler):
+    """What scripts ask of a DataLoader's sampler, for a loader, which draws its own order."""
+
+    def __init__(self, owner: "Loader") -> None:
+        self._owner = owner
+
+    def set_epoch(self, epoch: int) -> None:
+        self._owner.set_epoch(epoch)
+
+    def __len__(self) -> int:
+        return len(self._owner.dataset) // self._owner.loader.settings["world"]
+
+    def __iter__(self) -> Iterator[int]:
+        raise TypeError("a dl2.torch.Loader draws its own order: indices=True has the samples' numbers in its batches")
 
 
 class Loader(data.IterableDataset):
@@ -173,6 +193,15 @@ class Loader(data.IterableDataset):
                  given
     mixup, cutmix  alpha of torchvision's MixUp and CutMix, in training; with both, each is done to
                  half of the batches. Targets are float32 [n, len(classes)] then; 0: none
+    labels       targets of your own in place of the classes' numbers: a number, or a row of numbers
+                 such as a multi-hot one, for each sample of the dataset, as an array; or the path
+                 of a CSV file with lines NAME,NUMBER,... Targets are int64 [n] for one whole number
+                 each, else float32 [n] or [n, columns]; -1 or NaN for an image that can't be
+                 decoded, in validation
+    indices      batches have beside["indices"], int64 [n]: loader.dataset.sample(i) is what is
+                 known of sample i, such as its path
+    batch_transform  a function that is called with what a batch is to be, as in
+                 batch_transform(images, targets), and returns what it is
     settings     all others of dl2.Loader: workers, drop_last, area, flip, augment, external, ...
 
     Each `for` goes through one epoch: 0, then 1, and so on; set_epoch() chooses. state_dict() and
@@ -208,9 +237,15 @@ class Loader(data.IterableDataset):
                  std: Optional[Sequence[float]] = IMAGENET_STD,
                  device: Union[str, torch.device] = "cpu", pin_memory: Optional[bool] = None,
                  seed: Optional[int] = None, rank: Optional[int] = None, world: Optional[int] = None, mixup: float = 0,
-                 cutmix: float = 0, **settings: Any) -> None:
+                 cutmix: float = 0, labels: Any = None, indices: bool = False,
+                 batch_transform: Optional[Callable[..., Any]] = None, **settings: Any) -> None:
         super().__init__()
         self.mixup, self.cutmix = float(mixup), float(cutmix)
+        self.mixup_enabled = self.mixup > 0 or self.cutmix > 0  # timm's scripts switch it off
+        self.batch_size, self.indices, self.batch_transform = batch_size, indices, batch_transform
+        if labels is not None and self.mixup_enabled:
+            raise ValueError("mixup and cutmix mix classes: leave out labels, or mix in batch_transform")
+        self._labels: Optional[torch.Tensor] = None
         self.dtype = _dtype_of(dtype)
         self.device = torch.device(device)
         self.layout = layout
@@ -269,13 +304,15 @@ class Loader(data.IterableDataset):
         self._notes = _Notes()  # of the worker process: what it could not read
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
-        for name in "shown", "masks":
+        for name in "shown", "masks", "indices":
             if name in (self.loader.settings["targets"] or "").split(","):
                 raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
         if (self.mixup or self.cutmix) and self.loader.settings["mask"]:
             raise ValueError("mixup and cutmix mix images and targets, not masks: leave out mask")
         if (self.mixup or self.cutmix) and not self.classes:
             raise ValueError("mixup and cutmix need classes, which this dataset has not")
+        if labels is not None:
+            self._labels = _labels.tensor(labels, self.dataset)
 
     @property
     def loader(self) -> dl2.Loader:
@@ -304,6 +341,20 @@ class Loader(data.IterableDataset):
     def dataset(self) -> dl2.Dataset:
         """The dl2.Dataset that is read."""
         return self.loader.dataset
+
+    @property
+    def class_to_idx(self) -> Dict[str, int]:
+        """The number of each class by its name."""
+        return self.dataset.class_to_idx
+
+    @property
+    def sampler(self) -> _Sampler:
+        """For scripts that call loader.sampler.set_epoch()."""
+        return _Sampler(self)
+
+    @property
+    def batch_sampler(self) -> None:
+        """None: the loader draws its own order."""
 
     @property
     def bad(self) -> List[str]:
@@ -368,15 +419,27 @@ class Loader(data.IterableDataset):
         self._start, self._given, self._resumed = state, None, state["epoch"]
         self._begun = self._next.value = state["epoch"]
 
+    def _targets(self, batch: dl2.Batch) -> torch.Tensor:
+        """Of the CPU."""
+        if self._labels is None:
+            return from_dlpack(batch.labels.__dlpack__())
+        rows = self._labels[from_dlpack(batch.indices.__dlpack__())]
+        bad = from_dlpack(batch.shown.__dlpack__())[:, 2] == 0  # nothing of it is shown
+        rows[bad] = -1 if rows.dtype == torch.int64 else math.nan
+        return rows
+
     def _finish(self, epoch: int, step: int, beside: Beside, images: torch.Tensor,
                 targets: torch.Tensor) -> Batch:
         """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
-        if self.mixup or self.cutmix:
+        if (self.mixup or self.cutmix) and not self.mixup_enabled:
+            targets = torch.nn.functional.one_hot(targets, len(self.classes)).to(torch.float32)
+        elif self.mixup or self.cutmix:
             height, width = images.shape[1:3] if self.layout == "NHWC" else images.shape[2:4]
             key = f"dl2 {self._settings['seed']} {epoch} {step} {self._settings['rank']}"
             mix = _mix.draw(key, self.mixup, self.cutmix, height, width)
             targets = _mix.apply(mix, images, targets, len(self.classes), self.layout == "NHWC")
-        return (images, targets, beside) if beside else (images, targets)
+        batch = (images, targets, beside) if beside else (images, targets)
+        return batch if self.batch_transform is None else self.batch_transform(*batch)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle, and so for processes that are spawned: what is needed to make it anew."""
@@ -395,6 +458,9 @@ class Loader(data.IterableDataset):
     def __repr__(self) -> str:
         name = str(self.dtype).split(".")[-1]
         return f"<dl2.torch.Loader {name} {self.layout} on {self.device}: {self.loader!r}>"
+
+    def _repr_html_(self) -> str:
+        return _sheet.html(self)
 
 
 class _OnCpu:
@@ -421,8 +487,8 @@ class _OnCpu:
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
-        targets = from_dlpack(batch.labels.__dlpack__())
-        return self._owner._finish(batch.epoch, batch.step, _beside(batch), images, targets)
+        beside = _beside(batch, self._owner.indices)
+        return self._owner._finish(batch.epoch, batch.step, beside, images, self._owner._targets(batch))
 
 
 class _OnCard:
@@ -446,7 +512,7 @@ class _OnCard:
         with torch.cuda.stream(self._stream):
             memory = torch.from_dlpack(batch.images)
             images = memory.to(owner.device, non_blocking=True)
-            targets = torch.from_dlpack(batch.labels).to(owner.device, non_blocking=True)
+            targets = owner._targets(batch).to(owner.device, non_blocking=True)
             copied = torch.cuda.Event()
             copied.record(self._stream)
             images = _convert(images, owner.dtype, owner.layout, self._mean, self._std)
@@ -466,7 +532,7 @@ class _OnCard:
         batch, (images, targets, copied) = self._ahead
         self._ahead = None
         copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
-        where = batch.epoch, batch.step, _beside(batch)
+        where = batch.epoch, batch.step, _beside(batch, self._owner.indices)
         del batch
         current = torch.cuda.current_stream(self._owner.device)
         current.wait_stream(self._stream)
@@ -514,6 +580,23 @@ class Dataset(data.Dataset):
     def classes(self) -> Tuple[str, ...]:
         """The names of the classes: target 3 is classes[3]."""
         return self.dataset.classes
+
+    @property
+    def class_to_idx(self) -> Dict[str, int]:
+        """The number of each class by its name."""
+        return self.dataset.class_to_idx
+
+    @property
+    def targets(self) -> List[int]:
+        """The numbers of the samples' classes, without target_transform; a new list."""
+        return self.dataset.targets
+
+    @property
+    def samples(self) -> List[Tuple[str, int]]:
+        """(path, number of the class) of the samples; a new list."""
+        return self.dataset.samples
+
+    imgs = samples
 
     def __len__(self) -> int:
         return len(self.dataset)

@@ -279,6 +279,125 @@ class Epochs(unittest.TestCase):
         self.assertEqual(sum(len(targets) for part in ranks for images, targets in part), 7)
 
 
+class Targets(unittest.TestCase):
+    """Labels of one's own, numbers of samples, transforms of batches."""
+
+    def test_indices(self):
+        for train in True, False:
+            loader = make(train=train, indices=True)
+            targets = loader.dataset.targets
+            for batch, (images, classes, beside) in zip(make(train=train).loader, loader):
+                self.assertEqual((list(beside), beside["indices"].dtype), (["indices"], torch.int64))
+                self.assertEqual(beside["indices"].tolist(), batch.indices.tolist())
+                self.assertEqual([targets[i] for i in beside["indices"]], classes.tolist())
+        with self.assertRaisesRegex(ValueError, "'indices' is a tensor"):
+            make(targets="indices")
+
+    def test_labels_of_an_array(self):
+        numbers = torch.arange(40) * 7 % 40
+        for labels, dtype in ((numbers, torch.int64), (numbers.numpy() / 8, torch.float32), (numbers.tolist(), torch.int64),
+                              (torch.eye(40)[numbers].to(torch.uint8), torch.float32)):
+            expected = torch.as_tensor(labels).to(dtype)
+            for images, targets, beside in make(labels=labels, indices=True):
+                self.assertEqual(targets.dtype, dtype)
+                self.assertTrue(torch.equal(targets, expected[beside["indices"]]))
+        for wrong in numbers[1:], torch.zeros(40, 2, 2), 3:
+            with self.assertRaisesRegex(ValueError, "labels has the shape .* each of 40 samples"):
+                make(labels=wrong)
+        with self.assertRaisesRegex(ValueError, "mixup and cutmix mix classes"):
+            make(labels=numbers, mixup=1)
+        numbers[0] = 5  # the loader has a copy
+        self.assertEqual(int(make(labels=numbers)._labels[0]), 5)
+
+    def test_labels_of_a_file(self):
+        path, keys = f"{scratch.name}/labels.csv", dl2.Dataset(flowers).keys
+
+        def write(lines):
+            with open(path, "w") as file:
+                file.write("\n".join(lines) + "\n")
+
+        def check(expected, **settings):
+            for images, targets, beside in make(labels=path, indices=True, **settings):
+                self.assertEqual(targets.tolist(), [expected[i] for i in beside["indices"].tolist()])
+            return targets.dtype
+
+        write([f"{key},{n}" for n, key in enumerate(keys)])
+        self.assertIs(check(list(range(40))), torch.int64)
+        write(["image,x,y", "", *(f"{key}.ppm,{n},{n / 2}" for n, key in enumerate(keys)), "val/rose/00.ppm,1,1"])
+        self.assertIs(check([[n, n / 2] for n in range(40)]), torch.float32)
+        loader = dt.Loader(dl2.Dataset(flowers, select=[3, 3, 4]), 3, SIZE, labels=path, indices=True, seed=0)
+        images, targets, beside = next(iter(loader))
+        self.assertEqual(targets[:, 0].tolist(), [[3, 3, 4][i] for i in beside["indices"].tolist()])
+        folder = f"{scratch.name}/named"
+        for n in range(3):
+            write_picture(f"{folder}/{'ab'[n % 2]}/{n}.ppm", 40, 40, 0, 99, n)
+        write(["2,0.5", "0,1.5", "1.ppm,2"])
+        self.assertEqual(dt.Loader(folder, labels=path, split="all")._labels.tolist(), [1.5, 0.5, 2])
+        write_picture(f"{folder}/b/2.ppm", 40, 40, 0, 99, n)
+        for lines, says in ((["2,1"], "labels.csv:1: several samples are called '2': use keys"), (["0,1"], "no line for 3 of 4 samples, such as 'a/2'"),
+                            (["0,1", "0,2"], "csv:2: '0' comes twice"), (["0,1", "1,x"], "csv:2: what stands behind '1' is not numbers"),
+                            (["0,1", "1,nan"], "csv:2: what stands"), (["0,1", "1,1,2"], "csv:2: 3 fields"), (["0"], "csv:1: 1 fields")):
+            write(lines)
+            with self.assertRaisesRegex(ValueError, says):
+                dt.Loader(folder, labels=path, split="all")
+
+    def test_labels_of_bad_images(self):
+        folder = f"{scratch.name}/bad-labels"
+        for n in range(4):
+            write_picture(f"{folder}/{n}.ppm", 40, 40, 0, 99, n)
+        os.truncate(f"{folder}/2.ppm", 100)
+        settings = {"batch_size": 4, "image_size": SIZE, "split": "all", "seed": 0, "indices": True}
+        images, targets, beside = next(iter(dt.Loader(folder, train=False, labels=[5, 6, 7, 8], **settings)))
+        self.assertEqual((targets.tolist(), beside["indices"].tolist()), ([5, 6, -1, 8], [0, 1, 2, 3]))
+        images, targets, beside = next(iter(dt.Loader(folder, train=False, labels=[[.5, 1]] * 4, **settings)))
+        self.assertEqual(targets.isnan().tolist(), [[False] * 2, [False] * 2, [True] * 2, [False] * 2])
+        images, targets, beside = next(iter(dt.Loader(folder, labels=[5, 6, 7, 8], **settings)))
+        self.assertEqual(targets.tolist(), [5 + i for i in beside["indices"].tolist()])
+        self.assertNotIn(7, targets)
+
+    def test_batch_transform(self):
+        def twice(images, targets, beside=None):
+            return {"images": images * 2, "targets": targets + 1, "beside": beside}
+
+        for settings in {}, {"indices": True}:
+            for batch, made in zip(make(**settings), make(batch_transform=twice, **settings)):
+                self.assertTrue(torch.equal(made["images"], batch[0] * 2) and torch.equal(made["targets"], batch[1] + 1))
+                self.assertEqual(made["beside"] is not None, "indices" in settings)
+
+    def test_what_image_folder_has(self):
+        dataset = dl2.Dataset(flowers)
+        self.assertEqual(dataset.class_to_idx, {"aster": 0, "rose": 1})
+        self.assertEqual(dataset.samples, [(dataset.sample(i).path, dataset.sample(i).label) for i in range(40)])
+        self.assertEqual(dataset.targets, [label for path, label in dataset.samples])
+        ours = dt.Dataset(flowers)
+        self.assertEqual((ours.targets, ours.samples, ours.imgs, ours.class_to_idx),
+                         (dataset.targets, dataset.samples, dataset.samples, dataset.class_to_idx))
+        self.assertEqual(make().class_to_idx, dataset.class_to_idx)
+        try:
+            from torchvision.datasets import ImageFolder
+        except ImportError:
+            return
+        theirs = ImageFolder(f"{flowers}/train")
+        self.assertEqual((ours.samples, ours.targets, ours.class_to_idx), (theirs.samples, theirs.targets, theirs.class_to_idx))
+
+    def test_what_scripts_ask_of_a_loader(self):
+        """As timm's train.py and the like do."""
+        loader = make(mixup=0.2)
+        self.assertFalse(hasattr(loader.dataset, "set_epoch") or hasattr(loader.batch_sampler, "set_epoch"))
+        loader.sampler.set_epoch(3)
+        self.assertEqual((next(iter(make(mixup=0.2).loader)).epoch, loader.loader.state()["epoch"]), (0, 3))
+        self.assertEqual((len(loader.sampler), loader.batch_size, len(loader)), (40, 8, 5))
+        with self.assertRaisesRegex(TypeError, "draws its own order"):
+            iter(loader.sampler)
+        self.assertTrue(loader.mixup_enabled)
+        loader.mixup_enabled = False
+        images, targets = next(iter(loader))
+        other = make()
+        other.set_epoch(3)
+        expected, classes = next(iter(other))
+        self.assertTrue(torch.equal(images, expected) and torch.equal(targets, torch.eye(2)[classes]))
+
+
 class Seeds(unittest.TestCase):
     """Without a seed, PyTorch's counts."""
 
@@ -822,6 +941,18 @@ class Single(unittest.TestCase):
             grays.append(lines[500])
         self.assertEqual(grays, [8 * (n * 30 // 24) for n in range(24)])
         self.assertNotIn("cannot be read", text)
+        dataset = dl2.Dataset(folder, "all")
+        for shown in dataset, dl2.Loader(dataset, 4, SIZE), dt.Loader(dataset, 4, SIZE, seed=0):
+            again = shown._repr_html_()
+            self.assertEqual(re.findall(r'base64,([^"]*)"', again), pictures)
+            self.assertIn(repr(shown).replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;"), again)
+        loader = dl2.Loader(dataset, 4, SIZE)
+        running = iter(loader)
+        self.assertEqual(repr(running), f"<dl2.Epoch of {loader!r}>")
+        loader.start_epoch(2)
+        self.assertEqual(repr(running), f"<dl2.Epoch, which has ended, of {loader!r}>")
+        loader.close(), dataset.close()
+        self.assertEqual(loader._repr_html_(), "<p>&lt;dl2.Loader, closed&gt;</p>")
 
     def test_contact_sheet_of_an_external_codec(self):
         folder = f"{scratch.name}/outside"
