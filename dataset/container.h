@@ -170,7 +170,7 @@ int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *name
                             struct dl2_error *error);
 
 /* layout.c: makes the messages of a dataset whose samples are counted. */
-int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                         struct dl2_error *error);
+int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
+                         const struct dl2_dataset_options *options, struct dl2_error *error);
 
 #endif

@@ -415,7 +415,7 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(find_partitions(dataset, error));
     if (!dl2_dataset_is_database(path)) /* whose reader has looked */
         DL2_TRY(look_for_completeness(dataset, path, error));
-    DL2_TRY(dl2_dataset_describe(dataset, options, error));
+    DL2_TRY(dl2_dataset_describe(dataset, path, options, error));
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
 

@@ -394,8 +394,28 @@ static int warn_of_untrained(struct dl2_dataset *dataset)
     return status;
 }
 
-static int add_warnings(struct dl2_dataset *dataset)
+/* Of a split that is opened by itself, whose classes are its own folders. */
+static int warn_of_numbers(struct dl2_dataset *dataset, const char *path)
 {
+    unsigned which;
+    long number;
+    char there[40] = "not there";
+    if (dataset->container != &dl2_container_folder || dataset->own_part <= DL2_PART_TRAIN ||
+        !dl2_part_differs_from_train(path, dataset->classes, dataset->class_count, &which, &number))
+        return DL2_OK;
+    if (number >= 0)
+        snprintf(there, sizeof there, "number %ld there", number);
+    return warn(dataset,
+                "classes are numbered by this folder alone, and otherwise than by the folder train "
+                "beside it: '%s' is number %u here and %s; open the folder that holds both, with "
+                "the split %s, for train's numbers",
+                dataset->classes[which], which, there,
+                dl2_part_name(&dataset->parts, dataset->own_part));
+}
+
+static int add_warnings(struct dl2_dataset *dataset, const char *path)
+{
+    DL2_TRY(warn_of_numbers(dataset, path));
     if (dataset->has_parts && dataset->part_counts[DL2_PART_TRAIN])
         DL2_TRY(warn_of_untrained(dataset));
     if (looks_like_splits(dataset))
@@ -427,8 +447,8 @@ static int add_warnings(struct dl2_dataset *dataset)
     return dataset->remark ? warn(dataset, "%s", dataset->remark) : DL2_OK;
 }
 
-int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_options *options,
-                         struct dl2_error *error)
+int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
+                         const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     char *text = NULL;
     size_t size;
@@ -453,7 +473,7 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const struct dl2_dataset_o
     if (status == DL2_OK)
         status = tell_subset(dataset, &options->subset);
     if (status == DL2_OK)
-        status = add_warnings(dataset);
+        status = add_warnings(dataset, path);
     return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
 }
 

@@ -103,6 +103,14 @@ bool dl2_census_has_parts(const struct dl2_part_census *census)
 
 /* ---- By what lies around a path */
 
+static bool is_folder_in(DIR *folder, const struct dirent *entry)
+{
+    struct stat status;
+    return entry->d_type == DT_DIR ||
+           ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
+            fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+}
+
 /* Sets there[part] for each split that a folder in `parent` is named after. */
 static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
 {
@@ -110,16 +118,10 @@ static void look_at_siblings(const char *parent, bool there[DL2_PARTS])
     const struct dirent *entry;
     memset(there, 0, DL2_PARTS * sizeof *there);
     while (folder && (entry = readdir(folder))) {
-        struct stat status;
         if (entry->d_name[0] == '.')
             continue;
         const enum dl2_part part = dl2_part_of_folder(entry->d_name, strlen(entry->d_name));
-        if (there[part])
-            continue;
-        there[part] =
-            entry->d_type == DT_DIR ||
-            ((entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN) &&
-             fstatat(dirfd(folder), entry->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+        there[part] = there[part] || is_folder_in(folder, entry);
     }
     if (folder)
         closedir(folder);
@@ -189,6 +191,74 @@ enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
     free(given);
     free(real);
     return part;
+}
+
+static char *folder_of_train(const char *parent)
+{
+    DIR *folder = opendir(parent);
+    const struct dirent *entry;
+    char *path = NULL;
+    while (folder && !path && (entry = readdir(folder)))
+        if (dl2_part_of_folder(entry->d_name, strlen(entry->d_name)) == DL2_PART_TRAIN &&
+            is_folder_in(folder, entry))
+            path = dl2_path_join(parent, entry->d_name);
+    if (folder)
+        closedir(folder);
+    return path;
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* The first class that has another number among the sorted folders: that number, or -1 if it is not
+ * there. */
+static bool differs(char **folders, size_t count, char *const *classes, unsigned class_count,
+                    unsigned *which, long *number)
+{
+    if (count)
+        qsort(folders, count, sizeof *folders, compare_texts);
+    for (*which = 0; *which < class_count; ++*which) {
+        char **found =
+            count ? bsearch(&classes[*which], folders, count, sizeof *folders, compare_texts)
+                  : NULL;
+        *number = found ? found - folders : -1;
+        if (*number != (long)*which)
+            return true;
+    }
+    return false;
+}
+
+bool dl2_part_differs_from_train(const char *path, char *const *classes, unsigned class_count,
+                                 unsigned *which, long *number)
+{
+    char *whole = absolute(path), *slash = whole ? strrchr(whole, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    char *train = slash ? folder_of_train(*whole ? whole : "/") : NULL;
+    DIR *folder = train ? opendir(train) : NULL;
+    const struct dirent *entry;
+    char **folders = NULL;
+    size_t count = 0;
+    bool good = folder;
+    while (good && (entry = readdir(folder))) {
+        if (entry->d_name[0] == '.' || !is_folder_in(folder, entry))
+            continue;
+        char **grown = dl2_realloc(folders, count + 1, sizeof *folders);
+        folders = grown ? grown : folders;
+        good = grown && (folders[count] = strdup(entry->d_name));
+        count += good;
+    }
+    const bool other = good && differs(folders, count, classes, class_count, which, number);
+    for (size_t i = 0; i < count; i++)
+        free(folders[i]);
+    free(folders);
+    if (folder)
+        closedir(folder);
+    free(train);
+    free(whole);
+    return other;
 }
 
 /* ---- By the seeded rule */

@@ -84,6 +84,17 @@ static void expect_silence(const char *name)
     dl2_dataset_close(dataset);
 }
 
+/* The warning about a split that is opened by itself; NULL: none. */
+static void expect_number(const char *name, const char *says)
+{
+    struct dl2_dataset *dataset = open_split(name, "all");
+    bool matters;
+    const char *message = dl2_dataset_message(dataset, 1, &matters);
+    if (says ? !message || !strstr(message, says) : message != NULL)
+        fail_msg("%s: %s", name, message);
+    dl2_dataset_close(dataset);
+}
+
 /* The numbers are those that a loader of the folder train gives. */
 static void test_classes_of_train_come_first(void **state)
 {
@@ -99,9 +110,22 @@ static void test_classes_of_train_come_first(void **state)
     expect_split("", "all",
                  "holdout/aster/1:2 holdout/rose/1:0 test/aster/1:2 test/tulip/1:1 train/rose/1:0 "
                  "train/tulip/1:1 val/poppy/1:3 val/rose/1:0");
+    expect_number("test", "'aster' is number 0 here and not there");
+    expect_number("val", "'poppy' is number 0 here and not there");
     expect_message("", 1,
                    "2 classes have no image in train, only in other splits: 'aster' (number 2), "
                    "'poppy' (number 3)");
+    put("same/train/rose/1.jpg");
+    put("same/train/tulip/1.jpg");
+    put("same/train/zinnia/1.jpg");
+    put("same/val/rose/1.jpg");
+    put("same/val/tulip/1.jpg");
+    put("same/test/tulip/1.jpg");
+    expect_number("same/train", NULL);
+    expect_number("same/val", NULL);
+    expect_number("same/test", "'tulip' is number 0 here and number 1 there; open the folder that "
+                               "holds both, with the split test");
+    remove_folder("same");
     put("test/a/1.jpg");
     put("test/b/1.jpg");
     put("test/c/1.jpg");
