@@ -20,9 +20,8 @@
 #define OLDEST   2 /* knew no test split, and of the others train/ and val/ alone */
 
 enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
-#define HEADER_TRAIN_FIRST                                                                         \
-    0x80000000u /* made by a scan that numbers the classes of train first                          \
-                 */
+/* A scan made it, which numbers the classes of train first. */
+#define HEADER_TRAIN_FIRST 0x80000000u
 
 /* The block's own layout; all numbers little-endian. */
 struct header {

@@ -186,8 +186,9 @@ class Loader(data.IterableDataset):
                  dl2.Loader. Needs nvJPEG, and neither augment nor mask; untested on hardware
     pin_memory   decode into page-locked memory; None: where PyTorch has a card
     seed         of order, crops, flips and augmentation; None: PyTorch's, so torch.manual_seed(n)
-                 before the loader is made sets it. The ranks of torch.distributed take rank 0's:
-                 all of them have to make their training loaders in the same order
+                 before the loader is made sets it, and without that each run has another. The
+                 ranks of torch.distributed take rank 0's: all of them have to make their training
+                 loaders in the same order
     rank, world  this process's share of every epoch; None: torch.distributed's, where that is
                  initialised before the loader is made. In training they need a seed, if they are
                  given
@@ -285,6 +286,7 @@ class Loader(data.IterableDataset):
                              "0 to 255 by 255")
         self._pin_memory = torch.cuda.is_available() if pin_memory is None else pin_memory
         made = torch.uint8 if on_card else self.dtype  # by the C loader: a card converts bytes itself
+        self._seed_given = seed is not None
         self._takes_world = rank is None  # torch.distributed's, as it is now
         rank, world = _rank_and_world(rank, world)
         settings.update(batch=batch_size, image_size=image_size, train=train, rank=rank, world=world,
@@ -407,14 +409,18 @@ class Loader(data.IterableDataset):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues where state_dict() was asked, in this or another process. ValueError, naming
-        what differs, for a state of another dataset, seed, batch_size, rank, image_size or the
-        like; a state without its "settings" goes on with other images."""
+        what differs, for a state of another dataset, batch_size, rank, image_size or the like, and
+        of another seed where this loader was given one, else it takes the state's; a state without
+        its "settings" goes on with other images."""
         theirs = state.get("settings")
         for name, ours in ("mixup", self.mixup), ("cutmix", self.cutmix):
             if theirs is not None and theirs.get(name, 0.0) != ours:
                 raise ValueError(f"the state is of a loader with other images: it has {name} "
                                  f"{theirs.get(name, 0.0)}, this loader {ours}; without its "
                                  "'settings' the state is taken all the same")
+        seed = state.get("order", {}).get("seed")
+        if not self._seed_given and seed is not None and seed != self._settings["seed"]:
+            self._settings["seed"], self._start, self._loader = seed, None, None  # made anew, with it
         self.loader.resume(state)
         self._start, self._given, self._resumed = state, None, state["epoch"]
         self._begun = self._next.value = state["epoch"]

@@ -423,6 +423,20 @@ class Seeds(unittest.TestCase):
             mixed.append(next(iter(make(seed=None, train=True, cutmix=1)))[1])
         self.assertFalse(torch.equal(*mixed))
 
+    def test_a_state_brings_its_seed(self):
+        """So an unseeded run continues in another process; a seed that was given has to agree."""
+        first = make(seed=5, indices=True)
+        running = iter(first)
+        next(running)
+        state, rest = first.state_dict(), [beside["indices"].tolist() for images, targets, beside in running]
+        other = make(seed=None, indices=True)
+        other.set_epoch(7)
+        other.load_state_dict(state)
+        self.assertEqual([beside["indices"].tolist() for images, targets, beside in other], rest)
+        self.assertIn("seed 5, ", repr(pickle.loads(pickle.dumps(other))))
+        with self.assertRaisesRegex(ValueError, "seed"):
+            make(seed=6).load_state_dict(state)
+
     def test_ranks_without_a_seed(self):
         with self.assertRaisesRegex(ValueError, "give seed, too"):
             make(seed=None, rank=0, world=2)
