@@ -14,12 +14,14 @@
 #                                                         # libavdevice59
 #     peers/bin/pip install nvidia-dali-cuda120 webdataset spdl spdl_io tqdm
 #     peers/bin/pip install --no-deps --no-build-isolation ffcv terminaltables fastargs
+# TODAY_PYTHON has PyTorch 2.11 or later, which TorchCodec's decoder of images (0.16 or later) wants; torchvision runs there, too:
+#     python3 -m venv today; today/bin/pip install torch torchvision torchcodec
 # CLOCK=cpu counts CPU seconds instead of wall seconds: on one core the same, but for what others use of it.
 # Run it from a build folder.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=${1:-$(mktemp -d)} photos=${2:-} cores=${3:-1} rounds=${4:-3}
-python=${PEERS_PYTHON:-/usr/bin/python3}
+python=${PEERS_PYTHON:-/usr/bin/python3} today=${TODAY_PYTHON:-/usr/bin/python3}
 workers=$(taskset -c "$cores" nproc)
 mkdir -p "$work"
 [ -n "$photos" ] || { photos=$work/made; [ -d "$photos" ] || sh "$here/make_photos.sh" "$photos"; }
@@ -41,8 +43,8 @@ dl2() {
     taskset -c "$cores" ./dl2-load bench --quiet -j "$workers" -e 4 -b 64 --image-size 224 "$1" |
         awk -v cpu="${CLOCK:-wall}" 'cpu == "wall" && /^  epoch [2-9]/ {print $5} cpu == "cpu" && /images\/s a core/ {print $4}'
 }
-peer() {
-    FFCV_SOURCE=$work/source taskset -c "$cores" "$python" "$here/peer_load.py" "$1" "$plain" 224 64 "$workers" 3 "$work" \
+peer() { # PEER [PYTHON]
+    FFCV_SOURCE=$work/source taskset -c "$cores" "${2:-$python}" "$here/peer_load.py" "$1" "$plain" 224 64 "$workers" 3 "$work" \
         2>"$work/$1.log" | tail -1 | tr ' ' '\n'
 }
 round=1
@@ -54,6 +56,8 @@ while [ "$round" -le "$rounds" ]; do
     peer dali >>"$work/rates-dali"
     DALI_ANTIALIAS=1 peer dali >>"$work/rates-dali antialiased"
     peer torchvision >>"$work/rates-torchvision"
+    peer torchcodec "$today" >>"$work/rates-torchcodec today"
+    peer torchvision "$today" >>"$work/rates-torchvision today"
     peer webdataset >>"$work/rates-webdataset"
     peer spdl >>"$work/rates-spdl"
     round=$((round + 1))

@@ -2,12 +2,13 @@
 """What another loader makes of a folder of images, for compare_load.sh.
 
     peer_load.py PEER FOLDER SIZE BATCH WORKERS EPOCHS WORK
-        PEER: torchvision, webdataset, dali, ffcv, spdl
+        PEER: torchvision, torchcodec, webdataset, dali, ffcv, spdl
         prints the images a second of every epoch but the first, which warms up
 
 Each does what its own documentation shows for ImageNet on the CPU: random crop of 8 to 100% of the area, aspect 3/4 to
-4/3, resize to SIZE, flip with probability 1/2, uint8 NHWC in one batch (torchvision: what its tensors are, NCHW).
-torchvision and webdataset take the better of a worker process and none. webdataset reads tar files, which it makes of
+4/3, resize to SIZE, flip with probability 1/2, uint8 NHWC in one batch (torchvision, torchcodec: what their tensors are,
+NCHW). torchvision decodes by Pillow; torchcodec's decoder, which replaces torchvision's own, has torchvision's transforms of
+tensors behind it. torchvision, torchcodec and webdataset take the better of a worker process and none. webdataset reads tar files, which it makes of
 FOLDER, and transforms with torchvision. SPDL decodes and transforms with FFmpeg's filters, in threads. FFCV reads its own file, which it makes of FOLDER's lossless
 twin (FFCV_SOURCE) as JPEG of quality 90, so that nothing is compressed twice.
 """
@@ -46,6 +47,18 @@ def torchvision_epochs(folder, size, batch, workers, epochs, work):
     from torchvision import datasets
 
     data = datasets.ImageFolder(folder, transform_of(size))
+    yield from torch_epochs(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n,
+                                                 persistent_workers=n > 0), workers, epochs)
+
+
+def torchcodec_epochs(folder, size, batch, workers, epochs, work):
+    from torch.utils.data import DataLoader
+    from torchcodec.decoders import decode_image
+    from torchvision import datasets
+    from torchvision.transforms import v2
+
+    transform = v2.Compose([v2.RandomResizedCrop(size, antialias=True), v2.RandomHorizontalFlip()])
+    data = datasets.ImageFolder(folder, transform, loader=decode_image)
     yield from torch_epochs(lambda n: DataLoader(data, batch, shuffle=True, num_workers=n,
                                                  persistent_workers=n > 0), workers, epochs)
 
@@ -166,7 +179,7 @@ def ffcv_epochs(folder, size, batch, workers, epochs, work):
 
 def main():
     peer, folder, size, batch, workers, epochs, work = sys.argv[1:]
-    run = {"torchvision": torchvision_epochs, "webdataset": webdataset_epochs, "dali": dali_epochs,
+    run = {"torchvision": torchvision_epochs, "torchcodec": torchcodec_epochs, "webdataset": webdataset_epochs, "dali": dali_epochs,
            "ffcv": ffcv_epochs, "spdl": spdl_epochs}[peer]
     rates = list(run(folder, int(size), int(batch), int(workers), int(epochs) + 1, work))[1:]
     print(" ".join(f"{rate:.0f}" for rate in rates))
