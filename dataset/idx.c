@@ -301,7 +301,10 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
             const uint8_t class = ranks[label];
             struct entry *entry = &idx->entries[dataset->count++];
             entry->key = *at;
-            snprintf(*at, room, "%s/%s/%0*" PRIu32, folders[p], dataset->classes[class], digits, i);
+            char number[11]; /* "%0*" of a width that GCC can't see is a warning with -fsanitize */
+            snprintf(number, sizeof number, "%010" PRIu32, i);
+            snprintf(*at, room, "%s/%s/%s", folders[p], dataset->classes[class],
+                     number + 10 - digits);
             *at += strlen(*at) + 1;
             entry->path = *at;
             snprintf(*at, room, "%s[%" PRIu32 "]", part->images_path, i);
