@@ -45,6 +45,7 @@ struct dl2_colour {
         .form = DL2_COLOUR_SRGB                                                                    \
     }
 
+/* Frees the profile; the rest stays. */
 void dl2_colour_free(struct dl2_colour *colour);
 
 /*

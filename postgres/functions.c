@@ -86,7 +86,7 @@ PG_FUNCTION_INFO_V1(dl2_sql_info);
 
 Datum dl2_sql_info(PG_FUNCTION_ARGS)
 {
-    enum { COLUMNS = 10 };
+    enum { COLUMNS = 11 };
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_image_facts facts;
     TupleDesc row;
@@ -108,8 +108,10 @@ Datum dl2_sql_info(PG_FUNCTION_ARGS)
         Int32GetDatum(facts.quality),
         coded ? CStringGetTextDatum(facts.subsampling) : (Datum)0,
         BoolGetDatum(facts.progressive > 0),
+        CStringGetTextDatum(facts.colour),
     };
-    bool nulls[COLUMNS] = {[7] = !facts.quality, [8] = !coded, [9] = facts.progressive < 0};
+    bool nulls[COLUMNS] = {
+        [7] = !facts.quality, [8] = !coded, [9] = facts.progressive < 0, [10] = !*facts.colour};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(row), values, nulls)));
 }
 

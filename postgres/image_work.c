@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "common/quote.h"
 #include "quality/metric.h"
+#include "transcode/colours.h"
 #include "transcode/reuse.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ enum { KEPT_BYTES = 8 << 20 };
 struct dl2_image_work {
     struct dl2_image images[DL2_IMAGE_ROLES], scratch;
     struct dl2_bytes encoded, spare;
+    struct dl2_source_colours colours;
     struct dl2_scorer *scorer; /* NULL until one is needed */
 };
 
@@ -34,6 +36,7 @@ void dl2_image_work_destroy(struct dl2_image_work *work)
     dl2_image_free(&work->scratch);
     dl2_bytes_free(&work->encoded);
     dl2_bytes_free(&work->spare);
+    dl2_colours_free(&work->colours);
     dl2_scorer_free(work->scorer);
     free(work);
 }
@@ -57,6 +60,7 @@ void dl2_image_work_trim(struct dl2_image_work *work)
     trim_image(&work->scratch);
     trim_bytes(&work->encoded);
     trim_bytes(&work->spare);
+    dl2_colours_free(&work->colours);
 }
 
 int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *facts,
@@ -64,7 +68,11 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
 {
     struct dl2_image_info info;
     struct dl2_coding coding = {0};
+    struct dl2_colour colour = DL2_COLOUR_INIT;
     DL2_TRY(dl2_image_read_info(data, size, &info, error));
+    const int status = dl2_image_read_colour(data, size, &colour, error);
+    dl2_colour_free(&colour); /* the name stays */
+    DL2_TRY(status);
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     const bool known = codec->coding && codec->coding(data, size, &coding);
     *facts = (struct dl2_image_facts){.format = codec->name,
@@ -77,6 +85,8 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
                                       .quality = known ? coding.quality : 0,
                                       .subsampling = known ? coding.subsampling : NULL,
                                       .progressive = known ? coding.progressive : -1};
+    if (colour.form != DL2_COLOUR_SRGB)
+        memcpy(facts->colour, colour.name, sizeof facts->colour);
     return DL2_OK;
 }
 
@@ -149,6 +159,10 @@ int dl2_image_work_encode(struct dl2_image_work *work, const char *name, int qua
     encode.quality = quality;
     encode.source = data;
     encode.source_size = size;
+    DL2_TRY(dl2_colours_apply(&work->colours, DL2_COLOURS_KEEP, data, size,
+                              &work->images[DL2_IMAGE_REFERENCE], error));
+    DL2_TRY(
+        dl2_colours_fit(&work->colours, codec, &work->images[DL2_IMAGE_REFERENCE], &encode, error));
     dl2_reuse_look(&reuse, data, size);
     const int status = dl2_reuse_encode(&reuse, codec, &work->images[DL2_IMAGE_REFERENCE], &encode,
                                         &work->spare, &work->encoded, &seconds, error);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # By itself, since the extension of PostgreSQL needs no more of this room.
 noinst_LTLIBRARIES += libreuse.la
-libreuse_la_SOURCES = transcode/reuse.c transcode/reuse.h
+libreuse_la_SOURCES = transcode/colours.c transcode/colours.h transcode/reuse.c transcode/reuse.h
 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
@@ -10,7 +10,6 @@ libtranscode_la_SOURCES = \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \
-	transcode/colours.c transcode/colours.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h
 libtranscode_la_LIBADD = libreuse.la libcodec.la libdataset.la libcommon.la

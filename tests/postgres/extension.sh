@@ -14,6 +14,10 @@ alive=$(sql "select pg_postmaster_start_time(), count(*) from pg_stat_activity w
 count=16
 expect 0 "$builddir/tests/transcode/images" tree "$work/src" $count
 expect 0 "$builddir/tests/transcode/images" special "$work/src/val/rose"
+if grep -q 'define HAVE_LCMS 1' "$builddir/config.h" && grep -q 'define HAVE_PNG 1' "$builddir/config.h"; then
+    expect 0 "$builddir/tests/transcode/images" colours "$work/colours"
+    cp "$work/colours/a/p3.png" "$work/colours/a/linear.png" "$work/src/val/rose"
+fi
 dl2-transcode --quiet --copy "$work/src" "$(at photos)" >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "copy"; }
 codecs=$(dl2-transcode --list codecs | cut -f 1)
 for codec in $codecs; do
@@ -47,8 +51,14 @@ expect 0 query "set force_parallel_mode = on; select count(dl2_psnr(image, image
 is "$(cat "$work/out")" "0|0" "PSNR and SSIM of equal images, by several processes"
 is "$(sql "select dl2_info(null), dl2_transcode(null, 'jpeg', 5), dl2_psnr(null, '')")" "||" "of null"
 if [ -e "$work/src/val/rose/exif-6.jpg" ]; then
-    is "$(sql "select (dl2_info(image)).* from photos where key like '%exif-6'")" "jpeg|32|20|3|8|f|6|90|420|f" dl2_info
+    is "$(sql "select (dl2_info(image)).* from photos where key like '%exif-6'")" "jpeg|32|20|3|8|f|6|90|420|f|" dl2_info
     is "$(sql "select dl2_check(image) is not null from photos where key like '%cut-short'")" t "a truncated file"
+fi
+
+if [ -e "$work/src/val/rose/linear.png" ]; then
+    is "$(sql "select (dl2_info(image)).colour from photos where key like '%linear'")" "gamma 1.000" "a gamma"
+    is "$(sql "select count(*) from photos where key like '%p3' and
+        (dl2_info(dl2_transcode(image, 'jpeg', 50))).colour = (dl2_info(image)).colour")" 1 "a profile that is kept"
 fi
 
 # ---- Hostile bytes: every file of the corpus, whole, cut and with other bits. No query may fail.
