@@ -36,7 +36,8 @@ struct crop_run {
     struct crop_candidate *candidates;
     size_t candidate_count;
     struct dl2_bytes bytes, png;
-    struct dl2_image image, scratch, original; /* `original`: the reference's whole image */
+    struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
+    struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
 };
 
 /* ---- The scores */
@@ -168,7 +169,7 @@ static size_t crop_find(const struct dl2_dataset *dataset, const char *key,
 }
 
 static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, const char *key,
-                       struct dl2_image *image, struct dl2_error *error)
+                       struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
 {
     struct dl2_sample sample;
     const size_t index = crop_find(dataset, key, &sample);
@@ -183,7 +184,9 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
     options.external = run->options->external;
     options.channels = 3;
     memcpy(options.background, run->options->background, sizeof options.background);
-    const int status = dl2_image_decode(data, size, &options, image, &run->scratch, error);
+    int status = dl2_image_decode(data, size, &options, image, &run->scratch, error);
+    if (status == DL2_OK)
+        status = dl2_image_read_colour(data, size, colour, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
     return status;
@@ -227,7 +230,8 @@ static struct crop_window crop_find_window(const struct dl2_image *a, const stru
 
 /* Writes the window of an image as FOLDER/NAME. */
 static int crop_save(struct crop_run *run, const struct crop_window *window,
-                     const struct dl2_image *image, const char *name, struct dl2_error *error)
+                     const struct dl2_image *image, const struct dl2_colour *colour,
+                     const char *name, struct dl2_error *error)
 {
     const struct dl2_codec *codec = dl2_codec_find("png");
     struct dl2_image crop = DL2_IMAGE_INIT;
@@ -238,7 +242,10 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
         memcpy(crop.data + y * crop.stride,
                image->data + (window->y + y) * image->stride + (size_t)3 * window->x, crop.stride);
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    if (status == DL2_OK)
+    if (status == DL2_OK) /* what does not fit is left out */
+        status = dl2_colour_fit(colour, codec, crop.channels, &run->fitted, error);
+    options.colour = &run->fitted;
+    if (status >= 0)
         status = dl2_image_encode(codec, &crop, &options, &run->png, error);
     dl2_image_free(&crop);
     char *path = dl2_path_join(run->options->folder, name);
@@ -255,7 +262,8 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
 static int crop_decode_variant(struct crop_run *run, size_t variant, const char *key,
                                struct dl2_error *error)
 {
-    DL2_TRY(crop_decode(run, run->variants[variant].dataset, key, &run->image, error));
+    DL2_TRY(
+        crop_decode(run, run->variants[variant].dataset, key, &run->image, &run->colour, error));
     if (run->image.width == run->original.width && run->image.height == run->original.height)
         return DL2_OK;
     return dl2_error_set(
@@ -271,12 +279,12 @@ static int crop_image(struct crop_run *run, const char *kind, const char *key, j
     for (size_t v = 1; v < run->scored; v++)
         if (crop_score(run, v, key) < crop_score(run, lowest, key))
             lowest = v;
-    DL2_TRY(crop_decode(run, run->reference, key, &run->original, error));
+    DL2_TRY(crop_decode(run, run->reference, key, &run->original, &run->original_colour, error));
     DL2_TRY(crop_decode_variant(run, lowest, key, error));
     const struct crop_window window = crop_find_window(&run->original, &run->image);
     char name[512];
     snprintf(name, sizeof name, "%s-original.png", kind);
-    DL2_TRY(crop_save(run, &window, &run->original, name, error));
+    DL2_TRY(crop_save(run, &window, &run->original, &run->original_colour, name, error));
     json_auto_t *files = json_array();
     json_auto_t *entry = json_pack(
         "{s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:O}", "kind", kind, "key", dl2_json_text(key), "x",
@@ -285,7 +293,7 @@ static int crop_image(struct crop_run *run, const char *kind, const char *key, j
     for (size_t v = 0; v < run->scored; v++) {
         snprintf(name, sizeof name, "%s-variant-%zu.png", kind, v);
         DL2_TRY(crop_decode_variant(run, v, key, error));
-        DL2_TRY(crop_save(run, &window, &run->image, name, error));
+        DL2_TRY(crop_save(run, &window, &run->image, &run->colour, name, error));
         json_array_append_new(files, json_pack("{s:o, s:s, s:o}", "variant",
                                                dl2_json_text(run->variants[v].name), "file", name,
                                                "score", dl2_json_real(crop_score(run, v, key))));
@@ -375,5 +383,8 @@ int dl2_crops_write(const char *reference, const char *const *variants, size_t c
     dl2_image_free(&run.image);
     dl2_image_free(&run.scratch);
     dl2_image_free(&run.original);
+    dl2_colour_free(&run.colour);
+    dl2_colour_free(&run.original_colour);
+    dl2_colour_free(&run.fitted);
     return status;
 }

@@ -73,6 +73,13 @@ PY
 fact "[scores('scores.json')[k] for k in ('above_8_bits', 'alpha', 'colours_differ')] == [1, 1, 0]"
 fact "[r['key'] for r in scores('scores.json')['per_image'] if 'above_8_bits' in r] == ['a/deep']"
 
+# So do crops, which people look at: they say what their numbers mean.
+mkdir one && mkdir one/a && cp src/a/p3.png one/a || exit 99
+expect 0 dl2-transcode --quiet --codec jpeg --q 20 one few
+expect 0 dl2-quality --quiet --json-dir scores one few/jpeg-20
+expect 0 dl2-quality --quiet --json-dir scores --crops crops one few/jpeg-20
+fact "all(map(profile, __import__('glob').glob('crops/*.png'))) and __import__('glob').glob('crops/*.png')"
+
 # A codec that can't hold them says so.
 expect 0 dl2-transcode --quiet --codec ppm src keep
 grep -q "WITHOUT their description: .*$LINEAR (1)" "$work/out" || fail "ppm drops in silence"
