@@ -90,7 +90,7 @@ for seed in 1 2 3; do
 done
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "Before training on a variant" \
-    "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.2</small></td></tr>"
+    "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.1</small></td></tr>"
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
 says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
 expect 0 dl2-report --forecast "$study"
