@@ -250,7 +250,10 @@ int dl2_options_give(const struct dl2_option *options, void *values, const char 
     const enum dl2_option_type type = rows[i].option->type;
     if (!(rows[i].option->roles & role))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "it is the same for all models, as --%s on the command line", name);
+                             "it is the same for all models, as --%s on the command line%s", name,
+                             rows[i].option->roles & DL2_OPTION_ALONE
+                                 ? "; with --hop and --task they may differ in it"
+                                 : "");
     const char *wanted = wanted_kind(type, value);
     if (wanted)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not %s", wanted);

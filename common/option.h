@@ -37,6 +37,7 @@ enum dl2_option_role {
     DL2_OPTION_NOTED = 2,    /* --resume accepts another value and says so */
     DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
     DL2_OPTION_MODEL = 8,    /* models that are trained on the same batches may differ in it */
+    DL2_OPTION_ALONE = 16,   /* models that a rank trains one at a time may, too */
 };
 
 struct dl2_option {

@@ -196,7 +196,8 @@ const struct dl2_option dl2_loader_options[] = {
      "--list augmentations`, in this order; settings follow a name after colons, for example "
      "randaugment:n=2:m=9,erase:p=0.25. NAME@FILE is an operation of a shared object of your own, "
      "for example grain@./libgrain.so:strength=20",
-     AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none", .roles = RUN},
+     AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none",
+     .roles = RUN | DL2_OPTION_ALONE},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

@@ -91,8 +91,9 @@ static int check_config_export(const struct dl2_configs *configs, const struct d
 
 /* Takes the settings into `config`, whose members without one stay as they are. */
 static int take_settings(struct dl2_train_config *config, const struct dl2_program *program,
-                         struct dl2_common_options *common, const json_t *settings)
+                         struct dl2_common_options *common, const json_t *settings, bool hop)
 {
+    const unsigned roles = DL2_OPTION_MODEL | (hop ? DL2_OPTION_ALONE : 0);
     const char *key;
     json_t *value;
     /* Models on the same batches have the order and the crops of the command line's seed. */
@@ -103,7 +104,7 @@ static int take_settings(struct dl2_train_config *config, const struct dl2_progr
     json_object_foreach((json_t *)settings, key, value)
     {
         struct dl2_error error = DL2_ERROR_INIT;
-        if (dl2_options_give(dl2_train_options, config, key, value, DL2_OPTION_MODEL, &error) < 0)
+        if (dl2_options_give(dl2_train_options, config, key, value, roles, &error) < 0)
             return config_error(program, key, &error);
         dl2_option_note_given(program, common, key, !json_is_false(value));
     }
@@ -129,7 +130,7 @@ static int fill_config(const struct dl2_configs *configs, const struct dl2_confi
     struct dl2_common_options common = *base->common;
     struct dl2_program program = *base->program;
     program.place = place;
-    int status = take_settings(config, &program, &common, settings);
+    int status = take_settings(config, &program, &common, settings, base->hop);
     if (status == 0)
         status = check_config_name(configs, &program, config->name, base->hop);
     if (status == 0)
@@ -138,7 +139,7 @@ static int fill_config(const struct dl2_configs *configs, const struct dl2_confi
         status = dl2_train_options_check(config, &program, &common, true);
     if (status == 0)
         status = dl2_train_options_check_rates(config, &program, 1);
-    if (status == 0)
+    if (status == 0 && !base->hop)
         status = check_config_images(configs, &program, config);
     return status;
 }

@@ -178,11 +178,11 @@ static struct dl2_program program = {
     .print_versions = print_versions,
 };
 
-static void print_model_options(FILE *out)
+static void print_model_options(FILE *out, unsigned role)
 {
     const struct dl2_train_config defaults = dl2_train_defaults();
     json_auto_t *all = dl2_options_json(dl2_train_options, &defaults);
-    json_auto_t *own = dl2_options_select(dl2_train_options, all, DL2_OPTION_MODEL);
+    json_auto_t *own = dl2_options_select(dl2_train_options, all, role);
     const char *name, *comma = "";
     json_t *unused;
     json_object_foreach(own, name, unused)
@@ -206,7 +206,9 @@ static char *describe(void)
         fprintf(out, "  %-12s %3u %5.0f %s\n", arch->name, arch->image_size,
                 1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
     fprintf(out, "\nOptions that the models of --configs may differ in:\n  ");
-    print_model_options(out);
+    print_model_options(out, DL2_OPTION_MODEL);
+    fprintf(out, ".\nWith --hop and --task also in:\n  ");
+    print_model_options(out, DL2_OPTION_ALONE);
     fprintf(out, ".\n\n%s", details);
     if (fclose(out) != 0) {
         free(text);

@@ -351,7 +351,7 @@ static int take_visit(struct dl2_fit *fit, const json_t *visit, struct dl2_error
                              (unsigned long long)batch);
     run->visit_begin = (uint64_t)begin;
     run->visit_end = (uint64_t)end;
-    fit->stream.pass_steps = (uint64_t)all;
+    run->pass_steps = (uint64_t)all;
     run->run_stop = run->state.pass_start + (double)end / (double)all;
     return DL2_OK;
 }
@@ -379,8 +379,8 @@ static int find_place(struct dl2_fit *fit, struct dl2_error *error)
     fit->config.loader.partitions = 1; /* so that dl2_run_steps() asks for no feed */
     if (state->partitions)
         return take_visit(fit, visit, error);
-    fit->stream.pass_steps = images < batch ? 1 : images / batch;
-    run->visit_end = fit->stream.pass_steps;
+    run->pass_steps = images < batch ? 1 : images / batch;
+    run->visit_end = run->pass_steps;
     return DL2_OK;
 }
 

@@ -231,7 +231,7 @@ static bool is_due(const struct hop *hop, size_t number)
     if (!hop->wanted[number] || hop->options->whole || is_there(hop, number))
         return hop->wanted[number];
     const enum dl2_visit visit =
-        dl2_visit_find(&hop->stream, &hopper->state, hop->own, &begin, &end);
+        dl2_visit_find(&hop->stream.runs[number], &hopper->state, hop->own, &begin, &end);
     if (visit != DL2_VISIT_NEW || hop->options->order != DL2_HOP_FIXED || hopper->state.trained)
         return visit == DL2_VISIT_NEW || visit == DL2_VISIT_BEGUN;
     const size_t done = json_array_size(hopper->state.visits);

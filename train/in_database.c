@@ -17,7 +17,7 @@ static int make_order(const struct dl2_run *run, struct dl2_sampler *sampler,
     loader.train = true;
     loader.rank = 0;
     loader.world = 1;
-    loader.drop_last = run->stream->drops_last;
+    loader.drop_last = run->drops_last;
     DL2_TRY(dl2_sampler_init_for(sampler, &loader, run->stream->stages[0].dataset, error));
     dl2_sampler_set_epoch(sampler, run->state.pass);
     return DL2_OK;
@@ -55,7 +55,7 @@ static int ask_server(struct dl2_run *run, const struct dl2_sampler *sampler,
     snprintf(options, sizeof options, "{\"on-bad\": \"%s\", \"visit\": [%llu, %llu, %llu]%s}",
              run->config->loader.stop_on_bad ? "stop" : "skip",
              (unsigned long long)run->visit_begin, (unsigned long long)run->visit_end,
-             (unsigned long long)run->stream->pass_steps, device);
+             (unsigned long long)run->pass_steps, device);
     const struct visitor visitor = {run, sampler->order + done};
     const struct dl2_server_fit fit = {.model = model->data,
                                        .size = model->size,

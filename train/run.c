@@ -121,9 +121,7 @@ double dl2_run_elapsed(const struct dl2_run *run)
 
 uint64_t dl2_run_steps(const struct dl2_run *run)
 {
-    const struct dl2_stream *stream = run->stream;
-    return stream->config->loader.partitions ? stream->pass_steps
-                                             : dl2_feed_steps(run->source->feed);
+    return run->config->loader.partitions ? run->pass_steps : dl2_feed_steps(run->source->feed);
 }
 
 double dl2_run_position(const struct dl2_run *run)

@@ -73,7 +73,8 @@ struct dl2_stream {
     bool several; /* models of dl2_train_models(), be it one */
     /* Runs take turns: each has a network only during dl2_run_visit(). The others are over. */
     bool hopping;
-    /* The first run's. The settings of data and loading are the same in all. */
+    /* The first run's. The settings of data and loading are the same in all; but where runs take
+     * turns it is that of the run on a visit, which may have images and batches of its own size. */
     const struct dl2_train_config *config;
     struct dl2_run_data *stages, *val;
     size_t stage_count, val_count;
@@ -83,8 +84,6 @@ struct dl2_stream {
     size_t source_count;               /* 1, or one a run */
     struct dl2_decoded_cache *decoded; /* of all sources; NULL: they have none in common */
     uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
-    uint64_t pass_steps;               /* with partitions: batches of all of them, in a pass */
-    bool drops_last;                   /* with partitions: their last batches are never short */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
     bool data_failed; /* the loader did; runs that are between two steps are as they were before */
@@ -110,7 +109,10 @@ struct dl2_run {
     struct dl2_loss_sums own_sums; /* this rank's part of state.sums, at the last look */
     double elapsed_before;         /* of the parts before this one */
     double run_stop;               /* position where this part ends; INFINITY: the run's end */
-    /* With partitions: batches of the pass before the visit, and after it. */
+    /* With partitions: batches of all of them in a pass, and whether their last ones are never
+     * short; batches of the pass before the visit, and after it. */
+    uint64_t pass_steps;
+    bool drops_last;
     uint64_t visit_begin, visit_end;
     double measured;          /* seconds of training that count, with config->measure */
     struct dl2_run_step step; /* that is going on */
@@ -191,10 +193,12 @@ enum dl2_visit {
     DL2_VISIT_ELSEWHERE, /* nothing: another partition's visit was begun */
 };
 /* *begin and *end: the batches of the pass that the visit has. */
-enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
+enum dl2_visit dl2_visit_find(const struct dl2_run *run, const struct dl2_run_state *state,
                               unsigned partition, uint64_t *begin, uint64_t *end);
 
 /* Opens the feed of the run's source for a stage, unless it is open already. */
+/* On a visit: images and batches are of the run's sizes from here on. */
+void dl2_run_take_turn(struct dl2_run *run);
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
 /* Opens the feed of a validation set; the caller destroys it. */
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,

@@ -253,7 +253,7 @@ static int begin_visit(struct dl2_run *run, struct dl2_error *error)
     if (!partitions || state->completed || dl2_run_is_at(state, run->config->stop_at))
         return DL2_OK;
     const enum dl2_visit visit =
-        dl2_visit_find(run->stream, state, own, &run->visit_begin, &run->visit_end);
+        dl2_visit_find(run, state, own, &run->visit_begin, &run->visit_end);
     if (visit == DL2_VISIT_ELSEWHERE)
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,

@@ -225,13 +225,27 @@ static void probe_channels(struct dl2_stream *stream)
 /* -- partitions -- */
 
 /* Batches of a partition in a pass. */
-static uint64_t partition_steps(const struct dl2_stream *stream, unsigned partition)
+static uint64_t partition_steps(const struct dl2_run *run, unsigned partition)
 {
-    const struct dl2_loader_config *loader = &stream->config->loader;
+    const struct dl2_loader_config *loader = &run->config->loader;
     const uint32_t *members;
     const uint32_t size =
-        dl2_partition_of(stream->stages[0].dataset, partition, loader->partitions, &members);
-    return stream->drops_last ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
+        dl2_partition_of(run->stream->stages[0].dataset, partition, loader->partitions, &members);
+    return run->drops_last ? size / loader->batch : (size + loader->batch - 1) / loader->batch;
+}
+
+static void count_steps(struct dl2_run *run, unsigned partitions)
+{
+    const struct dl2_dataset *dataset = run->stream->stages[0].dataset;
+    /* None of them may be left without a batch. */
+    run->drops_last = true;
+    for (unsigned i = 0; i < partitions; i++) {
+        const uint32_t *members;
+        const uint32_t size = dl2_partition_of(dataset, i, partitions, &members);
+        run->drops_last = run->drops_last && size >= run->config->loader.batch;
+    }
+    for (unsigned i = 0; i < partitions; i++)
+        run->pass_steps += partition_steps(run, i);
 }
 
 /* Counts the batches of all partitions. */
@@ -245,19 +259,12 @@ static int count_partitions(struct dl2_stream *stream, struct dl2_error *error)
                              "%s: %llu training images cannot be divided into %u partitions",
                              stream->stages[0].path, (unsigned long long)stream->stages[0].images,
                              partitions);
-    /* None of them may be left without a batch. */
-    stream->drops_last = true;
-    for (unsigned i = 0; i < partitions; i++) {
-        const uint32_t *members;
-        const uint32_t size = dl2_partition_of(stream->stages[0].dataset, i, partitions, &members);
-        stream->drops_last = stream->drops_last && size >= stream->config->loader.batch;
-    }
-    for (unsigned i = 0; i < partitions; i++)
-        stream->pass_steps += partition_steps(stream, i);
+    for (size_t i = 0; i < stream->run_count; i++)
+        count_steps(&stream->runs[i], partitions);
     return DL2_OK;
 }
 
-enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_run_state *state,
+enum dl2_visit dl2_visit_find(const struct dl2_run *run, const struct dl2_run_state *state,
                               unsigned partition, uint64_t *begin, uint64_t *end)
 {
     enum dl2_visit found = DL2_VISIT_NEW;
@@ -265,20 +272,20 @@ enum dl2_visit dl2_visit_find(const struct dl2_stream *stream, const struct dl2_
     size_t i;
     json_t *visit;
     if (state->trained) {
-        *begin = *end = stream->pass_steps;
+        *begin = *end = run->pass_steps;
         return found;
     }
     json_array_foreach(state->visits, i, visit)
     {
         const unsigned its = (unsigned)json_integer_value(visit);
         *begin = done;
-        *end = done += partition_steps(stream, its);
+        *end = done += partition_steps(run, its);
         if (state->batch < done)
             return its == partition ? DL2_VISIT_BEGUN : DL2_VISIT_ELSEWHERE;
         found = its == partition ? DL2_VISIT_DONE : found;
     }
     *begin = done;
-    *end = done + partition_steps(stream, partition);
+    *end = done + partition_steps(run, partition);
     return found;
 }
 
@@ -318,7 +325,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
 {
     const bool train = stage != NULL;
     const struct dl2_stream *stream = run->stream;
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_config *config = train ? run->config : stream->config;
     struct dl2_device *device = stream->runs[0].device;
     struct dl2_loader_config loader = config->loader;
     loader.channels = stream->channels;
@@ -373,6 +380,26 @@ static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
     return DL2_OK;
 }
 
+static bool loads_alike(const struct dl2_loader_config *a, const struct dl2_loader_config *b)
+{
+    const char *one = a->augment ? a->augment : "", *other = b->augment ? b->augment : "";
+    return a->batch == b->batch && a->image_size == b->image_size &&
+           a->image_width == b->image_width && strcmp(one, other) == 0;
+}
+
+void dl2_run_take_turn(struct dl2_run *run)
+{
+    struct dl2_stream *stream = run->stream;
+    const struct dl2_loader_config *loader = &run->config->loader;
+    if (!loads_alike(loader, &stream->config->loader)) {
+        dl2_feed_destroy(run->source->feed);
+        run->source->feed = NULL;
+    }
+    stream->config = run->config;
+    stream->stages[0].height = loader->image_size;
+    stream->stages[0].width = dl2_loader_width(loader);
+}
+
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
 {
     struct dl2_stream *stream = run->stream;
@@ -386,7 +413,7 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     struct dl2_loader_config config = loader_config(run, data);
     DL2_TRY(share_images(run, data, &config, error));
     /* A last batch of a few images would make batch norm's statistics poor. */
-    config.drop_last = config.partitions ? stream->drops_last
+    config.drop_last = config.partitions ? run->drops_last
                                          : dl2_loader_epoch_samples(&config, data->images) >=
                                                (uint64_t)config.batch * config.world;
     int status = run->config->synthetic

@@ -381,6 +381,7 @@ int dl2_run_enter(struct dl2_run *run, struct dl2_error *error)
     run->state.epochs = json_array();
     run->stopped = run->stopping = run->interrupted = run->diverged = run->common = false;
     run->training = false;
+    dl2_run_take_turn(run);
     DL2_TRY(claim_places(run, error));
     /* What other ranks could not read belongs to the report, too. */
     if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)

@@ -324,7 +324,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH",
      AT(loader.image_size), .parse = parse_input_size, .show = dl2_show_image_size,
-     .unset = "that of the architecture, see below", .roles = RUN},
+     .unset = "that of the architecture, see below", .roles = RUN | DL2_OPTION_ALONE},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
      .roles = RUN},
@@ -424,7 +424,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
-     .min = 1, .max = 1000000, .roles = RUN},
+     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(accumulate), .min = 1,
      .max = 1000000, .roles = MODEL, .commands = DL2_TRAINING},
@@ -487,7 +487,7 @@ const struct dl2_option dl2_train_options[] = {
      "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
      "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
      "average; 0: do not paste",
-     AT(cutmix), .min = 0, .max = 1000, .roles = RUN, .commands = DL2_TRAINING},
+     AT(cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",

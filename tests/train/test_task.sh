@@ -60,3 +60,21 @@ wrong '--hop-order needs --hop' --configs configs --task --ranks 2 --hop-order f
 wrong '--balanced has no use with --hop and --task' --configs configs --task --ranks 2 --balanced
 wrong '--run-epochs has no use with --hop and --task' --configs configs --task --ranks 2 --run-epochs 1
 wrong 'needs --hop or --task' --configs configs --ranks 2
+
+# Models that a rank trains one at a time may differ in batches and images, too: the weights are those of their own runs.
+cat >own <<'END'
+{"name": "own-a"}
+{"name": "own-b", "batch": 4, "image-size": 16}
+{"name": "own-c", "augment": "randaugment", "cutmix": 1}
+END
+expect 0 run -d data -e 2 --out own-a
+expect 0 run -d data -e 2 -b 4 --image-size 16 --out own-b
+expect 0 run -d data -e 2 --augment randaugment --cutmix 1 --out own-c
+expect 0 run -d data -e 2 --configs own --task --ranks 2 --out own-task
+for model in own-a own-b own-c; do same $model/$CK own-task/$model/$CK "$model, with batches and images of its own"; done
+expect 0 run -d data -e 1 -b 4 --image-size 16 --partition 2/2 --out own-hand
+expect 0 run -d data -e 1 -b 4 --image-size 16 --partition 1/2 --out own-hand --resume
+expect 0 run -d data -e 1 --configs own --hop --hop-order fixed --ranks 2 --out own-hop
+same own-hand/$CK own-hop/own-b/$CK "a model that hops, with batches and images of its own"
+expect 2 run -d data --configs own --out wrong-out
+said 'own:2: "batch": it is the same for all models, as --batch on the command line; with --hop and --task they may differ in it'
