@@ -238,7 +238,8 @@ const struct dl2_option dl2_sampling_options[] = {
      "of at least 0",
      AT(weights_file), .parse = parse_weights, .show = show_weights, .unset = "none", .roles = RUN},
     {DL2_OPTION_FLAG, "balanced", 0, NULL,
-     "The same with weights that make all classes equally frequent", AT(balanced), .roles = RUN},
+     "As --weights, with weights that make all classes equally frequent", AT(balanced),
+     .roles = RUN},
     {DL2_OPTION_UINT, "repeats", 0, "N",
      "Load each training image N times an epoch, with other crops and augmentation each time; its "
      "copies follow one another, or are on different ranks",

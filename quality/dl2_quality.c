@@ -206,7 +206,7 @@ static char *quality_describe(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fputs("REFERENCE and each VARIANT are folders of images, or image files. Images of folders are "
+    fputs("REFERENCE and each VARIANT are datasets, or image files. Images of folders are "
           "paired by their paths without extension. Gray images count as R = G = B.\n\n"
           "Metrics (those with * are scored by default):\n",
           out);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""snippets.py FOLDER [PAGE...]: runs the commands and examples of the documents. See snippets.sh.
+"""snippets.py FOLDER [PAGE...]: runs the commands and examples of the documents and of --help. See snippets.sh.
 
 A snippet is a line `$ COMMAND` of an indented block or a cell of a table, with the lines that its last
 backslash continues; a fenced block of Python or C; an indented block of SQL. A page's commands run in one
@@ -28,6 +28,7 @@ if not (BUILD / "python/dl2/_core.la").exists():
     NO_PYTHON = "the Python module isn't built (Debian: python3-dev, libdlpack-dev)"
 elif subprocess.run([sys.executable, "-c", "import torch, torchvision"], capture_output=True).returncode:
     NO_PYTHON = "Python has no module torch or torchvision (Debian: python3-torch, python3-torchvision)"
+PROGRAMS = ["dl2-transcode", "dl2-quality", "dl2-load", "dl2-train", "dl2-report"]
 LIMIT = 600     # seconds for a page: what hangs ends
 CLASSES = """aitzgorri_by_aitzol_berasategi analogpattern_by_peter_nerlich bridge_by_sander_klootwijk dragonfly_by_bolly
     free_by_peter_nerlich friends_by_aitzol_berasategi greentock_by_peter_nerlich life_by_aitzol_berasategi
@@ -36,6 +37,12 @@ CLASSES = """aitzgorri_by_aitzol_berasategi analogpattern_by_peter_nerlich bridg
 
 # What a page takes for granted, and its text says so.
 GIVEN_SHELL = {
+    "dl2-load": "dl2-transcode --q 50 photos variants",
+    "dl2-quality": "dl2-transcode --q 10,50 photos variants; dl2-transcode --codec webp photos variants; "
+        "cp photos/val/wine_by_jakkub_mede/r00c01.png original.png; cp variants/webp-75/val/wine_by_jakkub_mede/*.webp smaller.webp",
+    "dl2-transcode": "export PGDATABASE=mydb",
+    "dl2-train": """dl2-transcode --q 10,25 photos variants
+        printf '%s\n' '{"name": "slow", "lr": 0.01}' '{"name": "fast", "lr": 0.1}' >rates.jsonl""",
     "docs/coming-from.md": "dl2-transcode --quiet --copy --container=tar scenes shards",
     "docs/analysis.md": "cp -r study-out/demo photos-study",
     "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet --copy --container=tar photos shards",
@@ -83,7 +90,11 @@ def lacking(kind, text):
 
 
 def snippets(page):
-    """(line, kind, text) of each snippet of a page."""
+    """(line, kind, text) of each snippet of a page. One without a suffix is a program: its --help."""
+    if "." not in page:
+        help_text = subprocess.run([page, "--help"], check=True, capture_output=True, text=True).stdout
+        examples = help_text[help_text.index("Examples:\n"):].split("\n  $ ")[1:]    # long ones are folded
+        return [(n + 1, "command", " ".join(example.split("\n"))) for n, example in enumerate(examples)]
     lines = (SOURCE / page).read_text().split("\n")
     found, at, after_command = [], 0, False
     while at < len(lines):
@@ -334,7 +345,7 @@ def run(page, rows):
 
 
 def main():
-    everything = ["README.md"] + sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("docs/*.md"))
+    everything = ["README.md"] + sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("docs/*.md")) + PROGRAMS
     pages = sys.argv[2:] or everything
     datasets()
     demo_study()

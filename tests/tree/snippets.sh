@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every command and example of README.md and docs/ runs, page by page, on a small dataset with the demo's layout and class
+# Every command and example of README.md, docs/ and the programs' --help runs, page by page, on a small dataset with the demo's layout and class
 # names; snippets.txt has those that do not, and why. SNIPPETS="README.md docs/study.md" runs these pages alone.
 . "$srcdir/tests/lib.sh"
 plainly
