@@ -159,10 +159,11 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *c
     colour_clear(colour);
     if (!codec || !codec->colour)
         return DL2_OK;
-    DL2_TRY(dl2_image_read_info(data, size, &info, error));
     DL2_TRY(codec->colour(data, size, colour, error));
-    if (colour->form == DL2_COLOUR_ICC)
+    if (colour->form == DL2_COLOUR_ICC) {
+        DL2_TRY(dl2_image_read_info(data, size, &info, error));
         colour_judge_profile(colour, &info);
+    }
     if (colour->form == DL2_COLOUR_GAMMA)
         snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
                  memcmp(colour->xy, primaries[0].xy, sizeof colour->xy) ? " with primaries" : "");

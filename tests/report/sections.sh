@@ -30,7 +30,7 @@ trainings
 # ---- The first screen: a sentence, and what is uncertain
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "To <strong>6.5%</strong> of the original&#39;s bytes: <strong>webp-50</strong>, 15.4 times smaller" \
-    "Top-1 accuracy changes by 0.0 points; 95% interval" "(3 seeds). It loses at most 1 point:"
+    "Top-1 accuracy changes by 0.0 points; 95% interval" "(3 seeds). It loses at most 1 point, by a rule that makes any wrong claim"
 says "$work/page/plots/accuracy-bytes-small.dat" "3.5 -10 " "10 jpeg-10" "100 0 NaN"
 if command -v gnuplot >/dev/null 2>&1; then
     says "$page" "role='img' aria-label='Top-1 accuracy against size'"

@@ -147,7 +147,7 @@ struct drawing {
     struct dl2_study study;
     struct dl2_study_variant variants[MOST_VARIANTS];
     struct dl2_study_run runs[MOST_VARIANTS * DL2_MOST_SEEDS_NEEDED];
-    char names[MOST_VARIANTS][16], codecs[MOST_CODECS][8], *archs[1];
+    char names[MOST_VARIANTS][32], codecs[MOST_CODECS][32], *archs[1];
     uint8_t *correct[MOST_VARIANTS][DL2_MOST_SEEDS_NEEDED];
     double top1[MOST_VARIANTS][DL2_MOST_SEEDS_NEEDED];
     double truth[MOST_VARIANTS];     /* the difference over all seeds and images, points */
