@@ -67,8 +67,8 @@ AC_DEFUN([DL2_OPENMP], [
   dl2_saved_cflags=$CFLAGS
   dl2_saved_libs=$LIBS
   dl2_openmp=no
-  dl2_ways="-fopenmp=libgomp:-lgomp -fopenmp: :-lgomp"
-  AS_CASE([$enable_sanitize], [*thread*], [dl2_ways=":-lgomp"])
+  dl2_ways="-fopenmp=libgomp:-lgomp -fopenmp: -Wno-unknown-pragmas:-lgomp"
+  AS_CASE([$enable_sanitize], [*thread*], [dl2_ways="-Wno-unknown-pragmas:-lgomp"])
   for dl2_try in $dl2_ways; do
     OPENMP_CFLAGS=${dl2_try%%:*}
     OPENMP_LIBS=${dl2_try#*:}
