@@ -144,8 +144,9 @@ struct dl2_codec {
     /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
     bool (*coding)(const uint8_t *data, size_t size, struct dl2_coding *coding);
 
-    /* What the file says of its colours, for dl2_image_read_colour(): sets form, and name but for
-     * ICC and GAMMA; `colour` comes as SRGB. NULL: files of this codec say nothing. */
+    /* What the file says of its colours, for dl2_image_read_colour(), which has found the header
+     * good: sets form, and name but for ICC and GAMMA; `colour` comes as SRGB. NULL: files of this
+     * codec say nothing. */
     int (*colour)(const uint8_t *data, size_t size, struct dl2_colour *colour,
                   struct dl2_error *error);
 

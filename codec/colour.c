@@ -159,11 +159,10 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *c
     colour_clear(colour);
     if (!codec || !codec->colour)
         return DL2_OK;
+    DL2_TRY(dl2_image_read_info(data, size, &info, error)); /* colour() counts on a good header */
     DL2_TRY(codec->colour(data, size, colour, error));
-    if (colour->form == DL2_COLOUR_ICC) {
-        DL2_TRY(dl2_image_read_info(data, size, &info, error));
+    if (colour->form == DL2_COLOUR_ICC)
         colour_judge_profile(colour, &info);
-    }
     if (colour->form == DL2_COLOUR_GAMMA)
         snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
                  memcmp(colour->xy, primaries[0].xy, sizeof colour->xy) ? " with primaries" : "");
