@@ -408,12 +408,13 @@ class Seeds(unittest.TestCase):
         before = torch.get_rng_state()
         self.addCleanup(torch.set_rng_state, before)
         orders = []
-        for seed in 1, 2, 3, -1:
+        # PyTorch takes -1 by a C++ exception, at which a preloaded AddressSanitizer stops.
+        for seed in (1, 2, 3) if SANITIZED else (1, 2, 3, -1):
             torch.manual_seed(seed)
             orders.append(self.order())
             self.assertEqual(orders[-1], [i for batch in make(seed=seed % (1 << 64)).loader for i in batch.indices])
             self.assertIn(f"seed {seed % (1 << 64)}, ", repr(make(seed=None)))
-        self.assertEqual(len({str(order) for order in orders}), 4)
+        self.assertEqual(len({str(order) for order in orders}), len(orders))
         torch.manual_seed(2)
         torch.rand(3)
         self.assertEqual(self.order(), orders[1])
