@@ -184,6 +184,8 @@ class External(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "external: a time-out of"):
                 self.load(external_timeout=seconds)
 
+    @unittest.skipIf("tsan" in os.environ.get("LD_PRELOAD", ""),
+                     "a shell, which leads a command's group, cannot start with ThreadSanitizer in it")
     def test_ignored_children(self):
         """The system keeps no status of them then."""
         before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
