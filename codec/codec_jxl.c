@@ -176,9 +176,9 @@ static int jxl_rebuild(struct jxl_state *jxl, bool *rebuilt, struct dl2_error *e
         const JxlDecoderStatus status = JxlDecoderProcessInput(jxl->decoder);
         if (status == JXL_DEC_COLOR_ENCODING)
             continue;
-        const size_t used =
-            room ? jxl->jpeg.size - JxlDecoderReleaseJPEGBuffer(jxl->decoder) : 0;
-        const uint64_t bytes = room ? 2 * (uint64_t)jxl->jpeg.size : 2 * (uint64_t)jxl->size + BLOCK;
+        const size_t used = room ? jxl->jpeg.size - JxlDecoderReleaseJPEGBuffer(jxl->decoder) : 0;
+        const uint64_t bytes =
+            room ? 2 * (uint64_t)jxl->jpeg.size : 2 * (uint64_t)jxl->size + BLOCK;
         if ((status != JXL_DEC_JPEG_RECONSTRUCTION && status != JXL_DEC_JPEG_NEED_MORE_OUTPUT) ||
             bytes > jxl_most_jpeg_bytes(jxl)) {
             *rebuilt = status == JXL_DEC_FULL_IMAGE && used;
@@ -556,8 +556,8 @@ static json_t *jxl_parameters(const struct dl2_encode_options *options)
 
 static json_t *jxl_lossless_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:s, s:i, s:i}", "jpeg", "recompressed, compared", "effort", jxl_effort(options),
-                     "threads", 1);
+    return json_pack("{s:s, s:i, s:i}", "jpeg", "recompressed, compared", "effort",
+                     jxl_effort(options), "threads", 1);
 }
 
 static void jxl_version(char out[DL2_CODEC_VERSION_SIZE])

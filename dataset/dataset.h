@@ -182,9 +182,10 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 
 /*
- * Warning `number` about the data themselves, whatever their classes and splits: a variant that is not
- * finished, images that this build cannot read, ids with several frames. NULL after the last. dl2_dataset_message() has them, too; programs that do
- * without classes and splits print only these.
+ * Warning `number` about the data themselves, whatever their classes and splits: a variant that is
+ * not finished, images that this build cannot read, ids with several frames. NULL after the last.
+ * dl2_dataset_message() has them, too; programs that do without classes and splits print only
+ * these.
  */
 const char *dl2_dataset_warning(const struct dl2_dataset *dataset, size_t number);
 

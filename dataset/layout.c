@@ -283,10 +283,11 @@ static int tell_clips(struct dl2_dataset *dataset)
         clips += entry.is_further && !in_clip;
         in_clip = entry.is_further;
     }
-    return clips ? warn(dataset, "%s id%s several frames, %s in all, which are read as single images",
-                        grouped(clips, number), clips == 1 ? " has" : "s have",
-                        grouped(frames, of_them))
-                 : DL2_OK;
+    return clips
+               ? warn(dataset, "%s id%s several frames, %s in all, which are read as single images",
+                      grouped(clips, number), clips == 1 ? " has" : "s have",
+                      grouped(frames, of_them))
+               : DL2_OK;
 }
 
 /* ---- Warnings about classes and splits */

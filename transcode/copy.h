@@ -6,8 +6,8 @@
  * stay the same; so does a dl2-variant.json, and what lies beside images. A packed DEST that was
  * copied from SOURCE as it is now is left alone, and else made again as a whole. Files of a folder
  * get the times of their sources. Only those that are missing, or of another size or time, are
- * written; images that SOURCE lacks are named, or removed where that is asked for. What an earlier copy has put beside
- * images and SOURCE lacks is removed; other files are left alone.
+ * written; images that SOURCE lacks are named, or removed where that is asked for. What an earlier
+ * copy has put beside images and SOURCE lacks is removed; other files are left alone.
  */
 #ifndef DL2_TRANSCODE_COPY_H
 #define DL2_TRANSCODE_COPY_H
