@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SEEDS 64 /* that more are asked for */
-
 const char *dl2_verdict_text(enum dl2_verdict verdict)
 {
     static const char *const texts[] = {"", "within", "could be", "looks worse", "worse"};
@@ -193,8 +191,8 @@ static int draw_interval(const int8_t *table, size_t images, size_t draws,
     return status;
 }
 
-static int compare_images(const struct block *block, size_t variant, size_t seeds, bool pooled,
-                          size_t draws, struct dl2_comparison *comparison, struct dl2_error *error)
+static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
+                          struct dl2_comparison *comparison, struct dl2_error *error)
 {
     int8_t *table;
     size_t images;
@@ -209,8 +207,6 @@ static int compare_images(const struct block *block, size_t variant, size_t seed
     if (images < 2 || status < 0)
         return status;
     comparison->difference = 100 * squares.mean;
-    if (!pooled)
-        comparison->training = scale_spread(dl2_spread_of_seeds(&squares), 1e4);
     const struct dl2_spread training = scale_spread(comparison->training, 1e-4);
     comparison->both = scale_spread(dl2_spread_of_both(&squares, &training), 1e4);
     comparison->image_variance = 1e4 * dl2_variance_of_images(&squares);
@@ -233,17 +229,35 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
         (struct dl2_spread){own_error * own_error + original_error * original_error, least - 1};
 }
 
+/*
+ * The error on each side of an interval. With several looks it is that of a look, so that the
+ * intervals of all looks together hold the truth with 95% (repeated confidence intervals: Jennison
+ * & Turnbull, Group Sequential Methods, 2000, ch. 9).
+ */
+static double interval_tail(const struct dl2_looks *looks, size_t pairs)
+{
+    size_t look = 0;
+    if (looks->count < 2)
+        return DL2_CLAIMS_LEVEL;
+    while (look + 1 < looks->count && looks->seeds[look + 1] <= pairs)
+        look++;
+    return dl2_look_level(looks, look, 1);
+}
+
 /* Compares a variant with the original after the first `seeds` seeds. */
 static int compare(const struct block *block, size_t variant, size_t seeds,
-                   const struct dl2_noise *pooled, const struct dl2_estimate *original,
-                   size_t draws, double *scratch, struct dl2_comparison *comparison,
-                   struct dl2_error *error)
+                   const struct dl2_analysis *analysis, double *scratch,
+                   struct dl2_comparison *comparison, struct dl2_error *error)
 {
+    const size_t none = block->study->variant_count;
+    const struct dl2_estimate *original =
+        block->raw < none ? &analysis->comparisons[block->raw].top1 : NULL;
+    const size_t draws = seeds == block->seeds ? analysis->question.draws : 0;
     comparison->difference = comparison->half = comparison->half_both = NAN;
     comparison->low = comparison->high = NAN;
     comparison->training = comparison->both = (struct dl2_spread){INFINITY, 0};
     comparison->pairs = comparison->images = 0;
-    if (variant == block->raw || !original->count || !comparison->top1.count)
+    if (!original || variant == block->raw || !original->count || !comparison->top1.count)
         return DL2_OK;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
@@ -251,23 +265,19 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
         if (own && raw)
             scratch[comparison->pairs++] = 100 * own->top1 - 100 * raw->top1;
     }
-    const double pairs = (double)comparison->pairs;
     if (!comparison->pairs)
         compare_unpaired(comparison, original);
     else {
         struct dl2_summary summary;
         dl2_summarize(scratch, comparison->pairs, &summary);
         comparison->difference = summary.mean;
-        if (pooled)
-            comparison->training = (struct dl2_spread){
-                2 * pooled->deviation * pooled->deviation / pairs, (double)pooled->freedom};
-        else if (comparison->pairs > 1)
-            comparison->training =
-                (struct dl2_spread){summary.stddev * summary.stddev / pairs, pairs - 1};
-        DL2_TRY(compare_images(block, variant, seeds, pooled, draws, comparison, error));
+        comparison->training = dl2_spread_of_pairs(summary.stddev * summary.stddev,
+                                                   comparison->pairs, &analysis->noise);
+        DL2_TRY(compare_images(block, variant, seeds, draws, comparison, error));
     }
-    comparison->half = dl2_spread_half(&comparison->training, 0.025);
-    comparison->half_both = dl2_spread_half(&comparison->both, 0.025);
+    const double tail = interval_tail(&analysis->question.looks, comparison->pairs);
+    comparison->half = dl2_spread_half(&comparison->training, tail);
+    comparison->half_both = dl2_spread_half(&comparison->both, tail);
     return DL2_OK;
 }
 
@@ -276,14 +286,8 @@ static int compare_all(const struct block *block, size_t seeds, struct dl2_analy
                        double *scratch, struct dl2_error *error)
 {
     DL2_TRY(estimate_noise(block, seeds, &analysis->noise, error));
-    analysis->pooled = analysis->noise.freedom && analysis->noise.alike;
-    const struct dl2_estimate none = {NAN, NAN, 0};
-    const size_t count = block->study->variant_count;
-    const size_t draws = seeds == block->seeds ? analysis->question.draws : 0;
-    for (size_t v = 0; v < count; v++)
-        DL2_TRY(compare(block, v, seeds, analysis->pooled ? &analysis->noise : NULL,
-                        block->raw < count ? &analysis->comparisons[block->raw].top1 : &none, draws,
-                        scratch, &analysis->comparisons[v], error));
+    for (size_t v = 0; v < block->study->variant_count; v++)
+        DL2_TRY(compare(block, v, seeds, analysis, scratch, &analysis->comparisons[v], error));
     return DL2_OK;
 }
 
@@ -338,16 +342,13 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
     const size_t most = block->study->variant_count;
     struct dl2_study_claim *claims = dl2_calloc(most + 1, sizeof *claims);
     size_t *variants = dl2_calloc(most + 1, sizeof *variants), count = 0;
-    struct dl2_plan plan = {.levels = NULL};
     int status = DL2_OK;
     if (!claims || !variants)
         status = dl2_error_memory(error, "%zu variants", most);
     if (status == DL2_OK)
         status = compare_all(block, block->seeds, analysis, scratch, error);
-    if (status == DL2_OK) {
+    if (status == DL2_OK)
         count = gather_claims(block->study, analysis, claims, variants);
-        status = dl2_plan_make(looks, analysis->codecs, &plan, error);
-    }
     for (size_t look = 0; status == DL2_OK && look < looks->count; look++) {
         const bool planned = looks->count > 1;
         if (planned && looks->seeds[look] > block->seeds)
@@ -363,14 +364,13 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
                 claims[i].spread = (struct dl2_spread){INFINITY, 0};
         }
         if (status == DL2_OK)
-            status =
-                dl2_claims_test(claims, count, analysis->question.tolerance, &plan, look, error);
+            status = dl2_claims_test(claims, count, analysis->codecs, analysis->question.tolerance,
+                                     looks, look, error);
     }
     if (status == DL2_OK && looks->count > 1)
         status = compare_all(block, block->seeds, analysis, scratch, error);
     if (status == DL2_OK)
         judge(analysis, claims, count, variants, looks);
-    dl2_plan_free(&plan);
     free(claims);
     free(variants);
     return status;
@@ -432,20 +432,65 @@ static void say_difference(struct dl2_sentence *writer, const struct dl2_compari
         dl2_say(writer, "(one training each gives no interval)");
 }
 
-/* Why a variant is not claimed though its own interval is within. */
+static bool is_smaller(const struct dl2_study *study, size_t v, size_t than)
+{
+    return study->variants[v].bytes < study->variants[than].bytes;
+}
+
+/* Why a variant is not claimed. */
 static void say_what_blocks(struct dl2_sentence *writer, const struct dl2_study *study,
                             const struct dl2_analysis *analysis, size_t v)
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[v];
-    if (comparison->difference - dl2_comparison_half(comparison) < -analysis->question.tolerance)
-        return;
+    const bool inside =
+        comparison->difference - dl2_comparison_half(comparison) >= -analysis->question.tolerance;
     if (comparison->blocker != v)
         dl2_say(writer,
-                " Its own interval is within; %s, a larger file of its codec, is not certain.",
+                " %s, a larger file of its codec, is not certain and has to be shown first.",
                 study->variants[comparison->blocker].name);
-    else
+    else if (inside)
         dl2_say(writer,
                 " Its own interval is within, but not by enough for one of several claims.");
+}
+
+/* A variance from one degree of freedom may be off by a factor of hundreds: no ground for a plan.
+ */
+enum { LEAST_FREEDOM = 2 };
+
+/* All claims that showing a variant takes: those of its codec from the first that is open. False if
+ * the study says too little of its noise. */
+static bool gather_prospects(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                             size_t wanted, struct dl2_prospects *prospects)
+{
+    const struct dl2_comparison *first =
+        &analysis->comparisons[analysis->comparisons[wanted].blocker];
+    *prospects = (struct dl2_prospects){
+        .level = analysis->question.looks.count < 2 && first->level > 0
+                     ? first->level
+                     : DL2_CLAIMS_LEVEL / (double)analysis->codecs,
+        .noise = analysis->noise,
+        .images = analysis->comparisons[wanted].images,
+    };
+    /* A study of one variant has no other trainings than the pairs', however many seeds it has. */
+    prospects->noise.freedom = analysis->noise.freedom + 1 > analysis->seeds ? SIZE_MAX : 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_comparison *comparison = &analysis->comparisons[v];
+        if (strcmp(study->variants[v].codec, study->variants[wanted].codec) != 0 ||
+            comparison->verdict == DL2_VERDICT_NONE || comparison->verdict == DL2_VERDICT_WITHIN ||
+            is_smaller(study, v, wanted))
+            continue;
+        if (!comparison->pairs || analysis->noise.freedom < LEAST_FREEDOM ||
+            prospects->count == DL2_MOST_BLOCKERS)
+            return false;
+        /* To plan by: the noise of all variants together, of which most is known. */
+        prospects->tests[prospects->count++] = (struct dl2_prospect){
+            .margin = analysis->question.tolerance + comparison->difference,
+            .seed_variance = 2 * analysis->noise.deviation * analysis->noise.deviation,
+            .seed_freedom = (double)analysis->noise.freedom,
+            .image_variance = comparison->images ? comparison->image_variance : 0,
+        };
+    }
+    return prospects->count > 0;
 }
 
 /* To two digits. */
@@ -455,52 +500,50 @@ static double round_up(double count)
     return step * ceil(count / step);
 }
 
-/* How many seeds would show it with a probability of 80%, if what was measured holds. */
-static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_analysis *analysis,
-                                const struct dl2_comparison *comparison)
+/* How large a study would show it, if what was measured is true. */
+static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_study *study,
+                                struct dl2_analysis *analysis, size_t v)
 {
-    const bool pooled = analysis->pooled;
-    if (!comparison->pairs || !(comparison->training.freedom > 0)) {
+    struct dl2_prospects prospects;
+    if (!gather_prospects(study, analysis, v, &prospects)) {
         dl2_say(writer, analysis->seeds < 2
                             ? " Train from several seeds to tell chance from effect."
-                            : " The interval is wide: more seeds would narrow it.");
+                            : " How many seeds would show it can't be told from so few: train from "
+                              "at least four.");
         return;
     }
-    const struct dl2_prospect prospect = {
-        .margin = analysis->question.tolerance + comparison->difference,
-        .seed_variance = comparison->training.variance * (double)comparison->pairs,
-        .image_variance = comparison->images ? comparison->image_variance : 0,
-        .level =
-            comparison->level > 0 ? comparison->level : DL2_CLAIMS_LEVEL / (double)analysis->codecs,
-        .rows =
-            pooled && analysis->seeds > 1 ? analysis->noise.freedom / (analysis->seeds - 1) + 1 : 2,
-    };
-    const size_t needed = dl2_seeds_needed(&prospect, MOST_SEEDS);
-    const double quantiles =
-        dl2_student_quantile(prospect.level, INFINITY) + dl2_student_quantile(0.2, INFINITY);
-    const double images = (double)comparison->images * prospect.image_variance * quantiles *
-                          quantiles / (prospect.margin * prospect.margin);
-    if (needed > comparison->pairs)
-        dl2_say(writer, " About %zu seeds would show it, with a probability of 80%%.", needed);
-    else if (images > (double)comparison->images)
-        dl2_say(
-            writer,
-            " More seeds would not show it; about %.0f validation images would, with a probability "
-            "of 80%%.",
-            round_up(images));
-    else
-        dl2_say(writer, " The interval is wide: more seeds would narrow it.");
+    analysis->needed = dl2_study_size_needed(&prospects);
+    const struct dl2_study_size *needed = &analysis->needed;
+    if (!needed->few) {
+        const size_t blocker = analysis->comparisons[v].blocker;
+        for (size_t i = 0; i < prospects.count; i++)
+            if (!(prospects.tests[i].margin > 0)) {
+                dl2_say(writer, " As long as that measures beyond the tolerance, it can't be.");
+                return;
+            }
+        dl2_say(writer,
+                " A new study of %d seeds%s would hardly show %s: what was measured is too close "
+                "to the tolerance.",
+                DL2_MOST_SEEDS_NEEDED,
+                prospects.images ? " and 32 times the validation images" : "",
+                blocker == v ? "it" : "them");
+        return;
+    }
+    dl2_say(writer, " A new study of %zu", needed->few);
+    if (needed->many > needed->few)
+        dl2_say(writer, " to %zu", needed->many);
+    dl2_say(writer, " seeds");
+    if (needed->times_images > 1)
+        dl2_say(writer, " and about %.0f validation images",
+                round_up(needed->times_images * (double)prospects.images));
+    dl2_say(writer,
+            " would show it with a probability of about 80%%, if what was measured is true.");
 }
 
 static void say_gain(struct dl2_sentence *writer, const struct dl2_study_variant *variant)
 {
     dl2_say(writer, "%.3g%% of the bytes (%.3g times smaller)", 100 * variant->ratio,
             1 / variant->ratio);
-}
-
-static bool is_smaller(const struct dl2_study *study, size_t v, size_t than)
-{
-    return study->variants[v].bytes < study->variants[than].bytes;
 }
 
 /* The smallest of those with that verdict; of none, variant_count. */
@@ -538,7 +581,7 @@ static void say_none(struct dl2_sentence *writer, const struct dl2_study *study,
                 beyond == judged ? "" : ", or train from more seeds to be sure");
 }
 
-static void write_advice(const struct dl2_study *study, const struct dl2_analysis *analysis,
+static void write_advice(const struct dl2_study *study, struct dl2_analysis *analysis,
                          struct dl2_advice *advice)
 {
     const size_t none = study->variant_count, raw = dl2_study_find(study, "raw");
@@ -588,7 +631,7 @@ static void write_advice(const struct dl2_study *study, const struct dl2_analysi
     }
     if (advice->likely < none) {
         say_what_blocks(&writer, study, analysis, advice->likely);
-        say_what_would_tell(&writer, analysis, &analysis->comparisons[advice->likely]);
+        say_what_would_tell(&writer, study, analysis, advice->likely);
     }
 }
 

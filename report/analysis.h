@@ -18,6 +18,7 @@
 
 #include "report/claims.h"
 #include "report/collect.h"
+#include "report/power.h"
 
 struct dl2_estimate {
     double mean, half; /* NAN without values; half is INFINITY for one value */
@@ -75,10 +76,10 @@ struct dl2_analysis { /* one network */
     struct dl2_question question;
     struct dl2_comparison *comparisons; /* [variant_count] */
     struct dl2_noise noise;             /* of a training, points, from all variants together */
-    bool pooled;                        /* the comparisons use it; else each has its own */
     size_t codecs;                      /* that share the probability of a wrong claim */
     size_t seeds;                       /* of the original */
     struct dl2_advice smallest;
+    struct dl2_study_size needed; /* to claim smallest.likely; few 0: not known, or none suffices */
 };
 
 /* Mean and 95% interval of a list, which is sorted in place. */

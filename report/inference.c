@@ -56,14 +56,6 @@ int dl2_mean_squares(const int8_t *table, size_t seeds, size_t images,
     return DL2_OK;
 }
 
-struct dl2_spread dl2_spread_of_seeds(const struct dl2_mean_squares *squares)
-{
-    const double S = (double)squares->seeds, I = (double)squares->images;
-    if (squares->seeds < 2)
-        return (struct dl2_spread){INFINITY, 0};
-    return (struct dl2_spread){squares->seed / (S * I), S - 1};
-}
-
 /* Variance of the mean that is due to images and to the residual together. */
 static double variance_between_images(const struct dl2_mean_squares *squares)
 {
@@ -129,7 +121,7 @@ int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t st
 
 /* ---- The noise of a training, from all variants together */
 
-enum { NULL_DRAWS = 199, MOST_ROUNDS = 500 };
+enum { MOST_ROUNDS = 500 };
 
 struct layout { /* of a table: which cells there are */
     const double *table;
@@ -184,11 +176,12 @@ static void count_cells(struct layout *layout)
 }
 
 /*
- * Fits row + seed to `values` by least squares, the two in turn until nothing moves (at once where
+ * Fits row + seed to the table by least squares, the two in turn until nothing moves (at once where
  * no cell is missing), and sets each row's sum of squared residuals.
  */
-static void fit_rows_and_seeds(struct layout *layout, const double *values, double *squares)
+static void fit_rows_and_seeds(struct layout *layout, double *squares)
 {
+    const double *values = layout->table;
     const size_t seeds = layout->seeds;
     memset(layout->seed_effect, 0, seeds * sizeof *layout->seed_effect);
     for (int round = 0; round < MOST_ROUNDS; round++) {
@@ -223,59 +216,17 @@ static void fit_rows_and_seeds(struct layout *layout, const double *values, doub
     }
 }
 
-/* Bartlett's statistic without its constant factor; rows of one cell have no residual. */
-static double inequality(const struct layout *layout, const double *squares)
-{
-    double all = 0, freedom = 0, value = 0;
-    for (size_t r = 0; r < layout->rows; r++)
-        if (layout->row_cells[r] > 1) {
-            all += squares[r];
-            freedom += (double)layout->row_cells[r] - 1;
-        }
-    if (!(all > 0))
-        return 0;
-    for (size_t r = 0; r < layout->rows; r++)
-        if (layout->row_cells[r] > 1) {
-            const double own = (double)layout->row_cells[r] - 1;
-            const double ratio = squares[r] / own / (all / freedom);
-            value -= own * log(fmax(ratio, 1e-6)); /* accuracies are counts, and may be equal */
-        }
-    return value;
-}
-
-static void test_homogeneity(struct layout *layout, double *squares, double *values,
-                             struct dl2_noise *noise)
-{
-    size_t rows = 0, more = 0;
-    for (size_t r = 0; r < layout->rows; r++)
-        rows += layout->row_cells[r] > 1;
-    if (rows < 3)
-        return;
-    const double measured = inequality(layout, squares);
-    struct dl2_random random;
-    dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
-    for (int draw = 0; draw < NULL_DRAWS; draw++) {
-        for (size_t i = 0; i < layout->rows * layout->seeds; i++)
-            values[i] = dl2_random_normal(&random);
-        fit_rows_and_seeds(layout, values, squares);
-        more += inequality(layout, squares) >= measured;
-    }
-    noise->homogeneity = (double)(1 + more) / (1 + NULL_DRAWS);
-    noise->alike = noise->homogeneity > 0.05;
-}
-
 int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl2_noise *noise,
                        struct dl2_error *error)
 {
-    *noise = (struct dl2_noise){.deviation = NAN, .homogeneity = NAN, .alike = true};
+    *noise = (struct dl2_noise){.deviation = NAN};
     if (rows == 0 || seeds == 0)
         return DL2_OK;
     struct layout layout = {.table = table, .rows = rows, .seeds = seeds};
     size_t *counts = dl2_calloc(rows + seeds, 2 * sizeof *counts);
     double *effects = dl2_calloc(2 * rows + seeds, sizeof *effects);
-    double *values = dl2_calloc(rows, seeds * sizeof *values);
     int status = DL2_OK;
-    if (!counts || !effects || !values) {
+    if (!counts || !effects) {
         status = dl2_error_memory(error, "%zu rows of %zu seeds", rows, seeds);
         goto done;
     }
@@ -285,34 +236,28 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
     layout.seed_effect = effects + rows;
     double *squares = effects + rows + seeds, sum = 0;
     count_cells(&layout);
-    fit_rows_and_seeds(&layout, table, squares);
+    fit_rows_and_seeds(&layout, squares);
     for (size_t r = 0; r < rows; r++)
         sum += squares[r];
     noise->freedom = layout.freedom;
-    if (layout.freedom) {
+    if (layout.freedom)
         noise->deviation = sqrt(sum / (double)layout.freedom);
-        test_homogeneity(&layout, squares, values, noise);
-    }
 done:
     free(counts);
     free(effects);
-    free(values);
     return status;
 }
 
-/* ---- Planning */
-
-size_t dl2_seeds_needed(const struct dl2_prospect *prospect, size_t most)
+struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise)
 {
-    for (size_t seeds = 2; seeds <= most; seeds++) {
-        const double of_seeds = prospect->seed_variance / (double)seeds;
-        const double freedom = (double)(prospect->rows - 1) * (double)(seeds - 1);
-        const double variance = of_seeds + prospect->image_variance;
-        const double both = variance * variance / (of_seeds * of_seeds / freedom);
-        const double needed =
-            dl2_student_quantile(prospect->level, both) + dl2_student_quantile(0.2, both);
-        if (needed * sqrt(variance) <= prospect->margin)
-            return seeds;
-    }
-    return 0;
+    if (pairs < 1)
+        return (struct dl2_spread){INFINITY, 0};
+    const double own = (double)pairs - 1;
+    /* A study of one variant has no other trainings than these. */
+    const double others = noise->freedom > pairs - 1 ? 1 : 0;
+    if (!(own + others > 0))
+        return (struct dl2_spread){INFINITY, 0};
+    const double of_own = own > 0 ? own * variance : 0;
+    const double of_others = others > 0 ? others * 2 * noise->deviation * noise->deviation : 0;
+    return (struct dl2_spread){(of_own + of_others) / (own + others) / (double)pairs, own + others};
 }

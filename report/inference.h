@@ -15,8 +15,8 @@
  * (Bouthillier et al., "Accounting for variance in machine learning benchmarks", MLSys 2021, on
  * why both count).
  *
- * Few seeds say little about the chance of training, so it is estimated from all variants together
- * where their noise is alike. Tables are double [rows][seeds], NAN where there is no training.
+ * Few seeds say little about the chance of training, so a variant's own is drawn towards that of
+ * all variants together. Tables are double [rows][seeds], NAN where there is no training.
  */
 #ifndef DL2_REPORT_INFERENCE_H
 #define DL2_REPORT_INFERENCE_H
@@ -45,9 +45,6 @@ struct dl2_mean_squares {
 int dl2_mean_squares(const int8_t *table, size_t seeds, size_t images,
                      struct dl2_mean_squares *squares, struct dl2_error *error);
 
-/* The chance of training as this table alone tells it. */
-struct dl2_spread dl2_spread_of_seeds(const struct dl2_mean_squares *squares);
-
 /* The part of the variance of the mean that the choice of images adds, never negative. */
 double dl2_variance_of_images(const struct dl2_mean_squares *squares);
 
@@ -64,18 +61,20 @@ struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
 struct dl2_noise {
     double deviation; /* standard deviation; NAN where the table can't tell */
     size_t freedom;
-    /*
-     * Probability of rows as unequal as these if all noise were alike; NAN for fewer than three
-     * rows. The statistic is Bartlett's, on the rows' sums of squared residuals. Its distribution
-     * is simulated with tables of the same shape, because residuals of one table depend on each
-     * other and a row of two seeds has half a degree of freedom; there Levene's test can't even be
-     * computed.
-     */
-    double homogeneity;
-    bool alike; /* homogeneity is not rejected at 5%: the rows may be pooled */
 };
 int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl2_noise *noise,
                        struct dl2_error *error);
+
+/*
+ * The chance of training of a mean over `pairs` seeds. `variance` is that of the pairs' differences
+ * (ignored for one pair), `noise` that of all variants together, which counts as one more degree of
+ * freedom: the variance is drawn towards it (Smyth, "Linear models and empirical Bayes methods for
+ * assessing differential expression", 2004, with a prior of one degree of freedom). More weight
+ * would make intervals narrower while all variants are equally noisy, and wrong claims where one is
+ * noisier: with three times the deviation 5% instead of 2.5%. A prior can't be estimated from the
+ * few variants and seeds of a study.
+ */
+struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise);
 
 /*
  * The pigeonhole bootstrap (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1,
@@ -85,16 +84,5 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
  */
 int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t stream, double *means,
                    size_t draws, struct dl2_error *error);
-
-/* A comparison to be repeated with other numbers of seeds. */
-struct dl2_prospect {
-    double margin;         /* between the measured difference and the limit */
-    double seed_variance;  /* of the difference of one pair of trainings */
-    double image_variance; /* of the mean, by the choice of images */
-    double level;          /* of the one-sided test */
-    size_t rows;           /* trainings a seed that the noise is estimated from: 2 for a pair */
-};
-/* Fewest seeds with which the test succeeds with probability 80%; 0: more than `most`. */
-size_t dl2_seeds_needed(const struct dl2_prospect *prospect, size_t most);
 
 #endif

@@ -12,6 +12,7 @@ libreport_la_SOURCES = \
 	report/forecast.c report/forecast.h \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
+	report/power.c report/power.h \
 	report/loading.c report/loading.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \

@@ -56,8 +56,8 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, "). ");
     if (comparison->verdict == DL2_VERDICT_WITHIN)
         dl2_html_format(html,
-                        "It loses at most %g point%s: the chance that this or any other such claim "
-                        "on this network is wrong is at most 2.5%%.",
+                        "It loses at most %g point%s, by a rule that makes any wrong claim of a "
+                        "network in at most 2.5%% of such studies.",
                         page->tolerance, page->tolerance == 1 ? "" : "s");
     else if (!isfinite(half))
         dl2_html_format(html, "One training each gives no interval.");
@@ -172,7 +172,8 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                         : i + 1 < first->question.looks.count ? ", "
                                                               : " and ",
                         first->question.looks.seeds[i]);
-    dl2_html_format(html, "; all looks share the 2.5%%. ");
+    dl2_html_format(html,
+                    "; all looks share the 2.5%%, and an interval holds at all of them together. ");
 }
 
 static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
@@ -186,14 +187,10 @@ static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
     dl2_html_format(html,
                     "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
                     "training, estimated from all variants together (%zu degrees of freedom), is "
-                    "%.2f points. ",
+                    "%.2f points. A variant is judged by its own noise, which is drawn towards "
+                    "that by the weight of one seed. ",
                     first->seeds, first->noise.freedom, first->noise.deviation);
-    if (!first->pooled)
-        dl2_html_format(html,
-                        "It differs between variants (p = %.3f), so each variant is judged by its "
-                        "own, which takes more seeds. ",
-                        first->noise.homogeneity);
-    else if (first->seeds < 4)
+    if (first->seeds < 4)
         dl2_html_format(html, "With so few seeds the intervals are wide. ");
 }
 

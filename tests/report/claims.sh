@@ -45,7 +45,7 @@ says "$page" "the pigeonhole bootstrap (seeds and images drawn anew, 500 times)"
 expect 0 report --tolerance 3 "$study"
 says "$work/out" "jpeg-50 is the smallest variant within 3 points" "webp-50 could be within, too" \
     "Its own interval is within, but not by enough for one of several claims." \
-    "More seeds would not show it; about 350 validation images would, with a probability of 80%."
+    " seeds and about " " validation images would show it with a probability of about 80%, if what was measured is true."
 
 # Broken, of another training, or missing: named, and judged by the trainings alone.
 file=train/webp-50/small/seed-2/predictions-0.npy

@@ -30,7 +30,7 @@ trainings
 # ---- The first screen: a sentence, and what is uncertain
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "To <strong>6.5%</strong> of the original&#39;s bytes: <strong>webp-50</strong>, 15.4 times smaller" \
-    "Top-1 accuracy changes by 0.0 points; 95% interval" "(3 seeds). It loses at most 1 point:"
+    "Top-1 accuracy changes by 0.0 points; 95% interval" "(3 seeds). It loses at most 1 point, by a rule that makes any wrong claim"
 says "$work/page/plots/accuracy-bytes-small.dat" "3.5 -10 " "10 jpeg-10" "100 0 NaN"
 if command -v gnuplot >/dev/null 2>&1; then
     says "$page" "role='img' aria-label='Top-1 accuracy against size'"
@@ -90,7 +90,7 @@ for seed in 1 2 3; do
 done
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "Before training on a variant" \
-    "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.2</small></td></tr>"
+    "<th scope='row'>jpeg-10</th><td>3.5</td><td>30.0</td><td>7.0<small> ± 0.0</small></td><td>10.0<small> ± 0.1</small></td></tr>"
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
 says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
 expect 0 dl2-report --forecast "$study"

@@ -121,7 +121,9 @@ static void test_block(void **state)
     assert_near(analysis.noise.deviation, sqrt(10.0 / 4));
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[2].difference, -1);
-    assert_near(analysis.comparisons[2].half, T4 * sqrt(10.0 / 4) * sqrt(2.0 / 3));
+    /* b's differences -2, 1, -2 have a variance of 3; all variants together, as one more degree of
+     * freedom, say 2 x 10/4. */
+    assert_near(analysis.comparisons[2].half, T3 * sqrt((2 * 3 + 5) / 3.0 / 3));
 }
 
 /* No seed in common: Welch's standard error, the smaller sample's degrees of freedom. */
@@ -148,8 +150,8 @@ static void test_missing_seed(void **state)
     analyse(rows, 3, 1);
     assert_int_equal(analysis.noise.freedom, 3);
     assert_near(analysis.noise.deviation, sqrt(1.75 / 3));
-    assert_near(analysis.comparisons[1].half, T3 * sqrt(1.75 / 3) * sqrt(2.0 / 3));
-    assert_near(analysis.comparisons[2].half, T3 * sqrt(1.75 / 3));
+    assert_near(analysis.comparisons[1].half, T3 * sqrt((2 * 1 + 2 * 1.75 / 3) / 3 / 3));
+    assert_near(analysis.comparisons[2].half, T2 * sqrt((1 * 2 + 2 * 1.75 / 3) / 2 / 2));
     assert_int_equal(analysis.comparisons[2].pairs, 2);
     assert_near(analysis.comparisons[2].difference, 0);
 }
@@ -190,9 +192,10 @@ static void test_advice_likely(void **state)
     assert_int_equal(smallest->likely, 1);
     assert_says(smallest, "No smaller variant is within 1 point");
     assert_says(smallest, "jpeg-50 is the smallest that could be");
-    /* The differences' deviation is the margin, 0.5: 80% power needs 10 pairs in any table of the
-     * paired t-test. */
-    assert_says(smallest, "About 10 seeds would show it, with a probability of 80%");
+    /* The differences' deviation is the margin, 0.5: with a known variance 10 pairs have 80% power
+     * in any table of the paired t-test; two degrees of freedom leave more to fear. */
+    assert_says(smallest, " seeds would show it with a probability of about 80%, if");
+    assert_true(analysis.needed.few > 10 && analysis.needed.times_images == 1);
     assert_says(fastest, "No variant is faster to load than the original.");
 
     analyse(rows, 2, 2); /* the same figures, a wider tolerance */
@@ -257,7 +260,7 @@ static void test_predictions(void **state)
     assert_says(smallest, ", of training alone)");
 }
 
-/* One variant is ten times as noisy: each variant is judged by its own noise. */
+/* One variant is ten times as noisy: what it is judged by is mostly its own. */
 static void test_unequal_noise(void **state)
 {
     const struct row rows[] = {{"raw", 1, 100, 4, {70, 70.1, 70.2, 70}, 0},
@@ -266,12 +269,14 @@ static void test_unequal_noise(void **state)
                                {"c", 0.3, 200, 4, {70.1, 70.2, 70.2, 70}, 0},
                                {"d", 0.2, 200, 4, {66, 74, 69, 71.5}, 0}};
     analyse(rows, 5, 1);
-    assert_false(analysis.pooled);
-    const struct dl2_comparison *c = &analysis.comparisons[1];
-    assert_near(c->difference, 0.05);
-    assert_near(c->half, T3 * 0.057735026919 / 2); /* differences 0 0.1 0 0.1 */
-    assert_int_equal(c->verdict, DL2_VERDICT_WITHIN);
-    assert_int_equal(analysis.comparisons[4].verdict, DL2_VERDICT_LIKELY);
+    const double together = 2 * analysis.noise.deviation * analysis.noise.deviation;
+    const struct dl2_comparison *a = &analysis.comparisons[1], *d = &analysis.comparisons[4];
+    assert_near(a->difference, 0.05);
+    assert_near(a->half, T4 * sqrt((0.01 + together) / 4 / 4)); /* differences 0 0.1 0 0.1 */
+    /* Differences -4 3.9 -1.2 1.5: their squares, less their mean's. */
+    assert_near(d->half, T4 * sqrt((34.9 - 4 * 0.05 * 0.05 + together) / 4 / 4));
+    assert_true(d->half > 1.4 * T4 * sqrt(together / 4));
+    assert_int_equal(d->verdict, DL2_VERDICT_LIKELY);
 }
 
 /* Seeds are added until it is decided: after 2 of 2, 3, 4 for the one, not yet for the other. */
