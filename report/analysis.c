@@ -76,6 +76,8 @@ static struct dl2_estimate estimate(struct stretch stretch, double scale, size_t
 /* A network's trainings: runs[variant * seeds + seed], NULL where there is none. */
 struct block {
     const struct dl2_study *study;
+    const struct dl2_prediction_table *images; /* of the network; NULL: no predictions */
+    bool on_original;
     size_t raw;   /* the original */
     size_t seeds; /* the original's */
     const struct dl2_study_run **runs;
@@ -87,6 +89,16 @@ static const struct dl2_study_run *run_at(const struct block *block, size_t vari
     return block->runs[variant * block->seeds + seed];
 }
 
+static double top1_of(const struct block *block, const struct dl2_study_run *run)
+{
+    return block->on_original && run->variant != block->raw ? run->original_top1 : run->top1;
+}
+
+static const uint8_t *correct_of(const struct block *block, const struct dl2_study_run *run)
+{
+    return block->on_original && run->variant != block->raw ? run->original_correct : run->correct;
+}
+
 /* Equal to the original's in every seed: of the same pixels, so it says nothing of chance. */
 static bool is_repetition(const struct block *block, size_t variant, size_t seeds)
 {
@@ -96,9 +108,9 @@ static bool is_repetition(const struct block *block, size_t variant, size_t seed
         const struct dl2_study_run *original = run_at(block, block->raw, s);
         if (!own || !original)
             continue;
-        if (own->top1 != original->top1 ||
-            (own->correct && original->correct &&
-             memcmp(own->correct, original->correct, own->images) != 0))
+        const uint8_t *correct = correct_of(block, own);
+        if (top1_of(block, own) != original->top1 ||
+            (correct && original->correct && memcmp(correct, original->correct, own->images) != 0))
             return false;
         pairs++;
     }
@@ -115,72 +127,102 @@ static int estimate_noise(const struct block *block, size_t seeds, struct dl2_no
             continue;
         for (size_t s = 0; s < seeds; s++) {
             const struct dl2_study_run *run = run_at(block, v, s);
-            block->accuracies[rows * seeds + s] = run ? 100 * run->top1 : NAN;
+            block->accuracies[rows * seeds + s] = run ? 100 * top1_of(block, run) : NAN;
         }
         rows++;
     }
     return dl2_noise_estimate(block->accuracies, rows, seeds, noise, error);
 }
 
-/* The table of differences over the images that all of these trainings have. Free `table`. */
-static int tabulate(const struct block *block, size_t variant, size_t seeds, size_t pairs,
-                    int8_t **table, size_t *images, struct dl2_error *error)
+/* Differences over the images that all of a variant's pairs of trainings know of. */
+struct differences {
+    double *cells; /* [pairs][images] */
+    size_t images; /* 0: a training has no predictions */
+    uint32_t *of;  /* [images]: groups, numbered anew; NULL: each image by itself */
+    struct dl2_groups groups;
+};
+
+static void free_differences(struct differences *table)
 {
-    *table = NULL;
-    *images = 0;
+    free(table->cells);
+    free(table->of);
+}
+
+/* Numbers the groups of the images that are left anew, so that none is empty. */
+static int number_groups(const struct dl2_prediction_table *images, const bool *absent, size_t all,
+                         struct differences *table, struct dl2_error *error)
+{
+    uint32_t *numbers = dl2_calloc(images->group_count, sizeof *numbers);
+    table->of = dl2_calloc(all, sizeof *table->of);
+    if (!numbers || !table->of) {
+        free(numbers);
+        return dl2_error_memory(error, "%zu groups of validation images", images->group_count);
+    }
+    size_t image = 0;
+    for (size_t i = 0; i < all; i++) {
+        if (absent[i])
+            continue;
+        uint32_t *number = &numbers[images->group[i]];
+        if (!*number)
+            *number = (uint32_t)++table->groups.count;
+        table->of[image++] = *number - 1;
+    }
+    free(numbers);
+    table->groups.of = table->of;
+    return DL2_OK;
+}
+
+static int tabulate(const struct block *block, size_t variant, size_t seeds, size_t pairs,
+                    struct differences *table, struct dl2_error *error)
+{
+    *table = (struct differences){0};
     size_t all = SIZE_MAX;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *original = run_at(block, block->raw, s);
         if (!own || !original)
             continue;
-        if (!own->correct || !original->correct)
+        if (!correct_of(block, own) || !original->correct)
             return DL2_OK;
         all = own->images < all ? own->images : all;
         all = original->images < all ? original->images : all;
     }
-    int8_t *cells = dl2_calloc(all, pairs);
+    table->cells = dl2_calloc(all, pairs * sizeof *table->cells);
     bool *absent = dl2_calloc(all, sizeof *absent);
-    if (!cells || !absent) {
-        free(cells);
-        free(absent);
-        return dl2_error_memory(error, "%zu validation images of %zu trainings", all, pairs);
-    }
-    for (size_t s = 0; s < seeds; s++) {
+    int status = DL2_OK;
+    if (!table->cells || !absent)
+        status = dl2_error_memory(error, "%zu validation images of %zu trainings", all, pairs);
+    for (size_t s = 0; status == DL2_OK && s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *original = run_at(block, block->raw, s);
         for (size_t i = 0; own && original && i < all; i++)
-            absent[i] |=
-                own->correct[i] == DL2_STUDY_ABSENT || original->correct[i] == DL2_STUDY_ABSENT;
+            absent[i] |= correct_of(block, own)[i] == DL2_STUDY_ABSENT ||
+                         original->correct[i] == DL2_STUDY_ABSENT;
     }
     size_t cell = 0;
-    for (size_t s = 0; s < seeds; s++) {
+    for (size_t s = 0; status == DL2_OK && s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *original = run_at(block, block->raw, s);
         for (size_t i = 0; own && original && i < all; i++)
             if (!absent[i])
-                cells[cell++] = (int8_t)(own->correct[i] - original->correct[i]);
+                table->cells[cell++] = correct_of(block, own)[i] - original->correct[i];
     }
+    table->images = cell / pairs;
+    if (status == DL2_OK && block->images && block->images->group)
+        status = number_groups(block->images, absent, all, table, error);
     free(absent);
-    *images = cell / pairs;
-    *table = cells;
-    return DL2_OK;
-}
-
-/* Variances of fractions as those of percentage points, and back. */
-static struct dl2_spread scale_spread(struct dl2_spread spread, double factor)
-{
-    return (struct dl2_spread){spread.variance * factor, spread.freedom};
+    return status;
 }
 
 /* The bootstrap's interval of a table of differences. */
-static int draw_interval(const int8_t *table, size_t images, size_t draws,
-                         struct dl2_comparison *comparison, struct dl2_error *error)
+static int draw_interval(const struct differences *table, const struct dl2_groups *groups,
+                         size_t draws, struct dl2_comparison *comparison, struct dl2_error *error)
 {
     double *means = dl2_calloc(draws, sizeof *means);
     if (!means)
         return dl2_error_memory(error, "%zu draws", draws);
-    const int status = dl2_pigeonhole(table, comparison->pairs, images, 0, means, draws, error);
+    const int status = dl2_pigeonhole(table->cells, comparison->pairs, table->images, groups, 0,
+                                      means, draws, error);
     if (status == DL2_OK) {
         struct dl2_summary summary; /* sorts them */
         dl2_summarize(means, draws, &summary);
@@ -191,27 +233,36 @@ static int draw_interval(const int8_t *table, size_t images, size_t draws,
     return status;
 }
 
+/* `table` has images. */
+static int judge_images(const struct differences *table, size_t draws,
+                        struct dl2_comparison *comparison, struct dl2_error *error)
+{
+    const struct dl2_groups *groups = table->of ? &table->groups : NULL;
+    struct dl2_mean_squares squares;
+    DL2_TRY(dl2_mean_squares(table->cells, comparison->pairs, table->images, groups, &squares,
+                             error));
+    if (squares.units < 2)
+        return DL2_OK;
+    if (draws)
+        DL2_TRY(draw_interval(table, groups, draws, comparison, error));
+    comparison->difference = 100 * squares.mean;
+    comparison->images = table->images;
+    comparison->units = squares.units;
+    const struct dl2_spread fractions = dl2_spread_scaled(&comparison->training, 0.01);
+    const struct dl2_spread both = dl2_spread_of_both(&squares, &fractions);
+    comparison->both = dl2_spread_scaled(&both, 100);
+    return DL2_OK;
+}
+
 static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
                           struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    int8_t *table;
-    size_t images;
-    DL2_TRY(tabulate(block, variant, seeds, comparison->pairs, &table, &images, error));
-    struct dl2_mean_squares squares;
-    int status = DL2_OK;
-    if (images >= 2)
-        status = dl2_mean_squares(table, comparison->pairs, images, &squares, error);
-    if (images >= 2 && status == DL2_OK && draws)
-        status = draw_interval(table, images, draws, comparison, error);
-    free(table);
-    if (images < 2 || status < 0)
-        return status;
-    comparison->difference = 100 * squares.mean;
-    const struct dl2_spread training = scale_spread(comparison->training, 1e-4);
-    comparison->both = scale_spread(dl2_spread_of_both(&squares, &training), 1e4);
-    comparison->image_variance = 1e4 * dl2_variance_of_images(&squares);
-    comparison->images = images;
-    return DL2_OK;
+    struct differences table;
+    int status = tabulate(block, variant, seeds, comparison->pairs, &table, error);
+    if (status == DL2_OK && table.images)
+        status = judge_images(&table, draws, comparison, error);
+    free_differences(&table);
+    return status;
 }
 
 /* Welch's t-test, of all seeds. */
@@ -226,7 +277,8 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
     const double original_error =
         original->half / dl2_student_quantile(0.025, (double)original->count - 1);
     comparison->training =
-        (struct dl2_spread){own_error * own_error + original_error * original_error, least - 1};
+        (struct dl2_spread){.variance = own_error * own_error + original_error * original_error,
+                            .freedom = least - 1};
 }
 
 /*
@@ -255,15 +307,15 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
     const size_t draws = seeds == block->seeds ? analysis->question.draws : 0;
     comparison->difference = comparison->half = comparison->half_both = NAN;
     comparison->low = comparison->high = NAN;
-    comparison->training = comparison->both = (struct dl2_spread){INFINITY, 0};
-    comparison->pairs = comparison->images = 0;
+    comparison->training = comparison->both = (struct dl2_spread){.variance = INFINITY};
+    comparison->pairs = comparison->images = comparison->units = 0;
     if (!original || variant == block->raw || !original->count || !comparison->top1.count)
         return DL2_OK;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *raw = run_at(block, block->raw, s);
         if (own && raw)
-            scratch[comparison->pairs++] = 100 * own->top1 - 100 * raw->top1;
+            scratch[comparison->pairs++] = 100 * top1_of(block, own) - 100 * raw->top1;
     }
     if (!comparison->pairs)
         compare_unpaired(comparison, original);
@@ -361,7 +413,7 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
             claims[i].spread = comparison->images ? comparison->both : comparison->training;
             /* Not trained as far as this look goes: it waits. */
             if (planned && comparison->pairs < looks->seeds[look])
-                claims[i].spread = (struct dl2_spread){INFINITY, 0};
+                claims[i].spread = (struct dl2_spread){.variance = INFINITY};
         }
         if (status == DL2_OK)
             status = dl2_claims_test(claims, count, analysis->codecs, analysis->question.tolerance,
@@ -376,12 +428,25 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
     return status;
 }
 
+static const struct dl2_prediction_table *find_images(const struct dl2_study *study,
+                                                      const char *arch)
+{
+    for (size_t a = 0; study->images && a < study->arch_count; a++)
+        if (strcmp(study->archs[a], arch) == 0)
+            return &study->images[a];
+    return NULL;
+}
+
 static int compare_with_original(const struct dl2_study *study, struct stretch raw,
                                  struct dl2_analysis *analysis, double *scratch,
                                  struct dl2_error *error)
 {
     const size_t variants = study->variant_count;
-    struct block block = {.study = study, .raw = dl2_study_find(study, "raw"), .seeds = raw.count};
+    struct block block = {.study = study,
+                          .images = find_images(study, analysis->arch),
+                          .on_original = analysis->question.on_original,
+                          .raw = dl2_study_find(study, "raw"),
+                          .seeds = raw.count};
     const struct dl2_looks once = {1, {raw.count ? raw.count : 1}};
     block.runs = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.runs);
     block.accuracies = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.accuracies);
@@ -390,8 +455,10 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
         status = dl2_error_memory(error, "%zu variants of %zu trainings", variants, raw.count);
     for (size_t v = 0; status == DL2_OK && v < variants; v++) {
         const struct stretch own = find_runs(study, analysis->arch, v);
-        for (size_t s = 0; s < raw.count; s++)
-            block.runs[v * raw.count + s] = run_of(own, raw.runs[s].seed);
+        for (size_t s = 0; s < raw.count; s++) {
+            const struct dl2_study_run *run = run_of(own, raw.runs[s].seed);
+            block.runs[v * raw.count + s] = run && isfinite(top1_of(&block, run)) ? run : NULL;
+        }
     }
     if (status == DL2_OK)
         status =
@@ -469,7 +536,7 @@ static bool gather_prospects(const struct dl2_study *study, const struct dl2_ana
                      ? first->level
                      : DL2_CLAIMS_LEVEL / (double)analysis->codecs,
         .noise = analysis->noise,
-        .images = analysis->comparisons[wanted].images,
+        .units = analysis->comparisons[wanted].units,
     };
     /* A study of one variant has no other trainings than the pairs', however many seeds it has. */
     prospects->noise.freedom = analysis->noise.freedom + 1 > analysis->seeds ? SIZE_MAX : 0;
@@ -487,7 +554,7 @@ static bool gather_prospects(const struct dl2_study *study, const struct dl2_ana
             .margin = analysis->question.tolerance + comparison->difference,
             .seed_variance = 2 * analysis->noise.deviation * analysis->noise.deviation,
             .seed_freedom = (double)analysis->noise.freedom,
-            .image_variance = comparison->images ? comparison->image_variance : 0,
+            .image_variance = comparison->images ? comparison->both.added : 0,
         };
     }
     return prospects->count > 0;
@@ -525,7 +592,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
                 " A new study of %d seeds%s would hardly show %s: what was measured is too close "
                 "to the tolerance.",
                 DL2_MOST_SEEDS_NEEDED,
-                prospects.images ? " and 32 times the validation images" : "",
+                prospects.units ? " and 32 times the validation images" : "",
                 blocker == v ? "it" : "them");
         return;
     }
@@ -535,7 +602,8 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
     dl2_say(writer, " seeds");
     if (needed->times_images > 1)
         dl2_say(writer, " and about %.0f validation images",
-                round_up(needed->times_images * (double)prospects.images));
+                round_up(needed->times_images *
+                         (double)analysis->comparisons[v].images));
     dl2_say(writer,
             " would show it with a probability of about 80%%, if what was measured is true.");
 }
@@ -652,7 +720,10 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
         struct dl2_comparison *comparison = &analysis->comparisons[v];
         const struct stretch own = find_runs(study, arch, v);
         comparison->blocker = v;
-        comparison->top1 = estimate(own, 100, offsetof(struct dl2_study_run, top1), scratch);
+        const size_t top1 = question->on_original && own.runs != raw.runs
+                                ? offsetof(struct dl2_study_run, original_top1)
+                                : offsetof(struct dl2_study_run, top1);
+        comparison->top1 = estimate(own, 100, top1, scratch);
         comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), scratch);
     }
     const int status = compare_with_original(study, raw, analysis, scratch, error);
@@ -679,7 +750,7 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
     const double of_pair = comparison->training.variance * now;
     const double half =
         dl2_student_quantile(0.025, INFINITY) *
-        sqrt(of_pair / last + (comparison->images ? comparison->image_variance : 0));
+        sqrt(of_pair / last + (comparison->images ? comparison->both.added : 0));
     const double needed =
         dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
     const double margin = comparison->difference + analysis->question.tolerance;

@@ -43,7 +43,8 @@ struct dl2_question {
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
      * open; count 0: it is looked at once, with all seeds. */
     struct dl2_looks looks;
-    unsigned draws; /* of the pigeonhole bootstrap; 0: none */
+    unsigned draws;   /* of the pigeonhole bootstrap; 0: none */
+    bool on_original; /* validated on the original's images, not on each variant's own */
 };
 
 struct dl2_comparison {             /* one variant, one network */
@@ -55,7 +56,7 @@ struct dl2_comparison {             /* one variant, one network */
     double half, half_both;         /* of the two 95% intervals; INFINITY: unknown */
     double low, high;               /* the bootstrap's 95% interval, points; NAN: not drawn */
     size_t images;                  /* validation images that `both` is about; 0: no predictions */
-    double image_variance;          /* the images' part of `both` */
+    size_t units;                   /* groups of them, or as many as images */
     enum dl2_verdict verdict;       /* NONE for the original itself */
     size_t blocker; /* the larger variant of its codec that ended the tests, or itself */
     double level;   /* of its one-sided test; 0: not reached */

@@ -251,6 +251,7 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
     run->top1 = dl2_json_get_real(final, "top1", NAN);
     run->top5 = dl2_json_get_real(final, "top5", NAN);
+    run->original_top1 = NAN; /* the original is found when all runs are there */
     run->trainers = most_trainers(run->report);
     run->epochs = count;
     if (!count)
@@ -431,10 +432,13 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
 
 /* ---- Predictions */
 
-/* A run's predictions for its first validation set: those of the training that its report is of. */
-static int read_predictions(const struct dl2_study_run *run, const char *name,
+/* A run's predictions for a validation set: those of the training that its report is of. */
+static int read_predictions(const struct dl2_study_run *run, const json_t *final,
                             struct dl2_prediction_table *table, struct dl2_error *error)
 {
+    const char *name = json_string_value(json_object_get(final, "predictions"));
+    const double images = dl2_json_get_real(final, "images", run->val_images);
+    const double reported = dl2_json_get_real(final, "top1", NAN);
     if (strchr(name, '/') || name[0] == '.')
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: its predictions are to be in \"%s\", "
@@ -445,87 +449,116 @@ static int read_predictions(const struct dl2_study_run *run, const char *name,
              name);
     DL2_TRY(dl2_prediction_table_read(path, table, error));
     const double top1 = (double)table->right / (double)table->known;
-    if ((double)table->known != run->val_images || fabs(top1 - run->top1) > 0.25 / run->val_images)
+    if ((double)table->known != images || fabs(top1 - reported) > 0.25 / images)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: %zu of %zu images are right, where the report beside it has "
                              "top-1 %.6g of %.0f: it is of another training",
-                             path, table->right, table->known, run->top1, run->val_images);
+                             path, table->right, table->known, reported, images);
     return DL2_OK;
 }
 
-/* Sets run->correct, in the order of the reference's images. */
-static int pair_predictions(struct dl2_study_run *run, const struct dl2_prediction_table *reference,
-                            const struct dl2_prediction_table *own, struct dl2_error *error)
+/* Whether a run is right, in the order of the reference's images. */
+static int pair_predictions(const struct dl2_study_run *run,
+                            const struct dl2_prediction_table *reference,
+                            const struct dl2_prediction_table *own, uint8_t **correct,
+                            struct dl2_error *error)
 {
     size_t *rows = dl2_calloc(reference->count, sizeof *rows);
-    uint8_t *correct = dl2_calloc(reference->count, sizeof *correct);
+    uint8_t *cells = dl2_calloc(reference->count, sizeof *cells);
     int status = DL2_OK;
-    if (!rows || !correct)
+    if (!rows || !cells)
         status = dl2_error_memory(error, "%zu predictions", reference->count);
     if (status == DL2_OK)
         status = dl2_prediction_table_join(reference, own, rows, error);
     if (status < 0) {
         free(rows);
-        free(correct);
+        free(cells);
         dl2_error_prefix(error, "%s", run->path);
         return status;
     }
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
-        correct[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
+        cells[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
     }
     free(rows);
-    run->correct = correct;
-    run->images = reference->count;
+    *correct = cells;
     return DL2_OK;
 }
 
-/* Reads the predictions of a network's runs. Runs without, or whose are broken, have none. */
+/* Reads one set's predictions; those that are broken are named. The first table of a network
+ * becomes the reference. */
+static int collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
+                       struct dl2_prediction_table *reference, uint8_t **correct,
+                       struct dl2_error *error)
+{
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
+    if (!json_is_string(json_object_get(final, "predictions")))
+        return DL2_OK;
+    struct dl2_error why = DL2_ERROR_INIT;
+    struct dl2_prediction_table table = {0};
+    const bool first = !reference->count;
+    int own = read_predictions(run, final, &table, &why);
+    if (own == DL2_OK)
+        own = pair_predictions(run, first ? &table : reference, &table, correct, &why);
+    if (own == DL2_OK && first)
+        *reference = table;
+    else
+        dl2_prediction_table_free(&table);
+    if (own == DL2_ERR_MEMORY)
+        return dl2_error_set(error, own, "%s", why.message);
+    if (own < 0)
+        return dl2_study_add_text(&study->broken, &study->broken_count, why.message, error);
+    return DL2_OK;
+}
+
+/* The set of validation images of the trainings on the original; false if there are none. */
+static bool find_original_set(const struct dl2_study *study, const char *arch,
+                              struct dl2_val_set *set)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == raw && strcmp(study->runs[i].arch, arch) == 0) {
+            *set = dl2_study_val_set(&study->runs[i], 0);
+            return true;
+        }
+    return false;
+}
+
+/* Reads the predictions of a network's runs, on their own variant's images and on the original's.
+ * Runs without, or whose are broken, have none. */
 static int collect_predictions(struct dl2_study *study, size_t number, struct dl2_error *error)
 {
     const char *arch = study->archs[number];
-    struct dl2_prediction_table reference = {0};
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < study->run_count; i++) {
+    const size_t raw = dl2_study_find(study, "raw");
+    struct dl2_prediction_table *reference = &study->images[number];
+    struct dl2_val_set original;
+    const bool known = find_original_set(study, arch, &original);
+    for (size_t i = 0; i < study->run_count; i++) {
         struct dl2_study_run *run = &study->runs[i];
-        const json_t *final = json_array_get(json_object_get(run->report, "final"), 0);
-        const char *name = dl2_json_get_text(final, "predictions", NULL);
-        if (strcmp(run->arch, arch) != 0 || !name)
+        const json_t *final = json_object_get(run->report, "final");
+        if (strcmp(run->arch, arch) != 0)
             continue;
-        struct dl2_error why = DL2_ERROR_INIT;
-        struct dl2_prediction_table table = {0};
-        int own = read_predictions(run, name, &table, &why);
-        if (own == DL2_OK)
-            own = pair_predictions(run, reference.count ? &reference : &table, &table, &why);
-        if (own == DL2_OK && !reference.count)
-            reference = table;
-        else
-            dl2_prediction_table_free(&table);
-        if (own == DL2_ERR_MEMORY)
-            status = dl2_error_set(error, own, "%s", why.message);
-        else if (own < 0)
-            status = dl2_study_add_text(&study->broken, &study->broken_count, why.message, error);
+        DL2_TRY(collect_set(study, run, 0, reference, &run->correct, error));
+        for (size_t set = 1; known && run->variant != raw && set < json_array_size(final); set++) {
+            const struct dl2_val_set own = dl2_study_val_set(run, set);
+            if (!dl2_val_set_equal(&own, &original))
+                continue;
+            run->original_top1 = dl2_json_get_real(json_array_get(final, set), "top1", NAN);
+            DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, error));
+            break;
+        }
+        run->images = reference->count;
     }
-    study->images[number] = reference;
-    return status;
+    return DL2_OK;
 }
 
 /* ---- Evaluations */
 
-/* The name that reports have for the original's validation images, or NULL. Borrowed. */
-static const char *name_of_original(const struct dl2_study *study)
-{
-    const size_t raw = dl2_study_find(study, "raw");
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == raw)
-            return dl2_json_get_text(
-                json_array_get(json_object_get(study->runs[i].report, "final"), 0), "name", NULL);
-    return NULL;
-}
-
 static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
 {
-    const char *original = name_of_original(study);
+    struct dl2_val_set original = {NULL, NULL};
+    for (size_t a = 0; a < study->arch_count && !original.name; a++)
+        find_original_set(study, study->archs[a], &original);
     for (size_t i = 0; i < study->run_count; i++) {
         struct dl2_study_run *run = &study->runs[i];
         struct dl2_error why = DL2_ERROR_INIT;
@@ -533,7 +566,7 @@ static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
         run->evaluated = dl2_calloc(study->variant_count, sizeof *run->evaluated);
         if (!run->evaluated)
             return dl2_error_memory(error, "%zu variants", study->variant_count);
-        const int status = dl2_evaluation_read(study, run, original, run->evaluated, &found, &why);
+        const int status = dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
         if (status == DL2_ERR_MEMORY)
             return dl2_error_set(error, status, "%s", why.message);
         if (status == DL2_ERR_ARGUMENT) /* of the training that was here before */

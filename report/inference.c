@@ -13,85 +13,102 @@ double dl2_spread_half(const struct dl2_spread *spread, double tail)
 {
     if (!(spread->freedom > 0) || !isfinite(spread->variance))
         return isnan(spread->variance) ? NAN : INFINITY;
-    return dl2_student_quantile(tail, spread->freedom) * sqrt(spread->variance);
+    const double half = dl2_student_quantile(tail, spread->freedom) * sqrt(spread->variance);
+    if (!(spread->added > 0))
+        return half;
+    return hypot(half, dl2_student_quantile(tail, spread->added_freedom) * sqrt(spread->added));
+}
+
+struct dl2_spread dl2_spread_sum(const struct dl2_spread *a, const struct dl2_spread *b)
+{
+    if (!(a->freedom > 0) || !(b->freedom > 0))
+        return (struct dl2_spread){.variance = INFINITY};
+    return (struct dl2_spread){a->variance, a->freedom, b->variance, b->freedom};
+}
+
+struct dl2_spread dl2_spread_scaled(const struct dl2_spread *spread, double factor)
+{
+    struct dl2_spread scaled = *spread;
+    scaled.variance *= factor * factor;
+    scaled.added *= factor * factor;
+    return scaled;
 }
 
 /* ---- Seeds crossed with images */
 
-int dl2_mean_squares(const int8_t *table, size_t seeds, size_t images,
-                     struct dl2_mean_squares *squares, struct dl2_error *error)
+static size_t unit_of(const struct dl2_groups *groups, size_t image)
 {
-    int32_t *columns = dl2_calloc(images, sizeof *columns);
-    if (!columns)
+    return groups ? groups->of[image] : image;
+}
+
+int dl2_mean_squares(const double *table, size_t seeds, size_t images,
+                     const struct dl2_groups *groups, struct dl2_mean_squares *squares,
+                     struct dl2_error *error)
+{
+    const size_t units = groups ? groups->count : images;
+    double *sizes = dl2_calloc(units, 3 * sizeof *sizes);
+    if (!sizes)
         return dl2_error_memory(error, "%zu validation images", images);
-    /* Sums of whole numbers are exact, so that equal trainings have squares of exactly 0. */
-    int64_t sum = 0, all_squares = 0;
-    double seed_squares = 0, image_squares = 0;
-    for (size_t s = 0; s < seeds; s++) {
-        int64_t row = 0;
-        for (size_t i = 0; i < images; i++) {
-            const int8_t value = table[s * images + i];
-            row += value;
-            columns[i] += value;
-            all_squares += value * value;
-        }
-        sum += row;
-        seed_squares += (double)row * (double)row;
-    }
+    double *row = sizes + units, *columns = row + units;
+    double total = 0, all = 0, of_seeds = 0, of_images = 0, size_squares = 0;
     for (size_t i = 0; i < images; i++)
-        image_squares += (double)columns[i] * columns[i];
-    free(columns);
-    const double S = (double)seeds, I = (double)images, level = (double)sum * (double)sum / (S * I);
-    const double of_seeds = fmax(0, seed_squares / I - level);
-    const double of_images = fmax(0, image_squares / S - level);
-    const double rest = fmax(0, (double)all_squares - level - of_seeds - of_images);
+        sizes[unit_of(groups, i)]++;
+    for (size_t cell = 0; cell < seeds * images; cell++)
+        total += table[cell];
+    const double S = (double)seeds, I = (double)images, U = (double)units, mean = total / (S * I);
+    for (size_t s = 0; s < seeds; s++) {
+        double sum = 0;
+        memset(row, 0, units * sizeof *row);
+        for (size_t i = 0; i < images; i++)
+            row[unit_of(groups, i)] += table[s * images + i];
+        for (size_t u = 0; u < units; u++) {
+            const double rest = row[u] - mean * sizes[u];
+            sum += rest;
+            columns[u] += rest;
+            all += rest * rest;
+        }
+        of_seeds += sum * sum / U;
+    }
+    for (size_t u = 0; u < units; u++) {
+        of_images += columns[u] * columns[u] / S;
+        size_squares += sizes[u] * sizes[u];
+    }
+    free(sizes);
+    const double scale = (U / I) * (U / I); /* from sums to means */
     *squares = (struct dl2_mean_squares){
         .seeds = seeds,
-        .images = images,
-        .mean = (double)sum / (S * I),
-        .seed = seeds > 1 ? of_seeds / (S - 1) : 0,
-        .image = images > 1 ? of_images / (I - 1) : 0,
-        .residual = seeds > 1 && images > 1 ? rest / ((S - 1) * (I - 1)) : 0,
+        .units = units,
+        .mean = mean,
+        .seed = seeds > 1 ? scale * of_seeds / (S - 1) : 0,
+        .image = units > 1 ? scale * of_images / (U - 1) : 0,
+        .residual = seeds > 1 && units > 1
+                        ? scale * fmax(0, all - of_seeds - of_images) / ((S - 1) * (U - 1))
+                        : 0,
+        .unit = fmax(1, size_squares / I / 2) / I,
     };
     return DL2_OK;
 }
 
-/* Variance of the mean that is due to images and to the residual together. */
-static double variance_between_images(const struct dl2_mean_squares *squares)
-{
-    const double S = (double)squares->seeds, I = (double)squares->images;
-    return squares->image / (S * I) + 1 / (I * I);
-}
-
 double dl2_variance_of_images(const struct dl2_mean_squares *squares)
 {
-    const double cells = (double)squares->seeds * (double)squares->images;
-    return fmax(0, variance_between_images(squares) - squares->residual / cells);
+    const double cells = (double)squares->seeds * (double)squares->units;
+    return fmax(0, (squares->image - squares->residual) / cells + squares->unit * squares->unit);
 }
 
 struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
                                      const struct dl2_spread *seeds)
 {
-    const double S = (double)squares->seeds, I = (double)squares->images;
-    const double between = variance_between_images(squares), rest = squares->residual / (S * I);
-    if (!(seeds->freedom > 0) || squares->images < 2)
-        return (struct dl2_spread){INFINITY, 0};
-    if (between <= rest)
-        return *seeds;
-    const double variance = seeds->variance + between - rest;
-    double uncertainty =
-        seeds->variance * seeds->variance / seeds->freedom + between * between / (I - 1);
-    if (squares->seeds > 1)
-        uncertainty += rest * rest / ((S - 1) * (I - 1));
-    const struct dl2_spread both = {variance, variance * variance / uncertainty};
-    /* A small image part may add more freedom than variance; less chance it does not make. */
-    return dl2_spread_half(&both, 0.025) < dl2_spread_half(seeds, 0.025) ? *seeds : both;
+    const struct dl2_spread images = {.variance = dl2_variance_of_images(squares),
+                                      .freedom = (double)squares->units - 1};
+    return dl2_spread_sum(seeds, &images);
 }
 
-int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t stream, double *means,
-                   size_t draws, struct dl2_error *error)
+int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
+                   const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws,
+                   struct dl2_error *error)
 {
-    uint32_t *times = dl2_calloc(images, sizeof *times);
+    const size_t units = groups ? groups->count : images;
+    uint32_t *times = dl2_calloc(units, sizeof *times);
     double *rows = dl2_calloc(seeds, sizeof *rows);
     if (!times || !rows) {
         free(times);
@@ -101,14 +118,17 @@ int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t st
     struct dl2_random random;
     dl2_random_init(&random, stream, DL2_RANDOM_BOOTSTRAP, 0, 0);
     for (size_t draw = 0; draw < draws; draw++) {
-        memset(times, 0, images * sizeof *times);
+        double drawn = 0;
+        memset(times, 0, units * sizeof *times);
+        for (size_t u = 0; u < units; u++)
+            times[dl2_random_below(&random, (uint32_t)units)]++;
         for (size_t i = 0; i < images; i++)
-            times[dl2_random_below(&random, (uint32_t)images)]++;
+            drawn += times[unit_of(groups, i)];
         for (size_t s = 0; s < seeds; s++) {
-            int64_t sum = 0;
+            rows[s] = 0;
             for (size_t i = 0; i < images; i++)
-                sum += (int64_t)times[i] * table[s * images + i];
-            rows[s] = (double)sum / (double)images;
+                rows[s] += times[unit_of(groups, i)] * table[s * images + i];
+            rows[s] /= drawn;
         }
         means[draw] = 0;
         for (size_t s = 0; s < seeds; s++)
@@ -251,13 +271,14 @@ done:
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise)
 {
     if (pairs < 1)
-        return (struct dl2_spread){INFINITY, 0};
+        return (struct dl2_spread){.variance = INFINITY};
     const double own = (double)pairs - 1;
     /* A study of one variant has no other trainings than these. */
-    const double others = noise->freedom > pairs - 1 ? 1 : 0;
+    const double others = noise->freedom > pairs - 1 ? DL2_POOL_FREEDOM : 0;
     if (!(own + others > 0))
-        return (struct dl2_spread){INFINITY, 0};
+        return (struct dl2_spread){.variance = INFINITY};
     const double of_own = own > 0 ? own * variance : 0;
     const double of_others = others > 0 ? others * 2 * noise->deviation * noise->deviation : 0;
-    return (struct dl2_spread){(of_own + of_others) / (own + others) / (double)pairs, own + others};
+    return (struct dl2_spread){.variance = (of_own + of_others) / (own + others) / (double)pairs,
+                               .freedom = own + others};
 }

@@ -3,17 +3,18 @@
  * How sure is a difference in accuracy? Arithmetic alone: no files, no text.
  *
  * A difference between a variant and the original is a table: d[s][i] is what training s (a seed)
- * gains or loses on validation image i, 1, 0 or -1. Seeds and images are both drawn by chance, and
- * crossed: d[s][i] = mean + seed + image + residual. The variance of the mean over both is
+ * gains or loses on validation image i: 1, 0 or -1 of top-1, any number of the loss. Seeds and
+ * images are both drawn by chance, and crossed: d[s][i] = mean + seed + image + residual. The
+ * variance of the mean over both is
  *
- *     (MS_seed + MS_image - MS_residual) / (seeds x images)
+ *     MS_seed / (seeds x images) + (MS_image - MS_residual) / (seeds x images)
  *
  * with the mean squares of the two-way analysis of variance (Searle, Casella & McCulloch, Variance
- * Components, 1992, ch. 4), and Satterthwaite's degrees of freedom ("An approximate distribution of
- * estimates of variance components", Biometrics Bulletin 2, 1946). MS_seed / (seeds x images) alone
- * is the chance of training: what a repetition with other seeds and the same images would show
+ * Components, 1992, ch. 4). The first part is the chance of training: what a repetition with other
+ * seeds and the same images would show. The second is what the choice of the images adds
  * (Bouthillier et al., "Accounting for variance in machine learning benchmarks", MLSys 2021, on
- * why both count).
+ * why both count). Images that are alike, such as those of one patient, are chosen together: then
+ * groups take the place of images.
  *
  * Few seeds say little about the chance of training, so a variant's own is drawn towards that of
  * all variants together. Tables are double [rows][seeds], NAN where there is no training.
@@ -27,33 +28,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The variance of a mean, and the degrees of freedom of its estimate. INFINITY and 0: unknown. */
+/*
+ * The variance of a mean, and the degrees of freedom of its estimate. INFINITY and 0: unknown. A
+ * second, independent part may add to it.
+ */
 struct dl2_spread {
     double variance, freedom;
+    double added, added_freedom; /* 0: no second part */
 };
-
-/* What exceeds a mean's error with probability `tail`: half the width of an interval. */
-double dl2_spread_half(const struct dl2_spread *spread, double tail);
-
-struct dl2_mean_squares {
-    size_t seeds, images;
-    double mean;
-    double seed, image, residual; /* 0 where there is one seed or one image */
-};
-
-/* `table` is int8_t [seeds][images], both at least 1. */
-int dl2_mean_squares(const int8_t *table, size_t seeds, size_t images,
-                     struct dl2_mean_squares *squares, struct dl2_error *error);
-
-/* The part of the variance of the mean that the choice of images adds, never negative. */
-double dl2_variance_of_images(const struct dl2_mean_squares *squares);
 
 /*
- * Both sources of chance; `seeds` is the chance of training, of this table or pooled. The image
- * part counts as if one image more were gained or lost in all trainings (Agresti & Min, "Simple
- * improved confidence intervals for comparing matched proportions", Statistics in Medicine 24,
- * 2005): a few images without any change don't prove that none would.
+ * What exceeds a mean's error with probability `tail` at most: half the width of an interval. Each
+ * part's own half, by Student's t, and the root of the sum of their squares, which is never too
+ * narrow (Banerjee, "Approximate confidence interval for linear functions of means of k populations
+ * when the population variances are not equal", Sankhya 22, 1960). Satterthwaite's degrees of
+ * freedom make it too narrow by up to a third where the larger part has one or two.
  */
+double dl2_spread_half(const struct dl2_spread *spread, double tail);
+
+/* The spread of a sum of two independent values that have one part each. */
+struct dl2_spread dl2_spread_sum(const struct dl2_spread *a, const struct dl2_spread *b);
+
+/* The same of values that are multiplied by `factor`. */
+struct dl2_spread dl2_spread_scaled(const struct dl2_spread *spread, double factor);
+
+/* Images that are not independent of each other. NULL in place of it: each by itself. */
+struct dl2_groups {
+    const uint32_t *of; /* [images]: below `count` */
+    size_t count;       /* at least 1; none is empty */
+};
+
+struct dl2_mean_squares {
+    size_t seeds;
+    size_t units;                 /* images, or groups of them */
+    double mean;                  /* over all images */
+    double seed, image, residual; /* 0 where there is one seed or one unit */
+    double unit; /* by which one more unit might change the mean: an image, or half a group */
+};
+
+/*
+ * `table` is double [seeds][images], both at least 1. With groups, their sums take the place of
+ * images: what a sum differs from the mean of as many images, times groups / images (the
+ * linearized ratio: Cochran, Sampling Techniques, 1977, ch. 9A).
+ */
+int dl2_mean_squares(const double *table, size_t seeds, size_t images,
+                     const struct dl2_groups *groups, struct dl2_mean_squares *squares,
+                     struct dl2_error *error);
+
+/*
+ * The part of the variance of the mean that the choice of images adds, never negative. It counts as
+ * if one image more were gained or lost in all trainings (Agresti & Min, "Simple improved
+ * confidence intervals for comparing matched proportions", Statistics in Medicine 24, 2005): a few
+ * images without any change don't prove that none would. Of groups it is half of one more: images
+ * of a group that are all lost together are rare, and a hundred groups may have none.
+ */
+double dl2_variance_of_images(const struct dl2_mean_squares *squares);
+
+/* Both sources of chance; `seeds` is the chance of training, of this table or pooled. */
 struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
                                      const struct dl2_spread *seeds);
 
@@ -67,22 +98,25 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
 
 /*
  * The chance of training of a mean over `pairs` seeds. `variance` is that of the pairs' differences
- * (ignored for one pair), `noise` that of all variants together, which counts as one more degree of
- * freedom: the variance is drawn towards it (Smyth, "Linear models and empirical Bayes methods for
- * assessing differential expression", 2004, with a prior of one degree of freedom). More weight
- * would make intervals narrower while all variants are equally noisy, and wrong claims where one is
- * noisier: with three times the deviation 5% instead of 2.5%. A prior can't be estimated from the
- * few variants and seeds of a study.
+ * (ignored for one pair), `noise` that of all variants together, towards which it is drawn by the
+ * weight of DL2_POOL_FREEDOM degrees of freedom (Smyth, "Linear models and empirical Bayes methods
+ * for assessing differential expression", 2004; the weight is set, because the few variants of a
+ * study can't tell it). More weight would make intervals narrower while all variants are equally
+ * noisy, and wrong claims where one is noisier than the others: with three times the deviation and
+ * four seeds, tests at 2.5% err in 2.9% by this weight, in 3.3% by 1, and in 6.8 to 10% where all
+ * variants are taken for equally noisy.
  */
+#define DL2_POOL_FREEDOM 0.5
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise);
 
 /*
  * The pigeonhole bootstrap (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1,
  * 2007): means of `table` with seeds and images drawn anew, independently of each other. A check of
  * the analytic variance: its own is (1 - 1/S) MS_seed / (S I) + (1 - 1/I) MS_image / (S I) + (1 -
- * 1/S)(1 - 1/I) MS_residual / (S I), which is too small for few seeds.
+ * 1/S)(1 - 1/I) MS_residual / (S I), which is too small for few seeds. Groups are drawn whole.
  */
-int dl2_pigeonhole(const int8_t *table, size_t seeds, size_t images, uint64_t stream, double *means,
-                   size_t draws, struct dl2_error *error);
+int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
+                   const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws,
+                   struct dl2_error *error);
 
 #endif

@@ -8,8 +8,8 @@
 
 enum { STUDIES = 1000 }; /* drawn for one probability: 1.4 points of Monte Carlo error at most */
 
-#define FEW  0.7
-#define MANY 0.8
+#define FEW  0.74
+#define MANY 0.79
 
 /* A chi-squared variable over its degrees of freedom, which need not be whole: mean 1 (Marsaglia &
  * Tsang, "A simple method for generating gamma variables", 2000). */
@@ -29,34 +29,37 @@ static double draw_variance(struct dl2_random *random, double freedom)
     return d * v * boost / shape;
 }
 
+/* A new study's size, with the quantiles of Student's t that its tests take. */
+struct size {
+    size_t seeds;
+    double times_images, of_seeds, of_images;
+};
+
 /* Does one test of a new study pass? `common` is what the original's trainings and images are off,
  * in standard deviations: half of a difference's variance is theirs. */
 static bool draw_test(struct dl2_random *random, const struct dl2_prospects *prospects,
-                      const struct dl2_prospect *test, size_t seeds, double times_images,
+                      const struct dl2_prospect *test, const struct size *size,
                       const double common[2])
 {
-    const double own = (double)seeds - 1;
+    const double S = (double)size->seeds;
     /* What the variance may truly be, given its estimate; then what a new study estimates. */
     const double variance = test->seed_variance / draw_variance(random, test->seed_freedom);
-    const struct dl2_spread training =
-        dl2_spread_of_pairs(variance * draw_variance(random, own), seeds, &prospects->noise);
-    const double of_images = test->image_variance / times_images;
-    const double error =
-        sqrt(variance / (double)seeds / 2) * (dl2_random_normal(random) + common[0]) +
-        sqrt(of_images / 2) * (dl2_random_normal(random) + common[1]);
-    const double estimated = training.variance + of_images;
-    double uncertainty = training.variance * training.variance / training.freedom;
-    if (prospects->images > 1)
-        uncertainty += of_images * of_images / ((double)prospects->images * times_images - 1);
-    if (!(estimated > 0))
-        return test->margin + error >= 0;
-    return test->margin + error > 0 &&
-           dl2_student_tail((test->margin + error) / sqrt(estimated),
-                            estimated * estimated / uncertainty) <= prospects->level;
+    const struct dl2_spread training = dl2_spread_of_pairs(
+        variance * draw_variance(random, S - 1), size->seeds, &prospects->noise);
+    const double of_images = test->image_variance / size->times_images;
+    const double error = sqrt(variance / S / 2) * (dl2_random_normal(random) + common[0]) +
+                         sqrt(of_images / 2) * (dl2_random_normal(random) + common[1]);
+    return test->margin + error >= hypot(size->of_seeds * sqrt(training.variance),
+                                         size->of_images * sqrt(of_images));
 }
 
 double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double times_images)
 {
+    const double units = (double)prospects->units * times_images;
+    const struct dl2_spread pairs = dl2_spread_of_pairs(1, seeds, &prospects->noise);
+    const struct size size = {
+        seeds, times_images, dl2_student_quantile(prospects->level, pairs.freedom),
+        dl2_student_quantile(prospects->level, prospects->units > 1 ? units - 1 : INFINITY)};
     size_t passed = 0;
     for (size_t study = 0; study < STUDIES; study++) {
         struct dl2_random random; /* the same for every size, so that more never seems less */
@@ -64,8 +67,7 @@ double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double tim
         const double common[2] = {dl2_random_normal(&random), dl2_random_normal(&random)};
         bool passes = true;
         for (size_t i = 0; passes && i < prospects->count; i++)
-            passes =
-                draw_test(&random, prospects, &prospects->tests[i], seeds, times_images, common);
+            passes = draw_test(&random, prospects, &prospects->tests[i], &size, common);
         passed += passes;
     }
     return (double)passed / STUDIES;
@@ -99,7 +101,7 @@ struct dl2_study_size dl2_study_size_needed(const struct dl2_prospects *prospect
         const size_t many = few ? find_seeds(prospects, times, MANY, few) : 0;
         if (many && (!best.few || (double)many * times < (double)best.many * best.times_images))
             best = (struct dl2_study_size){few, many, times};
-        if ((best.few && times == 1) || !prospects->images)
+        if ((best.few && times == 1) || !prospects->units)
             break;
     }
     return best;

@@ -29,14 +29,14 @@ struct dl2_prospects {
     size_t count;
     double level;           /* of each one-sided test */
     struct dl2_noise noise; /* of one training, from all variants; freedom 0: none but the pair's */
-    size_t images;          /* of this study; 0: the choice of images doesn't count */
+    size_t units; /* images of this study, or groups of them; 0: their choice doesn't count */
 };
 
 /* The probability that all tests pass with so many seeds, at least 2, and times the images. */
 double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double times_images);
 
 struct dl2_study_size {
-    size_t few, many;    /* seeds for a probability of at least 70 and 80%; 0: none */
+    size_t few, many;    /* seeds for a probability of about 75 and 80%; 0: none */
     double times_images; /* of this study's */
 };
 

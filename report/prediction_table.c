@@ -210,6 +210,7 @@ void dl2_prediction_table_free(struct dl2_prediction_table *table)
     free(table->keys);
     free(table->rows);
     free(table->order);
+    free(table->group);
     *table = (struct dl2_prediction_table){0};
 }
 

@@ -30,6 +30,10 @@ struct dl2_prediction_table {
     size_t key_size;
     struct dl2_prediction *rows; /* [count] */
     uint32_t *order;             /* [count]: rows by key; no key comes twice */
+    /* [count]: rows that aren't independent have one group (dl2_groups); NULL: all are. Of no file:
+     * it is set, and freed, with the table. */
+    uint32_t *group;
+    size_t group_count;
 };
 
 /* Free with dl2_prediction_table_free(), on failure too. `name` is for messages. */

@@ -1,12 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/study.h"
 
+#include "common/json.h"
 #include "common/memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set)
+{
+    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
+    const json_t *arguments = json_object_get(run->report, "arguments");
+    const json_t *paths = json_object_get(arguments, "val");
+    const char *path = json_string_value(json_array_get(paths, set));
+    /* Without --val it is the dataset that was trained on. */
+    if (!path && json_array_size(paths) == 0 && set == 0)
+        path = dl2_json_get_text(arguments, "data", NULL);
+    return (struct dl2_val_set){path, dl2_json_get_text(final, "name", "?")};
+}
+
+bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
+{
+    return a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
+}
 
 size_t dl2_study_find(const struct dl2_study *study, const char *name)
 {
@@ -114,6 +132,7 @@ void dl2_study_free_run(struct dl2_study_run *run)
     free(run->path);
     free(run->val_top1);
     free(run->correct);
+    free(run->original_correct);
     free(run->evaluated);
     json_decref(run->report);
 }

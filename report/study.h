@@ -50,6 +50,9 @@ struct dl2_study_run {
      * images are the same, in the same order, for all runs of a network; NULL: not known. */
     uint8_t *correct;
     size_t images;
+    /* The same on the original's validation images, of runs on variants. NAN, NULL: not known. */
+    double original_top1;
+    uint8_t *original_correct;
     /* [variant_count]: top-1 on the validation images of each variant, a fraction, NAN where it was
      * not evaluated on them. NULL: on none. */
     double *evaluated;
@@ -84,6 +87,15 @@ struct dl2_study {
 /* Did others share the machine while it trained, or is that not known? Then what a card tells of
  * itself is not of this training alone. */
 bool dl2_study_run_shared(const struct dl2_study_run *run);
+
+/* A set of validation images: by its path, or by its name where the path is not known. */
+struct dl2_val_set {
+    const char *path, *name; /* borrowed from the run */
+};
+
+/* What a run's `set`-th result of "final" is of: the first is its own variant, or the original. */
+struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set);
+bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b);
 
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);

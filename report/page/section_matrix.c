@@ -12,33 +12,11 @@
 
 /* ---- What the trainings themselves validated on */
 
-/* A set of validation images: by its path, or by its name where the path is not known. */
-struct val_set {
-    const char *path, *name;
-};
-
-static struct val_set validated(const struct dl2_study_run *run, size_t set)
-{
-    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
-    const json_t *arguments = json_object_get(run->report, "arguments");
-    const json_t *paths = json_object_get(arguments, "val");
-    const char *path = json_string_value(json_array_get(paths, set));
-    /* Without --val it is the dataset that was trained on. */
-    if (!path && json_array_size(paths) == 0 && set == 0)
-        path = dl2_json_get_text(arguments, "data", NULL);
-    return (struct val_set){path, dl2_json_get_text(final, "name", "?")};
-}
-
-static bool same_set(const struct val_set *a, const struct val_set *b)
-{
-    return a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
-}
-
 /* Columns of the matrix: what variants were trained on itself, the original, and any other set. */
 enum { ITSELF, MOST_SETS = 32 };
 
 struct columns {
-    struct val_set sets[MOST_SETS]; /* the first is not used */
+    struct dl2_val_set sets[MOST_SETS]; /* the first is not used */
     size_t count, original;         /* the original's column, 0: none */
 };
 
@@ -58,7 +36,7 @@ static void find_columns(const struct dl2_study *study, const char *arch, struct
             original = &study->runs[i];
     if (original) { /* its first set is its own */
         columns->original = columns->count;
-        columns->sets[columns->count++] = validated(original, 0);
+        columns->sets[columns->count++] = dl2_study_val_set(original, 0);
     }
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
@@ -66,9 +44,9 @@ static void find_columns(const struct dl2_study *study, const char *arch, struct
         if (strcmp(run->arch, arch) != 0)
             continue;
         for (size_t set = 1; set < sets; set++) {
-            const struct val_set own = validated(run, set);
+            const struct dl2_val_set own = dl2_study_val_set(run, set);
             size_t known = 1;
-            while (known < columns->count && !same_set(&columns->sets[known], &own))
+            while (known < columns->count && !dl2_val_set_equal(&columns->sets[known], &own))
                 known++;
             if (known == columns->count && known < MOST_SETS)
                 columns->sets[columns->count++] = own;
@@ -81,8 +59,8 @@ static double top1_in(const struct dl2_study_run *run, const struct columns *col
 {
     const size_t sets = json_array_size(json_object_get(run->report, "final"));
     for (size_t set = 0; set < sets; set++) {
-        const struct val_set own = validated(run, set);
-        if (column == ITSELF ? set == 0 : same_set(&own, &columns->sets[column]))
+        const struct dl2_val_set own = dl2_study_val_set(run, set);
+        if (column == ITSELF ? set == 0 : dl2_val_set_equal(&own, &columns->sets[column]))
             return top1_on(run, set);
     }
     return NAN;
@@ -91,7 +69,7 @@ static double top1_in(const struct dl2_study_run *run, const struct columns *col
 static void write_column_names(struct dl2_html *html, const struct columns *columns)
 {
     for (size_t c = 0; c < columns->count; c++) {
-        const struct val_set *set = &columns->sets[c];
+        const struct dl2_val_set *set = &columns->sets[c];
         bool twice = false; /* sets of one name are told apart by their paths */
         for (size_t k = 1; k < columns->count; k++)
             twice |= k != c && k != columns->original && c != ITSELF &&

@@ -13,7 +13,8 @@
  * (a variant harms few images much). So seeds and images are crossed, and a variant's true loss is
  * known exactly. Each kind of study states what that makes of it: the share of images that two
  * seeds of one variant disagree on, and the standard deviations of top-1 over seeds of the original
- * and of the smallest variant, measured in the drawn studies.
+ * and of the smallest variant, measured in the drawn studies. Images may come in groups of one ease
+ * and one effect, as near-duplicates do.
  *
  * Of the sentence "a new study of A to B seeds would show it with a probability of about 80%":
  * studies of A and of B seeds are drawn, whose truth is what was measured, and counted.
@@ -50,6 +51,7 @@ struct kind {
     double loss[MOST_CODECS][MOST_QUALITIES]; /* points, from the largest file to the smallest */
     enum { PLAIN, REAL } world; /* REAL: two modes of ease, skewed effects, luck with a class */
     bool told;                  /* the sentences about new studies are tried */
+    size_t group;               /* images of one ease and effect, which the analysis knows; 0: 1 */
 };
 
 /* Losses are at the tolerance, where a wrong claim is most likely, or none, or far beyond. */
@@ -66,6 +68,11 @@ struct kind {
         {                                                                                          \
             0, 0, 0                                                                                \
         }                                                                                          \
+    }
+/* One codec's; the others of it gain, so that they never end it. */
+#define LAST_ALONE                                                                                 \
+    {                                                                                              \
+        {-4, -4, 1},                                                                               \
     }
 /* One codec's. */
 #define LAST_AT_LIMIT                                                                              \
@@ -131,8 +138,18 @@ static const struct kind kinds[] = {
     {"2 seeds, unequal noise", 300, 5000, 1, 3, 2, 0.1, 0.02, 0.05, 3.3, LAST_AT_LIMIT},
     {"3 seeds, unequal noise", 300, 5000, 1, 3, 3, 0.1, 0.02, 0.05, 3.3, LAST_AT_LIMIT},
     {"5 seeds, unequal noise", 0, 5000, 1, 3, 5, 0.1, 0.02, 0.05, 3.3, LAST_AT_LIMIT},
+    {"2 seeds, one is noisier", 0, 5000, 1, 3, 2, 0.1, 0.02, 0.05, 3.3, LAST_ALONE},
+    {"3 seeds, one is noisier", 300, 5000, 1, 3, 3, 0.1, 0.02, 0.05, 3.3, LAST_ALONE},
+    {"4 seeds, one is noisier", 0, 5000, 1, 3, 4, 0.1, 0.02, 0.05, 3.3, LAST_ALONE},
+    {"8 seeds, one is noisier", 0, 5000, 1, 3, 8, 0.1, 0.02, 0.05, 3.3, LAST_ALONE},
     {"3 seeds, real, unequal noise", 0, 5000, 2, 3, 3, 0.1, 0.03, 0.05, 3.3, ONE_AT_LIMIT, REAL},
     {"2 to 8 seeds, unequal noise", 0, 5000, 1, 3, 0, 0.1, 0.02, 0.05, 3.3, LAST_AT_LIMIT},
+    {"3 seeds, groups of 5", 200, 2000, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 5},
+    {"8 seeds, groups of 5", 0, 2000, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 5},
+    {"3 seeds, groups of 20", 200, 2000, 1, 3, 3, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL, false, 20},
+    {"8 seeds, groups of 20", 0, 2000, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, PLAIN, false, 20},
+    {"8 seeds, real, groups of 20", 0, 2000, 1, 3, 8, 0.15, 0.01, 0.2, 1, LAST_ALONE, REAL, false,
+     20},
     {"3 seeds, one variant, told", 100, 2000, 1, 1, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"4 seeds, one variant, told", 0, 2000, 1, 1, 4, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"5 seeds, one variant, told", 0, 1000, 1, 1, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, REAL, true},
@@ -155,6 +172,7 @@ struct drawing {
     size_t trained[MOST_VARIANTS];   /* seeds that there are */
     double shifts[MOST_VARIANTS];    /* of ease, that make the true differences */
     double *ease;
+    struct dl2_prediction_table images; /* its groups alone */
 };
 
 static double normal_above(double z)
@@ -246,14 +264,16 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
 {
     const size_t variants = 1 + kind->codecs * kind->qualities;
     const size_t seeds = kind->seeds ? kind->seeds : MOST_SEEDS;
+    const size_t group = kind->group ? kind->group : 1;
     for (size_t i = 0; i < kind->images; i++) {
         const struct mode *mode =
             &modes[kind->world][dl2_random_uniform(random) >= modes[kind->world][0].share];
-        drawn->ease[i] = mode->mean + mode->deviation * dl2_random_normal(random);
+        const double ease = mode->mean + mode->deviation * dl2_random_normal(random);
+        drawn->ease[i] = i % group ? drawn->ease[i - 1] : ease;
     }
     double original = 0;
     for (size_t v = 0; v < variants; v++) {
-        double right = 0, luck[DL2_MOST_SEEDS_NEEDED][CLASSES];
+        double right = 0, effect = 0, luck[DL2_MOST_SEEDS_NEEDED][CLASSES];
         size_t sums[DL2_MOST_SEEDS_NEEDED] = {0};
         const double scale = scale_of(kind, v);
         for (size_t s = 0; s < seeds; s++) {
@@ -262,12 +282,13 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
                 luck[s][c] = of_all + class_luck_of(kind) * dl2_random_normal(random);
         }
         for (size_t i = 0; i < kind->images; i++) {
-            const double ease =
-                drawn->ease[i] + drawn->shifts[v] + (v ? draw_effect(kind, random) : 0);
+            if (v && i % group == 0)
+                effect = draw_effect(kind, random);
+            const double ease = drawn->ease[i] + drawn->shifts[v] + effect;
             right += normal_above(ease / scale);
             /* Most images are so easy or so hard that chance does not reach them. */
             for (size_t s = 0; s < seeds; s++) {
-                const double now = ease + luck[s][i % CLASSES];
+                const double now = ease + luck[s][i / group % CLASSES];
                 const bool sure = fabs(now) > 6 * kind->chance;
                 drawn->correct[v][s][i] =
                     now + (sure ? 0 : kind->chance * dl2_random_normal(random)) > 0;
@@ -291,7 +312,8 @@ static void assemble(const struct kind *kind, struct drawing *drawn)
                                 .variant_count = 1 + kind->codecs * kind->qualities,
                                 .runs = drawn->runs,
                                 .archs = drawn->archs,
-                                .arch_count = 1};
+                                .arch_count = 1,
+                                .images = kind->group ? &drawn->images : NULL};
     drawn->archs[0] = drawn->names[0];
     for (size_t v = 0; v < study->variant_count; v++) {
         const size_t codec = v ? codec_of(kind, v) : 0;
@@ -490,7 +512,11 @@ int main(int argc, char **argv)
         const size_t images = kind->images * (kind->told ? MOST_TIMES : 1);
         uint8_t *cells = calloc(MOST_VARIANTS * seeds, images);
         drawn.ease = calloc(images, sizeof *drawn.ease);
-        must(cells && drawn.ease, "out of memory");
+        drawn.images.group = calloc(images, sizeof *drawn.images.group);
+        must(cells && drawn.ease && drawn.images.group, "out of memory");
+        for (size_t i = 0; kind->group && i < images; i++)
+            drawn.images.group[i] = (uint32_t)(i / kind->group);
+        drawn.images.group_count = kind->group ? kind->images / kind->group : 0;
         for (size_t i = 0; i < MOST_VARIANTS * seeds; i++)
             drawn.correct[i / seeds][i % seeds] = cells + i * images;
         for (size_t n = 0; n < studies; n++) {
@@ -512,6 +538,7 @@ int main(int argc, char **argv)
         fflush(stdout);
         free(cells);
         free(drawn.ease);
+        free(drawn.images.group);
     }
     puts(well ? "all within bounds" : "OUT OF BOUNDS");
     return !well;

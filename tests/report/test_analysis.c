@@ -11,7 +11,10 @@
 
 #define T2 4.302652729911275  /* Student's t, 97.5%, 2 degrees of freedom */
 #define T3 3.182446305284263  /* 3 */
-#define T4 2.7764451051977987 /* 4 */
+/* With half a degree more, which is the weight of all variants together. */
+#define T1H 6.016663107990447
+#define T2H 3.5746548420118773
+#define T3H 2.9400886379827775
 
 struct row {
     const char *name;
@@ -121,9 +124,9 @@ static void test_block(void **state)
     assert_near(analysis.noise.deviation, sqrt(10.0 / 4));
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[2].difference, -1);
-    /* b's differences -2, 1, -2 have a variance of 3; all variants together, as one more degree of
+    /* b's differences -2, 1, -2 have a variance of 3; all variants together, as half a degree of
      * freedom, say 2 x 10/4. */
-    assert_near(analysis.comparisons[2].half, T3 * sqrt((2 * 3 + 5) / 3.0 / 3));
+    assert_near(analysis.comparisons[2].half, T2H * sqrt((2 * 3 + 2.5) / 2.5 / 3));
 }
 
 /* No seed in common: Welch's standard error, the smaller sample's degrees of freedom. */
@@ -150,8 +153,8 @@ static void test_missing_seed(void **state)
     analyse(rows, 3, 1);
     assert_int_equal(analysis.noise.freedom, 3);
     assert_near(analysis.noise.deviation, sqrt(1.75 / 3));
-    assert_near(analysis.comparisons[1].half, T3 * sqrt((2 * 1 + 2 * 1.75 / 3) / 3 / 3));
-    assert_near(analysis.comparisons[2].half, T2 * sqrt((1 * 2 + 2 * 1.75 / 3) / 2 / 2));
+    assert_near(analysis.comparisons[1].half, T2H * sqrt((2 * 1 + 1.75 / 3) / 2.5 / 3));
+    assert_near(analysis.comparisons[2].half, T1H * sqrt((1 * 2 + 1.75 / 3) / 1.5 / 2));
     assert_int_equal(analysis.comparisons[2].pairs, 2);
     assert_near(analysis.comparisons[2].difference, 0);
 }
@@ -249,11 +252,41 @@ static void test_predictions(void **state)
     assert_near(c->half, 0); /* alike in both seeds */
     /* Sums of images 2 1 -2 1, of all 2; level 1/2, images 10/2 - 1/2, all squares 6. */
     const double b = 4.5 / 3 / 8 + 1.0 / 16, r = (6 - 0.5 - 4.5) / 3 / 8;
-    assert_near(c->both.variance, 1e4 * (b - r));
-    assert_near(c->both.freedom, (b - r) * (b - r) / (b * b / 3 + r * r / 3));
+    assert_near(c->both.variance, 0);
+    assert_near(c->both.added, 1e4 * (b - r));
+    assert_near(c->both.added_freedom, 3);
+    assert_near(c->half_both, T3 * 100 * sqrt(b - r));
     assert_true(dl2_comparison_half(c) == c->half_both && c->half_both >= c->half);
     assert_true(c->low < 25 && c->high > 25 && c->low >= -100 && c->high <= 100); /* drawn */
     assert_null(strstr(smallest->text, "of training alone"));
+    /* The first and last of the four belong together: three groups; the image that is absent and
+     * the group that only it has don't count. */
+    uint32_t group[] = {2, 1, 3, 2, 0};
+    struct dl2_prediction_table images = {.group = group, .group_count = 4};
+    study.images = &images;
+    judge(1, once);
+    c = &analysis.comparisons[1];
+    assert_int_equal(c->units, 3);
+    assert_near(c->difference, 25);
+    /* Sums of groups less 1/4 an image: 3/2 -1/4 -5/4 and 1/2 3/4 -5/4. Of both seeds 2 1/2 -5/2,
+     * whose squares / 2 are 21/4; all squares are 25/4, and seeds have none. */
+    assert_near(c->both.added, 1e4 * (9.0 / 16 * (21.0 / 4 - 1) / 2 / 6 + 1.0 / 16));
+    assert_near(c->both.added_freedom, 2);
+    study.images = NULL;
+    /* On the original's images the other way round: as if nothing were lost. */
+    for (size_t s = 0; s < 2; s++) {
+        runs[2 + s].original_top1 = runs[s].top1;
+        runs[2 + s].original_correct = original[s];
+    }
+    const struct dl2_question question = {.tolerance = 1, .on_original = true};
+    dl2_analysis_free(&analysis);
+    assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
+    assert_near(analysis.comparisons[1].difference, 0);
+    assert_near(analysis.comparisons[1].top1.mean, 25);
+    runs[3].original_top1 = NAN; /* not validated on it */
+    dl2_analysis_free(&analysis);
+    assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
+    assert_int_equal(analysis.comparisons[1].pairs, 1);
     runs[3].correct = NULL; /* one run without predictions: as if there were none */
     judge(1, once);
     assert_int_equal(analysis.comparisons[1].images, 0);
@@ -269,13 +302,13 @@ static void test_unequal_noise(void **state)
                                {"c", 0.3, 200, 4, {70.1, 70.2, 70.2, 70}, 0},
                                {"d", 0.2, 200, 4, {66, 74, 69, 71.5}, 0}};
     analyse(rows, 5, 1);
-    const double together = 2 * analysis.noise.deviation * analysis.noise.deviation;
+    const double together = analysis.noise.deviation * analysis.noise.deviation; /* half of 2 */
     const struct dl2_comparison *a = &analysis.comparisons[1], *d = &analysis.comparisons[4];
     assert_near(a->difference, 0.05);
-    assert_near(a->half, T4 * sqrt((0.01 + together) / 4 / 4)); /* differences 0 0.1 0 0.1 */
+    assert_near(a->half, T3H * sqrt((0.01 + together) / 3.5 / 4)); /* differences 0 0.1 0 0.1 */
     /* Differences -4 3.9 -1.2 1.5: their squares, less their mean's. */
-    assert_near(d->half, T4 * sqrt((34.9 - 4 * 0.05 * 0.05 + together) / 4 / 4));
-    assert_true(d->half > 1.4 * T4 * sqrt(together / 4));
+    assert_near(d->half, T3H * sqrt((34.9 - 4 * 0.05 * 0.05 + together) / 3.5 / 4));
+    assert_true(d->half > 1.4 * T3H * sqrt(2 * together / 4));
     assert_int_equal(d->verdict, DL2_VERDICT_LIKELY);
 }
 
