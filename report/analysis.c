@@ -30,6 +30,12 @@ double dl2_comparison_half(const struct dl2_comparison *comparison)
     return comparison->images ? comparison->half_both : comparison->half;
 }
 
+double dl2_comparison_single(const struct dl2_comparison *comparison)
+{
+    /* A mean of as many pairs, and one pair more. */
+    return dl2_spread_half(&comparison->training, 0.025) * sqrt(1 + (double)comparison->pairs);
+}
+
 /* The runs of one variant with one network: a stretch of the sorted runs. */
 struct stretch {
     const struct dl2_study_run *runs;
@@ -60,12 +66,12 @@ static const struct dl2_study_run *run_of(struct stretch stretch, uint64_t seed)
 }
 
 static struct dl2_estimate estimate(struct stretch stretch, double scale, size_t field,
-                                    double *scratch)
+                                    bool on_original, double *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < stretch.count; i++) {
         const double value = *(const double *)((const char *)&stretch.runs[i] + field);
-        if (isfinite(value))
+        if (isfinite(value) && (stretch.runs[i].on_original || !on_original))
             scratch[count++] = scale * value;
     }
     return dl2_estimate_mean(scratch, count);
@@ -91,7 +97,9 @@ static const struct dl2_study_run *run_at(const struct block *block, size_t vari
 
 static double top1_of(const struct block *block, const struct dl2_study_run *run)
 {
-    return block->on_original && run->variant != block->raw ? run->original_top1 : run->top1;
+    if (!block->on_original || run->variant == block->raw)
+        return run->top1;
+    return run->on_original ? run->original_top1 : NAN;
 }
 
 static const uint8_t *correct_of(const struct block *block, const struct dl2_study_run *run)
@@ -239,8 +247,8 @@ static int judge_images(const struct differences *table, size_t draws,
 {
     const struct dl2_groups *groups = table->of ? &table->groups : NULL;
     struct dl2_mean_squares squares;
-    DL2_TRY(dl2_mean_squares(table->cells, comparison->pairs, table->images, groups, &squares,
-                             error));
+    DL2_TRY(
+        dl2_mean_squares(table->cells, comparison->pairs, table->images, groups, &squares, error));
     if (squares.units < 2)
         return DL2_OK;
     if (draws)
@@ -276,9 +284,8 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
     const double own_error = own->half / dl2_student_quantile(0.025, (double)own->count - 1);
     const double original_error =
         original->half / dl2_student_quantile(0.025, (double)original->count - 1);
-    comparison->training =
-        (struct dl2_spread){.variance = own_error * own_error + original_error * original_error,
-                            .freedom = least - 1};
+    comparison->training = (struct dl2_spread){
+        .variance = own_error * own_error + original_error * original_error, .freedom = least - 1};
 }
 
 /*
@@ -485,15 +492,17 @@ const char *dl2_count_points(char out[32], double points)
     return out;
 }
 
-/* "top-1 +0.4 points (95% interval −1.1 to +1.9)": the interval that the verdict goes by. */
-static void say_difference(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
+/* "(95% interval of the change −1.1 to +1.9 points)": the interval that the verdict goes by. The
+ * measured change itself is not told of a variant that was picked: the pick is easily the luckiest,
+ * and so its estimate is too high. */
+static void say_interval(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
 {
     const double difference = comparison->difference, half = dl2_comparison_half(comparison);
-    char text[3][32];
-    dl2_say(writer, "top-1 %s points ", signed_points(text[0], difference));
+    char text[2][32];
     if (isfinite(half))
-        dl2_say(writer, "(95%% interval %s to %s%s)", signed_points(text[1], difference - half),
-                signed_points(text[2], difference + half),
+        dl2_say(writer, "(95%% interval of the change %s to %s points%s)",
+                signed_points(text[0], difference - half),
+                signed_points(text[1], difference + half),
                 comparison->images ? "" : ", of training alone");
     else
         dl2_say(writer, "(one training each gives no interval)");
@@ -591,8 +600,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
         dl2_say(writer,
                 " A new study of %d seeds%s would hardly show %s: what was measured is too close "
                 "to the tolerance.",
-                DL2_MOST_SEEDS_NEEDED,
-                prospects.units ? " and 32 times the validation images" : "",
+                DL2_MOST_SEEDS_NEEDED, prospects.units ? " and 32 times the validation images" : "",
                 blocker == v ? "it" : "them");
         return;
     }
@@ -602,8 +610,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
     dl2_say(writer, " seeds");
     if (needed->times_images > 1)
         dl2_say(writer, " and about %.0f validation images",
-                round_up(needed->times_images *
-                         (double)analysis->comparisons[v].images));
+                round_up(needed->times_images * (double)analysis->comparisons[v].images));
     dl2_say(writer,
             " would show it with a probability of about 80%%, if what was measured is true.");
 }
@@ -644,9 +651,31 @@ static void say_none(struct dl2_sentence *writer, const struct dl2_study *study,
     else if (judged == 0)
         dl2_say(writer, "No variant that is smaller than the original was trained on.");
     else
-        dl2_say(writer, "Every variant that is smaller %s more than %s: keep the original%s.",
-                beyond == judged ? "loses" : "was measured to lose", points,
+        dl2_say(writer,
+                "No smaller variant is shown to lose less than %s, and each %s: keep the "
+                "original%s.",
+                points,
+                beyond == judged ? "one's own interval lies beyond that"
+                                 : "was measured beyond that",
                 beyond == judged ? "" : ", or train from more seeds to be sure");
+}
+
+/* The second question's answer for a variant. */
+static void say_on_original(struct dl2_sentence *writer, const struct dl2_analysis *analysis,
+                            size_t v)
+{
+    const struct dl2_comparison *comparison =
+        analysis->on_original ? &analysis->on_original[v] : NULL;
+    char points[32];
+    if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
+        return;
+    dl2_say(writer, " Validated on the original's images it %s %s ",
+            comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
+            : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
+                                                        : "is not shown to lose less than",
+            dl2_count_points(points, analysis->question.tolerance));
+    say_interval(writer, comparison);
+    dl2_say(writer, ".");
 }
 
 static void write_advice(const struct dl2_study *study, struct dl2_analysis *analysis,
@@ -679,28 +708,48 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
     snprintf(advice->gain, sizeof advice->gain, "%.3g times smaller",
              1 / study->variants[pick].ratio);
     if (advice->sure < none)
-        dl2_say(&writer, "%s is the smallest variant within %s of the original: ",
+        dl2_say(&writer,
+                "%s is the smallest variant shown to lose less than %s of top-1 accuracy: ",
                 study->variants[pick].name, points);
     else
         dl2_say(&writer,
-                "No smaller variant is within %s of the original for certain. %s is the smallest "
-                "that could be: ",
+                "No smaller variant is shown to lose less than %s of top-1 accuracy. %s is the "
+                "smallest that may: ",
                 points, study->variants[pick].name);
     say_gain(&writer, &study->variants[pick]);
-    dl2_say(&writer, ", ");
-    say_difference(&writer, &analysis->comparisons[pick]);
+    dl2_say(&writer, " ");
+    say_interval(&writer, &analysis->comparisons[pick]);
     dl2_say(&writer, ".");
+    say_on_original(&writer, analysis, pick);
     if (advice->sure < none && advice->likely < none) {
-        dl2_say(&writer, " %s could be within, too: ", study->variants[advice->likely].name);
+        dl2_say(&writer, " %s may lose less, too: ", study->variants[advice->likely].name);
         say_gain(&writer, &study->variants[advice->likely]);
-        dl2_say(&writer, ", ");
-        say_difference(&writer, &analysis->comparisons[advice->likely]);
+        dl2_say(&writer, " ");
+        say_interval(&writer, &analysis->comparisons[advice->likely]);
         dl2_say(&writer, ".");
     }
     if (advice->likely < none) {
         say_what_blocks(&writer, study, analysis, advice->likely);
         say_what_would_tell(&writer, study, analysis, advice->likely);
     }
+}
+
+/* Asks the second question, if any training was validated on the original's images, too. */
+static int analyse_on_original(const struct dl2_study *study, struct stretch raw,
+                               struct dl2_analysis *analysis, struct dl2_error *error)
+{
+    bool any = false;
+    for (size_t i = 0; i < study->run_count; i++)
+        any |= study->runs[i].on_original && strcmp(study->runs[i].arch, analysis->arch) == 0;
+    if (!any || !raw.count)
+        return DL2_OK;
+    struct dl2_question question = analysis->question;
+    question.on_original = true;
+    question.draws = 0;
+    struct dl2_analysis other;
+    const int status = dl2_analyse(study, analysis->arch, &question, &other, error);
+    analysis->on_original = other.comparisons;
+    return status;
 }
 
 int dl2_analyse(const struct dl2_study *study, const char *arch,
@@ -720,15 +769,18 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
         struct dl2_comparison *comparison = &analysis->comparisons[v];
         const struct stretch own = find_runs(study, arch, v);
         comparison->blocker = v;
-        const size_t top1 = question->on_original && own.runs != raw.runs
-                                ? offsetof(struct dl2_study_run, original_top1)
-                                : offsetof(struct dl2_study_run, top1);
-        comparison->top1 = estimate(own, 100, top1, scratch);
-        comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), scratch);
+        const bool other = question->on_original && own.runs != raw.runs;
+        comparison->top1 = estimate(own, 100,
+                                    other ? offsetof(struct dl2_study_run, original_top1)
+                                          : offsetof(struct dl2_study_run, top1),
+                                    other, scratch);
+        comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), false, scratch);
     }
     const int status = compare_with_original(study, raw, analysis, scratch, error);
     free(scratch);
     DL2_TRY(status);
+    if (!question->on_original)
+        DL2_TRY(analyse_on_original(study, raw, analysis, error));
     write_advice(study, analysis, &analysis->smallest);
     return DL2_OK;
 }
@@ -748,9 +800,8 @@ static bool may_be_decided(const struct dl2_analysis *analysis,
         return true;
     const double now = (double)comparison->pairs, last = (double)looks->seeds[looks->count - 1];
     const double of_pair = comparison->training.variance * now;
-    const double half =
-        dl2_student_quantile(0.025, INFINITY) *
-        sqrt(of_pair / last + (comparison->images ? comparison->both.added : 0));
+    const double half = dl2_student_quantile(0.025, INFINITY) *
+                        sqrt(of_pair / last + (comparison->images ? comparison->both.added : 0));
     const double needed =
         dl2_student_quantile(0.1, INFINITY) * sqrt(fmax(0, of_pair / now - of_pair / last));
     const double margin = comparison->difference + analysis->question.tolerance;
@@ -776,5 +827,6 @@ size_t dl2_analysis_seeds_wanted(const struct dl2_analysis *analysis, size_t var
 void dl2_analysis_free(struct dl2_analysis *analysis)
 {
     free(analysis->comparisons);
-    analysis->comparisons = NULL;
+    free(analysis->on_original);
+    analysis->comparisons = analysis->on_original = NULL;
 }

@@ -79,6 +79,9 @@ struct dl2_analysis { /* one network */
     struct dl2_noise noise;             /* of a training, points, from all variants together */
     size_t codecs;                      /* that share the probability of a wrong claim */
     size_t seeds;                       /* of the original */
+    /* [variant_count]: the same of the trainings as validated on the original's images; NULL: none
+     * was. It is a question of its own, with its own 2.5%. */
+    struct dl2_comparison *on_original;
     struct dl2_advice smallest;
     struct dl2_study_size needed; /* to claim smallest.likely; few 0: not known, or none suffices */
 };
@@ -88,6 +91,10 @@ struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 
 /* "1 point", "1.5 points". */
 const char *dl2_count_points(char out[32], double points);
+
+/* Half the 95% prediction interval of the difference between one new training on the variant and
+ * one on the original, on the same validation images; INFINITY or NAN: not known. */
+double dl2_comparison_single(const struct dl2_comparison *comparison);
 
 /* The half-width that verdicts go by: with the choice of images where that is known. */
 double dl2_comparison_half(const struct dl2_comparison *comparison);

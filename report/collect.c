@@ -251,7 +251,6 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
     run->top1 = dl2_json_get_real(final, "top1", NAN);
     run->top5 = dl2_json_get_real(final, "top5", NAN);
-    run->original_top1 = NAN; /* the original is found when all runs are there */
     run->trainers = most_trainers(run->report);
     run->epochs = count;
     if (!count)
@@ -544,6 +543,7 @@ static int collect_predictions(struct dl2_study *study, size_t number, struct dl
             if (!dl2_val_set_equal(&own, &original))
                 continue;
             run->original_top1 = dl2_json_get_real(json_array_get(final, set), "top1", NAN);
+            run->on_original = isfinite(run->original_top1);
             DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, error));
             break;
         }

@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
+	report/page/compared.c report/page/compared.h \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
 	report/collect.c report/collect.h \

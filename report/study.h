@@ -50,9 +50,10 @@ struct dl2_study_run {
      * images are the same, in the same order, for all runs of a network; NULL: not known. */
     uint8_t *correct;
     size_t images;
-    /* The same on the original's validation images, of runs on variants. NAN, NULL: not known. */
+    /* The same on the original's validation images, of runs on variants. */
+    bool on_original; /* it was validated on them, too */
     double original_top1;
-    uint8_t *original_correct;
+    uint8_t *original_correct; /* NULL: not known */
     /* [variant_count]: top-1 on the validation images of each variant, a fraction, NAN where it was
      * not evaluated on them. NULL: on none. */
     double *evaluated;

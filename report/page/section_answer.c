@@ -2,6 +2,7 @@
 /* The answer: what to choose, and how sure that is. */
 #include "common/memory.h"
 #include "report/page/accuracy_plot.h"
+#include "report/page/compared.h"
 #include "report/page/sections.h"
 
 #include <math.h>
@@ -36,7 +37,29 @@ static void write_advice(struct dl2_html *html, const struct dl2_page *page,
 
 /* ---- The first screen: one sentence a network, its uncertainty, one picture */
 
-/* "Top-1 accuracy changes by +0.4 points; 95% interval −1.1 to +1.9 ..." */
+/* The second question: what was trained on the variant, validated on the original's images. */
+static void write_on_original(struct dl2_html *html, const struct dl2_analysis *analysis,
+                              size_t pick, const char *points)
+{
+    const struct dl2_comparison *comparison =
+        analysis->on_original ? &analysis->on_original[pick] : NULL;
+    if (!comparison || comparison->verdict == DL2_VERDICT_NONE)
+        return;
+    const double half = dl2_comparison_half(comparison);
+    char text[2][32];
+    dl2_html_format(html, "Validated on the original's images it %s %s",
+                    comparison->verdict == DL2_VERDICT_WITHIN   ? "loses less than"
+                    : comparison->verdict == DL2_VERDICT_BEYOND ? "loses more than"
+                                                                : "is not shown to lose less than",
+                    points);
+    if (isfinite(half))
+        dl2_html_format(html, " (%s to %s)",
+                        dl2_part_signed(comparison->difference - half, text[0]),
+                        dl2_part_signed(comparison->difference + half, text[1]));
+    dl2_html_markup(html, ". ");
+}
+
+/* Why that may be said, or why it is not. */
 static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page,
                               const struct dl2_analysis *analysis, size_t pick)
 {
@@ -44,29 +67,21 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     const double half = dl2_comparison_half(comparison);
     char text[3][32];
     dl2_html_markup(html, "<p>");
-    dl2_html_format(html, "Top-1 accuracy changes by %s points",
-                    dl2_part_signed(comparison->difference, text[0]));
-    if (isfinite(half))
-        dl2_html_format(html, "; 95%% interval %s to %s",
-                        dl2_part_signed(comparison->difference - half, text[1]),
-                        dl2_part_signed(comparison->difference + half, text[2]));
-    dl2_html_format(html, " (%zu seed%s", comparison->pairs, comparison->pairs == 1 ? "" : "s");
-    if (comparison->images)
-        dl2_html_format(html, ", %zu validation images", comparison->images);
-    dl2_html_markup(html, "). ");
     if (comparison->verdict == DL2_VERDICT_WITHIN)
         dl2_html_format(html,
-                        "It loses at most %g point%s, by a rule that makes any wrong claim of a "
-                        "network in at most 2.5%% of such studies.",
-                        page->tolerance, page->tolerance == 1 ? "" : "s");
+                        "By a rule that makes a wrong claim in at most %g%% of such studies. ",
+                        100 * DL2_CLAIMS_LEVEL);
     else if (!isfinite(half))
-        dl2_html_format(html, "One training each gives no interval.");
+        dl2_html_format(html, "One training each gives no interval. ");
     else if (comparison->difference - half < -page->tolerance)
-        dl2_html_format(html, "The interval reaches beyond the tolerance of %g point%s.",
-                        page->tolerance, page->tolerance == 1 ? "" : "s");
+        dl2_html_format(html, "The interval reaches beyond the tolerance. ");
     else
-        dl2_html_format(html, "That it is within %g point%s is not certain enough to be claimed.",
-                        page->tolerance, page->tolerance == 1 ? "" : "s");
+        dl2_html_format(html, "It is not certain enough to be claimed. ");
+    if (isfinite(half))
+        dl2_html_format(html, "95%% interval of the change in top-1: %s to %s points. ",
+                        dl2_part_signed(comparison->difference - half, text[0]),
+                        dl2_part_signed(comparison->difference + half, text[1]));
+    write_on_original(html, analysis, pick, dl2_count_points(text[2], page->tolerance));
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -78,6 +93,7 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
     const size_t none = study->variant_count;
     const size_t pick = advice->sure < none ? advice->sure : advice->likely;
     const char *name = dl2_part_arch(page, arch);
+    char points[32];
     dl2_html_markup(html, "<p class='headline'>");
     if (name)
         dl2_html_element(html, "small", "%s: ", name);
@@ -87,12 +103,12 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
         return;
     }
     const struct dl2_study_variant *variant = &study->variants[pick];
-    dl2_html_format(html, pick == advice->sure ? "To " : "Perhaps to ");
-    dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
-    dl2_html_format(html, " of the original's bytes: ");
     dl2_html_element(html, "strong", "%s", variant->name);
-    dl2_html_format(html, ", %.3g times smaller, within %g point%s of top-1 accuracy.",
-                    1 / variant->ratio, page->tolerance, page->tolerance == 1 ? "" : "s");
+    dl2_html_format(html, " %s less than %s of top-1 accuracy, at ",
+                    pick == advice->sure ? "loses" : "may lose",
+                    dl2_count_points(points, page->tolerance));
+    dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
+    dl2_html_format(html, " of the original's bytes (%.3g times smaller).", 1 / variant->ratio);
     dl2_html_markup(html, "</p>\n");
     write_uncertainty(html, page, analysis, pick);
 }
@@ -108,6 +124,7 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
     dl2_html_markup(html, "<div class='first'><div>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         write_sentence(html, page, a);
+    dl2_write_compared(page, html);
     dl2_html_markup(html, "</div>\n");
     struct dl2_part_figures figures = {.page = page, .html = html};
     for (size_t v = 0; v < study->variant_count; v++)
@@ -153,11 +170,10 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                     "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
                     "class the network found. “Within” is claimed: each codec's variants are "
                     "tested from the largest file to the smallest, the first that fails ends its "
-                    "codec, and the probability that any claim on a network is wrong is at most "
-                    "2.5%%",
+                    "codec, and in at most 2.5%% of such studies any claim is wrong",
                     page->tolerance, page->tolerance == 1 ? "" : "s");
     if (first->codecs > 1)
-        dl2_html_format(html, ", shared by %zu codecs", first->codecs);
+        dl2_html_format(html, ", which %zu codecs share", first->codecs);
     dl2_html_format(html, ". “Could be”: the measured difference is within, but it is not claimed; "
                           "“looks worse”: the measured difference is beyond, but its interval "
                           "reaches within; “worse”: all of its interval is beyond. Intervals are "
@@ -188,7 +204,7 @@ static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
                     "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
                     "training, estimated from all variants together (%zu degrees of freedom), is "
                     "%.2f points. A variant is judged by its own noise, which is drawn towards "
-                    "that by the weight of one seed. ",
+                    "that by the weight of half a degree of freedom. ",
                     first->seeds, first->noise.freedom, first->noise.deviation);
     if (first->seeds < 4)
         dl2_html_format(html, "With so few seeds the intervals are wide. ");
@@ -216,6 +232,29 @@ static void write_training_chance(struct dl2_html *html, const struct dl2_page *
     dl2_html_markup(html, *before == ',' ? ". " : "");
 }
 
+/* What a single training on the recommended variant might show. */
+static void write_single(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const struct dl2_advice *advice = &page->analyses[a].smallest;
+        const size_t pick = advice->sure < study->variant_count ? advice->sure : advice->likely;
+        if (pick == study->variant_count)
+            continue;
+        const struct dl2_comparison *comparison = &page->analyses[a].comparisons[pick];
+        const double half = dl2_comparison_single(comparison);
+        char text[2][32];
+        if (comparison->pairs && isfinite(half))
+            dl2_html_format(
+                html,
+                "One new training%s%s on %s would end between %s and %s points of one "
+                "on the original, on these images (95%% prediction interval). ",
+                study->arch_count > 1 ? " of " : "", study->arch_count > 1 ? study->archs[a] : "",
+                study->variants[pick].name, dl2_part_signed(comparison->difference - half, text[0]),
+                dl2_part_signed(comparison->difference + half, text[1]));
+    }
+}
+
 /* Which intervals cover the choice of validation images. */
 static void write_images(struct dl2_html *html, const struct dl2_page *page)
 {
@@ -234,8 +273,9 @@ static void write_images(struct dl2_html *html, const struct dl2_page *page)
         return;
     if (with)
         dl2_html_format(html,
-                        "Verdicts and the table's intervals count both sources of chance: new "
-                        "trainings, and new validation images in place of these %.0f. ",
+                        "Verdicts and the table's intervals count two sources of chance: new "
+                        "trainings, and new validation images in place of these %.0f. They hold "
+                        "for this training set, recipe and split. ",
                         val);
     write_training_chance(html, page);
     if (with && without)
@@ -282,5 +322,6 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
     write_noise(html, &page->analyses[0]);
     write_short_of_seeds(html, page);
     write_images(html, page);
+    write_single(html, page);
     dl2_html_markup(html, "</p></details>\n");
 }

@@ -88,11 +88,7 @@ static void write_variant(struct dl2_html *html, const struct dl2_page *page, si
     dl2_part_cell(html, variant->encode_seconds, 2);
     for (size_t a = 0; a < study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-        dl2_html_markup(html, "<td>");
-        dl2_html_text(html, dl2_part_fixed(comparison->top1.mean, 1, text));
-        if (isfinite(comparison->top1.half))
-            dl2_html_element(html, "small", " ± %.1f", comparison->top1.half);
-        dl2_html_markup(html, "</td>");
+        dl2_part_cell(html, comparison->top1.mean, 1);
         dl2_part_difference_cell(html, comparison);
     }
     dl2_html_markup(html, "</tr>\n");

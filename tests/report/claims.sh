@@ -33,9 +33,9 @@ for seed in 1 2 3; do
     predicted "$study" webp-50 $seed $((4 - seed % 2))
 done
 expect 0 report --tolerance 6 "$study"
-says "$work/out" "webp-50 is the smallest variant within 6 points"
-says "$page" "By the chance of training alone the intervals are " "count both sources of chance: new trainings, and new validation images in place of these 200" \
-    "shared by 2 codecs" "badge beyond"
+says "$work/out" "webp-50 is the smallest variant shown to lose less than 6 point"
+says "$page" "By the chance of training alone the intervals are " "count two sources of chance: new trainings, and new validation images in place of these 200" \
+    "which 2 codecs share" "badge beyond"
 silent "$page" "kept no predictions"
 silent "$page" "bootstrap"
 expect 0 report --tolerance 6 --bootstrap 500 "$study"
@@ -43,7 +43,7 @@ says "$page" "the pigeonhole bootstrap (seeds and images drawn anew, 500 times)"
 # Two codecs share the probability of a wrong claim, so that an interval within is not enough; and what
 # is uncertain is the choice of 200 images, which no seeds change.
 expect 0 report --tolerance 3 "$study"
-says "$work/out" "jpeg-50 is the smallest variant within 3 points" "webp-50 could be within, too" \
+says "$work/out" "jpeg-50 is the smallest variant shown to lose less than 3 points" "webp-50 may lose less, too" \
     "Its own interval is within, but not by enough for one of several claims." \
     " seeds and about " " validation images would show it with a probability of about 80%, if what was measured is true."
 
@@ -53,7 +53,7 @@ cp "$study/$file" "$work/kept"
 spoiled() { # WORDS: what the report says of it
     expect 1 report --tolerance 6 "$study"
     says "$work/err" "$file" "$1"
-    says "$work/out" "webp-50 is the smallest variant within 6 points" ", of training alone)"
+    says "$work/out" "webp-50 is the smallest variant shown to lose less than 6 point" ", of training alone)"
     says "$page" "Where predictions are missing they count the trainings alone."
     cp "$work/kept" "$study/$file"
 }
@@ -76,7 +76,7 @@ for file in "$work"/old/train/*/*/*/experiment_report.json; do
 done
 expect 0 dl2-report --gnuplot "$work/none" --tolerance 3 "$work/old" -o "$page"
 says "$page" "kept no predictions (earlier versions keep none)"
-says "$work/out" "webp-50 is the smallest variant within 3 points" ", of training alone)"
+says "$work/out" "webp-50 is the smallest variant shown to lose less than 3 point" ", of training alone)"
 
 # For scripts: what is decided, and how many seeds the next look needs.
 rm -r "$study/train/jpeg-50/small/seed-3" "$study/train/jpeg-10/small/seed-3"

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define T2 4.302652729911275  /* Student's t, 97.5%, 2 degrees of freedom */
-#define T3 3.182446305284263  /* 3 */
+#define T2 4.302652729911275 /* Student's t, 97.5%, 2 degrees of freedom */
+#define T3 3.182446305284263 /* 3 */
 /* With half a degree more, which is the weight of all variants together. */
 #define T1H 6.016663107990447
 #define T2H 3.5746548420118773
@@ -177,9 +177,10 @@ static void test_advice_sure(void **state)
     assert_int_equal(smallest->sure, 4);
     assert_int_equal(smallest->likely, 5);
     assert_int_equal(fastest->sure, 2);
-    assert_says(smallest, "jp2-50 is the smallest variant within 1 point");
+    assert_says(smallest,
+                "jp2-50 is the smallest variant shown to lose less than 1 point of top-1 accuracy");
     assert_says(smallest, "8% of the bytes (12.5 times smaller)");
-    assert_says(smallest, "top-1 −0.6 points (95% interval −0.6 to −0.6, of training alone)");
+    assert_says(smallest, "(95% interval of the change −0.6 to −0.6 points, of training alone)");
     assert_says(fastest, "jpeg-50 is the fastest to load of those within 1 point: 300 images/s a "
                          "core, 3 times the original's (measured once, so without an interval).");
     assert_int_equal(analysis.comparisons[1].verdict, DL2_VERDICT_BEYOND);
@@ -193,8 +194,9 @@ static void test_advice_likely(void **state)
     analyse(rows, 2, 1);
     assert_int_equal(smallest->sure, 2);
     assert_int_equal(smallest->likely, 1);
-    assert_says(smallest, "No smaller variant is within 1 point");
-    assert_says(smallest, "jpeg-50 is the smallest that could be");
+    assert_says(smallest,
+                "No smaller variant is shown to lose less than 1 point of top-1 accuracy.");
+    assert_says(smallest, "jpeg-50 is the smallest that may: 10% of the bytes");
     /* The differences' deviation is the margin, 0.5: with a known variance 10 pairs have 80% power
      * in any table of the paired t-test; two degrees of freedom leave more to fear. */
     assert_says(smallest, " seeds would show it with a probability of about 80%, if");
@@ -203,7 +205,7 @@ static void test_advice_likely(void **state)
 
     analyse(rows, 2, 2); /* the same figures, a wider tolerance */
     assert_int_equal(smallest->sure, 1);
-    assert_says(smallest, "within 2 points");
+    assert_says(smallest, "shown to lose less than 2 points");
 }
 
 static void test_advice_one_seed(void **state)
@@ -224,7 +226,10 @@ static void test_advice_none(void **state)
     analyse(rows, 3, 1);
     assert_int_equal(smallest->sure, 3);
     assert_int_equal(smallest->likely, 3);
-    assert_says(smallest, "Every variant that is smaller loses more than 1 point");
+    assert_says(
+        smallest,
+        "No smaller variant is shown to lose less than 1 point, and each one's own interval lies "
+        "beyond that: keep the original.");
     assert_says(fastest, "speed was not measured");
 
     const struct row untrained[] = {{"raw", 1, 100, 0, {0}, 0}, {"a", 0.1, 200, 2, {60, 61}, 0}};
@@ -277,16 +282,22 @@ static void test_predictions(void **state)
     for (size_t s = 0; s < 2; s++) {
         runs[2 + s].original_top1 = runs[s].top1;
         runs[2 + s].original_correct = original[s];
+        runs[2 + s].on_original = true;
     }
     const struct dl2_question question = {.tolerance = 1, .on_original = true};
     dl2_analysis_free(&analysis);
     assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[1].top1.mean, 25);
-    runs[3].original_top1 = NAN; /* not validated on it */
+    runs[3].on_original = false; /* not validated on it */
     dl2_analysis_free(&analysis);
     assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
     assert_int_equal(analysis.comparisons[1].pairs, 1);
+    judge(1, once); /* both questions */
+    assert_near(analysis.comparisons[1].difference, 25);
+    assert_near(analysis.on_original[1].difference, 0);
+    assert_says(smallest,
+                "Validated on the original's images it is not shown to lose less than 1 point");
     runs[3].correct = NULL; /* one run without predictions: as if there were none */
     judge(1, once);
     assert_int_equal(analysis.comparisons[1].images, 0);
