@@ -130,12 +130,23 @@ static void (*const sections[])(const struct dl2_page *page,
                                 struct dl2_html *html) = {DL2_REPORT_SECTIONS(SECTION)};
 #undef SECTION
 
-/* A search may be all that there is. */
-static void write_question(const struct dl2_page *page, struct dl2_html *html)
+void dl2_page_open(struct dl2_html *html, const char *question)
 {
-    const bool search = page->search && page->search->report && !page->study->variant_count;
-    dl2_html_format(html, search ? "What a search found: %s" : "How far can %s be compressed?",
-                    page->title);
+    dl2_html_markup(html,
+                    "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/>\n<meta "
+                    "name='viewport' content='width=device-width, initial-scale=1'/>\n<title>");
+    dl2_html_text(html, question);
+    dl2_html_markup(html, "</title>\n<style>");
+    dl2_html_markup(html, style);
+    write_dark_plots(html);
+    dl2_html_markup(html, "</style></head>\n<body><main>\n");
+    dl2_html_element(html, "h1", "%s", question);
+    dl2_html_markup(html, "\n");
+}
+
+void dl2_page_close(struct dl2_html *html)
+{
+    dl2_html_markup(html, "<footer>Written by dl2-report.</footer>\n</main></body></html>\n");
 }
 
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
@@ -144,18 +155,12 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     struct dl2_html body = DL2_HTML_INIT(html->error); /* first, for it draws the plots */
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         sections[i](page, &body);
-    dl2_html_markup(html,
-                    "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'/>\n<meta "
-                    "name='viewport' content='width=device-width, initial-scale=1'/>\n<title>");
-    write_question(page, html);
-    dl2_html_markup(html, "</title>\n<style>");
-    dl2_html_markup(html, style);
-    write_dark_plots(html);
-    dl2_html_markup(html, "</style></head>\n<body><main>\n");
-    dl2_html_markup(html, "<h1>");
-    write_question(page, html);
-    dl2_html_markup(html, "</h1>\n");
-
+    /* A search may be all that there is. */
+    const bool search = page->search && page->search->report && !study->variant_count;
+    char question[2048];
+    snprintf(question, sizeof question,
+             search ? "What a search found: %s" : "How far can %s be compressed?", page->title);
+    dl2_page_open(html, question);
     dl2_html_markup(html, "<p class='lead'>");
     const size_t raw = dl2_study_find(study, "raw");
     char text[32];
@@ -174,5 +179,5 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     if (html->status == DL2_OK)
         html->status = body.status;
     dl2_bytes_free(&body.bytes);
-    dl2_html_markup(html, "<footer>Written by dl2-report.</footer>\n</main></body></html>\n");
+    dl2_page_close(html);
 }

@@ -28,4 +28,8 @@ struct dl2_page {
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html);
 
+/* The beginning of a page with its style, up to the question that it answers, and its end. */
+void dl2_page_open(struct dl2_html *html, const char *question);
+void dl2_page_close(struct dl2_html *html);
+
 #endif
