@@ -306,6 +306,43 @@ int dl2_study_keep_comparable_trainings(struct dl2_study *study, struct dl2_erro
     return compare_files(study, error);
 }
 
+/* -- several studies -- */
+
+/* The settings of the trainings that are kept of a network. A new reference. */
+static json_t *settings_of_network(const struct dl2_study *study, const char *arch)
+{
+    static const char *const of_data[] = {"classes",     "channels",  "mean",         "std",
+                                          "train-split", "val-split", "val-fraction", "split-seed"};
+    json_t *settings = NULL;
+    for (size_t i = 0; i < study->run_count && !settings; i++)
+        if (strcmp(study->runs[i].arch, arch) == 0) {
+            json_t *all = settings_of(&study->runs[i]);
+            settings = json_copy(all);
+            json_decref(all);
+        }
+    for (size_t i = 0; i < sizeof of_data / sizeof *of_data; i++)
+        json_object_del(settings, of_data[i]);
+    return settings;
+}
+
+void dl2_study_compare_trainings(const struct dl2_study *study, const struct dl2_study *reference,
+                                 const char *arch, char *out, size_t size)
+{
+    json_t *own = settings_of_network(study, arch), *its = settings_of_network(reference, arch);
+    describe_difference(own, its, out, size);
+    json_decref(own);
+    json_decref(its);
+}
+
+void dl2_study_compare_variants(const struct dl2_study_variant *variant,
+                                const struct dl2_study_variant *reference, char *out, size_t size)
+{
+    json_t *own = origin_of(variant, true), *its = origin_of(reference, true);
+    describe_difference(own, its, out, size);
+    json_decref(own);
+    json_decref(its);
+}
+
 /* -- loading -- */
 
 /* The settings that must be equal in measurements of loading that are compared. A new reference. */

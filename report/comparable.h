@@ -24,4 +24,15 @@ int dl2_study_keep_comparable_loading(struct dl2_study *study, struct dl2_error 
 int dl2_study_round_is_comparable(struct dl2_study *study, size_t index, bool *comparable,
                                   struct dl2_error *error);
 
+/*
+ * In what two studies of different datasets differ that bears on accuracy: "epochs is 6, not 2", or
+ * "" where they are alike. What goes with a dataset (its classes, channels, split, the mean of its
+ * pixels) may differ. Of the trainings of a network that both have, and of how a variant was made
+ * that both have.
+ */
+void dl2_study_compare_trainings(const struct dl2_study *study, const struct dl2_study *reference,
+                                 const char *arch, char *out, size_t size);
+void dl2_study_compare_variants(const struct dl2_study_variant *variant,
+                                const struct dl2_study_variant *reference, char *out, size_t size);
+
 #endif
