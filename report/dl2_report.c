@@ -9,6 +9,7 @@
 #include "report/forecast.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
+#include "report/page/several_page.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 
@@ -24,6 +25,9 @@ static struct {
     bool decide, forecast;
 } arguments = {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
+
+/* What an option has an effect on. */
+enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2 };
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
@@ -55,7 +59,7 @@ static const struct dl2_option options[] = {
      AT(question.tolerance), .max = 100},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Top-1 accuracy to which the time of training is compared", AT(accuracy), .max = 100,
-     .unset = "the original's final one less the tolerance"},
+     .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
     {DL2_OPTION_PARSE, "looks", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
@@ -63,37 +67,37 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
-     AT(question.draws), .max = 1000000, .unset = "no bootstrap"},
+     AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "decide", 0, NULL,
      "Write no page; print a line for each network and variant: both names, a state, and the "
      "number of seeds that it wants. States: within, beyond, open, undecided (more seeds would "
      "hardly decide it), waits (a larger file of its codec is open), behind (one is beyond or "
      "undecided)",
-     AT(decide)},
+     AT(decide), .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "forecast", 0, NULL,
      "Write no page; print a line for each network and variant of make forecast: both names, the "
      "points of top-1 that tuning the original's networks on the variant loses, and half of the "
      "95% interval",
-     AT(forecast)},
+     AT(forecast), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
-     .unset = "the folder's name"},
+     .unset = "the folder's name; of several, how many they are"},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
      AT(variants), .unset = "all"},
     {DL2_OPTION_TEXT, "trainings", 0, "LIST",
      "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
      "are left out and named",
-     AT(trainings), .unset = "all"},
+     AT(trainings), .unset = "all", .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "command", 0, "TEXT", "Command that repeats the study, shown on the page",
-     AT(command)},
+     AT(command), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot)},
     {DL2_OPTION_END},
 };
 
 static const struct dl2_program program = {
     .name = "dl2-report",
-    .synopsis = "FOLDER",
-    .summary = "Report in one HTML page how far a dataset can be compressed.",
+    .synopsis = "FOLDER...",
+    .summary = "Report in one HTML page how far a dataset can be compressed, or several.",
     .details =
         "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of them may "
         "be missing. It may also be that of dl2-train --search, or hold one as search/. The page "
@@ -108,15 +112,19 @@ static const struct dl2_program program = {
         "Only comparable results count: a network's trainings that differ in data and seed alone, "
         "and loading that was measured as the original's. The rest is left out, and named with "
         "what differs.\n\n"
+        "Several FOLDERs are summarized: studies with like settings, each of another dataset. For "
+        "each variant that two of them have the page tells on how many datasets it is within the "
+        "tolerance, with an error of 2.5% over all of the page, the mean difference, and what one "
+        "more dataset would measure.\n\n"
         "Exit status: 0 success, 1 results that could not be read or no page, 2 wrong usage.\n\n"
         "Examples:\n"
         "  $ dl2-report study-out/demo -o report.html\n"
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
-        "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide",
+        "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide\n"
+        "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html",
     .options = options,
     .values = &arguments,
     .min_arguments = 1,
-    .max_arguments = 1,
 };
 
 /* "FOLDER/plots" for a page in FOLDER. */
@@ -131,14 +139,27 @@ static char *plots_folder(const char *page)
     return folder;
 }
 
-static int write_page(const struct dl2_page *page, struct dl2_error *error)
+/* What a page is drawn with. `folder`, which the caller frees, is made. */
+static int prepare_plotter(struct dl2_plotter *plotter, char **folder, struct dl2_error *error)
 {
-    struct dl2_html html = DL2_HTML_INIT(error);
-    dl2_page_write(page, &html);
-    int status = html.status;
+    *folder = plots_folder(arguments.output);
+    *plotter = (struct dl2_plotter){*folder, arguments.gnuplot, ""};
+    if (!*folder)
+        return dl2_error_memory(error, "the report");
+    DL2_TRY(dl2_file_expect(arguments.output, error));
+    return dl2_make_folders(*folder, error);
+}
+
+/* Writes the file, and says why plots are missing. */
+static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
+                       struct dl2_error *error)
+{
+    int status = html->status;
     if (status == DL2_OK)
-        status = dl2_file_write(arguments.output, html.bytes.data, html.bytes.size, error);
-    dl2_bytes_free(&html.bytes);
+        status = dl2_file_write(arguments.output, html->bytes.data, html->bytes.size, error);
+    dl2_bytes_free(&html->bytes);
+    if (status == DL2_OK && plotter->problem[0])
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter->problem));
     return status;
 }
 
@@ -263,15 +284,11 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                      const struct dl2_conditions *conditions, const struct dl2_loading *loading,
                      const struct dl2_search_results *search, struct dl2_error *error)
 {
-    char *plots_path = plots_folder(arguments.output), *name = strdup(folder);
-    int status = DL2_OK;
-    if (!plots_path || !name)
+    char *plots_path, *name = strdup(folder);
+    struct dl2_plotter plotter;
+    int status = prepare_plotter(&plotter, &plots_path, error);
+    if (status == DL2_OK && !name)
         status = dl2_error_memory(error, "the report");
-    if (status == DL2_OK)
-        status = dl2_file_expect(arguments.output, error);
-    if (status == DL2_OK)
-        status = dl2_make_folders(plots_path, error);
-    struct dl2_plotter plotter = {plots_path, arguments.gnuplot, ""};
     if (status == DL2_OK) {
         for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
             name[end - 1] = '\0';
@@ -287,11 +304,27 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .search = search,
                                       .plotter = &plotter,
                                       .tolerance = arguments.question.tolerance};
-        status = write_page(&page, error);
+        struct dl2_html html = DL2_HTML_INIT(error);
+        dl2_page_write(&page, &html);
+        status = finish_page(&html, &plotter, error);
     }
-    if (status == DL2_OK && plotter.problem[0])
-        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter.problem));
     free(name);
+    free(plots_path);
+    return status;
+}
+
+static int draw_several(const struct dl2_several_studies *several, const struct dl2_study *notes,
+                        struct dl2_error *error)
+{
+    char *plots_path;
+    struct dl2_plotter plotter;
+    int status = prepare_plotter(&plotter, &plots_path, error);
+    if (status == DL2_OK) {
+        const struct dl2_several_page page = {arguments.title, several, notes, &plotter};
+        struct dl2_html html = DL2_HTML_INIT(error);
+        dl2_several_page_write(&page, &html);
+        status = finish_page(&html, &plotter, error);
+    }
     free(plots_path);
     return status;
 }
@@ -333,16 +366,48 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     return status;
 }
 
+/* The summary of several studies. */
+static int report_several(char *const *folders, size_t count, struct dl2_study *notes, bool quiet,
+                          struct dl2_error *error)
+{
+    struct dl2_several_studies several = {NULL};
+    char **variant_list;
+    *notes = (struct dl2_study){0};
+    DL2_TRY(split_list(arguments.variants, &variant_list, error));
+    const struct dl2_study_selection selection = {.variants = variant_list};
+    int status = dl2_several_studies_collect(folders, count, &selection, &arguments.question,
+                                             &several, notes, error);
+    if (status == DL2_OK)
+        status = draw_several(&several, notes, error);
+    for (size_t i = 0; status == DL2_OK && !quiet && i < several.network_count; i++) {
+        struct dl2_several_answer answer;
+        dl2_several_answer_make(&several, &several.networks[i], &answer);
+        if (several.network_count > 1)
+            printf("%s:\n", DL2_SHOWN(several.networks[i].arch));
+        printf("%s %s\n", DL2_SHOWN(answer.headline), DL2_SHOWN(answer.details));
+    }
+    dl2_several_studies_free(&several);
+    dl2_free_list(variant_list);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
-    char **folder;
+    char **folders;
     size_t count;
-    dl2_program_parse(&program, argc, argv, &common, &folder, &count);
+    dl2_program_parse(&program, argc, argv, &common, &folders, &count);
+    const char *idle =
+        dl2_option_without_effect(&program, &common, count > 1 ? SEVERAL_STUDIES : ONE_STUDY);
+    if (idle) {
+        free(folders);
+        return dl2_program_usage_error(&program, "--%s has no effect on several studies", idle);
+    }
 
     struct dl2_study study;
     struct dl2_error error = DL2_ERROR_INIT;
-    int status = report(folder[0], &study, common.quiet, &error);
+    int status = count > 1 ? report_several(folders, count, &study, common.quiet, &error)
+                           : report(folders[0], &study, common.quiet, &error);
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     for (size_t i = 0; i < study.broken_count; i++)
@@ -358,6 +423,6 @@ int main(int argc, char **argv)
                 study.failure_count == 1 ? "it" : "them");
     const bool broken = study.broken_count > 0;
     dl2_study_free(&study);
-    free(folder);
+    free(folders);
     return status < 0 || broken ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }

@@ -13,6 +13,7 @@ libreport_la_SOURCES = \
 	report/forecast.c report/forecast.h \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
+	report/meta_analysis.c report/meta_analysis.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
 	report/metric_trust.c report/metric_trust.h \
@@ -44,7 +45,9 @@ libreport_la_SOURCES = \
 	report/page/section_timelines.c \
 	report/page/section_training.c \
 	report/page/section_variants.c \
+	report/page/several_page.c report/page/several_page.h \
 	report/sentence.h \
+	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h
 libreport_la_LIBADD = libcommon.la

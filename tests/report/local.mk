@@ -11,6 +11,11 @@ tests_report_test_inference_SOURCES = tests/report/test_inference.c
 tests_report_test_inference_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_inference_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_inference
+check_PROGRAMS += tests/report/test_meta_analysis
+tests_report_test_meta_analysis_SOURCES = tests/report/test_meta_analysis.c tests/report/meta_analysis_golden.inc
+tests_report_test_meta_analysis_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_meta_analysis_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_meta_analysis
 check_PROGRAMS += tests/report/test_metric_trust
 tests_report_test_metric_trust_SOURCES = tests/report/test_metric_trust.c
 tests_report_test_metric_trust_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -22,6 +27,8 @@ tests_report_test_speed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_speed_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_speed
 endif
+TESTS += tests/report/several.sh
+EXTRA_DIST += tests/report/several.sh tests/report/make_meta_analysis_golden.py
 TESTS += tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/sections.sh tests/report/search.sh
 EXTRA_DIST += tests/bench/check_forecast.py tests/report/report.sh tests/report/comparable.sh tests/report/search.sh tests/report/sections.sh tests/report/claims.sh tests/report/make_study.sh
 

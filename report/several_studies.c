@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/several_studies.h"
+
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/stats.h"
+#include "report/comparable.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- Are they of different datasets? */
+
+/* The hash of the original's images in a part of its trainings, "training" or "validation", or
+ * NULL. */
+static const char *hash_of_images(const struct dl2_study *study, const char *part)
+{
+    const size_t raw = dl2_study_find(study, "raw");
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == raw) {
+            const json_t *hashes = json_object_get(study->runs[i].report, "data_hashes");
+            return json_string_value(json_array_get(json_object_get(hashes, part), 0));
+        }
+    return NULL;
+}
+
+static bool have_equal_fingerprints(const char *a, const char *b)
+{
+    enum { MOST_BYTES = 256 };
+    const char *const folders[] = {a, b};
+    struct dl2_bytes text[2] = {DL2_BYTES_INIT, DL2_BYTES_INIT};
+    for (int i = 0; i < 2; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/.make/dataset", folders[i]);
+        if (dl2_file_read(path, MOST_BYTES, &text[i], NULL) < 0)
+            text[i].size = 0; /* of another version of study.mk, or without it */
+    }
+    const bool equal = text[0].size > 1 && text[0].size == text[1].size &&
+                       memcmp(text[0].data, text[1].data, text[0].size) == 0;
+    dl2_bytes_free(&text[0]);
+    dl2_bytes_free(&text[1]);
+    return equal;
+}
+
+/* What shows that two studies are of one dataset, or NULL. */
+static const char *find_sameness(const struct dl2_source_study *a, const struct dl2_source_study *b)
+{
+    struct stat own, other;
+    if (stat(a->folder, &own) == 0 && stat(b->folder, &other) == 0 && own.st_dev == other.st_dev &&
+        own.st_ino == other.st_ino)
+        return "they are one folder";
+    if (have_equal_fingerprints(a->folder, b->folder))
+        return "their fingerprints are equal";
+    static const char *const parts[] = {"training", "validation"};
+    static const char *const texts[] = {"their training images are the same",
+                                        "their validation images are the same"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *x = hash_of_images(&a->study, parts[i]);
+        const char *y = hash_of_images(&b->study, parts[i]);
+        if (x && y && strcmp(x, y) == 0)
+            return texts[i];
+    }
+    return NULL;
+}
+
+static int expect_different_datasets(const struct dl2_several_studies *several,
+                                     struct dl2_error *error)
+{
+    for (size_t i = 0; i < several->count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *same = find_sameness(&several->sources[k], &several->sources[i]);
+            if (same)
+                return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                     "%s and %s are studies of the same dataset (%s), so that they "
+                                     "are not independent: name one of them",
+                                     several->sources[k].folder, several->sources[i].folder, same);
+        }
+    return DL2_OK;
+}
+
+/* ---- Reading them */
+
+/* Their folders without what all begin with. */
+static void name_studies(struct dl2_several_studies *several)
+{
+    size_t common = 0;
+    const char *first = several->sources[0].folder;
+    for (size_t end = 0; first[end]; end++) {
+        for (size_t i = 1; i < several->count; i++)
+            if (several->sources[i].folder[end] != first[end])
+                goto done;
+        if (first[end] == '/')
+            common = end + 1;
+    }
+done:
+    for (size_t i = 0; i < several->count; i++) {
+        const char *name = several->sources[i].folder + common;
+        several->sources[i].name = *name ? name : several->sources[i].folder;
+    }
+}
+
+static int collect_study(struct dl2_source_study *source,
+                         const struct dl2_study_selection *selection,
+                         const struct dl2_question *question, struct dl2_study *notes,
+                         struct dl2_error *error)
+{
+    struct dl2_study *study = &source->study;
+    DL2_TRY(dl2_study_collect(source->folder, selection, study, error));
+    DL2_TRY(dl2_study_add_notes(notes, study, source->name, error));
+    source->analyses = dl2_calloc(study->arch_count + 1, sizeof *source->analyses);
+    if (!source->analyses)
+        return dl2_error_memory(error, "%zu networks", study->arch_count);
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(dl2_analyse(study, study->archs[a], question, &source->analyses[a], error));
+    return DL2_OK;
+}
+
+/* The number of a study's network, or its arch_count. */
+static size_t find_network(const struct dl2_study *study, const char *arch)
+{
+    size_t a = 0;
+    while (a < study->arch_count && strcmp(study->archs[a], arch) != 0)
+        a++;
+    return a;
+}
+
+/* ---- With like settings */
+
+/* How two studies differ in a network, or in a variant; "" where they are alike. */
+typedef void compare_sources(const struct dl2_source_study *own, const struct dl2_source_study *its,
+                             const char *what, char *out, size_t size);
+
+static void compare_networks(const struct dl2_source_study *own, const struct dl2_source_study *its,
+                             const char *arch, char *out, size_t size)
+{
+    dl2_study_compare_trainings(&own->study, &its->study, arch, out, size);
+}
+
+static void compare_variants(const struct dl2_source_study *own, const struct dl2_source_study *its,
+                             const char *name, char *out, size_t size)
+{
+    dl2_study_compare_variants(&own->study.variants[dl2_study_find(&own->study, name)],
+                               &its->study.variants[dl2_study_find(&its->study, name)], out, size);
+}
+
+/*
+ * Of the studies in `has`, leaves those that are as most are; of two ways that are equally common,
+ * that of the study which was named first. The others are noted. Returns how many are left.
+ */
+static int keep_alike(const struct dl2_several_studies *several, compare_sources *compare,
+                      const char *what, bool *has, size_t *left, struct dl2_study *notes,
+                      struct dl2_error *error)
+{
+    size_t usual = several->count, most = 0;
+    char difference[1024];
+    *left = 0;
+    for (size_t i = 0; i < several->count; i++) {
+        size_t alike = 0;
+        for (size_t k = 0; has[i] && k < several->count; k++) {
+            if (!has[k])
+                continue;
+            compare(&several->sources[k], &several->sources[i], what, difference,
+                    sizeof difference);
+            alike += !difference[0];
+        }
+        if (alike > most) {
+            most = alike;
+            usual = i;
+        }
+    }
+    for (size_t i = 0; i < several->count; i++) {
+        if (!has[i])
+            continue;
+        compare(&several->sources[i], &several->sources[usual], what, difference,
+                sizeof difference);
+        has[i] = !difference[0];
+        *left += has[i];
+        if (!has[i])
+            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s: unlike %s, %s",
+                                        several->sources[i].name, what,
+                                        several->sources[usual].name, difference));
+    }
+    return DL2_OK;
+}
+
+/* A network or a variant that one study alone has, with these settings. */
+static int note_alone(const struct dl2_several_studies *several, const char *what, const bool *has,
+                      struct dl2_study *notes, struct dl2_error *error)
+{
+    for (size_t i = 0; i < several->count; i++)
+        if (has[i])
+            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s: no other study has results like it",
+                                        several->sources[i].name, what));
+    return DL2_OK;
+}
+
+/* ---- A variant over the studies */
+
+static const struct dl2_comparison *find_comparison(const struct dl2_source_study *source,
+                                                    const char *arch, size_t variant)
+{
+    return &source->analyses[find_network(&source->study, arch)].comparisons[variant];
+}
+
+static struct dl2_spread spread_of(const struct dl2_comparison *comparison)
+{
+    return comparison->images ? comparison->both : comparison->training;
+}
+
+/*
+ * Where seeds were added look by look, an interval has the error of a look on each side. The
+ * p-value is divided by what part of all the error that is, which holds at whatever look a study
+ * ended.
+ */
+static double p_of(const struct dl2_comparison *comparison, double tolerance)
+{
+    const struct dl2_spread spread = spread_of(comparison);
+    const double p = dl2_noninferiority_p(comparison->difference, &spread, tolerance);
+    if (!(spread.variance > 0))
+        return p;
+    const double tail =
+        dl2_student_tail(dl2_comparison_half(comparison) / sqrt(spread.variance), spread.freedom);
+    return fmin(1, p / fmin(1, tail / DL2_CLAIMS_LEVEL));
+}
+
+/* Fills in a variant of a network from the studies in `has`. */
+static int pool_variant(struct dl2_several_studies *several, const char *arch, const bool *has,
+                        struct dl2_shared_variant *variant, struct dl2_error *error)
+{
+    double *figures = dl2_calloc(4 * several->count, sizeof *figures), logarithms = 0;
+    variant->sources = dl2_calloc(several->count, sizeof *variant->sources);
+    variant->differences = figures;
+    if (!figures || !variant->sources)
+        return dl2_error_memory(error, "%zu studies", several->count);
+    variant->halves = figures + several->count;
+    variant->p = figures + 2 * several->count;
+    double *variances = figures + 3 * several->count;
+    for (size_t i = 0; i < several->count; i++) {
+        struct dl2_source_study *source = &several->sources[i];
+        if (!has[i])
+            continue;
+        source->is_used = true;
+        const size_t v = dl2_study_find(&source->study, variant->name), n = variant->count++;
+        const struct dl2_comparison *comparison = find_comparison(source, arch, v);
+        variant->codec = source->study.variants[v].codec;
+        variant->sources[n] = i;
+        variant->differences[n] = comparison->difference;
+        variant->halves[n] = dl2_comparison_half(comparison);
+        variant->p[n] = p_of(comparison, several->question.tolerance);
+        variances[n] = spread_of(comparison).variance;
+        logarithms += log(source->study.variants[v].ratio);
+    }
+    variant->ratio = exp(logarithms / (double)variant->count);
+    dl2_random_effects(variant->differences, variances, variant->count, &variant->effects);
+    dl2_partial_conjunction(variant->p, variant->count);
+    return DL2_OK;
+}
+
+/* Which of the studies in `of_network` can say something of a variant. The others are noted, but
+ * for those that never trained on it. */
+static int find_studies(const struct dl2_several_studies *several, const char *arch,
+                        const char *name, const bool *of_network, bool *has,
+                        struct dl2_study *notes, struct dl2_error *error)
+{
+    for (size_t i = 0; i < several->count; i++) {
+        const struct dl2_source_study *source = &several->sources[i];
+        const size_t v = dl2_study_find(&source->study, name);
+        has[i] = of_network[i] && v < source->study.variant_count &&
+                 isfinite(find_comparison(source, arch, v)->difference);
+        if (!has[i])
+            continue;
+        const char *lack = !isfinite(dl2_comparison_half(find_comparison(source, arch, v)))
+                               ? "one training has no interval; train from several seeds"
+                           : !isfinite(source->study.variants[v].ratio) ? "its size is not known"
+                                                                        : NULL;
+        has[i] = !lack;
+        if (lack)
+            DL2_TRY(dl2_study_leave_out(notes, error, "%s, %s, %s: %s", source->name, name, arch,
+                                        lack));
+    }
+    return DL2_OK;
+}
+
+/* Adds a variant to the network, unless it is there already or cannot be pooled. */
+static int add_variant(struct dl2_several_studies *several, const char *name,
+                       const bool *of_network, struct dl2_shared_network *network, bool *has,
+                       struct dl2_study *notes, struct dl2_error *error)
+{
+    size_t left;
+    char what[512];
+    for (size_t i = 0; i < network->variant_count; i++)
+        if (strcmp(network->variants[i].name, name) == 0)
+            return DL2_OK;
+    DL2_TRY(find_studies(several, network->arch, name, of_network, has, notes, error));
+    DL2_TRY(keep_alike(several, compare_variants, name, has, &left, notes, error));
+    snprintf(what, sizeof what, "%s, %s", name, network->arch);
+    if (left < 2)
+        return note_alone(several, what, has, notes, error);
+    DL2_TRY(dl2_study_grow((void **)&network->variants, network->variant_count,
+                           sizeof *network->variants, error));
+    struct dl2_shared_variant *variant = &network->variants[network->variant_count++];
+    *variant = (struct dl2_shared_variant){0};
+    DL2_TRY(dl2_study_copy_text(name, &variant->name, error));
+    return pool_variant(several, network->arch, has, variant, error);
+}
+
+/* By codec, then from the largest to the smallest. */
+static int compare_shared(const void *a, const void *b)
+{
+    const struct dl2_shared_variant *x = a, *y = b;
+    const int order = strcmp(x->codec, y->codec);
+    if (order || x->ratio > y->ratio || x->ratio < y->ratio)
+        return order ? order : x->ratio > y->ratio ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* ---- Claims */
+
+int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks,
+                             struct dl2_error *error)
+{
+    const struct dl2_looks once = {1, {1}};
+    size_t count = 0, codecs = 0, n = 0;
+    for (size_t v = 0; v < network->variant_count; v++)
+        count += network->variants[v].count;
+    struct dl2_study_claim *claims = dl2_calloc(count, sizeof *claims);
+    if (!claims)
+        return dl2_error_memory(error, "%zu claims", count);
+    for (size_t v = 0; v < network->variant_count; v++) {
+        const struct dl2_shared_variant *variant = &network->variants[v];
+        codecs += v == 0 || strcmp(variant->codec, variant[-1].codec) != 0;
+        /* A p-value is tested as the normal deviate that it belongs to; later ones as smaller. */
+        for (size_t k = 0; k < variant->count; k++, n++)
+            claims[n] = (struct dl2_study_claim){
+                .codec = codecs - 1,
+                .bytes = (double)(count - n),
+                .difference = dl2_student_quantile(
+                    fmin(1, fmax(1e-30, (double)networks * variant->p[k])), INFINITY),
+                .spread = {1, INFINITY}};
+    }
+    const int status = dl2_claims_test(claims, count, codecs, 0, &once, 0, error);
+    n = 0;
+    for (size_t v = 0; status == DL2_OK && v < network->variant_count; v++) {
+        struct dl2_shared_variant *variant = &network->variants[v];
+        variant->was_tested = claims[n].level > 0;
+        for (size_t k = 0; k < variant->count; k++, n++)
+            variant->within += claims[n].within;
+    }
+    free(claims);
+    return status;
+}
+
+/* ---- All of it */
+
+static int add_network(struct dl2_several_studies *several, const char *arch, bool *has,
+                       struct dl2_study *notes, struct dl2_error *error)
+{
+    bool *of_variant = has + several->count;
+    size_t left;
+    for (size_t i = 0; i < several->network_count; i++)
+        if (strcmp(several->networks[i].arch, arch) == 0)
+            return DL2_OK;
+    for (size_t i = 0; i < several->count; i++) {
+        const struct dl2_study *study = &several->sources[i].study;
+        has[i] = find_network(study, arch) < study->arch_count;
+    }
+    DL2_TRY(keep_alike(several, compare_networks, arch, has, &left, notes, error));
+    if (left < 2)
+        return note_alone(several, arch, has, notes, error);
+    DL2_TRY(dl2_study_grow((void **)&several->networks, several->network_count,
+                           sizeof *several->networks, error));
+    struct dl2_shared_network *network = &several->networks[several->network_count++];
+    *network = (struct dl2_shared_network){.arch = arch};
+    for (size_t i = 0; i < several->count; i++)
+        for (size_t v = 0; has[i] && v < several->sources[i].study.variant_count; v++)
+            if (strcmp(several->sources[i].study.variants[v].name, "raw") != 0)
+                DL2_TRY(add_variant(several, several->sources[i].study.variants[v].name, has,
+                                    network, of_variant, notes, error));
+    if (network->variant_count)
+        qsort(network->variants, network->variant_count, sizeof *network->variants, compare_shared);
+    else
+        several->network_count--;
+    return DL2_OK;
+}
+
+int dl2_several_studies_collect(char *const *folders, size_t count,
+                                const struct dl2_study_selection *selection,
+                                const struct dl2_question *question,
+                                struct dl2_several_studies *several, struct dl2_study *notes,
+                                struct dl2_error *error)
+{
+    *several = (struct dl2_several_studies){.question = *question};
+    bool *has = dl2_calloc(2 * count, sizeof *has);
+    several->sources = dl2_calloc(count, sizeof *several->sources);
+    int status = DL2_OK;
+    if (!has || !several->sources)
+        status = dl2_error_memory(error, "%zu studies", count);
+    else
+        several->count = count;
+    for (size_t i = 0; i < several->count; i++)
+        several->sources[i].folder = folders[i];
+    if (status == DL2_OK)
+        name_studies(several);
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        status = collect_study(&several->sources[i], selection, question, notes, error);
+    if (status == DL2_OK)
+        status = expect_different_datasets(several, error);
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        for (size_t a = 0; status == DL2_OK && a < several->sources[i].study.arch_count; a++)
+            status = add_network(several, several->sources[i].study.archs[a], has, notes, error);
+    if (status == DL2_OK && !several->network_count)
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "these %zu studies have nothing in common: no network was trained "
+                               "on the original and a variant in two of them with like settings",
+                               count);
+    for (size_t i = 0; status == DL2_OK && i < several->network_count; i++)
+        status = dl2_shared_network_claim(&several->networks[i], several->network_count, error);
+    free(has);
+    return status;
+}
+
+void dl2_several_studies_free(struct dl2_several_studies *several)
+{
+    for (size_t i = 0; i < several->network_count; i++) {
+        struct dl2_shared_network *network = &several->networks[i];
+        for (size_t v = 0; v < network->variant_count; v++) {
+            free(network->variants[v].name);
+            free(network->variants[v].sources);
+            free(network->variants[v].differences); /* and what follows in its block */
+        }
+        free(network->variants);
+    }
+    for (size_t i = 0; i < several->count; i++) {
+        struct dl2_source_study *source = &several->sources[i];
+        for (size_t a = 0; source->analyses && a < source->study.arch_count; a++)
+            dl2_analysis_free(&source->analyses[a]);
+        free(source->analyses);
+        dl2_study_free(&source->study);
+    }
+    free(several->networks);
+    free(several->sources);
+    *several = (struct dl2_several_studies){0};
+}
