@@ -288,19 +288,13 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
         .variance = own_error * own_error + original_error * original_error, .freedom = least - 1};
 }
 
-/*
- * The error on each side of an interval. With several looks it is that of a look, so that the
- * intervals of all looks together hold the truth with 95% (repeated confidence intervals: Jennison
- * & Turnbull, Group Sequential Methods, 2000, ch. 9).
- */
+/* The error on each side of an interval of so many pairs: that of the look that they reach. */
 static double interval_tail(const struct dl2_looks *looks, size_t pairs)
 {
     size_t look = 0;
-    if (looks->count < 2)
-        return DL2_CLAIMS_LEVEL;
     while (look + 1 < looks->count && looks->seeds[look + 1] <= pairs)
         look++;
-    return dl2_look_level(looks, look, 1);
+    return dl2_interval_level(looks, look);
 }
 
 /* Compares a variant with the original after the first `seeds` seeds. */
@@ -370,9 +364,12 @@ static size_t gather_claims(const struct dl2_study *study, struct dl2_analysis *
         claims[count] = (struct dl2_study_claim){
             .codec = codec,
             .bytes = isfinite(variant->bytes) ? variant->bytes : variant->quality,
+            .within = analysis->question.within && analysis->question.within[v],
         };
         variants[count++] = v;
     }
+    if (analysis->codecs < analysis->question.codecs)
+        analysis->codecs = analysis->question.codecs;
     return count;
 }
 
@@ -454,7 +451,7 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
                           .on_original = analysis->question.on_original,
                           .raw = dl2_study_find(study, "raw"),
                           .seeds = raw.count};
-    const struct dl2_looks once = {1, {raw.count ? raw.count : 1}};
+    const struct dl2_looks once = {1, {raw.count ? raw.count : 1}, {1}};
     block.runs = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.runs);
     block.accuracies = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.accuracies);
     int status = DL2_OK;

@@ -41,10 +41,13 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 struct dl2_question {
     double tolerance; /* points of top-1 that a variant may lose */
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
-     * open; count 0: it is looked at once, with all seeds. */
+     * open; count 0: it is looked at once, with all seeds and the whole error. */
     struct dl2_looks looks;
-    unsigned draws;   /* of the pigeonhole bootstrap; 0: none */
-    bool on_original; /* validated on the original's images, not on each variant's own */
+    size_t codecs;      /* that share the error, at least; 0: those that there are */
+    size_t networks;    /* that share it, at least; 0: this one alone */
+    const bool *within; /* [variant_count]: claimed at an earlier look, so it stands; or NULL */
+    unsigned draws;     /* of the pigeonhole bootstrap; 0: none */
+    bool on_original;   /* validated on the original's images, not on each variant's own */
 };
 
 struct dl2_comparison {             /* one variant, one network */

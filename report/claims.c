@@ -6,11 +6,38 @@
 #include <math.h>
 #include <stdlib.h>
 
+void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left)
+{
+    const size_t before = first ? looks->seeds[first - 1] : 0;
+    for (size_t look = first; look < looks->count; look++) {
+        const size_t added = looks->seeds[look] - (look ? looks->seeds[look - 1] : 0);
+        looks->share[look] =
+            left * (double)added / (double)(looks->seeds[looks->count - 1] - before);
+    }
+}
+
+double dl2_look_unplanned(double spent)
+{
+    return 0.75 * (1 - spent);
+}
+
 double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t codecs)
 {
-    const size_t added = looks->seeds[look] - (look ? looks->seeds[look - 1] : 0);
-    return DL2_CLAIMS_LEVEL / (double)codecs * (double)added /
-           (double)looks->seeds[looks->count - 1];
+    return DL2_CLAIMS_LEVEL / (double)codecs * looks->share[look];
+}
+
+double dl2_interval_level(const struct dl2_looks *looks, size_t look)
+{
+    return looks->count < 2 || !(looks->share[look] > 0) ? DL2_CLAIMS_LEVEL
+                                                         : dl2_look_level(looks, look, 1);
+}
+
+static bool has_claims(const struct dl2_study_claim *claims, size_t count, size_t codec)
+{
+    for (size_t i = 0; i < count; i++)
+        if (claims[i].codec == codec)
+            return true;
+    return false;
 }
 
 /* The next claim of a codec: the largest file that is not claimed yet; `count`: none is left. */
@@ -37,7 +64,7 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
         size_t open = 0;
         for (size_t codec = 0; codec < codecs; codec++) {
             next[codec] = next_claim(claims, count, codec);
-            open += next[codec] < count;
+            open += next[codec] < count || !has_claims(claims, count, codec);
         }
         for (size_t codec = 0; codec < codecs; codec++) {
             if (next[codec] == count)
@@ -58,7 +85,7 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
         if (claim->within || claim->beyond)
             continue;
         claim->blocker = next[claim->codec];
-        if (claim->difference + dl2_spread_half(&claim->spread, dl2_look_level(looks, look, 1)) <
+        if (claim->difference + dl2_spread_half(&claim->spread, dl2_interval_level(looks, look)) <
             -tolerance) {
             claim->beyond = true;
             claim->look = look;

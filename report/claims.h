@@ -11,12 +11,13 @@
  * others, which is Holm's step (Bretz, Maurer, Brannath & Posch, "A graphical approach to
  * sequentially rejective multiple test procedures", Statistics in Medicine 28, 2009).
  *
- * With several looks, each codec's level is divided over them in proportion to the seeds that each
- * adds (Bonferroni; Maurer & Bretz, "Multiple testing in group sequential trials using graphical
+ * With several looks, each codec's level is divided over them (Bonferroni; Maurer & Bretz, "Multiple testing in group sequential trials using graphical
  * approaches", Statistics in Biopharmaceutical Research 5, 2013, on several hypotheses). This holds
  * however the looks depend on each other. The wider levels of a spending function (Lan & DeMets,
  * 1983) take variances as known: with the few degrees of freedom of a study they made 3.6% wrong
- * claims instead of 2.5% (one variant, 2 to 8 seeds).
+ * claims instead of 2.5% (one variant, 2 to 8 seeds). Looks that were planned have shares in
+ * proportion to the seeds that each adds. Where nobody planned how often one looks, the first look
+ * spends three quarters of the error, and each later one three quarters of what is left.
  */
 #ifndef DL2_REPORT_CLAIMS_H
 #define DL2_REPORT_CLAIMS_H
@@ -26,16 +27,32 @@
 /* The probability of any wrong claim. */
 #define DL2_CLAIMS_LEVEL 0.025
 
-enum { DL2_MOST_LOOKS = 16 };
+enum { DL2_MOST_LOOKS = 17 }; /* 16 of --looks, and one that was made before */
 
 /* Numbers of seeds after which one looks, growing; count 1: a study of that many. */
 struct dl2_looks {
     size_t count;
     size_t seeds[DL2_MOST_LOOKS];
+    double share[DL2_MOST_LOOKS]; /* of the error, at each look; at most 1 together */
 };
+
+/* Divides `left` of the error over the looks from `first` on, in proportion to the seeds that each
+ * adds; 0 and 1 divide all over all. */
+void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left);
+
+/* The share of a look that nobody planned, where earlier ones spent so much of the error. */
+double dl2_look_unplanned(double spent);
 
 /* The level of the one-sided test at a look (0 is the first), where so many codecs are open. */
 double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t codecs);
+
+/*
+ * The error on each side of a variant's own interval at a look. With several looks it is that of
+ * the look, so that the intervals of all looks together hold the truth with 95% (repeated
+ * confidence intervals: Jennison & Turnbull, Group Sequential Methods, 2000, ch. 9). That of a look
+ * by itself, or one with no share, is a plain 95% interval.
+ */
+double dl2_interval_level(const struct dl2_looks *looks, size_t look);
 
 /* A variant in the family. */
 struct dl2_study_claim {
@@ -53,8 +70,8 @@ struct dl2_study_claim {
 };
 
 /*
- * Tests all claims at one look (0 is the first). Claims that were decided earlier stay so. `claims`
- * keep their order.
+ * Tests all claims at one look (0 is the first). Claims that were decided earlier stay so. A codec
+ * below `codecs` without claims keeps its part of the level. `claims` keep their order.
  */
 int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, double tolerance,
                     const struct dl2_looks *looks, size_t look, struct dl2_error *error);

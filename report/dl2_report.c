@@ -10,6 +10,7 @@
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/page/several_page.h"
+#include "report/plan.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 
@@ -22,7 +23,7 @@ static struct {
     const char *output, *title, *command, *gnuplot, *variants, *trainings;
     struct dl2_question question;
     double accuracy;
-    bool decide, forecast;
+    bool decide, forecast, new_plan;
 } arguments = {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
 
@@ -39,8 +40,8 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
     size_t count;
     DL2_TRY(dl2_parse_uint_list(text, 2, 1000, &seeds, &count, error));
     int status = DL2_OK;
-    if (count > DL2_MOST_LOOKS)
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MOST_LOOKS);
+    if (count >= DL2_MOST_LOOKS)
+        status = dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MOST_LOOKS - 1);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         if (i && seeds[i] <= seeds[i - 1])
             status = dl2_error_set(error, DL2_ERR_ARGUMENT, "%u comes after %u: they must grow",
@@ -63,7 +64,8 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_PARSE, "looks", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
-     AT(question.looks), .parse = parse_looks, .unset = "one look at all seeds"},
+     AT(question.looks), .parse = parse_looks,
+     .unset = "one look at all seeds; each later one has a quarter of what is left"},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
@@ -79,6 +81,10 @@ static const struct dl2_option options[] = {
      "points of top-1 that tuning the original's networks on the variant loses, and half of the "
      "95% interval",
      AT(forecast), .commands = ONE_STUDY},
+    {DL2_OPTION_FLAG, "new-plan", 0, NULL,
+     "Write no page; give up the plan in FOLDER/report/plan.json, so that the next report is the "
+     "first look of another. The pages of that say that a plan was given up",
+     AT(new_plan), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are"},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
@@ -109,6 +115,9 @@ static const struct dl2_program program = {
         "probability of any wrong recommendation is at most 2.5% for each network. The tests count "
         "the chance of training and, where trainings kept their predictions, the choice of "
         "validation images. "
+        "FOLDER/report/plan.json keeps what was asked whenever a verdict was shown: a later report "
+        "on other trainings, or with another tolerance, is a further look, which shares the 2.5% "
+        "with those before it, and says what was changed after results were seen. "
         "Only comparable results count: a network's trainings that differ in data and seed alone, "
         "and loading that was measured as the original's. The rest is left out, and named with "
         "what differs.\n\n"
@@ -121,7 +130,8 @@ static const struct dl2_program program = {
         "  $ dl2-report study-out/demo -o report.html\n"
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
         "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide\n"
-        "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html",
+        "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
+        "  $ dl2-report study-out/demo --new-plan",
     .options = options,
     .values = &arguments,
     .min_arguments = 1,
@@ -178,6 +188,12 @@ static void print_answer(const struct dl2_study *study, const struct dl2_analysi
                 printf("%s\n", DL2_SHOWN(advice->text));
         }
     }
+}
+
+static void print_notes(FILE *out, const struct dl2_plan *plan)
+{
+    for (size_t i = 0; i < plan->note_count; i++)
+        fprintf(out, "%s\n", DL2_SHOWN(plan->notes[i]));
 }
 
 /* One line for each network and variant, for scripts. */
@@ -282,7 +298,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
 static int draw_page(const char *folder, const struct dl2_study *study,
                      const struct dl2_analysis *analyses, const struct dl2_speeds *speeds,
                      const struct dl2_conditions *conditions, const struct dl2_loading *loading,
-                     const struct dl2_search_results *search, struct dl2_error *error)
+                     const struct dl2_search_results *search, const struct dl2_plan *plan,
+                     struct dl2_error *error)
 {
     char *plots_path, *name = strdup(folder);
     struct dl2_plotter plotter;
@@ -303,6 +320,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .loading = *loading,
                                       .search = search,
                                       .plotter = &plotter,
+                                      .plan = plan,
                                       .tolerance = arguments.question.tolerance};
         struct dl2_html html = DL2_HTML_INIT(error);
         dl2_page_write(&page, &html);
@@ -335,25 +353,35 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     struct dl2_conditions conditions;
     struct dl2_loading loading;
     struct dl2_search_results search;
+    struct dl2_plan plan = {.lock = -1};
     int status = collect(folder, study, &conditions, &loading, &search, error);
     struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
     struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
     if (status == DL2_OK && (!analyses || !speeds))
         status = dl2_error_memory(error, "the report");
+    if (status == DL2_OK)
+        status = dl2_plan_open(folder, study, &arguments.question, &plan, error);
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
-        status = dl2_analyse(study, study->archs[a], &arguments.question, &analyses[a], error);
+        status = dl2_analyse(study, study->archs[a], &plan.questions[a], &analyses[a], error);
         if (status == DL2_OK)
             status = dl2_speeds_analyse(study, &analyses[a], arguments.accuracy, &speeds[a], error);
     }
+    if (status == DL2_OK && !arguments.forecast) /* which shows no verdict */
+        status = dl2_plan_record(&plan, study, analyses, error);
     if (status == DL2_OK && arguments.forecast) {
         status = print_forecasts(study, &conditions, error);
     } else if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
+        print_notes(stderr, &plan);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search, error);
-        if (status == DL2_OK && !quiet && (study->arch_count || !search.report))
+        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search, &plan,
+                           error);
+        if (status == DL2_OK && !quiet && (study->arch_count || !search.report)) {
             print_answer(study, analyses, speeds);
+            print_notes(stdout, &plan);
+        }
     }
+    dl2_plan_free(&plan);
     for (size_t a = 0; analyses && speeds && a < study->arch_count; a++) {
         dl2_analysis_free(&analyses[a]);
         dl2_speeds_free(&speeds[a]);
@@ -406,6 +434,15 @@ int main(int argc, char **argv)
 
     struct dl2_study study;
     struct dl2_error error = DL2_ERROR_INIT;
+    if (arguments.decide + arguments.forecast + arguments.new_plan > 1)
+        return dl2_program_usage_error(
+            &program, "--decide, --forecast and --new-plan are of different outputs: name one");
+    if (arguments.new_plan) {
+        if (dl2_plan_give_up(folders[0], &error) < 0)
+            fprintf(stderr, "%s: %s\n", program.name, error.message);
+        free(folders);
+        return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    }
     int status = count > 1 ? report_several(folders, count, &study, common.quiet, &error)
                            : report(folders[0], &study, common.quiet, &error);
     if (status < 0)

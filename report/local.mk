@@ -14,6 +14,7 @@ libreport_la_SOURCES = \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
+	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
 	report/metric_trust.c report/metric_trust.h \
@@ -50,7 +51,8 @@ libreport_la_SOURCES = \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h
-libreport_la_LIBADD = libcommon.la
+libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 
 bin_PROGRAMS += dl2-report
 dl2_commands += dl2-report

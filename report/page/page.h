@@ -8,6 +8,7 @@
 #include "report/loading.h"
 #include "report/page/html.h"
 #include "report/page/plot.h"
+#include "report/plan.h"
 #include "report/search_results.h"
 #include "report/speed.h"
 
@@ -22,6 +23,7 @@ struct dl2_page {
     struct dl2_loading loading;              /* borrowed */
     const struct dl2_search_results *search; /* NULL, or without a report: none */
     struct dl2_plotter *plotter;             /* NULL: the page has no plots */
+    const struct dl2_plan *plan;             /* whose notes stand on the first screen */
     double tolerance;                        /* points */
 };
 

@@ -121,6 +121,8 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
         html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
     if (!ratios)
         return;
+    for (size_t i = 0; i < page->plan->note_count; i++)
+        dl2_html_element(html, "p class='note changed'", "%s", page->plan->notes[i]);
     dl2_html_markup(html, "<div class='first'><div>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         write_sentence(html, page, a);
@@ -178,8 +180,13 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
                           "“looks worse”: the measured difference is beyond, but its interval "
                           "reaches within; “worse”: all of its interval is beyond. Intervals are "
                           "95%%, of each variant by itself. ");
-    if (first->question.looks.count < 2)
+    if (first->question.looks.count < 2) {
+        dl2_html_format(html,
+                        "All looks at a study share the 2.5%%; this one, look %zu, has %.2g%%. An "
+                        "interval is that of this look alone. ",
+                        page->plan->look, 100 * DL2_CLAIMS_LEVEL * first->question.looks.share[0]);
         return;
+    }
     dl2_html_format(html, "Seeds were added to the next variant of each codec until it was "
                           "decided, with looks after ");
     for (size_t i = 0; i < first->question.looks.count; i++)

@@ -67,7 +67,7 @@ static void judge(double tolerance, struct dl2_looks looks)
     expect_ok(dl2_speeds_analyse(&study, &analysis, NAN, &speeds, &error), &error);
 }
 
-static const struct dl2_looks once = {0, {0}};
+static const struct dl2_looks once = {0, {0}, {0}};
 
 static void analyse(const struct row *rows, size_t count, double tolerance)
 {
@@ -326,7 +326,8 @@ static void test_unequal_noise(void **state)
 /* Seeds are added until it is decided: after 2 of 2, 3, 4 for the one, not yet for the other. */
 static void test_looks(void **state)
 {
-    const struct dl2_looks looks = {3, {2, 3, 4}};
+    struct dl2_looks looks = {3, {2, 3, 4}, {0}};
+    dl2_looks_plan(&looks, 0, 1);
     const struct row rows[] = {{"raw", 1, 100, 3, {70, 71, 72}, 0},
                                {"a", 0.5, 200, 2, {70.01, 71}, 0},
                                {"b", 0.4, 200, 3, {69.99, 71, 71.02}, 0},

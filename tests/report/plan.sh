@@ -1,0 +1,209 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Every look at a study's results is recorded, shares one error, and says what was changed since the first.
+. "$srcdir/tests/lib.sh"
+keep_plans=yes
+. "$srcdir/tests/report/make_study.sh"
+study=$work/study page=$work/page.html plan=$work/study/report/plan.json
+report() { dl2-report --gnuplot "$work/none" "$@" -o "$page" "$study"; }
+silent() { ! grep -qF -- "$2" "$1" || fail "${1##*/} says '$2'"; }
+looks() { grep -c '"tolerance"' "$plan"; }
+# noted TEXT: on the first screen, and where the command was called.
+noted() { says "$work/out" "$1"; says "$page" "<p class='note changed'>$1</p>"; }
+again() { rm -rf "$study"; cp -R "$work/whole" "$study"; }
+
+load "$study" raw 900
+variant "$study" jpeg-10 jpeg 10 700000 26.1 0.78 3300
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+variant "$study" webp-50 webp 50 1300000 31.9 0.925 500
+trained() { # SEED...
+    for seed; do
+        training "$study" raw small "$seed" "0.70$seed"
+        training "$study" jpeg-10 small "$seed" "0.60$seed"
+        training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
+        training "$study" webp-50 small "$seed" "0.70$((seed + 1))"
+    done
+}
+expect 0 report
+[ ! -e "$plan" ] || fail "a plan of a study without trainings"
+trained 1 2 3
+cp -R "$study" "$work/whole"
+
+# The first report is the plan. The same one again, also elsewhere, is the same look with the same bytes.
+expect 0 report
+silent "$work/out" "Changed after"
+silent "$page" "class='note changed'"
+says "$plan" '"schema": "dl2-plan/1"' '"error": 0.025' '"spent": 0.75' '"jpeg-50": "jpeg"'
+says "$page" "this one, look 1, has 1.9%"
+cp "$plan" "$work/first.json"; cp "$page" "$work/first.html"
+expect 0 report
+expect 0 dl2-report --decide "$study"
+cmp "$plan" "$work/first.json" && cmp "$page" "$work/first.html" || fail "the same report is another look"
+
+# More seeds, another tolerance, a codec that is left out: each is said, and each is a further look.
+trained 4 5
+expect 0 report
+noted "Changed after results were seen: seeds 4 5 added (look 2 of this plan)."
+says "$plan" '"spent": 0.9375'
+says "$page" "this one, look 2, has 0.47%"
+expect 0 report --tolerance 2
+noted "Changed after results were seen: tolerance from 1 to 2 points, seeds 4 5 added (look 3 of this plan)."
+rm -r "$study/variants/webp-50" "$study/train/webp-50"
+expect 0 report --tolerance 2
+noted "Changed after results were seen: tolerance from 1 to 2 points, codec webp left out, seeds 4 5 added (look 4 of this plan)."
+says "$page" "shared by 2 codecs"
+is "$(looks)" 4 "looks"
+expect 0 report --tolerance 1
+noted "Changed after results were seen: tolerance from 1 to 2 to 1 points, codec webp left out, seeds 4 5 added (look 5 of this plan)."
+
+# What was seen before is shown as it was then.
+again
+trained 4
+expect 0 report
+cp "$page" "$work/then.html"
+expect 0 report --tolerance 3
+expect 0 report
+cmp "$page" "$work/then.html" || fail "an earlier look is shown otherwise"
+is "$(looks)" 2 "looks"
+
+# A claim stands while its trainings do, whatever seeds come; one that was repeated takes it back.
+again
+expect 0 report
+says "$work/out" "webp-50 is the smallest variant within 1 point"
+training "$study" raw small 4 0.73
+training "$study" webp-50 small 4 0.70
+training "$study" jpeg-50 small 4 0.73
+expect 0 report
+noted "Changed after results were seen: seed 4 added (look 2 of this plan)."
+says "$work/out" "webp-50 is the smallest variant within 1 point"
+training "$study" webp-50 small 1 0.699
+expect 0 report
+noted "Changed after results were seen: seed 4 added, 1 training left out or with other results (look 3 of this plan)."
+silent "$work/out" "webp-50 is the smallest variant within"
+# A smaller tolerance takes it back, too; a larger one does not.
+again
+expect 0 report --tolerance 1
+expect 0 report --tolerance 1.5
+says "$work/out" "webp-50 is the smallest variant within 1.5 points"
+training "$study" webp-50 small 3 0.698
+expect 0 report --tolerance 0.5
+silent "$work/out" "webp-50 is the smallest variant within"
+
+# Variants and networks. A network that comes later has what is left.
+again
+expect 0 report --variants 'raw jpeg-50'
+expect 0 report
+noted "Changed after results were seen: codec webp added, variant jpeg-10 added (look 2 of this plan)."
+for name in raw jpeg-50; do
+    for seed in 1 2; do training "$study" $name other $seed "0.70$seed"; done
+done
+expect 0 report
+noted "Changed after results were seen: codec webp added, variant jpeg-10 added, network other added (look 3 of this plan)."
+says "$plan" '"spent": 0.984375'
+rm -r "$study"/train/*/other
+expect 0 report --tolerance 2 --variants 'raw jpeg-50'
+noted "Changed after results were seen: tolerance from 1 to 2 points, codec webp left out, variant jpeg-10 left out, network other left out (look 4 of this plan)."
+
+# Nothing can be claimed from one seed, so that look costs nothing.
+again
+rm -r "$study"/train/*/*/seed-[23]
+expect 0 report
+says "$plan" '"spent": 0.0'
+trained 2 3
+expect 0 report
+noted "Changed after results were seen: seeds 2 3 added (look 2 of this plan)."
+says "$plan" '"spent": 0.75'
+
+# Planned looks go on without a word, and spend what they planned.
+again
+rm -r "$study"/train/*/*/seed-3
+expect 0 report --looks 2,3,4
+silent "$work/out" "Changed after"
+says "$plan" '"spent": 0.5,'
+trained 3
+expect 0 report --looks 2,3,4
+silent "$work/out" "Changed after"
+says "$plan" '"spent": 0.75,'
+expect 0 report --looks 2,3,5
+noted "Changed after results were seen: seed 3 added, other numbers of seeds to look at (look 3 of this plan)."
+trained 4 5
+expect 0 report --looks 2,3,5
+noted "Changed after results were seen: seeds 3 4 5 added, other numbers of seeds to look at (look 4 of this plan)."
+says "$plan" '"spent": 1.0,'
+expect 0 report --tolerance 2
+noted "Earlier looks have spent the whole error of this plan: no more can be claimed. dl2-report --new-plan starts another."
+
+# A plan is given up by its own command, and later pages say so.
+again
+expect 1 dl2-report --new-plan "$study"
+says "$work/err" "$plan: no plan to give up"
+expect 0 report --tolerance 2
+expect 0 dl2-report --new-plan "$study"
+expect 1 dl2-report --new-plan "$study"
+trained 4
+expect 0 report
+noted "1 earlier plan of this study was given up."
+silent "$work/out" "Changed after"
+says "$plan" '"given_up": "20' '"spent": 0.75'
+expect 0 dl2-report --new-plan "$study"
+expect 0 report
+noted "2 earlier plans of this study were given up."
+expect 2 dl2-report --new-plan --decide "$study"
+
+# Broken: named, and neither used nor replaced.
+cp "$plan" "$work/good.json"
+spoiled() {
+    cp "$plan" "$work/spoiled.json"
+    rm -f "$page"
+    expect 1 report
+    says "$work/err" "$plan" "dl2-report --new-plan"
+    [ ! -e "$page" ] || fail "a page in spite of a broken plan"
+    cmp "$plan" "$work/spoiled.json" || fail "a broken plan was replaced"
+    cp "$work/good.json" "$plan"
+}
+: >"$plan"; spoiled
+head -c 300 "$work/good.json" >"$plan"; spoiled
+sed 's,dl2-plan/1,dl2-plan/2,' "$work/good.json" >"$plan"; spoiled
+for change in 's/"error": 0.02[0-9]*/"error": 0.5/' 's/"spent": 0.75/"spent": -1/' 's/"spent": 0.75/"spent": 2/' \
+    's/"share": 0.75/"share": "all"/' 's/"share": 0.75/"share": 7/' 's/"tolerance": 1.0/"tolerance": -1/' \
+    's/"jpeg-50": "jpeg"/"jpeg-50": 50/' 's/"networks"/"nets"/' 's/"seeds": 4/"seeds": 0/' 's/"within": \[/"within": [1, /' \
+    's/"looks": \[/"looks": [1, /' 's/"trainings": {/"trainings": {"x": 1, "y": {"z": 1},/' 's/"earlier": \[/"earlier": [1, /'; do
+    sed "$change" "$work/good.json" >"$plan"
+    ! cmp -s "$plan" "$work/good.json" || fail "$change changes nothing"
+    spoiled
+done
+: >"$plan"
+expect 0 dl2-report --new-plan "$study"
+says "$plan" '"broken": "'
+expect 0 report
+noted "1 earlier plan of this study was given up."
+
+# Killed while it draws, after the look was written; what a kill while writing leaves is in nobody's way.
+again
+printf '#!/bin/sh\nkill -9 $PPID\n' >"$work/killer"
+chmod +x "$work/killer"
+dl2-report --gnuplot "$work/killer" -o "$work/killed.html" "$study" >"$work/out" 2>&1
+[ $? -gt 128 ] && [ ! -e "$work/killed.html" ] || fail "the report was not killed: $(cat "$work/out")"
+is "$(looks)" 1 "looks after a kill"
+echo half >"$study/report/.plan.json.dl2-tmp"
+cp "$plan" "$work/first.json"
+expect 0 report
+cmp "$plan" "$work/first.json" || fail "the look of a report that was killed is another"
+trained 4
+expect 0 report
+noted "Changed after results were seen: seed 4 added (look 2 of this plan)."
+
+# Where it can't be written: said, and the report is made.
+again
+: >"$study/report"
+expect 0 report
+says "$work/out" "This look at the results was not recorded" "$study/report"
+says "$page" "This look at the results was not recorded" "webp-50"
+rm "$study/report"
+if [ "$(id -u)" -ne 0 ]; then
+    chmod a-w "$study"
+    expect 0 report
+    chmod u+w "$study"
+    says "$work/out" "This look at the results was not recorded"
+fi
+exit 0
