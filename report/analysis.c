@@ -346,6 +346,11 @@ static int compare_all(const struct block *block, size_t seeds, struct dl2_analy
 
 /* ---- Claims */
 
+static size_t networks_of(const struct dl2_analysis *analysis)
+{
+    return analysis->question.networks ? analysis->question.networks : 1;
+}
+
 /* The family: each variant that can be compared, with its codec. Sets analysis->codecs. */
 static size_t gather_claims(const struct dl2_study *study, struct dl2_analysis *analysis,
                             struct dl2_study_claim *claims, size_t *variants)
@@ -420,8 +425,8 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
                 claims[i].spread = (struct dl2_spread){.variance = INFINITY};
         }
         if (status == DL2_OK)
-            status = dl2_claims_test(claims, count, analysis->codecs, analysis->question.tolerance,
-                                     looks, look, error);
+            status = dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
+                                     analysis->question.tolerance, looks, look, error);
     }
     if (status == DL2_OK && looks->count > 1)
         status = compare_all(block, block->seeds, analysis, scratch, error);
@@ -537,10 +542,11 @@ static bool gather_prospects(const struct dl2_study *study, const struct dl2_ana
 {
     const struct dl2_comparison *first =
         &analysis->comparisons[analysis->comparisons[wanted].blocker];
+    const struct dl2_looks first_look = {1, {0}, {dl2_look_unplanned(0)}};
     *prospects = (struct dl2_prospects){
         .level = analysis->question.looks.count < 2 && first->level > 0
                      ? first->level
-                     : DL2_CLAIMS_LEVEL / (double)analysis->codecs,
+                     : dl2_look_level(&first_look, 0, analysis->codecs * networks_of(analysis)),
         .noise = analysis->noise,
         .units = analysis->comparisons[wanted].units,
     };

@@ -21,9 +21,9 @@ double dl2_look_unplanned(double spent)
     return 0.75 * (1 - spent);
 }
 
-double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t codecs)
+double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t parts)
 {
-    return DL2_CLAIMS_LEVEL / (double)codecs * looks->share[look];
+    return DL2_CLAIMS_LEVEL / (double)parts * looks->share[look];
 }
 
 double dl2_interval_level(const struct dl2_looks *looks, size_t look)
@@ -51,8 +51,9 @@ static size_t next_claim(const struct dl2_study_claim *claims, size_t count, siz
     return next;
 }
 
-int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, double tolerance,
-                    const struct dl2_looks *looks, size_t look, struct dl2_error *error)
+int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
+                    double tolerance, const struct dl2_looks *looks, size_t look,
+                    struct dl2_error *error)
 {
     size_t *next = dl2_calloc(codecs + 1, sizeof *next);
     if (!next)
@@ -72,7 +73,7 @@ int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs,
             struct dl2_study_claim *claim = &claims[next[codec]];
             if (claim->level == 0)
                 claim->reached = look;
-            claim->level = dl2_look_level(looks, look, open);
+            claim->level = dl2_look_level(looks, look, open * networks);
             if (claim->beyond ||
                 !(claim->difference - dl2_spread_half(&claim->spread, claim->level) >= -tolerance))
                 continue;

@@ -11,7 +11,8 @@
  * others, which is Holm's step (Bretz, Maurer, Brannath & Posch, "A graphical approach to
  * sequentially rejective multiple test procedures", Statistics in Medicine 28, 2009).
  *
- * With several looks, each codec's level is divided over them (Bonferroni; Maurer & Bretz, "Multiple testing in group sequential trials using graphical
+ * Networks have equal parts. With several looks, each codec's level is divided over them
+ * (Bonferroni; Maurer & Bretz, "Multiple testing in group sequential trials using graphical
  * approaches", Statistics in Biopharmaceutical Research 5, 2013, on several hypotheses). This holds
  * however the looks depend on each other. The wider levels of a spending function (Lan & DeMets,
  * 1983) take variances as known: with the few degrees of freedom of a study they made 3.6% wrong
@@ -43,8 +44,9 @@ void dl2_looks_plan(struct dl2_looks *looks, size_t first, double left);
 /* The share of a look that nobody planned, where earlier ones spent so much of the error. */
 double dl2_look_unplanned(double spent);
 
-/* The level of the one-sided test at a look (0 is the first), where so many codecs are open. */
-double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t codecs);
+/* The level of the one-sided test at a look (0 is the first), where the codecs that are open have
+ * so many equal parts. */
+double dl2_look_level(const struct dl2_looks *looks, size_t look, size_t parts);
 
 /*
  * The error on each side of a variant's own interval at a look. With several looks it is that of
@@ -70,10 +72,12 @@ struct dl2_study_claim {
 };
 
 /*
- * Tests all claims at one look (0 is the first). Claims that were decided earlier stay so. A codec
- * below `codecs` without claims keeps its part of the level. `claims` keep their order.
+ * Tests all claims of one network at one look (0 is the first); so many networks, at least 1, have
+ * equal parts of the error. Claims that were decided earlier stay so. A codec below `codecs`
+ * without claims keeps its part of the level. `claims` keep their order.
  */
-int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, double tolerance,
-                    const struct dl2_looks *looks, size_t look, struct dl2_error *error);
+int dl2_claims_test(struct dl2_study_claim *claims, size_t count, size_t codecs, size_t networks,
+                    double tolerance, const struct dl2_looks *looks, size_t look,
+                    struct dl2_error *error);
 
 #endif

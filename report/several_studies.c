@@ -323,7 +323,7 @@ static int compare_shared(const void *a, const void *b)
 int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks,
                              struct dl2_error *error)
 {
-    const struct dl2_looks once = {1, {1}};
+    const struct dl2_looks once = {1, {1}, {1}};
     size_t count = 0, codecs = 0, n = 0;
     for (size_t v = 0; v < network->variant_count; v++)
         count += network->variants[v].count;
@@ -338,11 +338,10 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
             claims[n] = (struct dl2_study_claim){
                 .codec = codecs - 1,
                 .bytes = (double)(count - n),
-                .difference = dl2_student_quantile(
-                    fmin(1, fmax(1e-30, (double)networks * variant->p[k])), INFINITY),
-                .spread = {1, INFINITY}};
+                .difference = dl2_student_quantile(fmin(1, fmax(1e-30, variant->p[k])), INFINITY),
+                .spread = {.variance = 1, .freedom = INFINITY}};
     }
-    const int status = dl2_claims_test(claims, count, codecs, 0, &once, 0, error);
+    const int status = dl2_claims_test(claims, count, codecs, networks, 0, &once, 0, error);
     n = 0;
     for (size_t v = 0; status == DL2_OK && v < network->variant_count; v++) {
         struct dl2_shared_variant *variant = &network->variants[v];

@@ -158,7 +158,7 @@ static const struct kind kinds[] = {
     {"5 seeds, six variants, told", 0, 1000, 2, 3, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, PLAIN, true},
 };
 
-static const struct dl2_looks growing = {7, {2, 3, 4, 5, 6, 7, 8}};
+static struct dl2_looks growing = {7, {2, 3, 4, 5, 6, 7, 8}, {0}};
 
 struct drawing {
     struct dl2_study study;
@@ -502,6 +502,7 @@ int main(int argc, char **argv)
 {
     static struct drawing drawn;
     bool well = true;
+    dl2_looks_plan(&growing, 0, 1);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const struct kind *kind = &kinds[k];
         const size_t studies = argc > 1 ? strtoul(argv[1], NULL, 10) : kind->studies;

@@ -240,7 +240,9 @@ static void test_pigeonhole(void **state)
 /* Levels of looks sum to that of all: in proportion to the seeds that each adds. */
 static void test_looks(void **state)
 {
-    const struct dl2_looks once = {1, {3}}, uneven = {3, {2, 3, 8}};
+    const struct dl2_looks once = {1, {3}, {1}};
+    struct dl2_looks uneven = {3, {2, 3, 8}, {0}};
+    dl2_looks_plan(&uneven, 0, 1);
     assert_near(dl2_look_level(&once, 0, 2), 0.0125, 1e-12);
     assert_near(dl2_look_level(&uneven, 0, 1), 0.025 * 2 / 8, 1e-12);
     assert_near(dl2_look_level(&uneven, 1, 1), 0.025 * 1 / 8, 1e-12);
@@ -259,13 +261,13 @@ static struct dl2_study_claim make_claim(size_t codec, double bytes, double diff
 /* Known errors: a test at 1.25% needs 2.2414 of them, at 2.5% 1.96. */
 static void test_family(void **state)
 {
-    const struct dl2_looks once = {1, {3}};
+    const struct dl2_looks once = {1, {3}, {1}};
     /* The first codec: passes, fails, would pass. The second: passes 2.1 errors above, which is
      * enough for one codec and not for two. */
     struct dl2_study_claim claims[] = {make_claim(0, 10, 0, 0.1), make_claim(0, 30, 0, 0.1),
                                        make_claim(0, 20, 0, 1.0), make_claim(1, 5, -1 + 0.21, 0.1),
                                        make_claim(1, 4, -3, 0.1)};
-    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, &once, 0, NULL), DL2_OK);
+    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, 1, &once, 0, NULL), DL2_OK);
     assert_true(claims[1].within && !claims[2].within && !claims[0].within && !claims[3].within);
     assert_int_equal(claims[0].blocker, 2);
     assert_int_equal(claims[2].blocker, 2);
@@ -275,13 +277,13 @@ static void test_family(void **state)
     assert_true(claims[4].beyond && !claims[2].beyond && !claims[3].beyond);
     /* Once the first codec has passed, all of the level is the second's. */
     claims[2].spread.variance = 0.01;
-    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, &once, 0, NULL), DL2_OK);
+    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, 1, &once, 0, NULL), DL2_OK);
     assert_true(claims[2].within && claims[0].within && claims[3].within && !claims[4].within);
     assert_near(claims[3].level, 0.025, 1e-12);
     /* What was decided stays, whatever is measured later. */
     claims[1].difference = -5;
     claims[4].difference = 0;
-    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, &once, 0, NULL), DL2_OK);
+    assert_int_equal(dl2_claims_test(claims, 5, 2, 1, 1, &once, 0, NULL), DL2_OK);
     assert_true(claims[1].within && !claims[1].beyond && claims[4].beyond && !claims[4].within);
 }
 
