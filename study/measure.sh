@@ -3,7 +3,10 @@
 # usage: measure.sh FOLDER ROUNDS PREREQUISITE... <CELLS
 #
 # Measures speeds in rounds. A round measures each cell once, one after the other, so that what changes
-# on the machine from round to round changes all of them. A line of CELLS is
+# on the machine from round to round changes all of them. What changes within a round is balanced: every
+# second round goes backwards through the order of the one before it, and each such pair begins at another
+# cell, up to the middle one. FOLDER/order.tsv has a line for each measurement that was begun: its round, PATH,
+# and when. A line of CELLS is
 #   KIND PATH JOBS DATASET [OPTION...]
 # and its results are FOLDER/PATH/round-1.json, round-2.json... The last part of PATH is the dataset's name,
 # raw or a variant's. KIND is
@@ -38,22 +41,35 @@ measure() {
     esac || { cat "$log" >&2; echo "The speed of $path could not be measured: see above" >&2; return 1; }
 }
 
+# The cells of a round, in its order.
+order() {
+    printf '%s\n' "$cells" | awk -v round="$round" -v rounds="$rounds" '
+        $1 != "once" || round == 1 { cell[count++] = $0 }
+        END {
+            pair = int((round - 1) / 2); pairs = int((rounds + 1) / 2)
+            start = pairs > 1 ? int(count * pair / (2 * (pairs - 1))) : 0
+            for (i = 0; i < count; i++)
+                print cell[(start + (round % 2 ? i : count - 1 - i)) % count]
+        }'
+}
+
 round=1
 while [ "$round" -le "$rounds" ]; do
-    printf '%s\n' "$cells" | {
+    order | {
         told=
         while read -r cell; do
             set -- $cell
             file=$folder/$2/round-$round.json
             [ ! -e "$file" ] || continue
-            [ "$1" != once ] || [ "$round" -eq 1 ] || continue
             [ "$told" ] || echo "Measuring speed, round $round of $rounds"
             told=yes
             case $cell in *%)
                 share=${cell##* }
                 set -- ${cell% *} $((BYTES * ${share%\%} / 100)) ;;
             esac
-            mkdir -p "$folder/$2" && measure "$@" </dev/null || exit 1
+            mkdir -p "$folder/$2" &&
+                printf '%s\t%s\t%s\n' "$round" "$2" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >>"$folder/order.tsv" &&
+                measure "$@" </dev/null || exit 1
         done
     } || exit 1
     round=$((round + 1))

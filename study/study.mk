@@ -47,7 +47,8 @@
 #   DEVICE       auto, or what `dl2-train --list devices` names
 #   JOBS         threads in all
 #   TRAINERS     trainings at once; each has JOBS / TRAINERS threads
-#   ROUNDS       of throughput; two at least, so that rates have intervals
+#   ROUNDS       of throughput; two at least, so that rates have intervals; with an even number a steady
+#                drift of the machine favours no variant
 #   MEASURE      seconds of each of its measurements, and as many before to warm up
 #   TOLERANCE    points of top-1 accuracy that may be lost, for the report's recommendation
 #   TRANSCODE_FLAGS, QUALITY_FLAGS, LOAD_FLAGS, TRAIN_FLAGS, REPORT_FLAGS   further options
