@@ -51,7 +51,13 @@ tests_report_simulate_SOURCES = tests/report/simulate.c
 tests_report_simulate_LDADD = libreport.la
 TESTS += tests/report/simulate
 
+check_PROGRAMS += tests/report/simulate_speed
+tests_report_simulate_speed_SOURCES = tests/report/simulate_speed.c
+tests_report_simulate_speed_LDADD = libreport.la
+TESTS += tests/report/simulate_speed
+
 # The longer version: some ten minutes.
 .PHONY: simulate
-simulate: tests/report/simulate$(EXEEXT)
+simulate: tests/report/simulate$(EXEEXT) tests/report/simulate_speed$(EXEEXT)
 	./tests/report/simulate 4000
+	./tests/report/simulate_speed 20000

@@ -127,8 +127,11 @@ static void test_accuracy(void **state)
     assert_near(dl2_ratio_low(&speeds.variants[1].ratio[DL2_SPEED_ACCURACY]), 2 * 3.8 / 2.8);
     const struct dl2_advice *advice = &speeds.fastest[DL2_SPEED_ACCURACY];
     assert_int_equal(advice->sure, 1);
-    assert_says(advice, "a is the fastest to 68.0% top-1 of those within 2 points: "
-                        "17 s of training, 2.8 epochs, 2.71 times as fast as the original");
+    assert_says(advice,
+                "a is the fastest to 68.0% top-1 of those within 2 points: "
+                "17 s of training, after 2.8 of the schedule's 4 epochs, 2.71 times as fast as "
+                "the original");
+    assert_says(advice, ". A training whose schedule ends there may reach another accuracy.");
     /* The fastest to train on loses 20 points: nobody recommends it. */
     assert_int_equal(speeds.fastest[DL2_SPEED_TRAIN].sure, 1);
 
@@ -141,12 +144,29 @@ static void test_accuracy(void **state)
     assert_says(&speeds.fastest[DL2_SPEED_ACCURACY], "trainings do not reach 90.0% top-1");
 }
 
+/* A lucky validation is no accuracy that is reached: b's second and third are one level of 55%
+ * after 2.5 epochs. What stays level is reached at its first validation. */
+static void test_rough_curve(void **state)
+{
+    const struct row rows[] = {{"raw", {40, 58, 58, 70}, 0, {100, 100, 100}, 1},
+                               {"b", {40, 60, 50, 70}, 0, {100, 100, 100}, 1}};
+    judge(rows, 2, 2, 58);
+    assert_near(speeds.variants[0].epochs, 2);
+    assert_near(speeds.variants[1].epochs, 2.5 + 1.5 * 3 / 15);
+    judge(rows, 2, 2, 55);
+    assert_near(speeds.variants[1].epochs, 2.5);
+    judge(rows, 2, 2, 30);
+    assert_near(speeds.variants[1].epochs, 1);
+    judge(rows, 2, 2, 71);
+    assert_true(isnan(speeds.variants[1].epochs));
+}
+
 /* The original is not validated after epochs 1 and 3. The mean of its seeds is 41 and 71, with seed
  * 1 left out 41.5 and 71.5, and so on: to 69%, 69.5% and so on, which is always the same share. */
 static void test_jackknife(void **state)
 {
     const struct row rows[] = {{"raw", {NAN, 40, NAN, 70}, 1, {100, 100, 100}, 1},
-                               {"a", {40, 60, 70, 73}, 0, {100, 100, 100}, 1}};
+                               {"a", {40, 60, 70, 73}, 0, {100, 110, 90}, 1}};
     judge(rows, 2, 2, NAN);
     assert_near(speeds.accuracy, 69);
     assert_near(speeds.variants[0].epochs, 2 + 2 * 28.0 / 30);
@@ -158,9 +178,75 @@ static void test_jackknife(void **state)
     double squares = 0;
     for (int i = 0; i < 3; i++)
         squares += (t[i] - mean) * (t[i] - mean);
-    const struct dl2_ratio *ratio = &speeds.variants[1].ratio[DL2_SPEED_ACCURACY];
-    assert_near(ratio->spread.variance, 2.0 / 3 * squares);
-    assert_near(ratio->spread.freedom, 2); /* the rounds were all alike */
+    /* The rates' part comes on top, with no more degrees of freedom than either has. */
+    const struct dl2_ratio *ratio = speeds.variants[1].ratio;
+    assert_near(ratio[DL2_SPEED_ACCURACY].spread.variance,
+                2.0 / 3 * squares + ratio[DL2_SPEED_TRAIN].spread.variance);
+    assert_near(ratio[DL2_SPEED_ACCURACY].spread.freedom, 2);
+}
+
+/* Rates in three rounds whose ratio to `base` is `times`, `t` standard errors from 1. */
+static void set_rates(struct row *row, const struct row *base, double times, double t)
+{
+    const double step = t > 0 ? log(times) * sqrt(3) / t : 0;
+    for (int r = 0; r < ROUNDS; r++)
+        row->rates[r] = base->rates[r] * times * exp((r - 1) * step);
+}
+
+/* With 2 degrees of freedom a claim needs 4.3 standard errors, one of two 6.2, one of three 7.6. */
+static void test_family(void **state)
+{
+    const struct dl2_speed *of;
+    const struct dl2_advice *train = &speeds.fastest[DL2_SPEED_TRAIN];
+    struct row rows[MOST] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                             {"a", {20, 40, 60, 70}, 0, {0}, 1},
+                             {"b", {20, 40, 60, 70}, 0, {0}, 1},
+                             {"lossy", {20, 30, 40, 50}, 0, {0}, 1}};
+    set_rates(&rows[1], &rows[0], 1.5, 5);
+    judge(rows, 2, 1, NAN); /* alone */
+    of = speeds.variants;
+    assert_true(of[1].faster[DL2_SPEED_TRAIN] && of[1].faster[DL2_SPEED_ACCURACY]);
+    set_rates(&rows[2], &rows[0], 1.4, 6);
+    judge(rows, 3, 1, NAN); /* neither as the first of two */
+    of = speeds.variants;
+    assert_false(of[1].faster[DL2_SPEED_TRAIN] || of[2].faster[DL2_SPEED_TRAIN]);
+    assert_int_equal(train->sure, 3);
+    assert_says(train, "No variant within 1 point is faster to train on than the original for "
+                       "certain. a was measured to be: 1");
+    assert_says(train, "Its own interval is above 1, but not by enough for one of 2 claims.");
+    assert_true(dl2_ratio_low(&of[1].ratio[DL2_SPEED_TRAIN]) > 1);
+    set_rates(&rows[2], &rows[0], 1.4, 6.5);
+    judge(rows, 3, 1, NAN); /* b is, and leaves its share to a */
+    of = speeds.variants;
+    assert_true(of[1].faster[DL2_SPEED_TRAIN] && of[2].faster[DL2_SPEED_TRAIN]);
+    assert_int_equal(train->sure, 1);
+    assert_says(train, " b may be as fast.");
+    assert_true(of[2].rival[DL2_SPEED_TRAIN] && !of[1].rival[DL2_SPEED_TRAIN]);
+    /* What loses too much is no claim by its rate, but one of time to an accuracy. */
+    set_rates(&rows[3], &rows[0], 0.9, 0);
+    judge(rows, 4, 1, NAN);
+    of = speeds.variants;
+    assert_true(of[1].faster[DL2_SPEED_TRAIN] && of[2].faster[DL2_SPEED_TRAIN]);
+    assert_false(of[1].faster[DL2_SPEED_ACCURACY] || of[2].faster[DL2_SPEED_ACCURACY]);
+}
+
+/* What may be as fast as the recommended one is as certain as what is faster. */
+static void test_rivals(void **state)
+{
+    const struct dl2_advice *train = &speeds.fastest[DL2_SPEED_TRAIN];
+    struct row rows[MOST] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                             {"a", {20, 40, 60, 70}, 0, {200, 200, 200}, 1},
+                             {"b", {20, 40, 60, 70}, 0, {0}, 1},
+                             {"c", {20, 40, 60, 70}, 0, {150, 150, 150}, 1}};
+    set_rates(&rows[2], &rows[1], 1 / 1.1, 0);
+    for (int r = 0; r < ROUNDS; r++) /* a is 5 standard errors faster than b */
+        rows[2].rates[r] *= exp((r - 1) * log(1.1) * sqrt(3) / 5);
+    judge(rows, 3, 1, NAN);
+    assert_int_equal(train->sure, 1);
+    assert_null(strstr(train->text, "may be as fast"));
+    judge(rows, 4, 1, NAN); /* one of two comparisons */
+    assert_int_equal(train->sure, 1);
+    assert_says(train, " b may be as fast.");
 }
 
 /* Without its best seed a does not reach the accuracy: no interval, and no recommendation. */
@@ -176,6 +262,21 @@ static void test_out_of_reach(void **state)
     assert_int_equal(speeds.fastest[DL2_SPEED_ACCURACY].likely, 2);
 }
 
+/* One that could be within is named beside the recommended one if it was measured to be faster. */
+static void test_likely(void **state)
+{
+    const struct row rows[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
+                               {"a", {20, 40, 60, 70}, 0, {200, 200, 200}, 1},
+                               {"b", {20, 40, 60, 69}, 1, {300, 300, 300}, 1}};
+    judge(rows, 3, 1, NAN);
+    const struct dl2_advice *train = &speeds.fastest[DL2_SPEED_TRAIN];
+    assert_int_equal(train->sure, 1);
+    assert_int_equal(train->likely, 2);
+    assert_says(train, "a is the fastest to train on of those within 1 point: 200 images/s");
+    assert_says(train, " b, which could be within, was measured to be faster: 300 images/s");
+    assert_true(speeds.variants[2].faster[DL2_SPEED_TRAIN]);
+}
+
 /* What is no faster for certain is not recommended. */
 static void test_none(void **state)
 {
@@ -186,12 +287,14 @@ static void test_none(void **state)
     assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
                 "No variant within 1 point is faster to train on than the original for certain. a "
                 "was measured to be: 101 images/s, 1.01 times");
-    assert_says(&speeds.fastest[DL2_SPEED_LOAD], "No variant is faster to load than the original.");
+    assert_says(&speeds.fastest[DL2_SPEED_LOAD],
+                "No variant was measured to be faster to load than the original.");
     const struct row lossy[] = {{"raw", {20, 40, 60, 70}, 0, {100, 100, 100}, 1},
                                 {"a", {20, 30, 40, 50}, 0, {300, 300, 300}, 1}};
     judge(lossy, 2, 1, NAN);
     assert_says(&speeds.fastest[DL2_SPEED_TRAIN],
-                "Every variant that is faster to train on loses more than 1 point");
+                "Every variant that was measured to be faster to train on loses more than 1 point: "
+                "keep the original.");
     const struct row unmeasured[] = {{"raw", {20, 40, 60, 70}, 0, {0}, 1},
                                      {"a", {20, 30, 40, 70}, 0, {0}, 2}};
     judge(unmeasured, 2, 1, NAN);
@@ -222,6 +325,8 @@ int main(void)
         cmocka_unit_test(test_rounds),    cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_jackknife), cmocka_unit_test(test_none),
         cmocka_unit_test(test_duration),  cmocka_unit_test(test_out_of_reach),
+        cmocka_unit_test(test_family),    cmocka_unit_test(test_rivals),
+        cmocka_unit_test(test_likely),    cmocka_unit_test(test_rough_curve),
     };
     return cmocka_run_group_tests(tests, NULL, free_results);
 }
