@@ -401,6 +401,7 @@ static int report_several(char *const *folders, size_t count, struct dl2_study *
     struct dl2_several_studies several = {NULL};
     char **variant_list;
     *notes = (struct dl2_study){0};
+    dl2_looks_plan(&arguments.question.looks, 0, 1);
     DL2_TRY(split_list(arguments.variants, &variant_list, error));
     const struct dl2_study_selection selection = {.variants = variant_list};
     int status = dl2_several_studies_collect(folders, count, &selection, &arguments.question,
@@ -434,9 +435,11 @@ int main(int argc, char **argv)
 
     struct dl2_study study;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.decide + arguments.forecast + arguments.new_plan > 1)
+    if (arguments.decide + arguments.forecast + arguments.new_plan > 1) {
+        free(folders);
         return dl2_program_usage_error(
             &program, "--decide, --forecast and --new-plan are of different outputs: name one");
+    }
     if (arguments.new_plan) {
         if (dl2_plan_give_up(folders[0], &error) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);

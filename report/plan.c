@@ -21,10 +21,10 @@
 /* A look of the file, or this one. All are borrowed. */
 struct plan_look {
     double tolerance;
-    json_t *planned;   /* numbers of seeds */
-    json_t *variants;  /* name: codec */
-    json_t *networks;  /* name: see struct plan_network */
-    const char *data;  /* check sum of the question and the trainings */
+    json_t *planned;     /* numbers of seeds */
+    json_t *variants;    /* name: codec */
+    json_t *networks;    /* name: see struct plan_network */
+    const char *data;    /* check sum of the question and the trainings */
     json_int_t repeated; /* trainings that were there before, with other results or none */
 };
 
@@ -48,9 +48,7 @@ static bool are_all(const json_t *array, json_type type)
 {
     size_t i;
     const json_t *item;
-    json_array_foreach (array, i, item)
-        if (json_typeof(item) != type)
-            return false;
+    json_array_foreach(array, i, item) if (json_typeof(item) != type) return false;
     return json_is_array(array);
 }
 
@@ -58,9 +56,7 @@ static bool are_texts(json_t *object)
 {
     const char *key;
     json_t *item;
-    json_object_foreach (object, key, item)
-        if (!json_is_string(item))
-            return false;
+    json_object_foreach(object, key, item) if (!json_is_string(item)) return false;
     return json_is_object(object);
 }
 
@@ -83,7 +79,8 @@ static bool read_network(json_t *json, struct plan_network *network)
         return false;
     network->seeds = json_array_size(seeds);
     network->looks.count = json_array_size(looks);
-    json_array_foreach (looks, i, look) {
+    json_array_foreach(looks, i, look)
+    {
         json_int_t count;
         double *share = &network->looks.share[i];
         if (json_unpack(look, "{s:I,s:F}", "seeds", &count, "share", share) != 0 ||
@@ -105,7 +102,8 @@ static bool read_look(json_t *json, struct plan_look *look)
         !(look->tolerance >= 0) || !are_all(look->planned, JSON_INTEGER) ||
         !are_texts(look->variants) || !json_is_object(look->networks))
         return false;
-    json_object_foreach (look->networks, name, network) {
+    json_object_foreach(look->networks, name, network)
+    {
         struct plan_network ignored;
         if (!read_network(network, &ignored))
             return false;
@@ -125,14 +123,13 @@ static int check_file(json_t *file, const char *path, struct dl2_error *error)
         level != DL2_CLAIMS_LEVEL || !json_is_array(looks) || !json_is_object(trainings) ||
         !are_all(earlier, JSON_OBJECT))
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not the plan of a study", path);
-    json_array_foreach (looks, i, item)
-        if (!read_look(item, &look))
-            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: look %zu is broken", path, i + 1);
-    json_object_foreach (trainings, name, item)
-        json_object_foreach (item, variant_name, variant)
-            if (!are_texts(variant))
-                return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the trainings of %s are broken",
-                                     path, name);
+    json_array_foreach(looks, i, item) if (!read_look(item, &look)) return dl2_error_set(
+        error, DL2_ERR_FORMAT, "%s: look %zu is broken", path, i + 1);
+    json_object_foreach(trainings, name, item) json_object_foreach(
+        item, variant_name,
+        variant) if (!are_texts(variant)) return dl2_error_set(error, DL2_ERR_FORMAT,
+                                                               "%s: the trainings of %s are broken",
+                                                               path, name);
     return DL2_OK;
 }
 
@@ -233,8 +230,7 @@ static size_t count_gone(json_t *old, const json_t *now)
     const char *seed;
     json_t *sum;
     size_t gone = 0;
-    json_object_foreach (old, seed, sum)
-        gone += !json_equal(sum, json_object_get(now, seed));
+    json_object_foreach(old, seed, sum) gone += !json_equal(sum, json_object_get(now, seed));
     return gone;
 }
 
@@ -244,8 +240,8 @@ static size_t count_all_gone(json_t *old, const json_t *now)
     const char *variant;
     json_t *seeds;
     size_t gone = 0;
-    json_object_foreach (old, variant, seeds)
-        gone += count_gone(seeds, json_object_get(now, variant));
+    json_object_foreach(old, variant, seeds) gone +=
+        count_gone(seeds, json_object_get(now, variant));
     return gone;
 }
 
@@ -256,12 +252,12 @@ static size_t count_repeated(json_t *old, const json_t *now)
     const char *variant, *seed;
     json_t *seeds, *sum;
     size_t repeated = 0;
-    json_object_foreach (old, variant, seeds) {
+    json_object_foreach(old, variant, seeds)
+    {
         const json_t *own = json_object_get(now, variant);
         if (own)
-            json_object_foreach (seeds, seed, sum)
-                repeated += json_object_get(raw, seed) != NULL &&
-                            !json_equal(sum, json_object_get(own, seed));
+            json_object_foreach(seeds, seed, sum) repeated +=
+                json_object_get(raw, seed) != NULL && !json_equal(sum, json_object_get(own, seed));
     }
     return repeated;
 }
@@ -280,8 +276,8 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
         /* Where looks are planned, what is not trained yet may come. */
         bool counts = looks->count > 0;
         for (size_t a = 0; a < study->arch_count; a++)
-            counts |= json_object_get(json_object_get(trainings, study->archs[a]), variant->name) !=
-                      NULL;
+            counts |=
+                json_object_get(json_object_get(trainings, study->archs[a]), variant->name) != NULL;
         if (counts && strcmp(variant->name, "raw") != 0)
             json_object_set_new(variants, variant->name, json_string(variant->codec));
     }
@@ -307,8 +303,8 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
 struct purse {
     const struct plan_look *last; /* the last one with this network; NULL: none */
     struct plan_network network;  /* of `last` */
-    double spent;                 /* by the network, or before it came, by the one that spent most */
-    bool unchanged, kept;         /* since `last`: all trainings; those that there were */
+    double spent;         /* by the network, or before it came, by the one that spent most */
+    bool unchanged, kept; /* since `last`: all trainings; those that there were */
 };
 
 static struct purse open_purse(const struct plan_look *looks, size_t count, const char *arch,
@@ -319,7 +315,8 @@ static struct purse open_purse(const struct plan_look *looks, size_t count, cons
         const char *name;
         json_t *json;
         struct plan_network network;
-        json_object_foreach (looks[i].networks, name, json) {
+        json_object_foreach(looks[i].networks, name, json)
+        {
             read_network(json, &network);
             const bool own = strcmp(name, arch) == 0;
             if (own)
@@ -349,9 +346,7 @@ static bool has_others(json_t *names, const json_t *known)
 {
     const char *name;
     json_t *ignored;
-    json_object_foreach (names, name, ignored)
-        if (!json_object_get(known, name))
-            return true;
+    json_object_foreach(names, name, ignored) if (!json_object_get(known, name)) return true;
     return false;
 }
 
@@ -400,12 +395,12 @@ static json_t *show_network(const struct plan_network *network, const json_t *ra
 {
     json_t *looks = json_array(), *seeds = json_array();
     for (size_t i = 0; i < network->looks.count; i++)
-        json_array_append_new(looks, json_pack("{s:I,s:f}", "seeds",
-                                               (json_int_t)network->looks.seeds[i], "share",
-                                               network->looks.share[i]));
+        json_array_append_new(looks,
+                              json_pack("{s:I,s:f}", "seeds", (json_int_t)network->looks.seeds[i],
+                                        "share", network->looks.share[i]));
     const char *seed;
     json_t *ignored;
-    json_object_foreach ((json_t *)raw, seed, ignored)
+    json_object_foreach((json_t *)raw, seed, ignored)
         json_array_append_new(seeds, json_string(seed));
     return json_pack("{s:o,s:o,s:f,s:[]}", "seeds", seeds, "looks", looks, "spent", network->spent,
                      "within");
@@ -421,7 +416,8 @@ static void carry_claims(const struct dl2_study *study, const struct purse *purs
     if (!purse->last || purse->last->tolerance > now->tolerance ||
         count_gone(json_object_get(before, "raw"), json_object_get(trainings, "raw")))
         return;
-    json_array_foreach (purse->network.within, i, name) {
+    json_array_foreach(purse->network.within, i, name)
+    {
         const char *variant = json_string_value(name);
         const size_t v = dl2_study_find(study, variant);
         if (v < study->variant_count &&
@@ -439,18 +435,17 @@ static void say_names(struct dl2_sentence *writer, const char *noun, json_t *nam
     const char *name;
     json_t *ignored;
     size_t count = 0, said = 0;
-    json_object_foreach (names, name, ignored)
-        count += !json_object_get(known, name);
+    json_object_foreach(names, name, ignored) count += !json_object_get(known, name);
     if (count == 0)
         return;
     dl2_say(writer, "%s%s%s", writer->used ? ", " : "", noun, count == 1 ? "" : "s");
-    json_object_foreach (names, name, ignored)
-        if (!json_object_get(known, name)) {
-            if (said++ < 8)
-                dl2_say(writer, " %s", name);
-            else if (said == 9)
-                dl2_say(writer, " and %zu more", count - 8);
-        }
+    json_object_foreach(names, name, ignored) if (!json_object_get(known, name))
+    {
+        if (said++ < 8)
+            dl2_say(writer, " %s", name);
+        else if (said == 9)
+            dl2_say(writer, " and %zu more", count - 8);
+    }
     dl2_say(writer, " %s", what);
 }
 
@@ -459,7 +454,7 @@ static json_t *codecs_of(json_t *variants)
 {
     const char *name;
     json_t *codec, *codecs = json_object();
-    json_object_foreach (variants, name, codec)
+    json_object_foreach(variants, name, codec)
         json_object_set(codecs, json_string_value(codec), codec);
     return codecs;
 }
@@ -468,9 +463,9 @@ static json_t *variants_of(json_t *variants, const json_t *codecs)
 {
     const char *name;
     json_t *codec, *own = json_object();
-    json_object_foreach (variants, name, codec)
-        if (json_object_get(codecs, json_string_value(codec)))
-            json_object_set(own, name, codec);
+    json_object_foreach(variants, name,
+                        codec) if (json_object_get(codecs, json_string_value(codec)))
+        json_object_set(own, name, codec);
     return own;
 }
 
@@ -480,8 +475,8 @@ static json_t *seeds_of(json_t *networks)
     const char *name;
     json_t *network, *seed, *seeds = json_object();
     size_t i;
-    json_object_foreach (networks, name, network)
-        json_array_foreach (json_object_get(network, "seeds"), i, seed)
+    json_object_foreach(networks, name, network)
+        json_array_foreach(json_object_get(network, "seeds"), i, seed)
             json_object_set(seeds, json_string_value(seed), seed);
     return seeds;
 }
@@ -600,9 +595,9 @@ static void write_notes(struct dl2_plan *plan, const struct plan_look *looks, si
 /* ---- A look */
 
 /* Fills the questions; `looks` are those before this one. */
-static int ask(struct dl2_plan *plan, const struct dl2_study *study,
-               const struct plan_look *looks, size_t count, const struct dl2_question *question,
-               bool *nothing_left, struct dl2_error *error)
+static int ask(struct dl2_plan *plan, const struct dl2_study *study, const struct plan_look *looks,
+               size_t count, const struct dl2_question *question, bool *nothing_left,
+               struct dl2_error *error)
 {
     struct plan_look now;
     json_t *before = json_object_get(plan->file, "trainings");
@@ -642,7 +637,8 @@ static void ask_again(struct dl2_plan *plan, const struct dl2_study *study,
         if (!read_network(json_object_get(look->networks, study->archs[a]), &network))
             continue;
         plan->questions[a].looks = network.looks;
-        json_array_foreach (network.within, i, name) {
+        json_array_foreach(network.within, i, name)
+        {
             const size_t v = dl2_study_find(study, json_string_value(name));
             if (v < study->variant_count)
                 plan->within[a * study->variant_count + v] = true;
@@ -708,9 +704,8 @@ int dl2_plan_open(const char *folder, const struct dl2_study *study,
     plan->now = describe(study, question, plan->trainings);
     const size_t count = json_array_size(json_object_get(plan->file, "looks"));
     struct plan_look *looks = dl2_calloc(count + 1, sizeof *looks);
-    const int status = looks && plan->now
-                           ? open_look(plan, study, question, looks, count, error)
-                           : dl2_error_memory(error, "the plan");
+    const int status = looks && plan->now ? open_look(plan, study, question, looks, count, error)
+                                          : dl2_error_memory(error, "the plan");
     free(looks);
     return status;
 }
@@ -768,15 +763,15 @@ int dl2_plan_give_up(const char *folder, struct dl2_error *error)
                                    "this one yet",
                                    path);
         else
-            ended = json_pack("{s:O,s:o,s:O,s:I}", "date", json_object_get(first, "date"),
-                              "given_up", date_now(), "tolerance",
-                              json_object_get(first, "tolerance"), "looks",
-                              (json_int_t)json_array_size(looks));
+            ended =
+                json_pack("{s:O,s:o,s:O,s:I}", "date", json_object_get(first, "date"), "given_up",
+                          date_now(), "tolerance", json_object_get(first, "tolerance"), "looks",
+                          (json_int_t)json_array_size(looks));
         new = json_deep_copy(json_object_get(old, "earlier"));
     } else if (status == DL2_OK && why.status != DL2_ERR_SYSTEM) {
         new = json_array();
-        ended = json_pack("{s:o,s:o}", "given_up", date_now(), "broken",
-                          dl2_json_text(why.message));
+        ended =
+            json_pack("{s:o,s:o}", "given_up", date_now(), "broken", dl2_json_text(why.message));
     } else if (status == DL2_OK)
         status = dl2_error_copy(error, &why);
     if (status == DL2_OK) {

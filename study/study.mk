@@ -18,7 +18,9 @@
 #   matrix       each of these networks validated on every variant and on the original, without training
 #                (train/.../evaluation); not a part of `study`
 #   report       OUT/report/report.html and the plots beside it
-#   clean-study  deletes what a study made in OUT
+#   new-plan     gives up the plan that a report wrote (OUT/report/plan.json): the next one is the first
+#                look of another, and says that a plan was given up
+#   clean-study  deletes what a study made in OUT, also its plan
 #   help         this text, and more goals
 #
 # Variables:
@@ -110,7 +112,7 @@ this := $(shell path=$(call quote,$(MAKEFILE_LIST)); until [ -f "$$path" ]; do \
 here := $(shell dirname -- $(call quote,$(this)))/
 goals := $(or $(MAKECMDGOALS),study)
 
-.PHONY: study survey variants quality load throughput analyze train matrix report clean-study help FORCE
+.PHONY: study survey variants quality load throughput analyze train matrix report new-plan clean-study help FORCE
 .SUFFIXES:
 study: report
 
@@ -562,6 +564,10 @@ decide = $(Q)OUT=$(out) NAMES='$(names)' TRAINED='raw $(TRAIN_ON)' ARCHS='$(ARCH
 train matrix report:
 	+$(decide)
 endif
+
+new-plan:
+	$(Q)$(call program,dl2-report) --new-plan $(out)
+	@test ! -e $(report_file) || touch -d @0 $(report_file)
 
 # Others' files stay.
 clean-study:

@@ -24,10 +24,11 @@ static const char *const folders[] = {"variants/jpeg-50",
                                       "train/jpeg-50/convnet/seed-1",
                                       "train/jpeg-25/convnet/seed-1/evaluation",
                                       "crops",
-                                      "."};
+                                      ".",
+                                      "report"};
 static const char *const names[] = {
     "dl2-variant.json",       "jpeg-50.json", "jpeg-50.json", "experiment_report.json",
-    "evaluation_report.json", "crops.json",   "survey.json"};
+    "evaluation_report.json", "crops.json",   "survey.json",  "plan.json"};
 enum { KINDS = sizeof names / sizeof *names };
 
 static const struct {
@@ -86,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_study();
     if (size == 0)
         return 0;
-    const char *path = paths[data[0] % KINDS];
+    const char *path = paths[data[0] % KINDS], *plan_path = paths[KINDS - 1];
     must(dl2_file_write(path, data + 1, size - 1, NULL) == DL2_OK);
 
     struct dl2_error error = DL2_ERROR_INIT;
@@ -95,16 +96,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
     struct dl2_speeds *speeds = calloc(study.arch_count + 1, sizeof *speeds);
     must(analyses && speeds);
-    const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}}, .draws = 3};
+    const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}, {0}}, .draws = 3};
+    struct dl2_plan plan;
+    const int opened = dl2_plan_open(root, &study, &question, &plan, NULL);
     for (size_t a = 0; a < study.arch_count; a++) {
-        must(dl2_analyse(&study, study.archs[a], &question, &analyses[a], &error) == DL2_OK);
+        must(dl2_analyse(&study, study.archs[a], opened < 0 ? &question : &plan.questions[a],
+                         &analyses[a], &error) == DL2_OK);
         must(dl2_speeds_analyse(&study, &analyses[a], NAN, &speeds[a], &error) == DL2_OK);
     }
+    if (opened == DL2_OK)
+        must(dl2_plan_record(&plan, &study, analyses, &error) == DL2_OK);
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,
                                   .study = &study,
                                   .analyses = analyses,
                                   .speeds = speeds,
+                                  .plan = &plan,
                                   .tolerance = 1};
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_page_write(&page, &html);
@@ -117,6 +124,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(analyses);
     free(speeds);
     dl2_study_free(&study);
+    dl2_plan_free(&plan);
     must(unlink(path) == 0);
+    if (path != plan_path) /* what this wrote */
+        unlink(plan_path);
     return 0;
 }

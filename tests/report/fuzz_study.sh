@@ -9,11 +9,13 @@ training "$work/study" jpeg-25 convnet 1 0.81
 evaluation "$work/study" jpeg-25 convnet 1 data:0.5 jpeg-25:0.6 jpeg-50:0.7
 crops "$work/study" 100 jpeg-50
 survey "$work/study"
+training "$work/study" raw convnet 1 0.82
+expect 0 dl2-report --looks 2,3 --gnuplot "$work/none" -o "$work/page.html" "$work/study"
 mkdir "$work/corpus"
 study=$work/study kind=0
 for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \
     train/jpeg-50/convnet/seed-1/experiment_report.json \
-    train/jpeg-25/convnet/seed-1/evaluation/evaluation_report.json crops/crops.json survey.json; do
+    train/jpeg-25/convnet/seed-1/evaluation/evaluation_report.json crops/crops.json survey.json report/plan.json; do
     { printf "\\00$kind"; cat "$study/$file"; } >"$work/corpus/$kind-whole" || fail "no $file"
     # The right schema, and everything else of another type than expected.
     sed -e 's/\("[a-z_0-9]*"\): *-\{0,1\}[0-9][0-9.]*/\1: "text"/g' "$study/$file" >"$work/typed"

@@ -240,13 +240,29 @@ static void test_pigeonhole(void **state)
 /* Levels of looks sum to that of all: in proportion to the seeds that each adds. */
 static void test_looks(void **state)
 {
-    const struct dl2_looks once = {1, {3}, {1}};
+    struct dl2_looks once = {1, {3}, {1}};
     struct dl2_looks uneven = {3, {2, 3, 8}, {0}};
     dl2_looks_plan(&uneven, 0, 1);
     assert_near(dl2_look_level(&once, 0, 2), 0.0125, 1e-12);
     assert_near(dl2_look_level(&uneven, 0, 1), 0.025 * 2 / 8, 1e-12);
     assert_near(dl2_look_level(&uneven, 1, 1), 0.025 * 1 / 8, 1e-12);
     assert_near(dl2_look_level(&uneven, 2, 4), 0.025 / 4 * 5 / 8, 1e-12);
+    assert_near(dl2_interval_level(&uneven, 1), 0.025 / 8, 1e-12);
+    /* What the first look left of the error, over the seeds of the others. */
+    uneven.share[0] = 0.4;
+    dl2_looks_plan(&uneven, 1, 0.6);
+    assert_near(uneven.share[0], 0.4, 0);
+    assert_near(uneven.share[1], 0.1, 1e-12);
+    assert_near(uneven.share[2], 0.5, 1e-12);
+    /* Looks that nobody planned, however many, spend no more than all. */
+    double spent = 0;
+    for (int look = 0; look < 9; look++)
+        spent += dl2_look_unplanned(spent);
+    assert_near(dl2_look_unplanned(0), 0.75, 1e-12);
+    assert_true(spent > 0.9999 && spent <= 1);
+    /* A look by itself has a plain interval, whatever its share. */
+    once.share[0] = 0.1;
+    assert_near(dl2_interval_level(&once, 0), 0.025, 1e-12);
 }
 
 static struct dl2_study_claim make_claim(size_t codec, double bytes, double difference,
@@ -275,8 +291,19 @@ static void test_family(void **state)
     assert_near(claims[3].level, 0.0125, 1e-12);
     assert_near(claims[0].level, 0, 0); /* not reached */
     assert_true(claims[4].beyond && !claims[2].beyond && !claims[3].beyond);
-    /* Once the first codec has passed, all of the level is the second's. */
+    /* Once the first codec has passed, all of the level is the second's, but for what a codec
+     * without claims keeps. */
     claims[2].spread.variance = 0.01;
+    struct dl2_study_claim with_absent[5]; /* a third codec, of which nothing is here */
+    memcpy(with_absent, claims, sizeof claims);
+    assert_int_equal(dl2_claims_test(with_absent, 5, 3, 1, 1, &once, 0, NULL), DL2_OK);
+    assert_true(with_absent[0].within && !with_absent[3].within);
+    assert_near(with_absent[3].level, 0.0125, 1e-12);
+    /* Two networks have half each. */
+    memcpy(with_absent, claims, sizeof claims);
+    assert_int_equal(dl2_claims_test(with_absent, 5, 2, 2, 1, &once, 0, NULL), DL2_OK);
+    assert_true(with_absent[0].within && !with_absent[3].within);
+    assert_near(with_absent[3].level, 0.0125, 1e-12);
     assert_int_equal(dl2_claims_test(claims, 5, 2, 1, 1, &once, 0, NULL), DL2_OK);
     assert_true(claims[2].within && claims[0].within && claims[3].within && !claims[4].within);
     assert_near(claims[3].level, 0.025, 1e-12);

@@ -14,7 +14,7 @@ expect 0 decide BUDGET=1s train
 trained >first
 printf '%s/convnet/seed-%d\n' jpeg-01 1 jpeg-01 2 ppm 1 ppm 2 raw 1 raw 2 >expected
 diff expected first || fail "the first look"
-[ ! -e results/report ] || fail "train does not stop there"
+[ ! -e results/report/report.html ] || fail "train does not stop there"
 grep -q '^ppm, convnet: within$' out || fail "the same pixels are not the same"
 if grep -q ': open$' out; then
     grep -q 'BUDGET is spent' out || fail "BUDGET does not stop it"
@@ -31,11 +31,16 @@ if grep -q 'jpeg-01/convnet/seed-3' last; then
 fi
 grep -q 'looks after 2, 3 and 4' results/report/report.html || fail "the report does not know of the looks"
 grep -q 'DECIDE=yes' results/report/report.html || fail "the command that makes it again is another"
+grep -q 'Changed after' results/report/report.html && fail "seeds that were planned are a change"
 
 # Nothing twice, and -n trains nothing.
 touch mark
 expect 0 decide
 [ -z "$(find results/train results/report -newer mark -name '*.json' -o -newer mark -name '*.html')" ] || fail "made again"
+expect 0 decide new-plan
+expect 0 decide
+[ -z "$(find results/train -newer mark -name '*.json')" ] || fail "trained again for a new plan"
+grep -q '1 earlier plan of this study was given up' results/report/report.html || fail "new-plan is not said"
 expect 0 decide OUT=other -n
 [ ! -e other/train ] || fail "-n trains"
 
