@@ -127,6 +127,8 @@ struct dl2_container {
     const struct dl2_shard_format *shards; /* packed.h; NULL if its samples do not lie in shards */
     const struct dl2_sink *sink;           /* NULL if it is written as files or shards */
     const struct dl2_facts_store *facts;   /* NULL: they are files; else probe() is there, too */
+    /* As dl2_group_column_read(). NULL: it has no columns; else probe() is there, too. */
+    int (*read_groups)(const char *address, struct dl2_bytes *lines, struct dl2_error *error);
 };
 
 extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,

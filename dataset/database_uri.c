@@ -29,6 +29,7 @@ static const struct word {
     {"image", offsetof(struct dl2_database_uri, image), true},
     {"label", offsetof(struct dl2_database_uri, label), true},
     {"split", offsetof(struct dl2_database_uri, split), true},
+    {"group", offsetof(struct dl2_database_uri, group), true},
     {"access", offsetof(struct dl2_database_uri, access_word), false},
     {"patience", offsetof(struct dl2_database_uri, patience_word), false},
 };
@@ -188,7 +189,8 @@ static int choose_patience(struct dl2_database_uri *uri, struct dl2_error *error
     return DL2_OK;
 }
 
-static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
+static int parse(const char *text, struct dl2_database_uri *uri, bool grouped,
+                 struct dl2_error *error)
 {
     const char *parameters = find_parameters(text);
     const size_t start = (size_t)(parameters - text) - (*parameters || parameters[-1] == '?');
@@ -203,18 +205,37 @@ static int parse(const char *text, struct dl2_database_uri *uri, struct dl2_erro
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
             "which table? Add ?table=NAME, or &table=NAME behind other parameters");
+    if (grouped && !uri->group)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "which column has the groups? Add "
+                             "&group=COLUMN");
+    if (!grouped && uri->group)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "group= has no effect here, only in dl2-report --group; leave it out");
     DL2_TRY(split_schema(uri, error));
     DL2_TRY(set_default(&uri->key, "key", error));
     return set_default(&uri->image, "image", error);
 }
 
-int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
+static int parse_whole(const char *text, struct dl2_database_uri *uri, bool grouped,
+                       struct dl2_error *error)
 {
     *uri = (struct dl2_database_uri){0};
-    const int status = parse(text, uri, error);
+    const int status = parse(text, uri, grouped, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", text);
     return status;
+}
+
+int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
+{
+    return parse_whole(text, uri, false, error);
+}
+
+int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
+                                 struct dl2_error *error)
+{
+    return parse_whole(text, uri, true, error);
 }
 
 int dl2_database_unsupported(const char *text, struct dl2_error *error)
@@ -252,6 +273,7 @@ void dl2_database_uri_free(struct dl2_database_uri *uri)
     free(uri->image);
     free(uri->label);
     free(uri->split);
+    free(uri->group);
     free(uri->access_word);
     free(uri->patience_word);
     *uri = (struct dl2_database_uri){0};

@@ -18,6 +18,7 @@ struct dl2_database_uri {
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;
+    char *group; /* the column of dl2_database_uri_parse_group(); else NULL */
     /* Of access= and patience=; NULL: not given. */
     char *access_word, *patience_word;
     bool is_mapped;    /* a column was given */
@@ -27,6 +28,9 @@ struct dl2_database_uri {
 
 /* Sets *uri, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. */
 int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error);
+/* The same of an address that must name a column by group=, where the other refuses one. */
+int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
+                                 struct dl2_error *error);
 void dl2_database_uri_free(struct dl2_database_uri *uri);
 
 /* Says that this build cannot read or write what lies at an address. */

@@ -7,6 +7,7 @@ libdataset_la_SOURCES = \
 	dataset/container.c dataset/container.h \
 	dataset/subset_options.c dataset/subset_options.h \
 	dataset/folder.c \
+	dataset/group_column.c dataset/group_column.h \
 	dataset/layout.c \
 	dataset/idx.c dataset/idx.h \
 	dataset/packed.c dataset/packed.h \
@@ -30,6 +31,7 @@ libdataset_la_SOURCES += \
 	dataset/postgresql.c dataset/postgresql_table.h \
 	dataset/postgresql_listing.c \
 	dataset/postgresql_facts.c \
+	dataset/postgresql_groups.c \
 	dataset/pages.c dataset/pages.h \
 	dataset/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)

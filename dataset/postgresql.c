@@ -439,4 +439,5 @@ const struct dl2_container dl2_container_postgresql = {
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,
     .facts = &dl2_database_facts,
+    .read_groups = dl2_postgresql_read_groups,
 };

@@ -308,25 +308,31 @@ static int add_partition(struct listing *listing, const PGresult *result, struct
     return dl2_bytes_append(&table->partition_of, &found->number, sizeof found->number, error);
 }
 
+int dl2_postgresql_key(struct dl2_part_list *parts, const char *split, const char *row_key,
+                       char key[DL2_POSTGRESQL_KEY_BYTES], uint8_t *part, struct dl2_error *error)
+{
+    DL2_TRY(dl2_part_add(parts, split, strlen(split), part, error));
+    const char *slash = strchr(row_key, '/');
+    /* A key that names its split needs no second name of it. */
+    const bool named =
+        !*part || (slash && dl2_part_find(parts, row_key, (size_t)(slash - row_key)) == *part);
+    snprintf(key, DL2_POSTGRESQL_KEY_BYTES, "%s%s%s", named ? "" : dl2_part_name(parts, *part),
+             named ? "" : "/", row_key);
+    return DL2_OK;
+}
+
 static int add_row(struct listing *listing, const PGresult *result, struct dl2_error *error)
 {
     DL2_TRY(check_key(listing, result, error));
-    char key[DL2_DATABASE_MAX_KEY + DL2_DATABASE_MAX_SPLIT + 2];
+    char key[DL2_POSTGRESQL_KEY_BYTES];
     const char *table_key = PQgetvalue(result, 0, AT_KEY);
-    const char *split = PQgetvalue(result, 0, AT_SPLIT);
-    struct dl2_part_list *parts = &listing->scan.draft.parts;
     uint8_t part;
-    DL2_TRY(dl2_part_add(parts, split, strlen(split), &part, error));
-    const char *slash = strchr(table_key, '/');
-    /* A key that names its split needs no second name of it. */
-    const bool named =
-        !part || (slash && dl2_part_find(parts, table_key, (size_t)(slash - table_key)) == part);
-    const int length = snprintf(key, sizeof key, "%s%s%s", named ? "" : dl2_part_name(parts, part),
-                                named ? "" : "/", table_key);
+    DL2_TRY(dl2_postgresql_key(&listing->scan.draft.parts, PQgetvalue(result, 0, AT_SPLIT),
+                               table_key, key, &part, error));
     const bool null = PQgetisnull(result, 0, AT_BYTES);
     const bool summed = !PQgetisnull(result, 0, AT_SUM);
     const struct dl2_index_entry entry = {
-        .offset = (uint64_t)length - strlen(table_key),
+        .offset = strlen(key) - strlen(table_key),
         .sum = number_at(result, AT_SUM),
         .bytes = (uint32_t)number_at(result, AT_BYTES),
         .shard = !*PQgetvalue(result, 0, AT_UNCHANGED),

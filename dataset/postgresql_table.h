@@ -53,4 +53,16 @@ struct dl2_postgresql_table {
  */
 int dl2_postgresql_list(struct dl2_dataset *dataset, const char *path, struct dl2_error *error);
 
+/*
+ * The key that a sample has: that of its row, behind the name of its split where that does not
+ * begin the row's key. Adds the split to `parts`; `split` may be "".
+ */
+enum { DL2_POSTGRESQL_KEY_BYTES = DL2_DATABASE_MAX_KEY + DL2_DATABASE_MAX_SPLIT + 2 };
+int dl2_postgresql_key(struct dl2_part_list *parts, const char *split, const char *row_key,
+                       char key[DL2_POSTGRESQL_KEY_BYTES], uint8_t *part, struct dl2_error *error);
+
+/* postgresql_groups.c: as dl2_group_column_read(). */
+int dl2_postgresql_read_groups(const char *address, struct dl2_bytes *lines,
+                               struct dl2_error *error);
+
 #endif

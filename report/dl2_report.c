@@ -4,9 +4,11 @@
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/quote.h"
+#include "dataset/group_column.h"
 #include "report/analysis.h"
 #include "report/collect.h"
 #include "report/forecast.h"
+#include "report/groups.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/page/several_page.h"
@@ -20,7 +22,7 @@
 #include <string.h>
 
 static struct {
-    const char *output, *title, *command, *gnuplot, *variants, *trainings;
+    const char *output, *title, *about, *command, *gnuplot, *variants, *trainings, *group;
     struct dl2_question question;
     double accuracy;
     bool decide, forecast, new_plan;
@@ -51,6 +53,43 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
     looks->count = count;
     free(seeds);
     return status;
+}
+
+static const char by_regex[] = "regex:";
+
+/* By an expression, a table's column, or a file. */
+static int read_groups(const char *name, struct dl2_groups *groups, struct dl2_error *error)
+{
+    *groups = (struct dl2_groups){0};
+    if (strncmp(name, by_regex, sizeof by_regex - 1) == 0)
+        return dl2_groups_of_regex(name, name + sizeof by_regex - 1, groups, error);
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = dl2_dataset_is_database(name)
+                     ? dl2_group_column_read(name, &text, error)
+                     : dl2_file_read(name, DL2_PREDICTIONS_MAX_BYTES, &text, error);
+    if (status == DL2_OK)
+        status = dl2_groups_of_list(name, &text, groups, error);
+    dl2_bytes_free(&text);
+    return status;
+}
+
+/* Refuses at once what could not be read later. */
+static int parse_group(const char *text, void *value, struct dl2_error *error)
+{
+    *(const char **)value = text;
+    if (strncmp(text, by_regex, sizeof by_regex - 1) == 0) {
+        struct dl2_groups groups;
+        const int status = read_groups(text, &groups, error);
+        dl2_groups_free(&groups);
+        return status;
+    }
+    if (dl2_dataset_is_database(text))
+        return dl2_group_column_check(text, error);
+    return dl2_is_file(text) ? DL2_OK
+                             : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                             "%s is neither a file nor regex:REGEX nor a table's "
+                                             "address",
+                                             text);
 }
 
 static const struct dl2_option options[] = {
@@ -87,6 +126,16 @@ static const struct dl2_option options[] = {
      AT(new_plan), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are"},
+    {DL2_OPTION_TEXT, "about", 0, "TEXT",
+     "Sentence about the dataset that readers of the page should know first", AT(about),
+     .commands = ONE_STUDY},
+    {DL2_OPTION_PARSE, "group", 0, "SPEC",
+     "Which validation images belong together and count as one, such as near duplicates or images "
+     "of one patient: regex:REGEX (the group of an image is what the POSIX extended expression, or "
+     "its first parenthesis, matches in its key), a file of lines KEY, tab, GROUP, or a table with "
+     "the column of groups, postgresql:///DATABASE?table=NAME&group=COLUMN",
+     AT(group), .parse = parse_group, .unset = "each image counts by itself",
+     .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
      AT(variants), .unset = "all"},
@@ -131,6 +180,7 @@ static const struct dl2_program program = {
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
         "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide\n"
         "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
+        "  $ dl2-report study-out/demo --group 'regex:^[^/]*/[^/]*'\n"
         "  $ dl2-report study-out/demo --new-plan",
     .options = options,
     .values = &arguments,
@@ -178,6 +228,8 @@ static void print_answer(const struct dl2_study *study, const struct dl2_analysi
 {
     if (study->arch_count == 0)
         puts("Nothing was trained yet: the report is of size and image quality alone.");
+    if (study->grouped)
+        puts(DL2_SHOWN(study->grouped));
     for (size_t a = 0; a < study->arch_count; a++) {
         if (study->arch_count > 1)
             printf("%s:\n", DL2_SHOWN(study->archs[a]));
@@ -264,6 +316,25 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
     return words ? DL2_OK : dl2_error_memory(error, "the report");
 }
 
+static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
+                        struct dl2_error *error)
+{
+    struct dl2_groups groups = {0};
+    if (!arguments.group)
+        return DL2_OK;
+    int status = read_groups(arguments.group, &groups, error);
+    if (status == DL2_OK)
+        status = dl2_study_group(study, &groups, error);
+    if (status == DL2_OK && study->arch_count && !study->grouped)
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "--group has no effect: no training kept its predictions, so that "
+                               "nothing is known of single images");
+    for (size_t i = 0; status == DL2_OK && i < conditions->count; i++)
+        status = dl2_study_group(&conditions->items[i].study, &groups, error);
+    dl2_groups_free(&groups);
+    return status;
+}
+
 static int collect(const char *folder, struct dl2_study *study, struct dl2_conditions *conditions,
                    struct dl2_loading *loading, struct dl2_search_results *search,
                    struct dl2_error *error)
@@ -281,6 +352,8 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
         status = dl2_study_collect(folder, &selection, study, error);
     if (status == DL2_OK)
         status = dl2_conditions_collect(folder, variant_list, study, conditions, error);
+    if (status == DL2_OK)
+        status = group_images(study, conditions, error);
     if (status == DL2_OK)
         status = dl2_loading_collect(folder, study, loading, error);
     if (status == DL2_OK)
@@ -313,6 +386,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                           arguments.title ? arguments.title : dl2_path_base(name),
                                       .folder = folder,
                                       .command = arguments.command,
+                                      .about = arguments.about,
                                       .study = study,
                                       .analyses = analyses,
                                       .speeds = speeds,

@@ -11,6 +11,7 @@ libreport_la_SOURCES = \
 	report/conditions.c report/conditions.h \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
+	report/groups.c report/groups.h \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
@@ -57,4 +58,4 @@ libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 bin_PROGRAMS += dl2-report
 dl2_commands += dl2-report
 dl2_report_SOURCES = report/dl2_report.c
-dl2_report_LDADD = libreport.la
+dl2_report_LDADD = libreport.la libdataset.la

@@ -30,8 +30,8 @@ struct dl2_prediction_table {
     size_t key_size;
     struct dl2_prediction *rows; /* [count] */
     uint32_t *order;             /* [count]: rows by key; no key comes twice */
-    /* [count]: rows that aren't independent have one group (dl2_groups); NULL: all are. Of no file:
-     * it is set, and freed, with the table. */
+    /* [count]: which of `group_count` groups a row is in (report/groups.h), all of which have
+     * rows; NULL and 0: each row is by itself. */
     uint32_t *group;
     size_t group_count;
 };

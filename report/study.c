@@ -163,6 +163,7 @@ void dl2_study_free(struct dl2_study *study)
     for (size_t a = 0; study->images && a < study->arch_count; a++)
         dl2_prediction_table_free(&study->images[a]);
     free(study->images);
+    free(study->grouped);
     free(study->variants);
     free(study->runs);
     free(study->failures);

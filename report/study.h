@@ -73,6 +73,7 @@ struct dl2_study {
     char **archs; /* sorted */
     size_t arch_count;
     struct dl2_prediction_table *images; /* [arch_count]: what the runs' `correct` is of */
+    char *grouped; /* in sentences, how images count as groups; NULL: each is by itself */
     struct dl2_study_failure *failures;
     size_t failure_count;
     char **broken; /* files that should be there and whole, and aren't: "FILE: why" */

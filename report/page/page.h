@@ -16,6 +16,7 @@ struct dl2_page {
     const char *title;   /* what was studied */
     const char *folder;  /* where the results lie */
     const char *command; /* what makes the study again, or NULL */
+    const char *about;   /* sentences about the dataset, or NULL */
     const struct dl2_study *study;
     const struct dl2_analysis *analyses;     /* one a network */
     const struct dl2_speeds *speeds;         /* one a network */

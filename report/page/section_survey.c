@@ -97,26 +97,55 @@ static void write_text(struct dl2_html *html, const json_t *survey)
     dl2_html_markup(html, "</p>\n");
 }
 
-void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
+/* NULL where there is none, or *why says what is wrong with it. */
+static json_t *load_survey(const struct dl2_page *page, struct dl2_html *html,
+                           struct dl2_error *why)
 {
     char path[4608];
     json_t *survey = NULL;
-    struct dl2_error why = DL2_ERROR_INIT;
     snprintf(path, sizeof path, "%s/survey.json", page->folder);
     if (!dl2_is_file(path))
-        return;
-    const int status = dl2_json_load(path, "dl2-survey/1", &survey, &why);
-    if (status == DL2_ERR_MEMORY && html->status == DL2_OK) {
-        html->status = dl2_error_set(html->error, status, "%s", why.message);
-    } else if (status < 0) {
-        dl2_html_element(html, "p class='warning'", "The survey in %s can't be shown: %s", path,
+        return NULL;
+    const int status = dl2_json_load(path, "dl2-survey/1", &survey, why);
+    if (status == DL2_ERR_MEMORY && html->status == DL2_OK)
+        html->status = dl2_error_set(html->error, status, "%s", why->message);
+    return survey;
+}
+
+/* What readers must know of the images before they read an accuracy. */
+void dl2_section_about(const struct dl2_page *page, struct dl2_html *html)
+{
+    struct dl2_error why = DL2_ERROR_INIT; /* the other section shows it */
+    json_t *survey = load_survey(page, html, &why);
+    const json_t *duplicates = json_object_get(survey, "duplicates");
+    const long long leaks = dl2_json_get_integer(duplicates, "val_near_train", 0);
+    if (page->about)
+        dl2_html_element(html, "p", "%s", page->about);
+    if (page->study->grouped)
+        dl2_html_element(html, "p", "%s", page->study->grouped);
+    if (leaks > 0)
+        dl2_html_element(html, "p class='warning'",
+                         "%lld validation image%s a near duplicate among the training images, by "
+                         "the survey: accuracies are too high, and losses of compression perhaps "
+                         "too low. Take such images out of one of the two splits.",
+                         leaks, leaks == 1 ? " has" : "s have");
+    json_decref(survey);
+}
+
+void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
+{
+    struct dl2_error why = DL2_ERROR_INIT;
+    json_t *survey = load_survey(page, html, &why);
+    if (why.status && why.status != DL2_ERR_MEMORY)
+        dl2_html_element(html, "p class='warning'",
+                         "The survey in %s/survey.json can't be shown: %s", page->folder,
                          why.message);
-    } else {
-        write_text(html, survey);
-        struct dl2_part_figures figures = {.page = page, .html = html};
-        for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
-            plot_histogram(&figures, survey, &histograms[i]);
-        dl2_part_figures_end(&figures);
-    }
+    if (!survey)
+        return;
+    write_text(html, survey);
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
+        plot_histogram(&figures, survey, &histograms[i]);
+    dl2_part_figures_end(&figures);
     json_decref(survey);
 }

@@ -12,6 +12,7 @@
 
 #define DL2_REPORT_SECTIONS(X)                                                                     \
     X(warnings)                                                                                    \
+    X(about)                                                                                       \
     X(answer)                                                                                      \
     X(variants)                                                                                    \
     X(crops)                                                                                       \

@@ -11,7 +11,8 @@ cd "$srcdir" || exit 99
 allowed() {
     case $1 in
     common) echo ;;
-    pixels | dataset | ranks | report) echo common ;;
+    pixels | dataset | ranks) echo common ;;
+    report) echo common dataset/group_column.h ;;
     codec) echo pixels common ;;
     quality) echo codec dataset pixels common cuda/score_device_cuda.h ;;
     transcode) echo quality codec dataset pixels common ;;
