@@ -58,7 +58,7 @@ ask() {
     answer=$("$(program "$asked")" "$@" 2>&1 >/dev/null </dev/null) && return
     answer=$(printf '%s\n' "$answer" | head -n 1)
     for pair in codec:CODECS q:QUALITIES jobs:JOBS threads:JOBS image-size:IMAGE_SIZE batch:BATCH \
-        seed:SEEDS epochs:EPOCHS device:DEVICE tolerance:TOLERANCE measure:MEASURE; do
+        seed:SEEDS epochs:EPOCHS device:DEVICE tolerance:TOLERANCE group:GROUP measure:MEASURE; do
         case $answer in *": --${pair%:*}: "*)
             wrong "${pair#*:} is \"$(value "${pair#*:}")\": ${answer#*": --${pair%:*}: "}" ;;
         esac
@@ -80,7 +80,8 @@ codecs=$(comma $CODECS)${EXTERNAL:+,$EXTERNAL}
 eval "ask TRANSCODE_FLAGS dl2-transcode -j $JOBS --codec \"\$codecs\" $qualities $TRANSCODE_FLAGS --list codecs"
 eval "ask QUALITY_FLAGS dl2-quality -j $JOBS $QUALITY_FLAGS --help"
 eval "ask LOAD_FLAGS dl2-load -j $JOBS --image-size $IMAGE_SIZE --batch $BATCH --measure $MEASURE $LOAD_FLAGS --help"
-eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE $REPORT_FLAGS --help"
+[ "$GROUP" = survey ] && group= || group=$GROUP # the survey's file comes later
+eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE ${group:+--group \"\$group\"} $REPORT_FLAGS --help"
 archs=$("$(program dl2-train)" --list archs | cut -f 1)
 for arch in $ARCHS; do
     printf '%s\n' "$archs" | grep -qxF -e "$arch" ||

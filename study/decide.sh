@@ -55,7 +55,7 @@ while :; do
     "$@" LOOKS="$looks" RUNS="$runs" train
     has_trained
     "$REPORT" --decide --looks "$looks" --tolerance "$TOLERANCE" --variants "$NAMES" \
-        --trainings "$runs" "$OUT" >"$OUT/.make/decided" 2>"$OUT/.make/decide.log" || {
+        ${GROUPED:+--group "$GROUPED"} --trainings "$runs" "$OUT" >"$OUT/.make/decided" 2>"$OUT/.make/decide.log" || {
         cat "$OUT/.make/decide.log" >&2
         exit 1
     }

@@ -5,16 +5,20 @@
 # Makes the demo dataset: which of fifteen photographs is this a piece of?
 #
 # The photographs of Debian's lomiri-wallpapers-16.04 are halved (each pixel is the mean of four,
-# which removes the traces of their own JPEG compression), cut into tiles of 128 x 128 pixels, and
-# stored losslessly as FOLDER/{train,val}/PHOTOGRAPH/rROWcCOLUMN.png. Every fourth tile, staggered
-# like the fields of a checkerboard, is for validation, so that both splits see every part of every
-# photograph and no two tiles for validation touch. Rests at the right and lower edges are dropped.
+# which removes the traces of their own JPEG compression), cut into tiles of 96 x 96 pixels, and
+# stored losslessly as FOLDER/{train,val}/PHOTOGRAPH/rROWcCOLUMN.png. Rests at the right and lower
+# edges are dropped.
+#
+# Columns 3 to 5 of each seven are for validation: vertical bands, so that both splits see the sky and
+# the ground of every photograph, but validation sees other places. Tiles of the two splits touch
+# only where bands do. A random split would ask for places that training has seen all around.
 #
 # A photograph's tiles appear all at once by a rename, and FOLDER only when all is done: a rerun goes
-# on where an earlier one was stopped. The same photographs give the same pixels.
+# on where an earlier one was stopped. The same photographs give the same pixels. FOLDER/.tiles-96
+# says that it is by these rules; what an earlier version made is replaced.
 set -eu
 
-tile=128
+tile=96
 die() { echo "demo-dataset.sh: $*" >&2; exit 1; }
 
 if [ "${1:-}" = --cut ]; then # --cut TILE CONVERT PARTS PHOTOGRAPH: one photograph
@@ -32,7 +36,7 @@ if [ "${1:-}" = --cut ]; then # --cut TILE CONVERT PARTS PHOTOGRAPH: one photogr
         name=${file##*/}
         row=${name%% *} rest=${name#* }
         column=${rest%% *}
-        if [ $(((column + 2 * row) % 4)) -eq 0 ]; then split=val; else split=train; fi
+        case $((column % 7)) in [234]) split=val ;; *) split=train ;; esac
         mv "$file" "$work/$split/$(printf 'r%02dc%02d.png' "$row" "$column")"
     done
     rm -rf "$work/all"
@@ -43,7 +47,9 @@ fi
 [ $# -ge 1 ] && [ $# -le 2 ] || { echo "usage: demo-dataset.sh FOLDER [PHOTOGRAPHS]" >&2; exit 2; }
 folder=${1%/}
 photographs=${2:-/usr/share/backgrounds}
-[ ! -d "$folder" ] || exit 0
+[ ! -e "$folder/.tiles-$tile" ] || exit 0
+[ ! -e "$folder" ] || [ -d "$folder/val/dragonfly_by_bolly" ] ||
+    die "$folder is there, and is no demo dataset: name another folder"
 
 # Debian's own first: another program of that name may stand before it on the PATH.
 convert=
@@ -67,7 +73,7 @@ for name in Bridge_by_Sander_Klootwijk Dragonfly_by_Bolly Picture_0B_by_freespac
     set -- "$@" "$photographs/$name.jpg"
 done
 
-parts=$folder.parts
+parts=$folder.parts/$tile
 mkdir -p "$parts"
 # One thread a photograph; several photographs at once.
 export MAGICK_THREAD_LIMIT=1 OMP_NUM_THREADS=1
@@ -84,6 +90,8 @@ for part in "$parts"/*; do
             cp -a "$part/$split/." "$work/$split/${part##*/}"
     done
 done
+touch "$work/.tiles-$tile"
+rm -rf "$folder"
 mv "$work" "$folder"
-rm -rf "$parts"
+rm -rf "$folder.parts"
 echo "$(find "$folder" -name '*.png' | wc -l) tiles of $# photographs in $folder"

@@ -53,6 +53,8 @@
 #                drift of the machine favours no variant
 #   MEASURE      seconds of each of its measurements, and as many before to warm up
 #   TOLERANCE    points of top-1 accuracy that may be lost, for the report's recommendation
+#   GROUP        validation images that count as one in the report: what `dl2-report --group` takes, or
+#                survey, the groups of near duplicates that `survey` finds
 #   TRANSCODE_FLAGS, QUALITY_FLAGS, LOAD_FLAGS, TRAIN_FLAGS, REPORT_FLAGS   further options
 #   PROGRAMS     folder of the programs: beside this file or on the PATH
 #   V            1 shows the commands
@@ -123,7 +125,7 @@ ifneq ($(filter-out help,$(goals)),)
 # Commands and results show addresses.
 has_password = $(shell address=$(call quote,$1); case $$address in (*password=*) echo yes ;; (postgres*://*) \
     user=$${address$(hash)*//}; case $${user%%/*} in (*:*@*) echo yes ;; esac ;; esac)
-$(foreach v,DATASET VARIANTS,$(if $(call has_password,$($v)),$(error $v has a password, which commands and \
+$(foreach v,DATASET VARIANTS GROUP,$(if $(call has_password,$($v)),$(error $v has a password, which commands and \
     results would show: leave it to ~/.pgpass or a service file)))
 # Make's file names can't have blanks or its own punctuation; in an address they are written as in any URI.
 comma := ,
@@ -140,6 +142,11 @@ $(if $(VARIANTS),$(if $(table),$(call one_address,VARIANTS),$(error VARIANTS is 
     postgresql://HOST/DATABASE?table=NAME, or leave it out)))
 out := $(OUT:%/=%)
 made := $(out)/.make
+$(if $(word 2,[$(GROUP)]),$(error GROUP is "$(GROUP)": it can't have blanks; in an expression write [[:blank:]]))
+group_file := $(if $(filter survey,$(GROUP)),$(out)/survey-groups.tsv,$(if $(filter \
+    regex:% postgresql://% postgres://%,$(GROUP)),,$(GROUP)))
+$(if $(group_file),$(call one_word,GROUP))
+group := $(if $(GROUP),--group $(call quote,$(or $(group_file),$(GROUP))))
 
 ifneq ($(filter demo imagenette,$(DATASET)),)
 data := $(out)/data
@@ -245,7 +252,7 @@ take_turns = $(eval turns :=)$(foreach f,$1,$(eval turns := $(or $(turns),$(trai
 
 # What goals.mk adds to.
 settings := CODECS EXTERNAL QUALITIES ARCHS EPOCHS SEEDS DECIDE DECIDER FORECAST BUDGET IMAGE_SIZE BATCH \
-    DEVICE JOBS TRAINERS TOLERANCE ROUNDS MEASURE TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS \
+    DEVICE JOBS TRAINERS TOLERANCE GROUP ROUNDS MEASURE TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS \
     PROGRAMS
 stages := transcode $(if $(external),external) quality load throughput analyze train matrix report
 folders := variants quality crops load throughput analysis train report
@@ -298,7 +305,7 @@ options_throughput := raw $(TRAIN_ON) $(ARCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) 
 options_analyze := $(IMAGE_SIZE) $(BATCH) $(JOBS) $(DEVICE) $(TRAIN_FLAGS)
 options_train := $(EPOCHS) $(IMAGE_SIZE) $(BATCH) $(DEVICE) $(TRAIN_FLAGS)
 options_matrix := $(names) $(DEVICE)
-options_report := $(TOLERANCE) $(names) $(runs) $(LOOKS) $(REPORT_FLAGS)
+options_report := $(TOLERANCE) $(names) $(runs) $(LOOKS) $(GROUP) $(about_$(DATASET)) $(REPORT_FLAGS)
 same = $(and $(findstring [$1],[$2]),$(findstring [$2],[$1]))
 $(foreach s,$(stages),$(if $(call same,$(strip $(options_$s)),$(strip $(file <$(made)/$s))),$(if \
     $(wildcard $(made)/$s),,$(eval $(made)/$s: FORCE)),$(eval $(made)/$s: FORCE)))
@@ -343,7 +350,7 @@ changed := $(if $(and $(fingerprint),$(call same,$(fingerprint),$(file <$(made)/
     sed -n '/"failed": \[/,/\]/s/^ *"path": "\(.*\)",*$$/\1/p' $(out)/variants/*/dl2-variant.json 2>/dev/null | \
     sort -u | while read -r name; do find -L $(source)/"$$name" -cnewer $(made)/dataset 2>/dev/null; done)
 else
-changed := $(if $(wildcard $(data)/train/.),,gone)
+changed := $(if $(wildcard $(data)/$(if $(filter demo,$(DATASET)),.tiles-96,train/.)),,gone)
 endif
 $(made)/dataset: $(if $(changed),FORCE)
 endif
@@ -351,9 +358,10 @@ endif
 # ---- What is in it
 
 # Unreadable files are in the survey: no error.
-$(out)/survey.json: $(made)/dataset
-	$(Q)$(alone) && rm -f $@ && { $(call program,dl2-transcode) --survey -j $(JOBS) --quiet --json $@ $(source) \
-	    >$(out)/survey.txt || [ $$? -eq 1 ]; } && test -e $@
+$(out)/survey.json $(out)/survey-groups.tsv &: $(made)/dataset
+	$(Q)$(alone) && rm -f $(out)/survey.json $(out)/survey-groups.tsv && { $(call program,dl2-transcode) --survey \
+	    -j $(JOBS) --quiet --groups $(out)/survey-groups.tsv --json $(out)/survey.json $(source) \
+	    >$(out)/survey.txt || [ $$? -eq 1 ]; } && test -e $(out)/survey.json && test -e $(out)/survey-groups.tsv
 
 # ---- Variants: a source image is decoded once for all that are missing
 
@@ -509,7 +517,7 @@ $(matrix_files): $(out)/train/%/evaluation/evaluation_report.json: \
 # ---- The report
 
 said := DATASET OUT $(if $(VARIANTS),VARIANTS) CODECS $(if $(external),EXTERNAL) QUALITIES $(if $(filter-out $(TRAIN_ON),$(variants)),TRAIN_ON) ARCHS EPOCHS \
-    SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE \
+    SEEDS $(if $(DECIDER),DECIDE) IMAGE_SIZE BATCH DEVICE TOLERANCE $(if $(GROUP),GROUP) \
     $(foreach v,$(if $(DECIDER),FORECAST BUDGET) $(foreach v,ROUNDS MEASURE,$(if $(filter-out file,$(origin $v)),$v)) \
     $(goal_settings) TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS \
     REPORT_FLAGS,$(if $($v),$v))
@@ -521,6 +529,7 @@ said_DATASET = $(if $(filter demo fashion-mnist imagenette,$(DATASET)),$(DATASET
     table_of,$(DATASET)),$(source),$(call from_checkout,$(data))))
 said_VARIANTS = $(call quote,$(VARIANTS))
 said_DECIDE := yes
+said_GROUP = $(call quote,$(subst $$,$$$$,$(GROUP)))
 said_OUT = $(call from_checkout,$(out))
 in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
 in_shell = $(if $(word 2,$1)$(findstring ',$1),$(call quote,$1),$1)
@@ -531,13 +540,13 @@ define report_it
 	@mkdir -p $(out)/report
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(called)' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
-	    $(if $(LOOKS),--looks $(LOOKS)) $(REPORT_FLAGS) -o $(report_file) $(out) || \
+	    $(if $(LOOKS),--looks $(LOOKS)) $(group) $(if $(about_$(DATASET)),--about '$(about_$(DATASET))') $(REPORT_FLAGS) -o $(report_file) $(out) || \
 	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
 # Evaluations are shown as they are; only `matrix` makes them.
 evaluated := $(wildcard $(matrix_files))
 $(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(throughput_file) $(run_files) \
-    $(made)/report $(wildcard $(out)/survey.json) \
+    $(made)/report $(wildcard $(out)/survey.json) $(group_file) \
     $(if $(evaluated),$(if $(shell find $(evaluated) -newer $(report_file) -print -quit 2>/dev/null),FORCE))
 	$(report_it)
 said_where := echo 'The report: $(abspath $(report_file))'
@@ -551,7 +560,7 @@ throughput: $(throughput_file)
 analyze: $(analysis_files)
 	@cat $(^:.json=.txt)
 ifeq ($(DECIDE),)
-train: $(run_files)
+train: $(run_files) $(if $(DECIDER),$(group_file))
 matrix: $(matrix_files)
 report: $(report_file)
 	@$(said_where)
@@ -559,6 +568,7 @@ else
 # The trainings are named look by look, each time to a make of its own.
 decide = $(Q)OUT=$(out) NAMES='$(names)' TRAINED='raw $(TRAIN_ON)' ARCHS='$(ARCHS)' SEEDS='$(SEEDS)' \
     TOLERANCE=$(TOLERANCE) BUDGET='$(BUDGET)' FORECAST=$(FORECAST) REPORT=$(call program,dl2-report) \
+    GROUPED=$(if $(GROUP),$(call quote,$(or $(group_file),$(GROUP)))) \
     sh $(call quote,$(here)decide.sh) $@ $(MAKE) --no-print-directory -f $(call quote,$(this)) \
     TRAINERS=$(TRAINERS) DECIDE= DECIDER=$$PPID
 train matrix report:
@@ -572,7 +582,7 @@ new-plan:
 # Others' files stay.
 clean-study:
 	@if test -e $(made)/owner; then \
-	    rm -rf $(addprefix $(out)/,survey.json survey.txt $(folders) \
+	    rm -rf $(addprefix $(out)/,survey.json survey.txt survey-groups.tsv $(folders) \
 	        $(if $(filter demo imagenette,$(owner)),data data.tmp data.parts imagenette2-160.tgz imagenette2-160.tgz.part)) && \
 	    rm -rf $(made) && { rmdir $(out) 2>/dev/null || echo '$(out) holds other files, too: left there'; }; \
 	elif test -e $(out); then echo '$(out) is not a study: left alone' >&2; exit 1; fi

@@ -49,7 +49,7 @@ static struct arguments {
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index, survey, identify;
-    const char *json, *facts;
+    const char *json, *groups, *facts;
     unsigned list;
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
@@ -122,6 +122,10 @@ static const struct dl2_option table[] = {
      AT(survey)},
     {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
      .commands = SURVEYS},
+    {DL2_OPTION_TEXT, "groups", 0, "FILE",
+     "Write the survey's near duplicates to FILE, too, a line KEY, tab, GROUP for each image, as "
+     "dl2-report --group takes it",
+     AT(groups), .commands = SURVEYS},
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
      "If DEST is a table, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = ENCODES},
@@ -543,11 +547,14 @@ static int survey(const char *path)
     struct dl2_progress progress;
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = path,
+                                               .groups = arguments.groups,
                                                .max_pixels = arguments.max_pixels,
                                                .external = &arguments.external,
                                                .jobs = common.jobs,
                                                .progress = &progress};
     int status = arguments.json ? dl2_file_expect(arguments.json, &error) : DL2_OK;
+    if (status == DL2_OK && arguments.groups)
+        status = dl2_file_expect(arguments.groups, &error);
     if (status < 0)
         return end_program(status, &error, false);
     dl2_progress_begin(&progress, "survey", "images", 0, common.quiet);
@@ -673,7 +680,7 @@ static char *describe_details(void)
           "a checksum of every image. It is made as a whole: if anything is out of date, everything "
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
-          "program packed. --survey writes nothing but FILE.\n\n"
+          "program packed. --survey writes nothing but its FILEs.\n\n"
           "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
           "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
           "Each is written as a whole, in one transaction. The table's comment and its column "

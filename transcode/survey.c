@@ -2,6 +2,7 @@
 #include "transcode/survey.h"
 
 #include "codec/codec.h"
+#include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
@@ -46,7 +47,10 @@ struct survey {
     struct survey_worker *workers;
     unsigned worker_count;
     size_t *parent; /* union-find over near duplicates */
+    char *uses;     /* of each image: TRAINING, VALIDATION, or 0 */
+    size_t validated;
 };
+enum { TRAINING = 't', VALIDATION = 'v' };
 
 /* ---- One image */
 
@@ -247,6 +251,88 @@ static int find_duplicates(struct survey *survey, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* ---- Training and validation */
+
+/* Marks the images of a split as dl2-train opens it, be it one of the data's own or one by the
+ * seeded rule. They are a part of all images, in the same order. */
+static int mark_split(struct survey *survey, const struct dl2_dataset_options *options, char use,
+                      struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_dataset *part;
+    const int status = dl2_dataset_open(survey->options->source, options, &part, &own);
+    if (status == DL2_ERR_FORMAT) /* there is no such split */
+        return DL2_OK;
+    if (status < 0)
+        return dl2_error_copy(error, &own);
+    const size_t count = dl2_dataset_count(part);
+    for (size_t i = 0, k = 0; i < survey->count && k < count; i++) {
+        struct dl2_sample sample, marked;
+        dl2_dataset_sample(survey->dataset, i, &sample);
+        dl2_dataset_sample(part, k, &marked);
+        if (strcmp(sample.path, marked.path) == 0) {
+            survey->uses[i] = use;
+            k++;
+        }
+    }
+    survey->validated += use == VALIDATION ? count : 0;
+    dl2_dataset_close(part);
+    return DL2_OK;
+}
+
+static int find_uses(struct survey *survey, const struct dl2_dataset_options *all,
+                     struct dl2_error *error)
+{
+    struct dl2_dataset_options options = *all;
+    if (!(survey->uses = dl2_calloc(survey->count, 1)))
+        return dl2_error_memory(error, "a survey");
+    options.split = "train";
+    DL2_TRY(mark_split(survey, &options, TRAINING, error));
+    options.split = "val";
+    return mark_split(survey, &options, VALIDATION, error);
+}
+
+/* Validation images in a group with one for training. */
+static size_t count_leaks(const struct survey *survey, const size_t *trained)
+{
+    size_t leaks = 0;
+    for (size_t i = 0; i < survey->count; i++)
+        leaks += survey->uses[i] == VALIDATION && trained[root_of(survey->parent, i)];
+    return leaks;
+}
+
+/* ---- The file of groups */
+
+static int write_groups(const struct survey *survey, struct dl2_error *error)
+{
+    size_t *number = dl2_calloc(survey->count, sizeof *number), groups = 0;
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = number ? DL2_OK : dl2_error_memory(error, "a survey");
+    for (size_t i = 0; status == DL2_OK && i < survey->count; i++) {
+        struct dl2_sample sample;
+        char group[32];
+        const size_t root = root_of(survey->parent, i);
+        dl2_dataset_sample(survey->dataset, i, &sample);
+        if (strchr(sample.key, '\n'))
+            status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                   "%s: the name of %s has a newline, which a line of the file of "
+                                   "groups can't have; rename it",
+                                   survey->options->groups, sample.path);
+        if (!number[root])
+            number[root] = ++groups;
+        const int length = snprintf(group, sizeof group, "\t%zu\n", number[root]);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&text, sample.key, strlen(sample.key), error);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&text, group, (size_t)length, error);
+    }
+    if (status == DL2_OK)
+        status = dl2_file_write(survey->options->groups, text.data, text.size, error);
+    dl2_bytes_free(&text);
+    free(number);
+    return status;
+}
+
 /* ---- The report */
 
 static void count_word(json_t *counts, const char *word)
@@ -420,11 +506,17 @@ static int add_duplicates(const struct survey *survey, json_t *report, struct dl
     size_t *size = dl2_calloc(survey->count, sizeof *size),
            *start = dl2_calloc(survey->count, sizeof *start);
     size_t *members = dl2_calloc(survey->count, sizeof *members);
+    size_t *trained = dl2_calloc(survey->count, sizeof *trained); /* images of each group */
     json_t *list = json_array();
     json_int_t groups = 0, images = 0, splits = 0, classes = 0;
-    const bool ready = size && start && members;
-    for (size_t i = 0; ready && i < survey->count; i++)
+    const bool ready = size && start && members && trained;
+    for (size_t i = 0; ready && i < survey->count; i++) {
         size[root_of(survey->parent, i)]++;
+        trained[root_of(survey->parent, i)] += survey->uses[i] == TRAINING;
+    }
+    json_t *leaks = ready && survey->validated
+                        ? json_integer((json_int_t)count_leaks(survey, trained))
+                        : json_null();
     for (size_t i = 0, at = 0; ready && i < survey->count; at += size[i], i++)
         start[i] = at;
     for (size_t i = 0; ready && i < survey->count; i++)
@@ -444,10 +536,11 @@ static int add_duplicates(const struct survey *survey, json_t *report, struct dl
     free(size);
     free(start);
     free(members);
+    free(trained);
     json_object_set_new(report, "duplicates",
-                        json_pack("{s:I, s:I, s:I, s:I, s:o}", "groups", groups, "images", images,
-                                  "across_splits", splits, "across_classes", classes, "list",
-                                  list));
+                        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "groups", groups, "images",
+                                  images, "across_splits", splits, "across_classes", classes,
+                                  "val_near_train", leaks, "list", list));
     return ready ? DL2_OK : dl2_error_memory(error, "a survey");
 }
 
@@ -541,9 +634,13 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     for (size_t i = 0; (text = dl2_dataset_warning(survey.dataset, i)); i++)
         if (options->progress)
             dl2_progress_message(options->progress, "%s: %s", options->source, text);
-    int status = run_survey(&survey, error);
+    int status = find_uses(&survey, &all, error);
+    if (status == DL2_OK)
+        status = run_survey(&survey, error);
     if (status == DL2_OK)
         status = make_report(&survey, out, error);
+    if (status == DL2_OK && options->groups)
+        status = write_groups(&survey, error);
     for (unsigned i = 0; i < survey.worker_count; i++) {
         dl2_bytes_free(&survey.workers[i].bytes);
         dl2_image_free(&survey.workers[i].image);
@@ -557,6 +654,7 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     free(survey.images);
     free(survey.workers);
     free(survey.parent);
+    free(survey.uses);
     dl2_dataset_close(survey.dataset);
     if (status < 0) {
         json_decref(*out);
@@ -605,6 +703,12 @@ static void print_duplicates(const json_t *duplicates, FILE *out)
             dl2_json_get_integer(duplicates, "groups", 0),
             dl2_json_get_integer(duplicates, "across_splits", 0),
             dl2_json_get_integer(duplicates, "across_classes", 0));
+    const long long leaks = dl2_json_get_integer(duplicates, "val_near_train", 0);
+    if (leaks)
+        fprintf(out,
+                "  %lld validation image%s a near duplicate among the training images: accuracies "
+                "are too high\n",
+                leaks, leaks == 1 ? " has" : "s have");
     json_array_foreach(list, i, group)
     {
         if (!json_is_true(json_object_get(group, "across_splits")) || shown++ >= MOST_SHOWN)

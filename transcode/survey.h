@@ -25,6 +25,7 @@ enum { DL2_SURVEY_BITS = 3, DL2_SURVEY_LEVELS = 4 };
 
 struct dl2_survey_options {
     const char *source;
+    const char *groups;                           /* file of groups to write; NULL: none */
     uint64_t max_pixels;                          /* of an image */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     unsigned jobs;                                /* 0: dl2_cpu_count() */
@@ -32,7 +33,8 @@ struct dl2_survey_options {
 };
 
 /* *out is dl2-survey/1 (docs/formats.md), a new reference. Images that cannot be read are no error,
- * but listed. The result is the same for any number of jobs. */
+ * but listed. The result is the same for any number of jobs. The file of groups has all images, one
+ * that has no near duplicate in a group of its own (docs/formats.md). */
 int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error);
 
 /* The survey as a table for people. */

@@ -62,6 +62,7 @@ square = numpy.mean([(source(p) ** 2).mean(0) for p in paths], 0)
 PY
 fact 'exec(open("expected.py").read()) or numpy.allclose(s["mean"], mean, atol=1e-9)'
 fact 'exec(open("expected.py").read()) or numpy.allclose(s["std"], (square - mean ** 2) ** 0.5, atol=1e-9)'
+fact 's["duplicates"]["val_near_train"] == 0'
 cp facts.json one.json
 expect 0 dl2-transcode --quiet -j 1 --survey --json facts.json data
 cmp facts.json one.json || fail "another survey with another number of jobs"
@@ -91,11 +92,33 @@ cp jpeg420/jpeg-25/train/a/1.jpg twins/val/a/copy-of-1.jpg
 block large/c/2.ppm 270 192 2
 expect 0 dl2-transcode --quiet --q 75 large small
 cp small/jpeg-75/c/2.jpg twins/train/b/copy-of-2.jpg
-survey 0 twins
+survey 0 twins --groups groups.tsv
 fact 's["duplicates"]["groups"] == 2 and s["duplicates"]["images"] == 4'
+fact 's["duplicates"]["val_near_train"] == 1'
+grep -q '1 validation image has a near duplicate among the training images' "$work/out" || fail "no warning"
+
 fact 's["duplicates"]["across_splits"] == 1 and s["duplicates"]["across_classes"] == 1'
 fact '[g["keys"] for g in s["duplicates"]["list"]] == [["train/a/1", "val/a/copy-of-1"], ["train/a/2", "train/b/copy-of-2"]]'
 grep -q 'in several splits: train/a/1 val/a/copy-of-1' "$work/out" || fail "the leak is not shown"
+
+# All images are in the file of groups, with the keys of predictions.
+is "$(wc -l <groups.tsv)" 15 "lines of the groups"
+is "$(cut -f 2 groups.tsv | sort -u | wc -l)" 13 "groups"
+group_of() { sed -n "s|^$1\t||p" groups.tsv; }
+is "$(group_of val/a/copy-of-1)" "$(group_of train/a/1)" "a twin's group"
+is "$(group_of train/b/copy-of-2)" "$(group_of train/a/2)" "a twin's group"
+[ "$(group_of train/a/1)" != "$(group_of train/a/2)" ] || fail "one group for all"
+cp groups.tsv one.tsv
+expect 0 dl2-transcode --quiet -j 1 --survey --groups groups.tsv twins
+cmp groups.tsv one.tsv || fail "other groups with another number of jobs"
+name=twins/train/a/"two
+lines.jpg"
+cp twins/train/a/3.jpg "$name"
+expect 1 dl2-transcode --quiet --survey --groups groups.tsv twins
+said "has a newline, which a line of the file of groups can't have"
+rm "$name"
+expect 2 dl2-transcode --groups groups.tsv twins out
+said "--groups needs --survey"
 
 # What cannot be read is named and counts for nothing.
 head -c 300 twins/train/a/3.jpg >twins/train/a/cut.jpg
@@ -104,6 +127,23 @@ survey 1 twins
 said "twins/train/a/cut.jpg"
 said "twins/train/a/text.jpg"
 fact 'len(s["bad"]) == 2 and s["images"] == 17 and s["formats"]["jpeg"]["images"] == 15'
+
+# Without splits of its own, a dataset is split by the rule by which dl2-train does it.
+mkdir flat
+for class in a b; do
+    for i in 0 1 2 3 4 5 6 7; do
+        for copy in x y; do
+            mkdir -p flat/$class
+            cp jpeg420/jpeg-90/train/$class/$((i % 4 + 1)).jpg flat/$class/$i$copy.jpg
+        done
+    done
+done
+survey 0 flat
+# Of 8 pictures of 4 copies each, a fifth of either class is for validation: all have copies left to train on.
+fact 's["splits"] is None and s["duplicates"]["groups"] == 8 and s["duplicates"]["val_near_train"] == 6'
+rm -r flat
+survey 0 data/train
+fact 's["duplicates"]["val_near_train"] is None'
 
 # Packed datasets, and what goes with --survey.
 expect 0 dl2-transcode --quiet --copy --container=tar data packed
