@@ -180,7 +180,7 @@ static const struct dl2_program program = {
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
         "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide\n"
         "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
-        "  $ dl2-report study-out/demo --group 'regex:^[^/]*/[^/]*'\n"
+        "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
         "  $ dl2-report study-out/demo --new-plan",
     .options = options,
     .values = &arguments,

@@ -29,7 +29,7 @@ int dl2_groups_of_regex(const char *name, const char *regex, struct dl2_groups *
     char why[256];
     regerror(code, &groups->regex, why, sizeof why);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "--group: \"%s\" is no extended regular expression: %s", regex, why);
+                         "\"%s\" is no extended regular expression: %s", regex, why);
 }
 
 /* ---- Lists */

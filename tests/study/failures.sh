@@ -14,6 +14,10 @@ refused 'SEEDS is "99999999999999999999": 99999999999999999999 is too large' SEE
 refused 'SEEDS names 1 twice' SEEDS='1 1'
 refused 'SEEDS is empty' SEEDS=
 refused "TOLERANCE is \"x\": 'x' is not a number" TOLERANCE=x
+refused 'GROUP is "none.tsv": none.tsv is neither a file nor' GROUP=none.tsv
+refused 'GROUP is "regex:(": "(" is no extended regular expression' GROUP='regex:('
+refused 'GROUP is "regex:a b": it can'"'t have blanks" GROUP='regex:a b'
+refused "GROUP has a password" GROUP='postgresql://me:secret@host/db?table=t&group=g'
 refused 'BATCH is "0": 0 is not between' BATCH=0
 refused 'BATCH is "8x": 8x is not a whole number' BATCH=8x
 refused 'IMAGE_SIZE is "4": 4 is not between' IMAGE_SIZE=4

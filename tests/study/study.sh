@@ -57,6 +57,18 @@ is "$(grep '"name"' results/train/jpeg-50/convnet/seed-2/evaluation/evaluation_r
 mark
 expect 0 study QUALITIES='10 50' matrix
 [ -z "$(news)" ] || fail "evaluated again: $(news)"
+
+# Groups of images are a part of the question: the report is made again, and nothing else.
+for group in 'regex:^val/([^/]*/[1-4])?$' survey; do
+    mark
+    expect 0 study QUALITIES='10 50' GROUP="$(printf %s "$group" | sed 's/\$/$$/')"
+    [ -z "$(news | grep -v '^results/report/')" ] || fail "made again for other groups: $(news)"
+    grep -q '^The 16 validation images count as [0-9]* groups' "$work/out" || fail "groups have no effect"
+    grep -qF "GROUP=&#39;$(printf %s "$group" | sed 's/\$/$$/')&#39;" results/report/report.html || fail "the command lacks GROUP"
+done
+grep -qF '(results/survey-groups.tsv)' results/report/report.html || fail "not the survey's groups"
+(export GROUP=staff; expect 0 study QUALITIES='10 50') || exit 1 # what csh exports
+! grep -q 'validation images count as' results/report/report.html || fail "the environment has groups"
 grep -q "class='heat'" results/report/report.html && fail "a heat map before the report was made again"
 expect 0 study QUALITIES='10 50'
 grep -q "class='heat'" results/report/report.html || fail "the report does not show the evaluations"
