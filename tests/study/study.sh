@@ -57,6 +57,10 @@ is "$(grep '"name"' results/train/jpeg-50/convnet/seed-2/evaluation/evaluation_r
 mark
 expect 0 study QUALITIES='10 50' matrix
 [ -z "$(news)" ] || fail "evaluated again: $(news)"
+grep -q "class='heat'" results/report/report.html && fail "a heat map before the report was made again"
+expect 0 study QUALITIES='10 50'
+grep -q "class='heat'" results/report/report.html || fail "the report does not show the evaluations"
+grep -q "alt='jpeg-50' src='data:image/png" results/report/report.html || fail "the report shows no crops"
 
 # Groups of images are a part of the question: the report is made again, and nothing else.
 for group in 'regex:^val/([^/]*/[1-4])?$' survey; do
@@ -69,10 +73,6 @@ done
 grep -qF '(results/survey-groups.tsv)' results/report/report.html || fail "not the survey's groups"
 (export GROUP=staff; expect 0 study QUALITIES='10 50') || exit 1 # what csh exports
 ! grep -q 'validation images count as' results/report/report.html || fail "the environment has groups"
-grep -q "class='heat'" results/report/report.html && fail "a heat map before the report was made again"
-expect 0 study QUALITIES='10 50'
-grep -q "class='heat'" results/report/report.html || fail "the report does not show the evaluations"
-grep -q "alt='jpeg-50' src='data:image/png" results/report/report.html || fail "the report shows no crops"
 
 # An added quality: that variant, its score, its speed, its trainings, and the report.
 expect 0 study QUALITIES='10 30 50'
