@@ -44,6 +44,14 @@ grep -q '1 earlier plan of this study was given up' results/report/report.html |
 expect 0 decide OUT=other -n
 [ ! -e other/train ] || fail "-n trains"
 
+# Groups of images go into decisions, so they are there before the first.
+expect 0 decide OUT=grouped GROUP=survey
+grep -qF '(grouped/survey-groups.tsv)' grouped/report/report.html || fail "decided without groups"
+rm grouped/survey-groups.tsv
+touch -d @1 grouped/.make/decided
+expect 0 decide OUT=grouped GROUP=survey train
+[ grouped/survey-groups.tsv -ot grouped/.make/decided ] || fail "the groups come after the decision"
+
 # Wrong values are refused before anything is made.
 for wrong in DECIDE=no BUDGET=2x BUDGET=h BUDGET=1.5h SEEDS=1; do
     expect 2 decide OUT=other "$wrong"
