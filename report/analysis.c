@@ -288,8 +288,7 @@ static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2
         .variance = own_error * own_error + original_error * original_error, .freedom = least - 1};
 }
 
-/* The error on each side of an interval of so many pairs: that of the look that they reach. */
-static double interval_tail(const struct dl2_looks *looks, size_t pairs)
+double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs)
 {
     size_t look = 0;
     while (look + 1 < looks->count && looks->seeds[look + 1] <= pairs)
@@ -328,7 +327,7 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
                                                    comparison->pairs, &analysis->noise);
         DL2_TRY(compare_images(block, variant, seeds, draws, comparison, error));
     }
-    const double tail = interval_tail(&analysis->question.looks, comparison->pairs);
+    const double tail = dl2_interval_tail(&analysis->question.looks, comparison->pairs);
     comparison->half = dl2_spread_half(&comparison->training, tail);
     comparison->half_both = dl2_spread_half(&comparison->both, tail);
     return DL2_OK;

@@ -102,6 +102,10 @@ double dl2_comparison_single(const struct dl2_comparison *comparison);
 /* The half-width that verdicts go by: with the choice of images where that is known. */
 double dl2_comparison_half(const struct dl2_comparison *comparison);
 
+/* The error on each side of a 95% interval over `pairs` seeds: that of the look that they reach
+ * (dl2_interval_level()). */
+double dl2_interval_tail(const struct dl2_looks *looks, size_t pairs);
+
 /* `arch` is borrowed. Free with dl2_analysis_free(). */
 int dl2_analyse(const struct dl2_study *study, const char *arch,
                 const struct dl2_question *question, struct dl2_analysis *analysis,

@@ -456,31 +456,38 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
     return DL2_OK;
 }
 
-/* Whether a run is right, in the order of the reference's images. */
+/* Whether a run is right, and its losses (or NULL), in the order of the reference's images. */
 static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *reference,
                             const struct dl2_prediction_table *own, uint8_t **correct,
-                            struct dl2_error *error)
+                            float **loss, struct dl2_error *error)
 {
     size_t *rows = dl2_calloc(reference->count, sizeof *rows);
     uint8_t *cells = dl2_calloc(reference->count, sizeof *cells);
+    float *losses = dl2_calloc(reference->count, sizeof *losses);
     int status = DL2_OK;
-    if (!rows || !cells)
+    if (!rows || !cells || !losses)
         status = dl2_error_memory(error, "%zu predictions", reference->count);
     if (status == DL2_OK)
         status = dl2_prediction_table_join(reference, own, rows, error);
     if (status < 0) {
         free(rows);
         free(cells);
+        free(losses);
         dl2_error_prefix(error, "%s", run->path);
         return status;
     }
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
         cells[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
+        losses[i] = there ? own->rows[rows[i]].loss : NAN;
     }
     free(rows);
     *correct = cells;
+    if (loss)
+        *loss = losses;
+    else
+        free(losses);
     return DL2_OK;
 }
 
@@ -488,7 +495,7 @@ static int pair_predictions(const struct dl2_study_run *run,
  * becomes the reference. */
 static int collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
                        struct dl2_prediction_table *reference, uint8_t **correct,
-                       struct dl2_error *error)
+                       float **loss, struct dl2_error *error)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
     if (!json_is_string(json_object_get(final, "predictions")))
@@ -498,7 +505,7 @@ static int collect_set(struct dl2_study *study, const struct dl2_study_run *run,
     const bool first = !reference->count;
     int own = read_predictions(run, final, &table, &why);
     if (own == DL2_OK)
-        own = pair_predictions(run, first ? &table : reference, &table, correct, &why);
+        own = pair_predictions(run, first ? &table : reference, &table, correct, loss, &why);
     if (own == DL2_OK && first)
         *reference = table;
     else
@@ -537,14 +544,14 @@ static int collect_predictions(struct dl2_study *study, size_t number, struct dl
         const json_t *final = json_object_get(run->report, "final");
         if (strcmp(run->arch, arch) != 0)
             continue;
-        DL2_TRY(collect_set(study, run, 0, reference, &run->correct, error));
+        DL2_TRY(collect_set(study, run, 0, reference, &run->correct, &run->loss, error));
         for (size_t set = 1; known && run->variant != raw && set < json_array_size(final); set++) {
             const struct dl2_val_set own = dl2_study_val_set(run, set);
             if (!dl2_val_set_equal(&own, &original))
                 continue;
             run->original_top1 = dl2_json_get_real(json_array_get(final, set), "top1", NAN);
             run->on_original = isfinite(run->original_top1);
-            DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, error));
+            DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, NULL, error));
             break;
         }
         run->images = reference->count;

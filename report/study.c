@@ -132,6 +132,7 @@ void dl2_study_free_run(struct dl2_study_run *run)
     free(run->path);
     free(run->val_top1);
     free(run->correct);
+    free(run->loss);
     free(run->original_correct);
     free(run->evaluated);
     json_decref(run->report);

@@ -49,6 +49,7 @@ struct dl2_study_run {
     /* Of each of `images` validation images whether top-1 is right: 1, 0, or DL2_STUDY_ABSENT. The
      * images are the same, in the same order, for all runs of a network; NULL: not known. */
     uint8_t *correct;
+    float *loss; /* of each of them the cross-entropy, nats; NAN where it is absent; or NULL */
     size_t images;
     /* The same on the original's validation images, of runs on variants. */
     bool on_original; /* it was validated on them, too */

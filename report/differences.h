@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What trainings on a variant gain or lose against those on the original, image by image: the
+ * tables that report/inference.h is about. A training is paired with that of the original from the
+ * same seed.
+ */
+#ifndef DL2_REPORT_DIFFERENCES_H
+#define DL2_REPORT_DIFFERENCES_H
+
+#include "report/inference.h"
+#include "report/study.h"
+
+/* What is compared of an image. */
+enum dl2_measure {
+    DL2_MEASURE_TOP1, /* 1 right, 0 wrong */
+    DL2_MEASURE_LOSS, /* cross-entropy, nats */
+};
+
+struct dl2_pair {
+    const struct dl2_study_run *own, *original;
+};
+
+/* The pairs of a variant and a network, by seed. `pairs` has room for study->run_count. Returns how
+ * many there are; none of the original with itself. */
+size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t variant,
+                      struct dl2_pair *pairs);
+
+struct dl2_differences {
+    double *cells;   /* [seeds][images]: own less original */
+    size_t seeds;    /* pairs */
+    size_t images;   /* that all of these trainings could read; 0: one has no predictions */
+    uint32_t *image; /* [images]: rows of the network's prediction table, growing */
+    uint32_t *of;    /* [images]: groups of images that are not independent; NULL: all are */
+    size_t of_count; /* groups, none of them empty */
+};
+
+/* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(), on
+ * failure too. */
+int dl2_differences_make(const struct dl2_pair *pairs, size_t count, enum dl2_measure measure,
+                         const struct dl2_prediction_table *reference,
+                         struct dl2_differences *table, struct dl2_error *error);
+
+/* The part of `all` that has the columns `chosen`, [count] and growing. Free it, too. */
+int dl2_differences_choose(const struct dl2_differences *all, const uint32_t *chosen, size_t count,
+                           struct dl2_differences *part, struct dl2_error *error);
+
+/* Mean squares of a table with images. */
+int dl2_differences_squares(const struct dl2_differences *table, struct dl2_mean_squares *squares,
+                            struct dl2_error *error);
+void dl2_differences_free(struct dl2_differences *table);
+
+#endif
