@@ -6,9 +6,11 @@ libreport_la_SOURCES = \
 	report/page/compared.c report/page/compared.h \
 	report/analysis.c report/analysis.h \
 	report/claims.c report/claims.h \
+	report/class_harm.c report/class_harm.h \
 	report/collect.c report/collect.h \
 	report/comparable.c report/comparable.h \
 	report/conditions.c report/conditions.h \
+	report/differences.c report/differences.h \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
@@ -18,6 +20,7 @@ libreport_la_SOURCES = \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
+	report/loss_change.c report/loss_change.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
 	report/page/parts.c report/page/parts.h \
@@ -29,6 +32,7 @@ libreport_la_SOURCES = \
 	report/page/section_accuracy.c \
 	report/page/section_answer.c \
 	report/page/section_bytes.c \
+	report/page/section_classes.c \
 	report/page/section_codecs.c \
 	report/page/section_crops.c \
 	report/page/section_distortion.c \
@@ -46,12 +50,14 @@ libreport_la_SOURCES = \
 	report/page/section_time.c \
 	report/page/section_timelines.c \
 	report/page/section_training.c \
+	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c report/page/several_page.h \
 	report/sentence.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
-	report/study.c report/study.h
+	report/study.c report/study.h \
+	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 

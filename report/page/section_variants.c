@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every variant in a table: size, quality, speed, accuracy. */
 #include "common/json.h"
+#include "common/memory.h"
+#include "report/loss_change.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The bootstrap beside the analytic intervals, where it was asked for. */
@@ -35,7 +39,87 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
     dl2_html_markup(html, any ? "." : "");
 }
 
-static void write_heads(struct dl2_html *html, const struct dl2_study *study, bool copies)
+/* The losses of a network's variants: changes[arch * variant_count + variant]. */
+static const struct dl2_loss_change *
+loss_at(const struct dl2_page *page, const struct dl2_loss_change *changes, size_t a, size_t v)
+{
+    return &changes[a * page->study->variant_count + v];
+}
+
+/* NULL: no training kept its predictions. Free it. */
+static struct dl2_loss_change *make_losses(const struct dl2_page *page, struct dl2_html *html)
+{
+    const struct dl2_study *study = page->study;
+    struct dl2_loss_change *changes =
+        dl2_calloc(study->arch_count, (study->variant_count + 1) * sizeof *changes);
+    bool any = false;
+    int status =
+        changes ? DL2_OK : dl2_error_memory(html->error, "%zu variants", study->variant_count);
+    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
+        struct dl2_loss_change *own = changes + a * study->variant_count;
+        status = dl2_loss_changes_make(study, &page->analyses[a], a, own, html->error);
+        for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
+            any |= isfinite(own[v].mean);
+    }
+    if (html->status == DL2_OK)
+        html->status = status;
+    if (status == DL2_OK && any)
+        return changes;
+    free(changes);
+    return NULL;
+}
+
+static const char *signed_loss(double value, char out[32])
+{
+    const double rounded = round(1000 * value) / 1000;
+    snprintf(out, 32, "%s%.3f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
+    return out;
+}
+
+/* A variant's difference to the original; the original's own loss. */
+static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td class='l'>");
+    if (raw)
+        dl2_html_text(html, dl2_part_fixed(change->mean, 3, text[0]));
+    else if (isfinite(change->difference))
+        dl2_html_format(html, "%s ", signed_loss(change->difference, text[0]));
+    else
+        dl2_html_text(html, "–");
+    if (!raw && isfinite(change->difference) && isfinite(change->half))
+        dl2_html_element(html, "small", "(%s to %s)",
+                         signed_loss(change->difference - change->half, text[1]),
+                         signed_loss(change->difference + change->half, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
+/* Harm that top-1 does not show. */
+static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page,
+                              const struct dl2_loss_change *losses)
+{
+    const struct dl2_study *study = page->study;
+    size_t found = 0;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            if (page->analyses[a].comparisons[v].verdict != DL2_VERDICT_WITHIN ||
+                !dl2_loss_is_higher(loss_at(page, losses, a, v)))
+                continue;
+            dl2_html_markup(html, found++ ? ", " : "<p>The loss tells of harm that top-1 hides: ");
+            dl2_html_format(html, "%s%s%s", study->variants[v].name,
+                            study->arch_count > 1 ? " with " : "",
+                            study->arch_count > 1 ? study->archs[a] : "");
+        }
+    if (found)
+        dl2_html_format(html,
+                        "%s within the tolerance of top-1, but the interval of %s loss is above "
+                        "the original's. The network is less sure of its answers.",
+                        found == 1 ? " is" : " are", found == 1 ? "its" : "their");
+    dl2_html_markup(html, found ? "</p>\n" : "");
+}
+
+static void write_heads(struct dl2_html *html, const struct dl2_study *study, bool copies,
+                        bool losses)
 {
     dl2_html_markup(html, "<thead><tr><th scope='col'>variant</th>"
                           "<th scope='col'>size</th><th scope='col'>of the<br/>original</th>");
@@ -51,6 +135,7 @@ static void write_heads(struct dl2_html *html, const struct dl2_study *study, bo
             dl2_html_text(html, study->archs[a]);
         }
         dl2_html_markup(html, "</th><th scope='col' class='l'>difference,<br/>points</th>");
+        dl2_html_markup(html, losses ? "<th scope='col' class='l'>loss,<br/>nats</th>" : "");
     }
     dl2_html_markup(html, "</tr></thead>");
 }
@@ -65,7 +150,8 @@ static bool is_pick(const struct dl2_page *page, size_t v)
     return false;
 }
 
-static void write_variant(struct dl2_html *html, const struct dl2_page *page, size_t v, bool copies)
+static void write_variant(struct dl2_html *html, const struct dl2_page *page, size_t v, bool copies,
+                          const struct dl2_loss_change *losses)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_study_variant *variant = &study->variants[v];
@@ -90,6 +176,8 @@ static void write_variant(struct dl2_html *html, const struct dl2_page *page, si
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         dl2_part_cell(html, comparison->top1.mean, 1);
         dl2_part_difference_cell(html, comparison);
+        if (losses)
+            write_loss(html, loss_at(page, losses, a, v), raw);
     }
     dl2_html_markup(html, "</tr>\n");
 }
@@ -102,12 +190,15 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     bool copies = false; /* are there files that are the source's own? */
     for (size_t v = 0; v < study->variant_count; v++)
         copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
+    struct dl2_loss_change *losses = make_losses(page, html);
     dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' tabindex='0'><table>");
-    write_heads(html, study, copies);
+    write_heads(html, study, copies, losses != NULL);
     dl2_html_markup(html, "<tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++)
-        write_variant(html, page, v, copies);
+        write_variant(html, page, v, copies, losses);
     dl2_html_markup(html, "</tbody></table></div>\n");
+    if (losses)
+        write_hidden_harm(html, page, losses);
     dl2_html_markup(html,
                     "<p class='note'>PSNR (of RGB, higher is nearer) and "
                     "SSIM (1: the same) tell how near images are to the original's, as means "
@@ -116,6 +207,12 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     if (copies)
         dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
                               "make smaller. ");
+    if (losses)
+        dl2_html_markup(html,
+                        "The loss is the mean cross-entropy of the validation images, without "
+                        "label smoothing: the original&#39;s, and differences to it with 95% "
+                        "intervals of each variant by itself; lower is better. ");
     write_bootstrap(html, page);
     dl2_html_markup(html, "</p>\n");
+    free(losses);
 }

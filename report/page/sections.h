@@ -17,6 +17,8 @@
     X(variants)                                                                                    \
     X(crops)                                                                                       \
     X(accuracy)                                                                                    \
+    X(classes)                                                                                     \
+    X(transfer)                                                                                    \
     X(quality)                                                                                     \
     X(bytes)                                                                                       \
     X(distortion)                                                                                  \

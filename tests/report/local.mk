@@ -6,6 +6,11 @@ tests_report_test_analysis_SOURCES = tests/report/test_analysis.c
 tests_report_test_analysis_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_analysis_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_analysis
+check_PROGRAMS += tests/report/test_harm
+tests_report_test_harm_SOURCES = tests/report/test_harm.c
+tests_report_test_harm_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_harm_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_harm
 check_PROGRAMS += tests/report/test_inference
 tests_report_test_inference_SOURCES = tests/report/test_inference.c
 tests_report_test_inference_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
@@ -27,8 +32,8 @@ tests_report_test_speed_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_report_test_speed_LDADD = libreport.la $(CMOCKA_LIBS)
 TESTS += tests/report/test_speed
 endif
-TESTS += tests/report/several.sh tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/plan.sh tests/report/sections.sh tests/report/search.sh tests/report/groups.sh tests/report/group_column.sh
-EXTRA_DIST += tests/report/several.sh tests/report/make_meta_analysis_golden.py tests/bench/check_forecast.py tests/report/report.sh tests/report/comparable.sh tests/report/search.sh tests/report/sections.sh tests/report/claims.sh tests/report/plan.sh tests/report/make_study.sh tests/report/groups.sh tests/report/group_column.sh
+TESTS += tests/report/several.sh tests/report/report.sh tests/report/comparable.sh tests/report/claims.sh tests/report/plan.sh tests/report/sections.sh tests/report/search.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh
+EXTRA_DIST += tests/report/several.sh tests/report/make_meta_analysis_golden.py tests/bench/check_forecast.py tests/report/report.sh tests/report/comparable.sh tests/report/search.sh tests/report/sections.sh tests/report/claims.sh tests/report/plan.sh tests/report/make_study.sh tests/report/groups.sh tests/report/group_column.sh tests/report/harm.sh
 
 check_PROGRAMS += tests/report/fuzz_study
 tests_report_fuzz_study_SOURCES = tests/report/fuzz_study.c
@@ -48,6 +53,10 @@ check_PROGRAMS += tests/report/simulate
 tests_report_simulate_SOURCES = tests/report/simulate.c
 tests_report_simulate_LDADD = libreport.la
 TESTS += tests/report/simulate
+check_PROGRAMS += tests/report/simulate_harm
+tests_report_simulate_harm_SOURCES = tests/report/simulate_harm.c
+tests_report_simulate_harm_LDADD = libreport.la
+TESTS += tests/report/simulate_harm
 
 check_PROGRAMS += tests/report/simulate_speed
 tests_report_simulate_speed_SOURCES = tests/report/simulate_speed.c
@@ -56,6 +65,7 @@ TESTS += tests/report/simulate_speed
 
 # The longer version: some ten minutes.
 .PHONY: simulate
-simulate: tests/report/simulate$(EXEEXT) tests/report/simulate_speed$(EXEEXT)
+simulate: tests/report/simulate$(EXEEXT) tests/report/simulate_speed$(EXEEXT) tests/report/simulate_harm$(EXEEXT)
 	./tests/report/simulate 4000
 	./tests/report/simulate_speed 20000
+	./tests/report/simulate_harm 4000

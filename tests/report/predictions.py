@@ -3,7 +3,7 @@
 
     predictions.py FILE ROW... [-- OPTION=VALUE...]
 
-A row is KEY:TARGET:PREDICTED:TOP5. Options spoil the file or change its form: version (1), key
+A row is KEY:TARGET:PREDICTED:TOP5 and, if it is not 0.5, :LOSS. Options spoil the file or change its form: version (1), key
 (bytes of a key), rows (that the header claims), cut (bytes off the end), more (bytes at the end),
 descr (text in place of the header's list of columns), top1 (of all rows).
 """
@@ -26,10 +26,10 @@ def main():
     header += " " * (-(start + len(header) + 1) % 64) + "\n"
     data = b"\x93NUMPY" + bytes([version, 0])
     data += struct.pack("<H" if version == 1 else "<I", len(header)) + header.encode()
-    for key, target, predicted, top5 in rows:
+    for key, target, predicted, top5, *loss in rows:
         right = int(options.get("top1", int(target == predicted)))
         data += key.encode().ljust(size, b"\0")
-        data += struct.pack("<iiBBf", int(target), int(predicted), right, int(top5), 0.5)
+        data += struct.pack("<iiBBf", int(target), int(predicted), right, int(top5), float((loss or [0.5])[0]))
     data = data[:len(data) - int(options.get("cut", 0))] + b"x" * int(options.get("more", 0))
     with open(sys.argv[1], "wb") as file:
         file.write(data)

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/class_harm.h"
+
+#include "common/memory.h"
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Classes and their names */
+
+static const char *key_of(const struct dl2_prediction_table *images, size_t row)
+{
+    return images->keys + row * images->key_size;
+}
+
+/* Shortens `length` characters of `folder` to the folders that `key` lies in, too. */
+static size_t common_folders(const char *folder, size_t length, const char *key)
+{
+    size_t same = 0, end = 0;
+    for (; same < length && key[same] == folder[same]; same++)
+        end = key[same] == '/' ? same + 1 : end;
+    return end;
+}
+
+static int compare_targets(const void *a, const void *b, void *table)
+{
+    const struct dl2_prediction *rows = ((const struct dl2_prediction_table *)table)->rows;
+    const int32_t x = rows[*(const uint32_t *)a].target, y = rows[*(const uint32_t *)b].target;
+    return (x > y) - (x < y);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Is a name missing, or does it come twice? Sorts `names`. */
+static bool names_fail(char **names, size_t count)
+{
+    qsort(names, count, sizeof *names, compare_names);
+    bool fail = false;
+    for (size_t i = 0; i < count; i++)
+        fail |= !names[i][0] || (i && strcmp(names[i - 1], names[i]) == 0);
+    return fail;
+}
+
+/* Names by the folders of a class's keys below those of all keys; `rows` are by class. */
+static int name_by_folders(const struct dl2_prediction_table *images, const uint32_t *rows,
+                           struct dl2_classes *classes, struct dl2_error *error)
+{
+    const char *first = key_of(images, 0);
+    size_t shared = strlen(first), place = 0;
+    for (size_t i = 0; i < images->count; i++)
+        shared = common_folders(first, shared, key_of(images, i));
+    for (size_t c = 0; c < classes->count; c++) {
+        const char *folder = key_of(images, rows[place]);
+        size_t length = strlen(folder);
+        for (; place < images->count && classes->of[rows[place]] == c; place++)
+            length = common_folders(folder, length, key_of(images, rows[place]));
+        classes->names[c] =
+            length > shared ? strndup(folder + shared, length - shared - 1) : strdup("");
+        if (!classes->names[c])
+            return dl2_error_memory(error, "%zu classes", classes->count);
+    }
+    return DL2_OK;
+}
+
+static int name_by_numbers(const struct dl2_prediction_table *images, struct dl2_classes *classes,
+                           struct dl2_error *error)
+{
+    for (size_t i = 0; i < images->count; i++) {
+        char **name = &classes->names[classes->of[i]], text[32];
+        snprintf(text, sizeof text, "class %d", images->rows[i].target);
+        if (strcmp(*name, text) == 0)
+            continue;
+        free(*name);
+        if (!(*name = strdup(text)))
+            return dl2_error_memory(error, "%zu classes", classes->count);
+    }
+    return DL2_OK;
+}
+
+int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_classes *classes,
+                     struct dl2_error *error)
+{
+    *classes = (struct dl2_classes){0};
+    if (!images->count)
+        return DL2_OK;
+    uint32_t *rows = dl2_calloc(images->count, sizeof *rows);
+    char **sorted = NULL;
+    classes->of = dl2_calloc(images->count, sizeof *classes->of);
+    int status = DL2_OK;
+    if (!rows || !classes->of) {
+        free(rows);
+        return dl2_error_memory(error, "%zu validation images", images->count);
+    }
+    for (size_t i = 0; i < images->count; i++)
+        rows[i] = (uint32_t)i;
+    qsort_r(rows, images->count, sizeof *rows, compare_targets, (void *)images);
+    for (size_t i = 0; i < images->count; i++) {
+        classes->count += !i || images->rows[rows[i]].target != images->rows[rows[i - 1]].target;
+        classes->of[rows[i]] = (uint32_t)(classes->count - 1);
+    }
+    classes->names = dl2_calloc(classes->count, sizeof *classes->names);
+    sorted = dl2_calloc(classes->count, sizeof *sorted);
+    if (!classes->names || !sorted)
+        status = dl2_error_memory(error, "%zu classes", classes->count);
+    if (status == DL2_OK)
+        status = name_by_folders(images, rows, classes, error);
+    if (status == DL2_OK) {
+        memcpy(sorted, classes->names, classes->count * sizeof *sorted);
+        if (names_fail(sorted, classes->count))
+            status = name_by_numbers(images, classes, error);
+    }
+    free(sorted);
+    free(rows);
+    return status;
+}
+
+void dl2_classes_free(struct dl2_classes *classes)
+{
+    for (size_t i = 0; classes->names && i < classes->count; i++)
+        free(classes->names[i]);
+    free(classes->names);
+    free(classes->of);
+    *classes = (struct dl2_classes){0};
+}
+
+/* ---- Differences of recall */
+
+/* A table's columns by class: those of class c are columns[begin[c]] to columns[begin[c + 1] - 1].
+ */
+struct columns {
+    uint32_t *columns;
+    size_t *begin; /* [classes + 1] */
+};
+
+static int order_columns(const struct dl2_differences *table, const struct dl2_classes *classes,
+                         struct columns *by_class, struct dl2_error *error)
+{
+    by_class->columns = dl2_calloc(table->images, sizeof *by_class->columns);
+    by_class->begin = dl2_calloc(classes->count + 2, sizeof *by_class->begin);
+    if (!by_class->columns || !by_class->begin)
+        return dl2_error_memory(error, "%zu validation images", table->images);
+    size_t *next = by_class->begin + 1; /* moves from a class's begin to its end */
+    for (size_t i = 0; i < table->images; i++)
+        next[classes->of[table->image[i]] + 1]++;
+    for (size_t c = 1; c <= classes->count; c++)
+        next[c] += next[c - 1];
+    for (size_t i = 0; i < table->images; i++)
+        by_class->columns[next[classes->of[table->image[i]]]++] = (uint32_t)i;
+    return DL2_OK;
+}
+
+static double original_recall(const struct dl2_pair *pairs, const struct dl2_differences *part)
+{
+    double sum = 0;
+    for (size_t p = 0; p < part->seeds; p++)
+        for (size_t i = 0; i < part->images; i++)
+            sum += pairs[p].original->correct[part->image[i]];
+    return sum / (double)(part->seeds * part->images);
+}
+
+/* What one class changes, as a fraction, and its mean squares. */
+static int measure_class(const struct dl2_differences *table, const struct dl2_pair *pairs,
+                         const uint32_t *columns, size_t images, struct dl2_class_change *change,
+                         struct dl2_mean_squares *squares, struct dl2_error *error)
+{
+    change->images = images;
+    change->original = change->difference = NAN;
+    change->low = -INFINITY;
+    change->high = INFINITY;
+    if (!images)
+        return DL2_OK;
+    struct dl2_differences part;
+    int status = dl2_differences_choose(table, columns, images, &part, error);
+    if (status == DL2_OK)
+        status = dl2_differences_squares(&part, squares, error);
+    if (status == DL2_OK) {
+        change->original = 100 * original_recall(pairs, &part);
+        change->difference = 100 * squares->mean;
+    }
+    dl2_differences_free(&part);
+    return status;
+}
+
+static int measure_variant(const struct dl2_prediction_table *images,
+                           const struct dl2_classes *classes, const struct dl2_pair *pairs,
+                           size_t count, struct dl2_class_harm *harm,
+                           struct dl2_mean_squares *squares, struct dl2_error *error)
+{
+    struct dl2_differences table;
+    struct columns by_class = {NULL, NULL};
+    int status = dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images, &table, error);
+    if (status == DL2_OK && table.images) {
+        harm->changes = dl2_calloc(classes->count, sizeof *harm->changes);
+        status = harm->changes ? order_columns(&table, classes, &by_class, error)
+                               : dl2_error_memory(error, "%zu classes", classes->count);
+        if (status == DL2_OK) {
+            harm->pairs = count;
+            harm->count = harm->bounding = classes->count;
+        }
+        for (size_t c = 0; status == DL2_OK && c < classes->count; c++) {
+            harm->changes[c].class = c;
+            status = measure_class(&table, pairs, by_class.columns + by_class.begin[c],
+                                   by_class.begin[c + 1] - by_class.begin[c], &harm->changes[c],
+                                   &squares[c], error);
+        }
+    }
+    free(by_class.columns);
+    free(by_class.begin);
+    dl2_differences_free(&table);
+    return status;
+}
+
+/* ---- Chance */
+
+/* Degrees of freedom that all classes together count as, or half of those that they have: more than
+ * all variants do for top-1, as there are more classes, and what each image adds by itself is known
+ * of each class. */
+#define COMMON_FREEDOM 3.0
+
+static bool can_judge(const struct dl2_class_harm *harm, const struct dl2_mean_squares *squares)
+{
+    return harm->pairs > 1 && squares->units > 1;
+}
+
+static bool varies(const struct dl2_mean_squares *squares)
+{
+    return squares->mean != 0 || squares->image > 0 || squares->seed > 0 || squares->residual > 0;
+}
+
+/*
+ * What the chance of training adds to a class's recall beyond what it does to each image by itself:
+ * the variance between seeds, of all classes and variants together. A variant with the original's
+ * predictions, of the same pixels, says nothing of it.
+ */
+static struct dl2_spread common_spread(const struct dl2_class_harm *harms,
+                                       const struct dl2_mean_squares *squares, size_t variants,
+                                       size_t classes)
+{
+    double sum = 0, weights = 0, freedom = 0;
+    for (size_t v = 0; v < variants; v++) {
+        const struct dl2_mean_squares *own = squares + v * classes;
+        bool any = false;
+        for (size_t c = 0; c < harms[v].count; c++)
+            any |= varies(&own[c]);
+        for (size_t c = 0; any && c < harms[v].count; c++) {
+            if (!can_judge(&harms[v], &own[c]))
+                continue;
+            const double units = (double)own[c].units;
+            const double weight = units * (double)(harms[v].pairs - 1);
+            sum += weight * (own[c].seed - own[c].residual) / units;
+            weights += weight;
+            freedom += (double)(harms[v].pairs - 1);
+        }
+    }
+    return (struct dl2_spread){.variance = weights > 0 ? fmax(0, sum / weights) : 0,
+                               .freedom = fmin(COMMON_FREEDOM, freedom / 2)};
+}
+
+/* The chance of training in a class: its own variance between seeds, drawn towards that of all. */
+static struct dl2_spread spread_of_training(const struct dl2_mean_squares *squares, size_t pairs,
+                                            const struct dl2_spread *common)
+{
+    const double units = (double)squares->units, own = (double)pairs - 1;
+    const double of_all = common->variance + squares->residual / units;
+    const double freedom = own + common->freedom;
+    const double variance = (own * squares->seed / units + common->freedom * of_all) / freedom;
+    return (struct dl2_spread){.variance = variance / (double)pairs, .freedom = freedom};
+}
+
+/* The lower end of an interval, a fraction: see the header. */
+static double lower_end(const struct dl2_mean_squares *squares, const struct dl2_spread *training,
+                        const struct dl2_spread *both, double tail)
+{
+    const double units = (double)squares->units, loss = -squares->mean;
+    const double quantile = dl2_student_quantile(tail, units - 1);
+    const double of_training = dl2_spread_half(training, tail);
+    /* (d - loss)^2 = of_training^2 + floor d (1 - d): images of which a share d is lost. */
+    const double floor = quantile * quantile / units;
+    const double a = 1 + floor, b = 2 * loss + floor, c = loss * loss - of_training * of_training;
+    const double at_end = (b + sqrt(fmax(0, b * b - 4 * a * c))) / (2 * a);
+    return -fmin(1, fmax(at_end, loss + dl2_spread_half(both, tail)));
+}
+
+/* Holm's step: the classes whose whole interval is below 0, at the level for those that are left.
+ */
+static void find_losers(struct dl2_class_harm *harm, const struct dl2_spread *spreads, double level)
+{
+    for (size_t before = SIZE_MAX; harm->losers != before;) {
+        before = harm->losers;
+        const double tail = level / (double)(harm->judged - before);
+        for (size_t c = 0; c < harm->count; c++) {
+            struct dl2_class_change *change = &harm->changes[c];
+            if (change->loses || isinf(change->low) ||
+                !(change->difference / 100 + dl2_spread_half(&spreads[c], tail) < 0))
+                continue;
+            change->loses = true;
+            harm->losers++;
+        }
+        if (harm->losers == harm->judged)
+            return;
+    }
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct dl2_class_change *x = a, *y = b;
+    if (isinf(x->low) != isinf(y->low))
+        return isinf(x->low) ? 1 : -1;
+    if (isnan(x->difference) != isnan(y->difference))
+        return isnan(x->difference) ? 1 : -1;
+    if (x->difference < y->difference || x->difference > y->difference)
+        return x->difference < y->difference ? -1 : 1;
+    return (x->class > y->class) - (x->class < y->class);
+}
+
+/* `spreads` has room for all classes. */
+static void judge_variant(struct dl2_class_harm *harm, const struct dl2_mean_squares *squares,
+                          const struct dl2_spread *common, double tail, struct dl2_spread *spreads)
+{
+    for (size_t c = 0; c < harm->count; c++) {
+        struct dl2_class_change *change = &harm->changes[c];
+        if (!can_judge(harm, &squares[c]))
+            continue;
+        const struct dl2_spread training = spread_of_training(&squares[c], harm->pairs, common);
+        spreads[c] = dl2_spread_of_both(&squares[c], &training);
+        change->low = 100 * lower_end(&squares[c], &training, &spreads[c], tail);
+        change->high = 100 * fmin(1, squares[c].mean + dl2_spread_half(&spreads[c], tail));
+        harm->judged++;
+    }
+    if (!harm->judged)
+        return;
+    find_losers(harm, spreads, tail);
+    qsort(harm->changes, harm->count, sizeof *harm->changes, compare_changes);
+    harm->bounding = 0;
+    for (size_t c = 1; c < harm->judged; c++)
+        if (harm->changes[c].low < harm->changes[harm->bounding].low)
+            harm->bounding = c;
+    harm->bound = fmax(0, -harm->changes[harm->bounding].low);
+}
+
+int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                        size_t arch, const struct dl2_classes *classes,
+                        struct dl2_class_harm *harms, struct dl2_error *error)
+{
+    const size_t variants = study->variant_count, count = classes->count;
+    memset(harms, 0, variants * sizeof *harms);
+    struct dl2_mean_squares *squares = dl2_calloc(count, variants * sizeof *squares);
+    struct dl2_spread *spreads = dl2_calloc(count, sizeof *spreads);
+    struct dl2_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    int status = DL2_OK;
+    if (!squares || !spreads || !pairs)
+        status = dl2_error_memory(error, "%zu classes of %zu variants", count, variants);
+    for (size_t v = 0; status == DL2_OK && v < variants; v++) {
+        const size_t found = dl2_pairs_find(study, study->archs[arch], v, pairs);
+        status = measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
+                                 squares + v * count, error);
+    }
+    if (status == DL2_OK) {
+        const struct dl2_spread common = common_spread(harms, squares, variants, count);
+        for (size_t v = 0; v < variants; v++)
+            judge_variant(&harms[v], squares + v * count, &common,
+                          dl2_interval_tail(&analysis->question.looks, harms[v].pairs), spreads);
+    }
+    free(squares);
+    free(spreads);
+    free(pairs);
+    return status;
+}
+
+void dl2_class_harm_free(struct dl2_class_harm *harm)
+{
+    free(harm->changes);
+    *harm = (struct dl2_class_harm){0};
+}

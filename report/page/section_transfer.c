@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does a variant cost each network the same? */
+#include "report/page/parts.h"
+#include "report/page/sections.h"
+#include "report/transfer.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void write_row(struct dl2_html *html, const struct dl2_page *page,
+                      const struct dl2_transfer *transfer)
+{
+    const struct dl2_study *study = page->study;
+    const double difference = transfer->difference, half = transfer->half;
+    char text[2][32];
+    dl2_html_markup(html, "<tr>");
+    dl2_html_element(html, "th scope='row'", "%s", study->variants[transfer->variant].name);
+    for (int side = 0; side < 2; side++) {
+        const size_t arch = side ? transfer->b : transfer->a;
+        dl2_html_element(
+            html, "td class='l'", "%s %s", study->archs[arch],
+            dl2_part_signed(page->analyses[arch].comparisons[transfer->variant].difference,
+                            text[0]));
+    }
+    dl2_html_markup(html, "<td class='l'>");
+    dl2_html_format(html, "%s ", dl2_part_signed(difference, text[0]));
+    if (isfinite(half))
+        dl2_html_element(html, "small", "(%s to %s%s)", dl2_part_signed(difference - half, text[0]),
+                         dl2_part_signed(difference + half, text[1]),
+                         transfer->images ? "" : ", of training alone");
+    dl2_html_markup(html, "</td><td class='l'>");
+    if (dl2_transfer_differs(transfer))
+        dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "%s loses more",
+                         study->archs[difference < 0 ? transfer->a : transfer->b]);
+    else if (isfinite(half))
+        dl2_html_format(html, "the same within %.1f points", fabs(difference) + half);
+    else
+        dl2_html_markup(html, "–");
+    dl2_html_markup(html, "</td></tr>\n");
+}
+
+void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
+{
+    struct dl2_transfer *list;
+    size_t count, differ = 0;
+    const int status = dl2_transfers_make(page->study, page->analyses, &list, &count, html->error);
+    if (html->status == DL2_OK)
+        html->status = status;
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        differ += dl2_transfer_differs(&list[i]);
+    if (status == DL2_OK && count) {
+        dl2_html_markup(html, "<h2>From one network to another</h2>\n<p>");
+        if (differ)
+            dl2_html_format(html,
+                            "What a variant loses depends on the network in %zu of %zu "
+                            "comparisons: train the network that you will use.",
+                            differ, count);
+        else
+            dl2_html_format(html, "No variant was shown to cost one network more than another. How "
+                                  "much more it may cost is in the last column.");
+        dl2_html_markup(html, "</p>\n<div class='scroll' tabindex='0'><table><thead><tr>"
+                              "<th scope='col'>variant</th><th scope='col' class='l'>a network "
+                              "and<br/>its difference</th><th scope='col' class='l'>another</th>"
+                              "<th scope='col' class='l'>first less second,<br/>points</th>"
+                              "<th scope='col' class='l'>the loss is</th></tr></thead><tbody>\n");
+        for (size_t i = 0; i < count; i++)
+            write_row(html, page, &list[i]);
+        dl2_html_markup(html, "</tbody></table></div>\n<p class='note'>Points of top-1, against "
+                              "the original with the same network. All intervals hold together "
+                              "in 95% of such studies; they count both sources of chance, image "
+                              "by image. All networks saw images of the study&#39;s one input "
+                              "size.</p>\n");
+    }
+    free(list);
+}
