@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "common/stats.h"
+#include "report/differences.h"
 #include "report/sentence.h"
 
 #include <math.h>
@@ -142,95 +143,16 @@ static int estimate_noise(const struct block *block, size_t seeds, struct dl2_no
     return dl2_noise_estimate(block->accuracies, rows, seeds, noise, error);
 }
 
-/* Differences over the images that all of a variant's pairs of trainings know of. */
-struct differences {
-    double *cells; /* [pairs][images] */
-    size_t images; /* 0: a training has no predictions */
-    uint32_t *of;  /* [images]: groups, numbered anew; NULL: each image by itself */
-    struct dl2_groups groups;
-};
-
-static void free_differences(struct differences *table)
-{
-    free(table->cells);
-    free(table->of);
-}
-
-/* Numbers the groups of the images that are left anew, so that none is empty. */
-static int number_groups(const struct dl2_prediction_table *images, const bool *absent, size_t all,
-                         struct differences *table, struct dl2_error *error)
-{
-    uint32_t *numbers = dl2_calloc(images->group_count, sizeof *numbers);
-    table->of = dl2_calloc(all, sizeof *table->of);
-    if (!numbers || !table->of) {
-        free(numbers);
-        return dl2_error_memory(error, "%zu groups of validation images", images->group_count);
-    }
-    size_t image = 0;
-    for (size_t i = 0; i < all; i++) {
-        if (absent[i])
-            continue;
-        uint32_t *number = &numbers[images->group[i]];
-        if (!*number)
-            *number = (uint32_t)++table->groups.count;
-        table->of[image++] = *number - 1;
-    }
-    free(numbers);
-    table->groups.of = table->of;
-    return DL2_OK;
-}
-
-static int tabulate(const struct block *block, size_t variant, size_t seeds, size_t pairs,
-                    struct differences *table, struct dl2_error *error)
-{
-    *table = (struct differences){0};
-    size_t all = SIZE_MAX;
-    for (size_t s = 0; s < seeds; s++) {
-        const struct dl2_study_run *own = run_at(block, variant, s);
-        const struct dl2_study_run *original = run_at(block, block->raw, s);
-        if (!own || !original)
-            continue;
-        if (!correct_of(block, own) || !original->correct)
-            return DL2_OK;
-        all = own->images < all ? own->images : all;
-        all = original->images < all ? original->images : all;
-    }
-    table->cells = dl2_calloc(all, pairs * sizeof *table->cells);
-    bool *absent = dl2_calloc(all, sizeof *absent);
-    int status = DL2_OK;
-    if (!table->cells || !absent)
-        status = dl2_error_memory(error, "%zu validation images of %zu trainings", all, pairs);
-    for (size_t s = 0; status == DL2_OK && s < seeds; s++) {
-        const struct dl2_study_run *own = run_at(block, variant, s);
-        const struct dl2_study_run *original = run_at(block, block->raw, s);
-        for (size_t i = 0; own && original && i < all; i++)
-            absent[i] |= correct_of(block, own)[i] == DL2_STUDY_ABSENT ||
-                         original->correct[i] == DL2_STUDY_ABSENT;
-    }
-    size_t cell = 0;
-    for (size_t s = 0; status == DL2_OK && s < seeds; s++) {
-        const struct dl2_study_run *own = run_at(block, variant, s);
-        const struct dl2_study_run *original = run_at(block, block->raw, s);
-        for (size_t i = 0; own && original && i < all; i++)
-            if (!absent[i])
-                table->cells[cell++] = correct_of(block, own)[i] - original->correct[i];
-    }
-    table->images = cell / pairs;
-    if (status == DL2_OK && block->images && block->images->group)
-        status = number_groups(block->images, absent, all, table, error);
-    free(absent);
-    return status;
-}
-
 /* The bootstrap's interval of a table of differences. */
-static int draw_interval(const struct differences *table, const struct dl2_groups *groups,
-                         size_t draws, struct dl2_comparison *comparison, struct dl2_error *error)
+static int draw_interval(const struct dl2_differences *table, size_t draws,
+                         struct dl2_comparison *comparison, struct dl2_error *error)
 {
+    const struct dl2_groups groups = {table->of, table->of_count};
     double *means = dl2_calloc(draws, sizeof *means);
     if (!means)
         return dl2_error_memory(error, "%zu draws", draws);
-    const int status = dl2_pigeonhole(table->cells, comparison->pairs, table->images, groups, 0,
-                                      means, draws, error);
+    const int status = dl2_pigeonhole(table->cells, table->seeds, table->images,
+                                      table->of ? &groups : NULL, 0, means, draws, error);
     if (status == DL2_OK) {
         struct dl2_summary summary; /* sorts them */
         dl2_summarize(means, draws, &summary);
@@ -242,17 +164,15 @@ static int draw_interval(const struct differences *table, const struct dl2_group
 }
 
 /* `table` has images. */
-static int judge_images(const struct differences *table, size_t draws,
+static int judge_images(const struct dl2_differences *table, size_t draws,
                         struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    const struct dl2_groups *groups = table->of ? &table->groups : NULL;
     struct dl2_mean_squares squares;
-    DL2_TRY(
-        dl2_mean_squares(table->cells, comparison->pairs, table->images, groups, &squares, error));
+    DL2_TRY(dl2_differences_squares(table, &squares, error));
     if (squares.units < 2)
         return DL2_OK;
     if (draws)
-        DL2_TRY(draw_interval(table, groups, draws, comparison, error));
+        DL2_TRY(draw_interval(table, draws, comparison, error));
     comparison->difference = 100 * squares.mean;
     comparison->images = table->images;
     comparison->units = squares.units;
@@ -265,11 +185,23 @@ static int judge_images(const struct differences *table, size_t draws,
 static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
                           struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    struct differences table;
-    int status = tabulate(block, variant, seeds, comparison->pairs, &table, error);
+    struct dl2_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
+    if (!pairs)
+        return dl2_error_memory(error, "%zu trainings", seeds);
+    size_t count = 0;
+    for (size_t s = 0; s < seeds; s++) {
+        const struct dl2_pair pair = {run_at(block, variant, s), run_at(block, block->raw, s)};
+        if (pair.own && pair.original)
+            pairs[count++] = pair;
+    }
+    struct dl2_differences table;
+    int status = dl2_differences_make(
+        pairs, count, block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
+        block->images, &table, error);
     if (status == DL2_OK && table.images)
         status = judge_images(&table, draws, comparison, error);
-    free_differences(&table);
+    dl2_differences_free(&table);
+    free(pairs);
     return status;
 }
 

@@ -28,19 +28,24 @@ size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t va
     return count;
 }
 
-static bool is_known(const struct dl2_study_run *run, size_t image)
+/* Whether a pair's own training (of a variant) or its original is right, by image; NULL: not
+ * known. */
+static const uint8_t *correct_of(const struct dl2_study_run *run, enum dl2_measure measure,
+                                 bool own)
 {
-    return run->correct[image] != DL2_STUDY_ABSENT;
+    return own && measure == DL2_MEASURE_ON_ORIGINAL ? run->original_correct : run->correct;
 }
 
-static double value_of(const struct dl2_study_run *run, enum dl2_measure measure, size_t image)
+static double value_of(const struct dl2_study_run *run, enum dl2_measure measure, bool own,
+                       size_t image)
 {
-    return measure == DL2_MEASURE_TOP1 ? run->correct[image] : (double)run->loss[image];
+    return measure == DL2_MEASURE_LOSS ? (double)run->loss[image]
+                                       : correct_of(run, measure, own)[image];
 }
 
-static bool has_images(const struct dl2_study_run *run, enum dl2_measure measure)
+static bool has_images(const struct dl2_study_run *run, enum dl2_measure measure, bool own)
 {
-    return run->correct && (measure == DL2_MEASURE_TOP1 || run->loss);
+    return correct_of(run, measure, own) && (measure != DL2_MEASURE_LOSS || run->loss);
 }
 
 static int allocate(struct dl2_differences *table, size_t seeds, size_t images, bool grouped,
@@ -77,7 +82,8 @@ int dl2_differences_make(const struct dl2_pair *pairs, size_t count, enum dl2_me
 {
     *table = (struct dl2_differences){.seeds = count};
     for (size_t p = 0; p < count; p++)
-        if (!has_images(pairs[p].own, measure) || !has_images(pairs[p].original, measure))
+        if (!has_images(pairs[p].own, measure, true) ||
+            !has_images(pairs[p].original, measure, false))
             return DL2_OK;
     if (!count)
         return DL2_OK;
@@ -88,15 +94,17 @@ int dl2_differences_make(const struct dl2_pair *pairs, size_t count, enum dl2_me
     for (size_t i = 0; i < all; i++) {
         bool known = true;
         for (size_t p = 0; p < count; p++)
-            known &= is_known(pairs[p].own, i) && is_known(pairs[p].original, i);
+            known &= correct_of(pairs[p].own, measure, true)[i] != DL2_STUDY_ABSENT &&
+                     pairs[p].original->correct[i] != DL2_STUDY_ABSENT;
         if (known)
             table->image[images++] = (uint32_t)i;
     }
     table->images = images;
     for (size_t p = 0; p < count; p++)
         for (size_t i = 0; i < images; i++)
-            table->cells[p * images + i] = value_of(pairs[p].own, measure, table->image[i]) -
-                                           value_of(pairs[p].original, measure, table->image[i]);
+            table->cells[p * images + i] =
+                value_of(pairs[p].own, measure, true, table->image[i]) -
+                value_of(pairs[p].original, measure, false, table->image[i]);
     if (!grouped)
         return DL2_OK;
     for (size_t i = 0; i < images; i++)

@@ -12,8 +12,9 @@
 
 /* What is compared of an image. */
 enum dl2_measure {
-    DL2_MEASURE_TOP1, /* 1 right, 0 wrong */
-    DL2_MEASURE_LOSS, /* cross-entropy, nats */
+    DL2_MEASURE_TOP1,        /* 1 right, 0 wrong; of each variant's own images */
+    DL2_MEASURE_ON_ORIGINAL, /* the same, of the original's images in both trainings */
+    DL2_MEASURE_LOSS,        /* cross-entropy, nats */
 };
 
 struct dl2_pair {

@@ -58,17 +58,17 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
 static const char by_regex[] = "regex:";
 
 /* By an expression, a table's column, or a file. */
-static int read_groups(const char *name, struct dl2_groups *groups, struct dl2_error *error)
+static int read_groups(const char *name, struct dl2_grouping *groups, struct dl2_error *error)
 {
-    *groups = (struct dl2_groups){0};
+    *groups = (struct dl2_grouping){0};
     if (strncmp(name, by_regex, sizeof by_regex - 1) == 0)
-        return dl2_groups_of_regex(name, name + sizeof by_regex - 1, groups, error);
+        return dl2_grouping_of_regex(name, name + sizeof by_regex - 1, groups, error);
     struct dl2_bytes text = DL2_BYTES_INIT;
     int status = dl2_dataset_is_database(name)
                      ? dl2_group_column_read(name, &text, error)
                      : dl2_file_read(name, DL2_PREDICTIONS_MAX_BYTES, &text, error);
     if (status == DL2_OK)
-        status = dl2_groups_of_list(name, &text, groups, error);
+        status = dl2_grouping_of_list(name, &text, groups, error);
     dl2_bytes_free(&text);
     return status;
 }
@@ -78,9 +78,9 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
 {
     *(const char **)value = text;
     if (strncmp(text, by_regex, sizeof by_regex - 1) == 0) {
-        struct dl2_groups groups;
+        struct dl2_grouping groups;
         const int status = read_groups(text, &groups, error);
-        dl2_groups_free(&groups);
+        dl2_grouping_free(&groups);
         return status;
     }
     if (dl2_dataset_is_database(text))
@@ -319,7 +319,7 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
                         struct dl2_error *error)
 {
-    struct dl2_groups groups = {0};
+    struct dl2_grouping groups = {0};
     if (!arguments.group)
         return DL2_OK;
     int status = read_groups(arguments.group, &groups, error);
@@ -331,7 +331,7 @@ static int group_images(struct dl2_study *study, struct dl2_conditions *conditio
                                "nothing is known of single images");
     for (size_t i = 0; status == DL2_OK && i < conditions->count; i++)
         status = dl2_study_group(&conditions->items[i].study, &groups, error);
-    dl2_groups_free(&groups);
+    dl2_grouping_free(&groups);
     return status;
 }
 

@@ -12,13 +12,13 @@ struct dl2_group_line {
     size_t number; /* of the line, from 1 */
 };
 
-static int begin(const char *name, struct dl2_groups *groups, struct dl2_error *error)
+static int begin(const char *name, struct dl2_grouping *groups, struct dl2_error *error)
 {
-    *groups = (struct dl2_groups){.name = dl2_hide_passwords(name)};
+    *groups = (struct dl2_grouping){.name = dl2_hide_passwords(name)};
     return groups->name ? DL2_OK : dl2_error_memory(error, "the groups of images");
 }
 
-int dl2_groups_of_regex(const char *name, const char *regex, struct dl2_groups *groups,
+int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_grouping *groups,
                         struct dl2_error *error)
 {
     DL2_TRY(begin(name, groups, error));
@@ -42,7 +42,7 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Cuts one line, whose end is a zero, at its last tab: keys may have tabs. */
-static int read_line(char *line, size_t length, struct dl2_groups *groups, struct dl2_error *error)
+static int read_line(char *line, size_t length, struct dl2_grouping *groups, struct dl2_error *error)
 {
     struct dl2_group_line *out = &groups->lines[groups->count++];
     char *tab = strrchr(line, '\t');
@@ -56,7 +56,7 @@ static int read_line(char *line, size_t length, struct dl2_groups *groups, struc
     return DL2_OK;
 }
 
-int dl2_groups_of_list(const char *name, struct dl2_bytes *text, struct dl2_groups *groups,
+int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_grouping *groups,
                        struct dl2_error *error)
 {
     const int status = begin(name, groups, error);
@@ -87,14 +87,14 @@ int dl2_groups_of_list(const char *name, struct dl2_bytes *text, struct dl2_grou
     return DL2_OK;
 }
 
-void dl2_groups_free(struct dl2_groups *groups)
+void dl2_grouping_free(struct dl2_grouping *groups)
 {
     if (groups->is_regex)
         regfree(&groups->regex);
     free(groups->name);
     free(groups->lines);
     dl2_bytes_free(&groups->text);
-    *groups = (struct dl2_groups){0};
+    *groups = (struct dl2_grouping){0};
 }
 
 /* ---- The groups of a network's images */
@@ -105,7 +105,7 @@ struct member {
     size_t length, row;
 };
 
-static struct member find_group(const struct dl2_groups *groups, const char *key, size_t row)
+static struct member find_group(const struct dl2_grouping *groups, const char *key, size_t row)
 {
     if (groups->is_regex) {
         regmatch_t matches[2];
@@ -147,7 +147,7 @@ static int compare_members(const void *a, const void *b)
 }
 
 /* Numbers the groups of one table; *alone is how many images have none. */
-static int number_groups(const struct dl2_groups *groups, struct dl2_prediction_table *table,
+static int number_groups(const struct dl2_grouping *groups, struct dl2_prediction_table *table,
                          size_t *alone, struct dl2_error *error)
 {
     struct member *members = dl2_calloc(table->count, sizeof *members);
@@ -193,7 +193,7 @@ static const char *plural(size_t count)
 }
 
 /* Adds what became of one network's images to study->grouped, once if several have the same. */
-static int describe(struct dl2_study *study, size_t arch, const struct dl2_groups *groups,
+static int describe(struct dl2_study *study, size_t arch, const struct dl2_grouping *groups,
                     size_t alone, struct dl2_error *error)
 {
     const struct dl2_prediction_table *table = &study->images[arch];
@@ -222,7 +222,7 @@ static int describe(struct dl2_study *study, size_t arch, const struct dl2_group
     return DL2_OK;
 }
 
-int dl2_study_group(struct dl2_study *study, const struct dl2_groups *groups,
+int dl2_study_group(struct dl2_study *study, const struct dl2_grouping *groups,
                     struct dl2_error *error)
 {
     for (size_t a = 0; a < study->arch_count; a++) {
