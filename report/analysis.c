@@ -680,6 +680,7 @@ static int analyse_on_original(const struct dl2_study *study, struct stretch raw
     struct dl2_question question = analysis->question;
     question.on_original = true;
     question.draws = 0;
+    question.within = NULL; /* claims of the other question say nothing of this one */
     struct dl2_analysis other;
     const int status = dl2_analyse(study, analysis->arch, &question, &other, error);
     analysis->on_original = other.comparisons;

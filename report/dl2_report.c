@@ -104,7 +104,7 @@ static const struct dl2_option options[] = {
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
      AT(question.looks), .parse = parse_looks,
-     .unset = "one look at all seeds; each later one has a quarter of what is left"},
+     .unset = "one look at all seeds, which leaves a quarter for later ones"},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",

@@ -24,6 +24,7 @@ struct plan_look {
     json_t *planned;     /* numbers of seeds */
     json_t *variants;    /* name: codec */
     json_t *networks;    /* name: see struct plan_network */
+    json_t *groups;      /* name of a network whose images are grouped: check sum */
     const char *data;    /* check sum of the question and the trainings */
     json_int_t repeated; /* trainings that were there before, with other results or none */
 };
@@ -96,11 +97,12 @@ static bool read_look(json_t *json, struct plan_look *look)
     const char *name;
     json_t *network;
     *look = (struct plan_look){.tolerance = 0};
-    if (json_unpack(json, "{s:F,s:o,s:o,s:o,s:s,s:I}", "tolerance", &look->tolerance, "planned",
+    if (json_unpack(json, "{s:F,s:o,s:o,s:o,s:o,s:s,s:I}", "tolerance", &look->tolerance, "planned",
                     &look->planned, "variants", &look->variants, "networks", &look->networks,
-                    "data", &look->data, "repeated", &look->repeated) != 0 ||
+                    "groups", &look->groups, "data", &look->data, "repeated",
+                    &look->repeated) != 0 ||
         !(look->tolerance >= 0) || !are_all(look->planned, JSON_INTEGER) ||
-        !are_texts(look->variants) || !json_is_object(look->networks))
+        !are_texts(look->variants) || !are_texts(look->groups) || !json_is_object(look->networks))
         return false;
     json_object_foreach(look->networks, name, network)
     {
@@ -192,6 +194,23 @@ static void sum_training(const struct dl2_study_run *run, char sum[17])
     snprintf(sum, 17, "%016llx", (unsigned long long)XXH3_64bits(facts, sizeof facts));
 }
 
+/* Which images of a network are in one group, in the order of their keys. */
+static json_t *sum_groups(const struct dl2_prediction_table *table)
+{
+    uint32_t *names = dl2_calloc(table->group_count + 1, sizeof *names), next = 0;
+    char text[17];
+    XXH64_hash_t sum = table->count;
+    for (size_t i = 0; names && i < table->count; i++) {
+        uint32_t *name = &names[table->group[table->order[i]]];
+        *name = *name ? *name : ++next;
+        sum = XXH3_64bits_withSeed(name, sizeof *name, sum);
+    }
+    snprintf(text, sizeof text, "%016llx", (unsigned long long)sum);
+    json_t *json = names ? json_string(text) : NULL;
+    free(names);
+    return json;
+}
+
 /* The object `name` of an object, made where there is none. Borrowed. */
 static json_t *object_in(json_t *object, const char *name)
 {
@@ -267,7 +286,7 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
                         json_t *trainings)
 {
     const struct dl2_looks *looks = &question->looks;
-    json_t *planned = json_array(), *variants = json_object();
+    json_t *planned = json_array(), *variants = json_object(), *groups = json_object();
     char *text = NULL, sum[17];
     for (size_t i = 0; i < looks->count; i++)
         json_array_append_new(planned, json_integer((json_int_t)looks->seeds[i]));
@@ -281,11 +300,14 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
         if (counts && strcmp(variant->name, "raw") != 0)
             json_object_set_new(variants, variant->name, json_string(variant->codec));
     }
-    json_t *look = json_pack("{s:o,s:f,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance",
+    for (size_t a = 0; a < study->arch_count; a++)
+        if (study->images[a].group && json_object_get(trainings, study->archs[a]))
+            json_object_set_new(groups, study->archs[a], sum_groups(&study->images[a]));
+    json_t *look = json_pack("{s:o,s:f,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance",
                              question->tolerance, "planned", planned, "variants", variants,
-                             "repeated", 0, "networks");
-    json_t *asked = json_pack("{s:f,s:O,s:O}", "tolerance", question->tolerance, "planned", planned,
-                              "trainings", trainings);
+                             "groups", groups, "repeated", 0, "networks");
+    json_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
+                              planned, "groups", groups, "trainings", trainings);
     if (asked)
         text = json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT);
     json_decref(asked);
@@ -304,11 +326,19 @@ struct purse {
     const struct plan_look *last; /* the last one with this network; NULL: none */
     struct plan_network network;  /* of `last` */
     double spent;         /* by the network, or before it came, by the one that spent most */
-    bool unchanged, kept; /* since `last`: all trainings; those that there were */
+    bool same_groups;     /* of images, as in `last` */
+    bool unchanged, kept; /* then, since `last`: all trainings; those that there were */
 };
 
-static struct purse open_purse(const struct plan_look *looks, size_t count, const char *arch,
-                               json_t *before, json_t *now)
+static bool have_same_groups(const struct plan_look *a, const struct plan_look *b, const char *arch)
+{
+    json_t *one = json_object_get(a->groups, arch), *other = json_object_get(b->groups, arch);
+    return one == other || json_equal(one, other);
+}
+
+static struct purse open_purse(const struct plan_look *looks, size_t count,
+                               const struct plan_look *look, const char *arch, json_t *before,
+                               json_t *now)
 {
     struct purse purse = {.last = NULL};
     for (size_t i = 0; i < count; i++) {
@@ -327,8 +357,9 @@ static struct purse open_purse(const struct plan_look *looks, size_t count, cons
                 purse.spent = own ? network.spent : fmax(purse.spent, network.spent);
         }
     }
-    purse.kept = purse.last && count_all_gone(before, now) == 0;
-    purse.unchanged = purse.last && json_equal(before, now);
+    purse.same_groups = purse.last && have_same_groups(purse.last, look, arch);
+    purse.kept = purse.same_groups && count_all_gone(before, now) == 0;
+    purse.unchanged = purse.same_groups && json_equal(before, now);
     return purse;
 }
 
@@ -413,7 +444,7 @@ static void carry_claims(const struct dl2_study *study, const struct purse *purs
 {
     size_t i;
     json_t *name;
-    if (!purse->last || purse->last->tolerance > now->tolerance ||
+    if (!purse->same_groups || purse->last->tolerance > now->tolerance ||
         count_gone(json_object_get(before, "raw"), json_object_get(trainings, "raw")))
         return;
     json_array_foreach(purse->network.within, i, name)
@@ -513,6 +544,23 @@ static void free_union(struct plan_union *all)
     json_decref(all->seeds);
 }
 
+/* Are images of a network grouped otherwise than when it was first looked at? */
+static bool has_regrouped(const struct plan_look *looks, size_t count)
+{
+    const struct plan_look *now = &looks[count - 1];
+    const char *name;
+    json_t *ignored;
+    json_object_foreach(now->networks, name, ignored)
+    {
+        size_t first = 0;
+        while (!json_object_get(looks[first].networks, name))
+            first++;
+        if (!have_same_groups(&looks[first], now, name))
+            return true;
+    }
+    return false;
+}
+
 /* "tolerance from 1 to 2 points, codec webp left out, seeds 4 5 added" of the last of `looks`; ""
  * where it is as planned. */
 static void say_changes(struct dl2_sentence *writer, const struct plan_look *looks, size_t count)
@@ -547,6 +595,8 @@ static void say_changes(struct dl2_sentence *writer, const struct plan_look *loo
         say_names(writer, "seed", seeds[2], seeds[0], "added");
     if (!as_planned)
         dl2_say(writer, "%sother numbers of seeds to look at", writer->used ? ", " : "");
+    if (has_regrouped(looks, count))
+        dl2_say(writer, "%simages grouped otherwise", writer->used ? ", " : "");
     if (repeated)
         dl2_say(writer, "%s%lld training%s left out or with other results",
                 writer->used ? ", " : "", (long long)repeated, repeated == 1 ? "" : "s");
@@ -611,7 +661,7 @@ static int ask(struct dl2_plan *plan, const struct dl2_study *study, const struc
         if (!own)
             continue;
         const json_t *raw = json_object_get(own, "raw");
-        const struct purse purse = open_purse(looks, count, arch, old, own);
+        const struct purse purse = open_purse(looks, count, &now, arch, old, own);
         struct plan_network network;
         spend(&purse, count == 0, &now, &question->looks, json_object_size(raw), &network);
         carry_claims(study, &purse, &now, old, own, plan->within + a * study->variant_count);

@@ -8,15 +8,15 @@
  * look. All looks share the error of the claims (report/claims.h), network by network:
  *
  * - Planned looks, --looks, share what is left in proportion to the seeds that each adds.
- * - Else a look gets the share of one that nobody planned. Where a network has neither new
- *   trainings nor another tolerance since the last look, or one seed, so that nothing can be
- *   claimed, it spends nothing.
+ * - Else a look gets the share of one that nobody planned. Where a network has neither other
+ *   trainings nor another tolerance nor other groups of images since the last look, or one seed,
+ *   so that nothing can be claimed, it spends nothing.
  * - A network that is added later begins with what the one that spent most has left.
  * - The same trainings and the same question are the same look again, with the same levels.
  *
  * What was claimed of a variant stands as long as its trainings and the original's are still there
- * with the same results, and the tolerance is no smaller. Codecs and networks of any earlier look
- * keep their part of the error.
+ * with the same results, images are grouped as they were, and the tolerance is no smaller. Codecs
+ * and networks of any earlier look keep their part of the error.
  */
 #ifndef DL2_REPORT_PLAN_H
 #define DL2_REPORT_PLAN_H

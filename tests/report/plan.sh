@@ -133,6 +133,32 @@ says "$plan" '"spent": 1.0,'
 expect 0 report --tolerance 2
 noted "Earlier looks have spent the whole error of this plan: no more can be claimed. dl2-report --new-plan starts another."
 
+# Groups of images are a part of the question.
+if [ -n "${PYTHON3:-}" ]; then
+    again
+    rm -r "$study/train" "$study/variants/jpeg-10" "$study/variants/webp-50"
+    for name in raw jpeg-50; do
+        for seed in 1 2 3; do
+            rows=$(awk -v seed=$seed 'BEGIN { for (i = 0; i < 60; i++)
+                printf "val/c/p%02d-%d:%d:%d:1 ", i / 3, i % 3, i % 5, (i + ((i + seed) % 60 < 6)) % 5 }')
+            val_images=60 predictions=predictions-0.npy training "$study" $name small $seed 0.9
+            "$PYTHON3" "$srcdir/tests/report/predictions.py" \
+                "$study/train/$name/small/seed-$seed/predictions-0.npy" $rows || fail "no predictions"
+        done
+    done
+    expect 0 report --tolerance 4
+    silent "$work/out" "is the smallest that may"
+    expect 0 report --tolerance 4 --group 'regex:p([0-9]+)-'
+    noted "Changed after results were seen: images grouped otherwise (look 2 of this plan)."
+    says "$plan" '"spent": 0.9375'
+    says "$work/out" "jpeg-50 is the smallest that may" # the claim without groups does not stand
+    expect 0 report --tolerance 4 --group 'regex:p[0-9][0-9]'
+    expect 0 report --tolerance 4
+    silent "$work/out" "Changed after"
+    silent "$work/out" "is the smallest that may"
+    is "$(looks)" 2 "looks"
+fi
+
 # A plan is given up by its own command, and later pages say so.
 again
 expect 1 dl2-report --new-plan "$study"
@@ -166,7 +192,7 @@ head -c 300 "$work/good.json" >"$plan"; spoiled
 sed 's,dl2-plan/1,dl2-plan/2,' "$work/good.json" >"$plan"; spoiled
 for change in 's/"error": 0.02[0-9]*/"error": 0.5/' 's/"spent": 0.75/"spent": -1/' 's/"spent": 0.75/"spent": 2/' \
     's/"share": 0.75/"share": "all"/' 's/"share": 0.75/"share": 7/' 's/"tolerance": 1.0/"tolerance": -1/' \
-    's/"jpeg-50": "jpeg"/"jpeg-50": 50/' 's/"networks"/"nets"/' 's/"seeds": 4/"seeds": 0/' 's/"within": \[/"within": [1, /' \
+    's/"jpeg-50": "jpeg"/"jpeg-50": 50/' 's/"networks"/"nets"/' 's/"groups": {/"groups": {"x": 1/' 's/"seeds": 4/"seeds": 0/' 's/"within": \[/"within": [1, /' \
     's/"looks": \[/"looks": [1, /' 's/"trainings": {/"trainings": {"x": 1, "y": {"z": 1},/' 's/"earlier": \[/"earlier": [1, /'; do
     sed "$change" "$work/good.json" >"$plan"
     ! cmp -s "$plan" "$work/good.json" || fail "$change changes nothing"
