@@ -182,6 +182,7 @@ static int measure_class(const struct dl2_differences *table, const struct dl2_p
     if (status == DL2_OK) {
         change->original = 100 * original_recall(pairs, &part);
         change->difference = 100 * squares->mean;
+        change->units = squares->units;
     }
     dl2_differences_free(&part);
     return status;

@@ -42,11 +42,11 @@ void dl2_classes_free(struct dl2_classes *classes);
 
 struct dl2_class_change { /* one class, one variant */
     size_t class;         /* of struct dl2_classes */
-    size_t images;
-    double original;   /* the original's recall, percent */
-    double difference; /* of recall, points; NAN without images */
-    double low, high;  /* its 95% interval by itself, points; infinite: not known */
-    bool loses;        /* certainly, as one of all classes; error 2.5% */
+    size_t images, units; /* groups of images that are not independent, or as many as images */
+    double original;      /* the original's recall, percent */
+    double difference;    /* of recall, points; NAN without images */
+    double low, high;     /* its 95% interval by itself, points; infinite: not known */
+    bool loses;           /* certainly, as one of all classes; error 2.5% */
 };
 
 struct dl2_class_harm { /* one variant */

@@ -110,8 +110,11 @@ static void write_verdict(struct dl2_html *html, const struct view *view, size_t
     dl2_html_format(html,
                     " of recall (top-1 within the class), by a rule that is wrong in at most 2.5%% "
                     "of such studies. That is the lower end of the interval of %s, which has %zu "
-                    "validation images; a class of few images has a wide interval. ",
+                    "validation images",
                     name_of(view, bounding), bounding->images);
+    if (bounding->units < bounding->images)
+        dl2_html_format(html, " in %zu groups", bounding->units);
+    dl2_html_format(html, "; a class of few images has a wide interval. ");
     if (harm->losers) {
         dl2_html_format(html, "%zu class%s certainly: ", harm->losers,
                         harm->losers == 1 ? " loses" : "es lose");
@@ -127,12 +130,12 @@ static void write_verdict(struct dl2_html *html, const struct view *view, size_t
         name_of(view, &harm->changes[0]), dl2_part_signed(harm->changes[0].difference, text),
         harm->judged);
     if (harm->judged < harm->count)
-        dl2_html_format(html,
-                        " %zu class%s fewer than two validation images that count by themselves: "
-                        "nothing is said of %s.",
-                        harm->count - harm->judged,
-                        harm->count - harm->judged == 1 ? " has" : "es have",
-                        harm->count - harm->judged == 1 ? "it" : "them");
+        dl2_html_format(
+            html,
+            " %zu class%s fewer than two validation images (or groups of them): nothing "
+            "is said of %s.",
+            harm->count - harm->judged, harm->count - harm->judged == 1 ? " has" : "es have",
+            harm->count - harm->judged == 1 ? "it" : "them");
     dl2_html_markup(html, "</p>\n");
 }
 

@@ -74,7 +74,7 @@ keys=%06d classes=$(seq -s ' ' 101)
 trainings small 0
 report
 says "$page" "The 10 worst by measurement; 89 other classes are left out of the table." \
-    " 2 classes have fewer than two validation images that count by themselves: nothing is said of them."
+    " 2 classes have fewer than two validation images (or groups of them): nothing is said of them."
 [ "$(grep -c '^[0-9]' "$work/page/plots/classes-small-jpeg-50.dat")" -eq 99 ] || fail "the plot lacks classes"
 unset keys classes
 trainings small 15
