@@ -185,12 +185,12 @@ static int judge_images(const struct dl2_differences *table, size_t draws,
 static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
                           struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    struct dl2_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
+    struct dl2_run_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
     if (!pairs)
         return dl2_error_memory(error, "%zu trainings", seeds);
     size_t count = 0;
     for (size_t s = 0; s < seeds; s++) {
-        const struct dl2_pair pair = {run_at(block, variant, s), run_at(block, block->raw, s)};
+        const struct dl2_run_pair pair = {run_at(block, variant, s), run_at(block, block->raw, s)};
         if (pair.own && pair.original)
             pairs[count++] = pair;
     }

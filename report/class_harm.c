@@ -155,7 +155,7 @@ static int order_columns(const struct dl2_differences *table, const struct dl2_c
     return DL2_OK;
 }
 
-static double original_recall(const struct dl2_pair *pairs, const struct dl2_differences *part)
+static double original_recall(const struct dl2_run_pair *pairs, const struct dl2_differences *part)
 {
     double sum = 0;
     for (size_t p = 0; p < part->seeds; p++)
@@ -165,7 +165,7 @@ static double original_recall(const struct dl2_pair *pairs, const struct dl2_dif
 }
 
 /* What one class changes, as a fraction, and its mean squares. */
-static int measure_class(const struct dl2_differences *table, const struct dl2_pair *pairs,
+static int measure_class(const struct dl2_differences *table, const struct dl2_run_pair *pairs,
                          const uint32_t *columns, size_t images, struct dl2_class_change *change,
                          struct dl2_mean_squares *squares, struct dl2_error *error)
 {
@@ -189,7 +189,7 @@ static int measure_class(const struct dl2_differences *table, const struct dl2_p
 }
 
 static int measure_variant(const struct dl2_prediction_table *images,
-                           const struct dl2_classes *classes, const struct dl2_pair *pairs,
+                           const struct dl2_classes *classes, const struct dl2_run_pair *pairs,
                            size_t count, struct dl2_class_harm *harm,
                            struct dl2_mean_squares *squares, struct dl2_error *error)
 {
@@ -353,7 +353,7 @@ int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis
     memset(harms, 0, variants * sizeof *harms);
     struct dl2_mean_squares *squares = dl2_calloc(count, variants * sizeof *squares);
     struct dl2_spread *spreads = dl2_calloc(count, sizeof *spreads);
-    struct dl2_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
     int status = DL2_OK;
     if (!squares || !spreads || !pairs)
         status = dl2_error_memory(error, "%zu classes of %zu variants", count, variants);

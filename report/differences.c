@@ -8,7 +8,7 @@
 #include <string.h>
 
 size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t variant,
-                      struct dl2_pair *pairs)
+                      struct dl2_run_pair *pairs)
 {
     const size_t raw = dl2_study_find(study, "raw");
     size_t count = 0;
@@ -20,7 +20,7 @@ size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t va
             const struct dl2_study_run *original = &study->runs[k];
             if (original->variant == raw && original->seed == own->seed &&
                 strcmp(original->arch, arch) == 0 && isfinite(original->top1)) {
-                pairs[count++] = (struct dl2_pair){own, original};
+                pairs[count++] = (struct dl2_run_pair){own, original};
                 break;
             }
         }
@@ -76,7 +76,7 @@ static int number_groups(struct dl2_differences *table, size_t most, struct dl2_
     return DL2_OK;
 }
 
-int dl2_differences_make(const struct dl2_pair *pairs, size_t count, enum dl2_measure measure,
+int dl2_differences_make(const struct dl2_run_pair *pairs, size_t count, enum dl2_measure measure,
                          const struct dl2_prediction_table *reference,
                          struct dl2_differences *table, struct dl2_error *error)
 {

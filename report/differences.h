@@ -17,14 +17,14 @@ enum dl2_measure {
     DL2_MEASURE_LOSS,        /* cross-entropy, nats */
 };
 
-struct dl2_pair {
+struct dl2_run_pair {
     const struct dl2_study_run *own, *original;
 };
 
 /* The pairs of a variant and a network, by seed. `pairs` has room for study->run_count. Returns how
  * many there are; none of the original with itself. */
 size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t variant,
-                      struct dl2_pair *pairs);
+                      struct dl2_run_pair *pairs);
 
 struct dl2_differences {
     double *cells;   /* [seeds][images]: own less original */
@@ -37,7 +37,7 @@ struct dl2_differences {
 
 /* Of pairs of one network, whose images are `reference`. Free with dl2_differences_free(), on
  * failure too. */
-int dl2_differences_make(const struct dl2_pair *pairs, size_t count, enum dl2_measure measure,
+int dl2_differences_make(const struct dl2_run_pair *pairs, size_t count, enum dl2_measure measure,
                          const struct dl2_prediction_table *reference,
                          struct dl2_differences *table, struct dl2_error *error);
 

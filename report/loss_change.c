@@ -66,7 +66,7 @@ static size_t drop_repetitions(double *table, size_t rows, size_t seeds, size_t 
 }
 
 static int compare(const struct dl2_study *study, const struct dl2_analysis *analysis, size_t arch,
-                   size_t variant, const struct dl2_noise *noise, struct dl2_pair *pairs,
+                   size_t variant, const struct dl2_noise *noise, struct dl2_run_pair *pairs,
                    struct dl2_loss_change *change, struct dl2_error *error)
 {
     const size_t count = dl2_pairs_find(study, study->archs[arch], variant, pairs);
@@ -92,7 +92,7 @@ int dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analys
                           size_t arch, struct dl2_loss_change *changes, struct dl2_error *error)
 {
     const size_t variants = study->variant_count, raw = dl2_study_find(study, "raw");
-    struct dl2_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
     uint64_t *seeds = dl2_calloc(study->run_count, sizeof *seeds);
     double *table = dl2_calloc(variants, (study->run_count + 1) * sizeof *table);
     struct dl2_noise noise = {NAN, 0};

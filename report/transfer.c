@@ -28,7 +28,7 @@ static void free_side(struct side *side)
 }
 
 static int make_side(const struct dl2_study *study, size_t arch, size_t variant,
-                     struct dl2_pair *pairs, struct side *side, struct dl2_error *error)
+                     struct dl2_run_pair *pairs, struct side *side, struct dl2_error *error)
 {
     const size_t count = dl2_pairs_find(study, study->archs[arch], variant, pairs);
     side->images = &study->images[arch];
@@ -106,7 +106,7 @@ static int compare_images(struct side *a, struct side *b, size_t common,
 /* ---- The family */
 
 static int compare(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                   struct dl2_pair *pairs, double share, struct dl2_transfer *transfer,
+                   struct dl2_run_pair *pairs, double share, struct dl2_transfer *transfer,
                    struct dl2_error *error)
 {
     const struct dl2_comparison *of_a = &analyses[transfer->a].comparisons[transfer->variant];
@@ -137,7 +137,7 @@ int dl2_transfers_make(const struct dl2_study *study, const struct dl2_analysis 
                        struct dl2_transfer **list, size_t *count, struct dl2_error *error)
 {
     const size_t archs = study->arch_count, networks = archs > 1 ? archs * (archs - 1) / 2 : 0;
-    struct dl2_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
     *count = 0;
     *list = dl2_calloc(study->variant_count, networks * sizeof **list);
     int status = DL2_OK;
