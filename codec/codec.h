@@ -61,12 +61,14 @@ struct dl2_decode_options {
     uint8_t background[3]; /* R, G, B under alpha */
     bool keep_orientation; /* true: pixels as coded. false: turned upright */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
+    /* Becomes the file's, as dl2_image_read_info() gives it; NULL: not wanted. */
+    struct dl2_image_info *info;
 };
 
 /* Default: white background (what viewers show), upright. */
 #define DL2_DECODE_DEFAULTS                                                                        \
     {                                                                                              \
-        0, 0, {255, 255, 255}, false, NULL                                                         \
+        0, 0, {255, 255, 255}, false, NULL, NULL                                                   \
     }
 
 /* The part of an image to decode, and how finely. */

@@ -151,18 +151,16 @@ static void colour_judge_profile(struct dl2_colour *colour, const struct dl2_ima
     snprintf(colour->name, sizeof colour->name, why ? "%.50s, %s" : "%.50s", icc.name, why);
 }
 
-int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
-                          struct dl2_error *error)
+int dl2_image_read_colour(const uint8_t *data, size_t size, const struct dl2_image_info *info,
+                          struct dl2_colour *colour, struct dl2_error *error)
 {
-    struct dl2_image_info info;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
     colour_clear(colour);
     if (!codec || !codec->colour)
         return DL2_OK;
-    DL2_TRY(dl2_image_read_info(data, size, &info, error)); /* colour() counts on a good header */
     DL2_TRY(codec->colour(data, size, colour, error));
     if (colour->form == DL2_COLOUR_ICC)
-        colour_judge_profile(colour, &info);
+        colour_judge_profile(colour, info);
     if (colour->form == DL2_COLOUR_GAMMA)
         snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
                  memcmp(colour->xy, primaries[0].xy, sizeof colour->xy) ? " with primaries" : "");

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct dl2_codec;
+struct dl2_image_info;
 
 /* The kind of a description; as bits, what a codec's files can hold (struct dl2_codec). */
 enum dl2_colour_form {
@@ -50,12 +51,14 @@ void dl2_colour_free(struct dl2_colour *colour);
 
 /*
  * What the file says of its colours, for pixels as dl2_image_decode() gives them with as many
- * channels as coded. Replaces the contents of `colour`, which keeps its memory. A profile that
- * means sRGB comes as SRGB, with its name. A damaged profile, or one of other channels than the
- * pixels (of CMYK, which decoding has turned into RGB), comes as UNKNOWN; `name` says which.
+ * channels as coded. `info` is the file's own, by dl2_image_read_info() or dl2_image_decode(), so
+ * its header is known to be good. Replaces the contents of `colour`, which keeps its memory. A
+ * profile that means sRGB comes as SRGB, with its name. A damaged profile, or one of other channels
+ * than the pixels (of CMYK, which decoding has turned into RGB), comes as UNKNOWN; `name` says
+ * which.
  */
-int dl2_image_read_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
-                          struct dl2_error *error);
+int dl2_image_read_colour(const uint8_t *data, size_t size, const struct dl2_image_info *info,
+                          struct dl2_colour *colour, struct dl2_error *error);
 
 /*
  * The description in a form that files of `codec` can hold for an image of `channels`. 1: `out` has

@@ -274,6 +274,8 @@ static int decoder_read_whole(struct dl2_decoder *decoder, const uint8_t *data, 
 {
     struct dl2_image_info info;
     DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
+    if (options->info)
+        *options->info = info;
     if (options->keep_orientation)
         decoder->info.orientation = 1;
     const struct dl2_decode_request request = {

@@ -70,7 +70,7 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
     struct dl2_coding coding = {0};
     struct dl2_colour colour = DL2_COLOUR_INIT;
     DL2_TRY(dl2_image_read_info(data, size, &info, error));
-    const int status = dl2_image_read_colour(data, size, &colour, error);
+    const int status = dl2_image_read_colour(data, size, &info, &colour, error);
     dl2_colour_free(&colour); /* the name stays */
     DL2_TRY(status);
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
@@ -95,6 +95,8 @@ int dl2_image_work_decode(struct dl2_image_work *work, enum dl2_image_role role,
 {
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = max_pixels;
+    if (role == DL2_IMAGE_REFERENCE)
+        options.info = &work->colours.info; /* for dl2_image_work_encode() */
     return dl2_image_decode(data, size, &options, &work->images[role], &work->scratch, error);
 }
 

@@ -172,6 +172,7 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
                        struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
 {
     struct dl2_sample sample;
+    struct dl2_image_info info;
     const size_t index = crop_find(dataset, key, &sample);
     const uint8_t *data;
     size_t size;
@@ -183,10 +184,11 @@ static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, 
     options.max_pixels = run->options->max_pixels;
     options.external = run->options->external;
     options.channels = 3;
+    options.info = &info;
     memcpy(options.background, run->options->background, sizeof options.background);
     int status = dl2_image_decode(data, size, &options, image, &run->scratch, error);
     if (status == DL2_OK)
-        status = dl2_image_read_colour(data, size, colour, error);
+        status = dl2_image_read_colour(data, size, &info, colour, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
     return status;

@@ -186,12 +186,11 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
     options.external = run->options->external;
+    options.info = &facts->info;
     memcpy(options.background, run->options->background, sizeof options.background);
     status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     if (status == DL2_OK)
-        status = dl2_image_read_info(data, size, &facts->info, error);
-    if (status == DL2_OK)
-        status = dl2_image_read_colour(data, size, &facts->colour, error);
+        status = dl2_image_read_colour(data, size, &facts->info, &facts->colour, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", sample.path);
     return status;

@@ -27,8 +27,7 @@ int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule ru
     struct dl2_colour *const colour = &source->colour;
     source->rule = rule;
     source->described = false;
-    DL2_TRY(dl2_image_read_info(data, size, &source->info, error));
-    DL2_TRY(dl2_image_read_colour(data, size, colour, error));
+    DL2_TRY(dl2_image_read_colour(data, size, &source->info, colour, error));
     if (colour->form == DL2_COLOUR_SRGB)
         return DL2_OK;
     source->described = true;

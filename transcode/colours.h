@@ -43,7 +43,8 @@ struct dl2_source_colours {
     struct dl2_colour fitted; /* for the codec of the last dl2_colours_fit() */
 };
 
-/* Reads the facts, and converts the decoded pixels where the rule says so. */
+/* Reads the facts, and converts the decoded pixels where the rule says so. Decoding them has set
+ * source->info (struct dl2_decode_options). */
 int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule rule,
                       const uint8_t *data, size_t size, struct dl2_image *image,
                       struct dl2_error *error);

@@ -120,7 +120,7 @@ static int look_at(const struct survey *survey, struct survey_worker *worker, si
     DL2_TRY(dl2_image_read_info(data, size, &out->info, error));
     out->has_coding = out->codec->coding && out->codec->coding(data, size, &out->coding);
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
-    DL2_TRY(dl2_image_read_colour(data, size, &worker->colour, error));
+    DL2_TRY(dl2_image_read_colour(data, size, &out->info, &worker->colour, error));
     if (worker->colour.form != DL2_COLOUR_SRGB && !(out->colour = strdup(worker->colour.name)))
         return dl2_error_memory(error, "a survey");
     measure(&worker->image, out);

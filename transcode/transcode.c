@@ -545,8 +545,10 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         bytes = estimate(run, index, data, size);
         gate_enter(&run->gate, bytes);
         double start = dl2_clock_thread_cpu();
-        status = dl2_image_decode(data, size, &run->options->decode, &worker->image,
-                                  &worker->scratch, &own);
+        struct dl2_decode_options decode = run->options->decode;
+        decode.info = &worker->colours.info;
+        status =
+            dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, &own);
         float decode_cpu = (float)(dl2_clock_thread_cpu() - start);
         int fatal = DL2_OK;
         if (status == DL2_OK)

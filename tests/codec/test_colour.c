@@ -60,7 +60,9 @@ static void encode(const struct dl2_codec *codec, const struct dl2_image *image,
 static void read_colour(const struct dl2_bytes *file, struct dl2_colour *colour)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    expect_ok(dl2_image_read_colour(file->data, file->size, colour, &error), &error);
+    struct dl2_image_info info;
+    expect_ok(dl2_image_read_info(file->data, file->size, &info, &error), &error);
+    expect_ok(dl2_image_read_colour(file->data, file->size, &info, colour, &error), &error);
 }
 
 static double mean_difference(const struct dl2_bytes *file, const struct dl2_image *image)
