@@ -277,6 +277,7 @@ struct listing {
     struct dl2_bytes strings; /* the paths, one after the other */
     struct dl2_bytes offsets; /* where each starts */
     size_t count;
+    struct dl2_bytes folders; /* their paths */
 };
 
 static int cannot(const struct listing *listing, const struct level *level, const char *name,
@@ -353,7 +354,11 @@ static int list_inner(struct listing *listing, const struct level *level, const 
         return dl2_error_memory(error, "file names");
     }
     inner.path = path;
-    int status = list_folder(listing, &inner, error);
+    int status = dl2_bytes_append(&listing->folders, path, strlen(path) + 1, error);
+    if (status == DL2_OK)
+        status = list_folder(listing, &inner, error);
+    else
+        close(inner.descriptor);
     free(path);
     return status;
 }
@@ -459,6 +464,8 @@ int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_erro
         return dl2_error_system(error, "%s: can't be opened as a folder", root);
     int status = list_folder(&listing, &top, error);
     list->strings = (char *)listing.strings.data;
+    list->folders = (char *)listing.folders.data;
+    list->folders_size = listing.folders.size;
     if (status == DL2_OK) {
         list->paths = dl2_calloc(listing.count, sizeof *list->paths);
         list->bytes = dl2_calloc(listing.count, sizeof *list->bytes);
@@ -482,6 +489,7 @@ void dl2_file_list_free(struct dl2_file_list *list)
 {
     free(list->paths);
     free(list->strings);
+    free(list->folders);
     free(list->bytes);
     free(list->mtime_ns);
     *list = (struct dl2_file_list){0};

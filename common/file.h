@@ -69,6 +69,10 @@ struct dl2_file_list {
     int64_t *mtime_ns; /* modification time of each, nanoseconds since 1970 */
     size_t count;
     char *strings;
+    /* The paths of all folders below `root`, each with a slash and a zero at its end, one after the
+     * other in the same order. */
+    char *folders;
+    size_t folders_size;
 };
 int dl2_list_files(const char *root, struct dl2_file_list *list, struct dl2_error *error);
 void dl2_file_list_free(struct dl2_file_list *list);

@@ -11,6 +11,7 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
+#include "common/quote.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,57 @@ static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
     return DL2_OK;
 }
 
+/* Is a folder of the listing at the place of a class: CLASS/, or with splits SPLIT/CLASS/? */
+static bool folder_is_of_class(const struct dl2_dataset *dataset, const char *path)
+{
+    const size_t top = strcspn(path, "/") + 1;
+    if (!dataset->has_parts)
+        return !path[top];
+    return dl2_part_find(&dataset->parts, path, top - 1) && path[top] &&
+           !path[top + strcspn(path + top, "/") + 1];
+}
+
+/* Samples are sorted by name. */
+static bool folder_has_sample(const struct folder *folder, const char *path)
+{
+    const size_t length = strlen(path);
+    size_t low = 0, high = folder->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strncmp(folder_name_of(folder, &folder->entries[middle]), path, length) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < folder->count &&
+           !strncmp(folder_name_of(folder, &folder->entries[low]), path, length);
+}
+
+/* Names the folders of classes that hold no sample. */
+static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder *folder,
+                               const struct dl2_file_list *list, struct dl2_error *error)
+{
+    enum { NAMED = 5 };
+    char names[1024] = "";
+    size_t count = 0;
+    for (size_t at = 0; dataset->class_count && at < list->folders_size;
+         at += strlen(list->folders + at) + 1) {
+        const char *path = list->folders + at;
+        if (folder_is_of_class(dataset, path) && !folder_has_sample(folder, path) &&
+            count++ < NAMED)
+            dl2_list_name(names, sizeof names, path);
+    }
+    if (count && asprintf(&dataset->remark,
+                          "%zu class folder%s no image: %s%s; a class needs one, and other loaders "
+                          "may refuse such folders, or give the classes other numbers",
+                          count, count == 1 ? " holds" : "s hold", names,
+                          count > NAMED ? ", ..." : "") < 0) {
+        dataset->remark = NULL;
+        return dl2_error_memory(error, "a dataset");
+    }
+    return DL2_OK;
+}
+
 static int folder_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -343,13 +395,17 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     struct dl2_file_list list;
     DL2_TRY(dl2_list_files(path, &list, error));
     int status = folder_collect(folder, path, &list, options, error);
-    dl2_file_list_free(&list);
     if (status == DL2_OK && options->keep)
         status = folder_take_masks(folder, error);
     if (status == DL2_OK)
         status = folder_give_companions(folder, error);
     dataset->count = folder->count;
-    return status < 0 ? status : folder_read_names(dataset, folder, error);
+    if (status == DL2_OK)
+        status = folder_read_names(dataset, folder, error);
+    if (status == DL2_OK)
+        status = folder_remark_empty(dataset, folder, &list, error);
+    dl2_file_list_free(&list);
+    return status;
 }
 
 static void folder_close(struct dl2_dataset *dataset)

@@ -133,7 +133,7 @@ static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *sub
                 100 * subset->fraction, how);
 }
 
-/* Of all splits. */
+/* Samples of all splits. */
 static size_t count_all(const struct dl2_dataset *dataset)
 {
     size_t all = 0;
@@ -141,6 +141,11 @@ static size_t count_all(const struct dl2_dataset *dataset)
         all += dataset->part_counts[p];
     return all;
 }
+
+/* Samples of a class: those that are trained on, those of them that can be read, and others. */
+struct class_counts {
+    size_t trained, read, others;
+};
 
 /* ---- Samples that this build cannot read */
 
@@ -150,11 +155,9 @@ struct unreadable {
     bool (*reads)(const char *extension, const uint8_t *start, size_t size);
     const char *last; /* the extension that was asked for last */
     bool last_is_read;
-    size_t count, all;
+    size_t count;
     char first[1024];                         /* the name of one */
     const char *extensions[EXTENSIONS_NAMED]; /* each once, of as many as there is room for */
-    /* By class: of its samples that are trained on, all and those that can be read. */
-    size_t *trained, *read;
 };
 
 /* The first bytes of a sample that lies in a file; 0 for others, and where reading fails. */
@@ -201,27 +204,24 @@ static void note_unreadable(struct unreadable *found, const struct dl2_sample *s
         found->extensions[i] = extension;
 }
 
-static void find_unreadable(const struct dl2_dataset *dataset, struct unreadable *found)
+/* Can the sample be read, as far as its name and its first bytes say? */
+static bool look_at_format(struct unreadable *found, const struct dl2_dataset *dataset,
+                           size_t number)
 {
-    found->all = count_all(dataset);
-    for (size_t i = 0; i < found->all; i++) {
-        struct dl2_entry entry = {.part = DL2_PART_NONE};
-        struct dl2_sample sample;
-        dataset->container->reader->describe(dataset, i, &entry);
-        dataset->container->reader->sample(dataset, i, &sample);
-        const char *dot = strrchr(sample.extension, '.');
-        const char *extension = dot ? dot + 1 : sample.extension;
-        const bool readable = is_readable(found, dataset, i, extension);
-        if (!readable)
-            note_unreadable(found, &sample, extension);
-        if (entry.label >= 0 && (!dataset->has_parts || entry.part == DL2_PART_TRAIN)) {
-            found->trained[entry.label]++;
-            found->read[entry.label] += readable;
-        }
-    }
+    struct dl2_sample sample;
+    if (!found->reads)
+        return true;
+    dataset->container->reader->sample(dataset, number, &sample);
+    const char *dot = strrchr(sample.extension, '.');
+    const char *extension = dot ? dot + 1 : sample.extension;
+    const bool readable = is_readable(found, dataset, number, extension);
+    if (!readable)
+        note_unreadable(found, &sample, extension);
+    return readable;
 }
 
-static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable *found)
+static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable *found,
+                           const struct class_counts *by_class)
 {
     char number[32], all[32], list[256] = "", classes[512] = "", more[64] = "";
     size_t lost = 0;
@@ -237,9 +237,10 @@ static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable 
     DL2_TRY(warn(dataset,
                  "%s of %s images are in formats that this build cannot read (%s), such as %s: "
                  "convert them, or build dl2 with their library (docs/install.md)",
-                 grouped(found->count, number), grouped(found->all, all), list, found->first));
+                 grouped(found->count, number), grouped(count_all(dataset), all), list,
+                 found->first));
     for (unsigned i = 0; i < dataset->class_count; i++)
-        if (found->trained[i] && !found->read[i] && lost++ < CLASSES_NAMED)
+        if (by_class[i].trained && !by_class[i].read && lost++ < CLASSES_NAMED)
             dl2_list_name(classes, sizeof classes, dataset->classes[i]);
     if (lost > CLASSES_NAMED)
         snprintf(more, sizeof more, " and %zu more", lost - CLASSES_NAMED);
@@ -251,42 +252,27 @@ static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable 
                 : DL2_OK;
 }
 
-static int add_unreadable(struct dl2_dataset *dataset, const struct dl2_dataset_options *options)
-{
-    struct unreadable found = {.reads = options->reads};
-    if (!options->reads)
-        return DL2_OK;
-    found.trained = dl2_calloc(dataset->class_count + 1, sizeof *found.trained);
-    found.read = dl2_calloc(dataset->class_count + 1, sizeof *found.read);
-    int status = found.trained && found.read ? DL2_OK : DL2_ERR_MEMORY;
-    if (status == DL2_OK) {
-        find_unreadable(dataset, &found);
-        status = tell_unreadable(dataset, &found);
-    }
-    free(found.trained);
-    free(found.read);
-    return status;
-}
-
 /* ---- Items of several samples */
 
-static int tell_clips(struct dl2_dataset *dataset)
+struct clips {
+    size_t count, frames;
+    bool in_one;
+};
+
+static void look_at_clip(struct clips *clips, const struct dl2_entry *entry)
 {
-    size_t clips = 0, frames = 0;
-    bool in_clip = false;
-    char number[32], of_them[32];
-    const size_t all = dataset->container->shards ? count_all(dataset) : 0;
-    for (size_t i = 0; i < all; i++) {
-        struct dl2_entry entry = {.part = DL2_PART_NONE};
-        dataset->container->reader->describe(dataset, i, &entry);
-        frames += entry.is_further ? 1 + !in_clip : 0;
-        clips += entry.is_further && !in_clip;
-        in_clip = entry.is_further;
-    }
-    return clips
+    clips->frames += entry->is_further ? 1 + !clips->in_one : 0;
+    clips->count += entry->is_further && !clips->in_one;
+    clips->in_one = entry->is_further;
+}
+
+static int tell_clips(struct dl2_dataset *dataset, const struct clips *clips)
+{
+    char number[32], frames[32];
+    return clips->count
                ? warn(dataset, "%s id%s several frames, %s in all, which are read as single images",
-                      grouped(clips, number), clips == 1 ? " has" : "s have",
-                      grouped(frames, of_them))
+                      grouped(clips->count, number), clips->count == 1 ? " has" : "s have",
+                      grouped(clips->frames, frames))
                : DL2_OK;
 }
 
@@ -294,9 +280,11 @@ static int tell_clips(struct dl2_dataset *dataset)
 
 /* The top folders of a tree whose classes they are, and the folders in them. */
 struct folder_census {
-    const char *key; /* of the sample before */
-    size_t folders;  /* in its class */
-    uint64_t sum;    /* of their names */
+    bool failed;                        /* they are no splits */
+    const char *key;                    /* of the sample before */
+    size_t class_length, folder_length; /* of their names in it */
+    size_t folders;                     /* in its class */
+    uint64_t sum;                       /* of their names */
     size_t classes, all_folders;
     uint64_t all_sum; /* of a class */
 };
@@ -314,74 +302,61 @@ static bool end_class(struct folder_census *census)
     return same;
 }
 
+static bool may_be_splits(const struct dl2_dataset *dataset)
+{
+    return !dataset->has_parts && !dataset->own_part && dataset->class_count >= 2;
+}
+
 /*
  * Do all classes hold several folders, of the same names, and nothing else? Then the classes may be
  * splits, such as fold1 and fold2, and these folders the classes. Samples that are not in the order
- * of their folders, which only packed ones may be, count as other folders.
+ * of their folders, which only packed ones may be, count as other folders. This looks at the next
+ * sample, and is false where they are no splits.
  */
-static bool looks_like_splits(const struct dl2_dataset *dataset)
+static bool look_at_folders(struct folder_census *census, const struct dl2_dataset *dataset,
+                            const struct dl2_entry *entry)
 {
-    struct folder_census census = {.key = NULL};
-    size_t all = 0, class_length = 0, folder_length = 0;
-    if (dataset->has_parts || dataset->own_part || dataset->class_count < 2)
+    const size_t top = strcspn(entry->key, "/");
+    const size_t folder = entry->key[top] ? strcspn(entry->key + top + 1, "/") : 0;
+    const char *class = entry->label >= 0 ? dataset->classes[entry->label] : "";
+    if (!entry->key[top] || !entry->key[top + 1 + folder] || strlen(class) != top ||
+        strncmp(class, entry->key, top) != 0)
         return false;
-    for (unsigned p = 0; p < DL2_PARTS; p++)
-        all += dataset->part_counts[p];
-    for (size_t i = 0; i < all; i++) {
-        struct dl2_entry entry;
-        dataset->container->reader->describe(dataset, i, &entry);
-        const size_t top = strcspn(entry.key, "/");
-        const size_t folder = entry.key[top] ? strcspn(entry.key + top + 1, "/") : 0;
-        const char *class = entry.label >= 0 ? dataset->classes[entry.label] : "";
-        if (!entry.key[top] || !entry.key[top + 1 + folder] || strlen(class) != top ||
-            strncmp(class, entry.key, top) != 0)
-            return false;
-        const bool same_class =
-            census.key && top == class_length && !strncmp(entry.key, census.key, top);
-        if (census.key && !same_class && !end_class(&census))
-            return false;
-        if (!same_class || folder != folder_length ||
-            strncmp(entry.key + top + 1, census.key + top + 1, folder) != 0) {
-            census.folders++;
-            census.sum += XXH3_64bits(entry.key + top + 1, folder);
-        }
-        census.key = entry.key;
-        class_length = top;
-        folder_length = folder;
+    const bool same_class =
+        census->key && top == census->class_length && !strncmp(entry->key, census->key, top);
+    if (census->key && !same_class && !end_class(census))
+        return false;
+    if (!same_class || folder != census->folder_length ||
+        strncmp(entry->key + top + 1, census->key + top + 1, folder) != 0) {
+        census->folders++;
+        census->sum += XXH3_64bits(entry->key + top + 1, folder);
     }
-    return census.key && end_class(&census) && census.classes == dataset->class_count &&
-           census.all_folders > 1;
+    census->key = entry->key;
+    census->class_length = top;
+    census->folder_length = folder;
+    return true;
+}
+
+static bool looks_like_splits(struct folder_census *census, const struct dl2_dataset *dataset)
+{
+    return !census->failed && census->key && end_class(census) &&
+           census->classes == dataset->class_count && census->all_folders > 1;
 }
 
 /* Names the classes of val and test that train lacks, with their numbers. */
-static int warn_of_untrained(struct dl2_dataset *dataset)
+static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_counts *by_class)
 {
-    enum { NAMED = 5, TRAINED = 1, OTHER = 2 };
-    size_t all = 0, count = 0, size;
+    enum { NAMED = 5 };
+    size_t count = 0, size;
     char *names = NULL, number[32];
-    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
-        all += dataset->part_counts[p];
-    uint8_t *seen = dl2_calloc(dataset->class_count, 1);
     FILE *out = open_memstream(&names, &size);
-    if (!seen || !out) {
-        free(seen);
-        if (out)
-            fclose(out);
-        free(names);
+    if (!out)
         return DL2_ERR_MEMORY;
-    }
-    for (size_t i = 0; i < all; i++) {
-        struct dl2_entry entry;
-        dataset->container->reader->describe(dataset, i, &entry);
-        if (entry.label >= 0)
-            seen[entry.label] |= entry.part == DL2_PART_TRAIN ? TRAINED : OTHER;
-    }
     for (unsigned i = 0; i < dataset->class_count; i++)
-        if (seen[i] == OTHER && count++ < NAMED)
+        if (by_class[i].others && !by_class[i].trained && count++ < NAMED)
             fprintf(out, "%s'%s' (number %u)", count > 1 ? ", " : "", dataset->classes[i], i);
     if (count > NAMED)
         fputs(", ...", out);
-    free(seen);
     const bool whole = fclose(out) == 0;
     int status = whole ? DL2_OK : DL2_ERR_MEMORY;
     if (whole && count)
@@ -414,12 +389,20 @@ static int warn_of_numbers(struct dl2_dataset *dataset, const char *path)
                 dl2_part_name(&dataset->parts, dataset->own_part));
 }
 
-static int add_warnings(struct dl2_dataset *dataset, const char *path)
+/* What one pass over all samples finds. */
+struct look {
+    struct unreadable unreadable;
+    struct clips clips;
+    struct folder_census folders;
+    struct class_counts *by_class;
+};
+
+static int add_warnings(struct dl2_dataset *dataset, const char *path, struct look *look)
 {
     DL2_TRY(warn_of_numbers(dataset, path));
     if (dataset->has_parts && dataset->part_counts[DL2_PART_TRAIN])
-        DL2_TRY(warn_of_untrained(dataset));
-    if (looks_like_splits(dataset))
+        DL2_TRY(warn_of_untrained(dataset, look->by_class));
+    if (looks_like_splits(&look->folders, dataset))
         DL2_TRY(warn(dataset,
                      "every class holds folders of the same names: if these are the classes, and "
                      "%s and %s are splits, call one of the splits train; the others keep their "
@@ -448,6 +431,42 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path)
     return dataset->remark ? warn(dataset, "%s", dataset->remark) : DL2_OK;
 }
 
+/* Looks at all samples, whatever their split, once for all messages. */
+static void look_at_samples(const struct dl2_dataset *dataset, struct look *look)
+{
+    const size_t all = count_all(dataset);
+    look->folders.failed = !may_be_splits(dataset);
+    for (size_t i = 0; i < all; i++) {
+        struct dl2_entry entry = {.part = DL2_PART_NONE};
+        dataset->container->reader->describe(dataset, i, &entry);
+        const bool readable = look_at_format(&look->unreadable, dataset, i);
+        look_at_clip(&look->clips, &entry);
+        look->folders.failed =
+            look->folders.failed || !look_at_folders(&look->folders, dataset, &entry);
+        if (entry.label < 0)
+            continue;
+        struct class_counts *counts = &look->by_class[entry.label];
+        const bool trained = !dataset->has_parts || entry.part == DL2_PART_TRAIN;
+        counts->trained += trained;
+        counts->read += trained && readable;
+        counts->others += !trained;
+    }
+}
+
+/* The messages behind the layout. */
+static int tell_all(struct dl2_dataset *dataset, const char *path,
+                    const struct dl2_dataset_options *options, struct look *look)
+{
+    if (dataset->is_incomplete)
+        DL2_TRY(warn(dataset, "this variant is not complete, so images are missing: dl2-transcode "
+                              "is writing it, or was stopped; run it again"));
+    DL2_TRY(tell_unreadable(dataset, &look->unreadable, look->by_class));
+    DL2_TRY(tell_clips(dataset, &look->clips));
+    dataset->warning_count = dataset->message_count - 1;
+    DL2_TRY(tell_subset(dataset, &options->subset));
+    return add_warnings(dataset, path, look);
+}
+
 int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
                          const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -462,19 +481,16 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
         free(text);
         text = NULL;
     }
+    struct look look = {.unreadable = {.reads = options->reads}};
+    look.by_class = dl2_calloc(dataset->class_count + 1, sizeof *look.by_class);
     int status = add_message(dataset, text);
-    if (status == DL2_OK && dataset->is_incomplete)
-        status = warn(dataset, "this variant is not complete, so images are missing: dl2-transcode "
-                               "is writing it, or was stopped; run it again");
-    if (status == DL2_OK)
-        status = add_unreadable(dataset, options);
-    if (status == DL2_OK)
-        status = tell_clips(dataset);
-    dataset->warning_count = dataset->message_count - 1;
-    if (status == DL2_OK)
-        status = tell_subset(dataset, &options->subset);
-    if (status == DL2_OK)
-        status = add_warnings(dataset, path);
+    if (status == DL2_OK && !look.by_class)
+        status = DL2_ERR_MEMORY;
+    if (status == DL2_OK) {
+        look_at_samples(dataset, &look);
+        status = tell_all(dataset, path, options, &look);
+    }
+    free(look.by_class);
     return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
 }
 

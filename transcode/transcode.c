@@ -203,8 +203,8 @@ static int open_source(struct run *run, struct dl2_error *error)
                                            : dl2_dataset_warning(run->dataset, i));
          i++)
         dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
-    return dl2_output_check_source(run->dataset, run->options->source,
-                                   run->options->pack.container, run->progress, error);
+    return dl2_output_check_source(run->dataset, run->options->source, run->options->pack.container,
+                                   run->progress, error);
 }
 
 static int collect(struct run *run, struct dl2_error *error)
@@ -547,8 +547,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         double start = dl2_clock_thread_cpu();
         struct dl2_decode_options decode = run->options->decode;
         decode.info = &worker->colours.info;
-        status =
-            dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, &own);
+        status = dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, &own);
         float decode_cpu = (float)(dl2_clock_thread_cpu() - start);
         int fatal = DL2_OK;
         if (status == DL2_OK)

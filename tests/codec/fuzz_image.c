@@ -23,9 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
     struct dl2_colour colour = DL2_COLOUR_INIT;
     struct dl2_error colour_error = DL2_ERROR_INIT;
-    const int colour_status =
-        info_status == DL2_OK ? dl2_image_read_colour(data, size, &info, &colour, &colour_error)
-                              : DL2_OK;
+    const int colour_status = info_status == DL2_OK
+                                  ? dl2_image_read_colour(data, size, &info, &colour, &colour_error)
+                                  : DL2_OK;
     if ((colour_status < 0) != (colour_error.message[0] != '\0') ||
         (colour_status == DL2_OK && colour.form != DL2_COLOUR_SRGB && !*colour.name))
         abort();

@@ -433,6 +433,9 @@ static void files_are_written_whole_and_listed(void **state)
     assert_string_equal(list.paths[0], "a/b-z");
     assert_string_equal(list.paths[1], "a/b/c/x.txt");
     assert_int_equal(list.bytes[1], 2);
+    static const char folders[] = "a/\0a/b/\0a/b/c/";
+    assert_int_equal(list.folders_size, sizeof folders);
+    assert_memory_equal(list.folders, folders, sizeof folders);
     dl2_file_list_free(&list);
 
     char **names;

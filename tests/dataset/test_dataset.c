@@ -391,6 +391,38 @@ static void test_keep(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* A class folder without an image is named, whatever else it holds. */
+static void test_class_without_images(void **state)
+{
+    (void)state;
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    bool matters;
+    options.keep = is_jpeg;
+    put("splits/train/rose/deep/1.jpg");
+    put("splits/train/aster/notes.txt");
+    put("splits/train/tulip/1.jpg");
+    put("splits/val/rose/1.jpg");
+    put("splits/val/tulip-2/1.jpg");
+    put("splits/notes/empty/README");
+    dl2_make_folders(at("splits/val/tulip/deeper"), NULL);
+    dl2_make_folders(at("splits/train/rose/none"), NULL);
+    struct dl2_dataset *dataset = open_with("splits", &options);
+    assert_string_equal(dl2_dataset_message(dataset, 2, &matters),
+                        "2 class folders hold no image: train/aster/, val/tulip/; a class needs "
+                        "one, and other loaders may refuse such folders, or give the classes other "
+                        "numbers");
+    assert_true(matters);
+    assert_null(dl2_dataset_message(dataset, 3, &matters));
+    dl2_dataset_close(dataset);
+    put("classes/rose/1.jpg");
+    expect_silence("classes");
+    dl2_make_folders(at("classes/aster"), NULL);
+    expect_message("classes", 1, "1 class folder holds no image: aster/;");
+    put("flat/1.jpg");
+    dl2_make_folders(at("flat/empty"), NULL);
+    expect_silence("flat");
+}
+
 static void test_flat(void **state)
 {
     (void)state;
@@ -1056,6 +1088,7 @@ int main(void)
         TEST(test_sample_fields),
         TEST(test_what_is_skipped),
         TEST(test_keep),
+        TEST(test_class_without_images),
         TEST(test_flat),
         TEST(test_odd_names),
         TEST(test_slash_at_the_end),
