@@ -16,7 +16,8 @@ libtrainer_la_SOURCES = \
 	train/run.c train/run.h \
 	train/run_begin.c train/run_data.c train/run_open.c train/run_step.c \
 	train/schedule.c train/schedule.h \
-	train/search.c train/search.h \
+	train/search.c train/search.h train/search_state.h \
+	train/search_table.c \
 	train/search_space.c train/search_space.h \
 	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \

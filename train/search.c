@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "train/search.h"
+#include "train/search_state.h"
 
 #include "common/clock.h"
 #include "common/file.h"
@@ -18,9 +18,6 @@
 /* Two positions closer than this are one. */
 #define SAME 1e-9
 
-/* With an eta of 2, the last round is more than 2^30 epochs long. */
-enum { MOST_ROUNDS = 32 };
-
 const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         [DL2_SEARCH_RANDOM] = "random",
                                         [DL2_SEARCH_HALVING] = "halving",
@@ -29,51 +26,6 @@ const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
 
 const char *const dl2_search_goal_words[] = {
     [DL2_SEARCH_TOP1] = "top1", [DL2_SEARCH_LOSS] = "loss", NULL};
-
-enum trial_status { WAITING, TRAINED, STOPPED, DIVERGED };
-static const char *const status_words[] = {"waiting", "trained", "stopped", "diverged"};
-
-struct trial {
-    enum trial_status status;
-    long goal;         /* the round that it trains to the end of; -1: it has not begun */
-    size_t done;       /* rounds that it has come to the end of, or has diverged in */
-    double epochs;     /* that it was trained for */
-    double top1, loss; /* on the first validation set, in the last round that it was in */
-    struct {           /* its report, at the last look */
-        ino_t number;
-        int64_t mtime;
-        long goal; /* then */
-    } seen;
-};
-
-/* A round but the last, which ends with the run, and the trials that have come to its end, the best
- * first. */
-struct round {
-    double until;
-    size_t keep; /* halving: how many of them go on */
-    struct entry {
-        size_t trial;
-        double top1, loss; /* here; NAN: diverged */
-    } * entries;
-    size_t count;
-};
-
-struct dl2_search {
-    const struct dl2_search_options *options;
-    struct dl2_configs_base base;
-    struct dl2_configs configs;
-    struct dl2_train_config config; /* base.config is this one */
-    struct dl2_search_space *space;
-    json_t *identity;
-    json_t *data_hashes;  /* of its models' reports; NULL: not known yet */
-    struct trial *trials; /* one for each configuration */
-    struct round rounds[MOST_ROUNDS];
-    size_t round_count;
-    char *report, *table;
-    size_t *ranking;  /* room for the numbers of all trials */
-    struct stat seen; /* the report, when its decisions were read last */
-    bool completed;
-};
 
 static int search_failed(const struct dl2_search *search, const struct dl2_error *error)
 {
@@ -112,7 +64,7 @@ static int make_trials(struct dl2_search *search)
                     search->base.program->name);
         if (status != 0)
             return status;
-        search->trials[i] = (struct trial){.goal = -1, .top1 = NAN, .loss = NAN};
+        search->trials[i] = (struct dl2_trial){.goal = -1, .top1 = NAN, .loss = NAN};
     }
     return 0;
 }
@@ -123,155 +75,16 @@ static double trial_length(const struct dl2_search *search, size_t trial)
     return search->configs.models[trial].config.stages[0].epochs;
 }
 
-/* -- its report -- */
-
-/* Of two trials, or entries of a round. Those without a finite loss are equal, and worse than all
- * others. */
-static bool is_better(const struct dl2_search *search, double top1, double loss, double other_top1,
-                      double other_loss)
-{
-    if (!isfinite(loss) || !isfinite(other_loss))
-        return isfinite(loss) && !isfinite(other_loss);
-    if (search->options->goal == DL2_SEARCH_LOSS && loss != other_loss)
-        return loss < other_loss;
-    return top1 > other_top1 || (top1 == other_top1 && loss < other_loss);
-}
-
-/* It has diverged, or had no finite loss in the last round that it was in. */
-static bool has_failed(const struct trial *trial)
-{
-    return trial->status == DIVERGED || (trial->done > 0 && !isfinite(trial->loss));
-}
-
-/* -- all trials, ranked -- */
-
-/* In this order. */
-enum { WITH_FIGURES, FAILED, WITHOUT_FIGURES };
-
-static int standing_of(const struct trial *trial)
-{
-    return has_failed(trial) ? FAILED : trial->done > 0 ? WITH_FIGURES : WITHOUT_FIGURES;
-}
-
-/* qsort_r()'s: those that came further are ahead, then the better ones, then the first. */
-static int compare_trials(const void *a, const void *b, void *context)
-{
-    const struct dl2_search *search = context;
-    const size_t left = *(const size_t *)a, right = *(const size_t *)b;
-    const struct trial *one = &search->trials[left], *other = &search->trials[right];
-    if (standing_of(one) != standing_of(other))
-        return standing_of(one) - standing_of(other);
-    if (one->done != other->done)
-        return one->done > other->done ? -1 : 1;
-    if (is_better(search, one->top1, one->loss, other->top1, other->loss))
-        return -1;
-    if (is_better(search, other->top1, other->loss, one->top1, one->loss))
-        return 1;
-    return left < right ? -1 : 1;
-}
-
-/* Puts all trials into search->ranking. */
-static void rank_trials(const struct dl2_search *search)
-{
-    for (size_t i = 0; i < search->configs.count; i++)
-        search->ranking[i] = i;
-    qsort_r(search->ranking, search->configs.count, sizeof *search->ranking, compare_trials,
-            (void *)search);
-}
-
-/* A value of a setting, as a reader would write it: to be freed. */
-static char *value_text(const json_t *value)
-{
-    return json_is_string(value)
-               ? strdup(json_string_value(value))
-               : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
-}
-
-static void write_real(FILE *out, double value)
-{
-    if (isfinite(value))
-        fprintf(out, ",%.17g", value);
-    else
-        fputc(',', out);
-}
-
-static void write_row(const struct dl2_search *search, size_t rank, const json_t *columns,
-                      FILE *out)
-{
-    const size_t number = search->ranking[rank];
-    const struct trial *trial = &search->trials[number];
-    const json_t *settings = search->configs.settings[number];
-    const char *key, *name = search->configs.models[number].config.name;
-    json_t *unused;
-    if (standing_of(trial) == WITH_FIGURES)
-        fprintf(out, "%zu", rank + 1);
-    fprintf(out, ",%s,%s,%.17g", name, status_words[trial->status], trial->epochs);
-    write_real(out, trial->top1);
-    write_real(out, trial->loss);
-    fprintf(out, ",%s/%s", name, DL2_EXPERIMENT_FILE);
-    json_object_foreach((json_t *)columns, key, unused)
-    {
-        char *text =
-            json_object_get(settings, key) ? value_text(json_object_get(settings, key)) : NULL;
-        fputc(',', out);
-        dl2_csv_field(out, text ? text : "");
-        free(text);
-    }
-    fputc('\n', out);
-}
-
-/* The settings that any trial has, as members. */
-static json_t *setting_names(const struct dl2_search *search)
-{
-    json_t *names = json_object();
-    for (size_t i = 0; i < search->configs.count; i++)
-        json_object_update_missing(names, search->configs.settings[i]);
-    json_object_del(names, "name");
-    return names;
-}
-
-static int save_table(const struct dl2_search *search, struct dl2_error *error)
-{
-    char *text = NULL;
-    const char *key;
-    size_t size;
-    json_t *unused;
-    FILE *out = open_memstream(&text, &size);
-    if (!out)
-        return dl2_error_memory(error, "%s", search->table);
-    json_auto_t *columns = setting_names(search);
-    fputs("rank,name,status,epochs,top1,loss,report", out);
-    json_object_foreach(columns, key, unused)
-    {
-        fputc(',', out);
-        dl2_csv_field(out, key);
-    }
-    fputc('\n', out);
-    for (size_t i = 0; i < search->configs.count; i++)
-        write_row(search, i, columns, out);
-    const int status = fclose(out) == 0 ? dl2_file_write(search->table, text, size, error)
-                                        : dl2_error_memory(error, "%s", search->table);
-    free(text);
-    return status;
-}
-
-static void print_figure(FILE *out, int width, int digits, double value)
-{
-    if (isfinite(value))
-        fprintf(out, "  %*.*f", width, digits, value);
-    else
-        fprintf(out, "  %*s", width, "-");
-}
-
 /* The best of the trials that came to their end, the first of equals; -1: none. */
 static long best_trained(const struct dl2_search *search)
 {
     long best = -1;
     for (size_t i = 0; i < search->configs.count; i++) {
-        const struct trial *trial = &search->trials[i];
-        if (trial->status == TRAINED && isfinite(trial->loss) &&
-            (best < 0 || is_better(search, trial->top1, trial->loss, search->trials[best].top1,
-                                   search->trials[best].loss)))
+        const struct dl2_trial *trial = &search->trials[i];
+        if (trial->status == DL2_TRIAL_TRAINED && isfinite(trial->loss) &&
+            (best < 0 ||
+             dl2_search_is_better(search, trial->top1, trial->loss, search->trials[best].top1,
+                                  search->trials[best].loss)))
             best = (long)i;
     }
     return best;
@@ -300,8 +113,7 @@ static double round_end(const struct dl2_search *search, size_t trial, size_t ro
     return round < search->round_count ? fmin(search->rounds[round].until, length) : length;
 }
 
-/* How many of the round's models went on. */
-static size_t count_kept(const struct dl2_search *search, size_t round)
+size_t dl2_search_count_kept(const struct dl2_search *search, size_t round)
 {
     size_t kept = 0;
     for (size_t i = 0; i < search->configs.count; i++)
@@ -314,14 +126,15 @@ static json_t *round_list(const struct dl2_search *search)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < search->round_count && search->rounds[i].count; i++) {
-        const struct round *round = &search->rounds[i];
+        const struct dl2_search_round *round = &search->rounds[i];
         json_t *names = json_array();
         for (size_t k = 0; k < round->count; k++) {
             const size_t number = round->entries[k].trial;
             json_array_append_new(names, json_string(search->configs.models[number].config.name));
         }
-        json_array_append_new(list, json_pack("{s:f, s:o, s:I}", "epochs", round->until, "ranking",
-                                              names, "kept", (json_int_t)count_kept(search, i)));
+        json_array_append_new(list,
+                              json_pack("{s:f, s:o, s:I}", "epochs", round->until, "ranking", names,
+                                        "kept", (json_int_t)dl2_search_count_kept(search, i)));
     }
     return list;
 }
@@ -329,15 +142,15 @@ static json_t *round_list(const struct dl2_search *search)
 static json_t *trial_list(const struct dl2_search *search)
 {
     json_t *list = json_array();
-    rank_trials(search);
+    dl2_search_rank(search);
     for (size_t i = 0; i < search->configs.count; i++) {
-        const struct trial *trial = &search->trials[i];
+        const struct dl2_trial *trial = &search->trials[i];
         const char *name = search->configs.models[i].config.name;
         json_t *settings = json_copy(search->configs.settings[i]);
         json_object_del(settings, "name");
         json_array_append_new(
             list, json_pack("{s:s, s:o, s:s, s:o, s:f, s:o, s:o, s:o}", "name", name, "settings",
-                            settings, "status", status_words[trial->status], "goal",
+                            settings, "status", dl2_trial_status_words[trial->status], "goal",
                             trial->goal < 0 ? json_null()
                                             : json_real(round_end(search, i, (size_t)trial->goal)),
                             "epochs", trial->epochs, "top1", dl2_json_real(trial->top1), "loss",
@@ -346,7 +159,7 @@ static json_t *trial_list(const struct dl2_search *search)
     }
     for (size_t i = 0; i < search->configs.count; i++) {
         const size_t number = search->ranking[i];
-        const bool ranked = standing_of(&search->trials[number]) == WITH_FIGURES;
+        const bool ranked = dl2_trial_is_ranked(&search->trials[number]);
         json_object_set_new(json_array_get(list, number), "rank",
                             ranked ? json_integer((json_int_t)i + 1) : json_null());
     }
@@ -365,7 +178,7 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
         search->completed);
     if (report && search->data_hashes)
         json_object_set(report, "data_hashes", search->data_hashes);
-    const int status = save_table(search, error);
+    const int status = dl2_search_save_table(search, error);
     if (status < 0)
         json_decref(report);
     DL2_TRY(status);
@@ -430,7 +243,7 @@ static int claim_folders(const struct dl2_search *search, struct dl2_error *erro
 
 /* -- what is known of trials -- */
 
-static bool is_training(const struct trial *trial)
+static bool is_training(const struct dl2_trial *trial)
 {
     return trial->goal >= (long)trial->done;
 }
@@ -439,21 +252,23 @@ static bool is_training(const struct trial *trial)
  * order of their numbers. */
 static void end_round(struct dl2_search *search, size_t number, double top1, double loss)
 {
-    struct trial *trial = &search->trials[number];
-    struct round *round = &search->rounds[trial->done];
+    struct dl2_trial *trial = &search->trials[number];
+    struct dl2_search_round *round = &search->rounds[trial->done];
     if (trial->done++ == search->round_count) {
-        trial->status = trial->status == DIVERGED ? DIVERGED : TRAINED;
+        trial->status =
+            trial->status == DL2_TRIAL_DIVERGED ? DL2_TRIAL_DIVERGED : DL2_TRIAL_TRAINED;
         return;
     }
     size_t k = round->count++;
     for (; k > 0; k--) {
-        const struct entry *before = &round->entries[k - 1];
-        if (is_better(search, before->top1, before->loss, top1, loss) ||
-            (before->trial < number && !is_better(search, top1, loss, before->top1, before->loss)))
+        const struct dl2_search_entry *before = &round->entries[k - 1];
+        if (dl2_search_is_better(search, before->top1, before->loss, top1, loss) ||
+            (before->trial < number &&
+             !dl2_search_is_better(search, top1, loss, before->top1, before->loss)))
             break;
         round->entries[k] = *before;
     }
-    round->entries[k] = (struct entry){number, top1, loss};
+    round->entries[k] = (struct dl2_search_entry){number, top1, loss};
 }
 
 /* All models must have the data of the first. */
@@ -466,7 +281,7 @@ static void take_data(struct dl2_search *search, const json_t *report)
 /* Takes over the rounds that the trial has come to the end of by its report. */
 static void take_epochs(struct dl2_search *search, size_t number, const json_t *report)
 {
-    struct trial *trial = &search->trials[number];
+    struct dl2_trial *trial = &search->trials[number];
     size_t i;
     json_t *record;
     json_array_foreach(json_object_get(report, "epochs"), i, record)
@@ -486,7 +301,7 @@ static void take_epochs(struct dl2_search *search, size_t number, const json_t *
 /* Looks how far the trial is. */
 static void look_at_trial(struct dl2_search *search, size_t number)
 {
-    struct trial *trial = &search->trials[number];
+    struct dl2_trial *trial = &search->trials[number];
     char *path = dl2_path_join(search->configs.folders[number], DL2_EXPERIMENT_FILE);
     json_auto_t *report = NULL;
     struct stat info;
@@ -501,7 +316,7 @@ static void look_at_trial(struct dl2_search *search, size_t number)
         take_epochs(search, number, report);
     }
     free(path);
-    if (is_training(trial) && trial->status == DIVERGED)
+    if (is_training(trial) && trial->status == DL2_TRIAL_DIVERGED)
         end_round(search, number, NAN, NAN);
 }
 
@@ -511,10 +326,11 @@ static void take_decisions(struct dl2_search *search, const json_t *report)
     take_data(search, report);
     for (size_t i = 0; i < search->configs.count; i++) {
         const json_t *its = json_array_get(json_object_get(report, "trials"), i);
-        struct trial *trial = &search->trials[i];
+        struct dl2_trial *trial = &search->trials[i];
         const double goal = dl2_json_get_real(its, "goal", 0);
-        if (strcmp(dl2_json_get_text(its, "status", ""), status_words[DIVERGED]) == 0)
-            trial->status = DIVERGED;
+        if (strcmp(dl2_json_get_text(its, "status", ""),
+                   dl2_trial_status_words[DL2_TRIAL_DIVERGED]) == 0)
+            trial->status = DL2_TRIAL_DIVERGED;
         for (long k = trial->goal + 1;
              k <= (long)search->round_count && goal >= round_end(search, i, (size_t)k) - SAME; k++)
             trial->goal = k;
@@ -560,9 +376,9 @@ static size_t count_training(const struct dl2_search *search)
 /* The best of the round's first `part` trials that has not gone on; -1: none. */
 static long next_of_round(const struct dl2_search *search, size_t number, size_t part)
 {
-    const struct round *round = &search->rounds[number];
+    const struct dl2_search_round *round = &search->rounds[number];
     for (size_t i = 0; i < round->count && i < part; i++) {
-        const struct entry *entry = &round->entries[i];
+        const struct dl2_search_entry *entry = &round->entries[i];
         if (search->trials[entry->trial].goal == (long)number && isfinite(entry->loss))
             return (long)entry->trial;
     }
@@ -588,8 +404,9 @@ static size_t count_failed_after(const struct dl2_search *search, size_t round)
 {
     size_t count = 0;
     for (size_t i = 0; i < search->configs.count; i++) {
-        const struct trial *trial = &search->trials[i];
-        count += trial->goal == (long)round + 1 && !is_training(trial) && has_failed(trial);
+        const struct dl2_trial *trial = &search->trials[i];
+        count +=
+            trial->goal == (long)round + 1 && !is_training(trial) && dl2_trial_has_failed(trial);
     }
     return count;
 }
@@ -614,9 +431,9 @@ static void tell_round(const struct dl2_search *search, size_t next)
     const struct dl2_search_options *options = search->options;
     char text[160];
     if (!options->tell || options->algorithm != DL2_SEARCH_HALVING || next == 0 ||
-        count_kept(search, next - 1) != 1)
+        dl2_search_count_kept(search, next - 1) != 1)
         return;
-    const struct round *round = &search->rounds[next - 1];
+    const struct dl2_search_round *round = &search->rounds[next - 1];
     size_t good = 0;
     while (good < round->count && isfinite(round->entries[good].loss))
         good++;
@@ -653,10 +470,10 @@ static int make_rounds(struct dl2_search *search)
     if (!dl2_search_has_rounds(search->options))
         return 0;
     for (double until = options->first_epochs;
-         until < length - SAME && search->round_count < MOST_ROUNDS &&
+         until < length - SAME && search->round_count < DL2_SEARCH_ROUNDS &&
          (left > 1 || options->algorithm == DL2_SEARCH_ASHA);
          until *= options->eta) {
-        struct round *round = &search->rounds[search->round_count++];
+        struct dl2_search_round *round = &search->rounds[search->round_count++];
         round->until = until;
         round->entries = dl2_calloc(search->configs.count, sizeof *round->entries);
         if (!round->entries)
@@ -670,8 +487,8 @@ static int make_rounds(struct dl2_search *search)
 static int conclude(struct dl2_search *search, struct dl2_error *error)
 {
     for (size_t i = 0; i < search->configs.count; i++)
-        if (search->trials[i].status == WAITING)
-            search->trials[i].status = STOPPED;
+        if (search->trials[i].status == DL2_TRIAL_WAITING)
+            search->trials[i].status = DL2_TRIAL_STOPPED;
     search->completed = true;
     return save_search(search, error);
 }
@@ -724,9 +541,9 @@ static int train_wave(struct dl2_search *search, const size_t *numbers, size_t c
     }
     int status = train(wave, count);
     for (size_t i = 0; i < count; i++) {
-        struct trial *trial = &search->trials[numbers[i]];
+        struct dl2_trial *trial = &search->trials[numbers[i]];
         if (wave[i].result.diverged)
-            trial->status = DIVERGED;
+            trial->status = DL2_TRIAL_DIVERGED;
         look_at_trial(search, numbers[i]);
         if (status == 0 && is_training(trial)) {
             dl2_error_set(&error, DL2_ERR_FORMAT, "%s has no validation after epoch %g",
@@ -786,7 +603,7 @@ static int search_look(void *context, bool idle, bool *wanted, struct dl2_error 
     DL2_TRY(read_decisions(search, idle, error));
     for (size_t i = 0; i < search->configs.count; i++) {
         if (search->configs.models[i].result.diverged)
-            search->trials[i].status = DIVERGED;
+            search->trials[i].status = DL2_TRIAL_DIVERGED;
         look_at_trial(search, i);
     }
     const size_t training = count_training(search);
@@ -882,7 +699,7 @@ static long best_so_far(const struct dl2_search *search)
     const long best = best_trained(search);
     for (size_t i = search->round_count; i-- > 0 && best < 0;)
         for (size_t k = 0; k < search->rounds[i].count; k++)
-            if (!has_failed(&search->trials[search->rounds[i].entries[k].trial]))
+            if (!dl2_trial_has_failed(&search->trials[search->rounds[i].entries[k].trial]))
                 return (long)search->rounds[i].entries[k].trial;
     return best;
 }
@@ -902,48 +719,6 @@ struct dl2_search_result dl2_search_result(struct dl2_search *search)
     result.top1 = search->trials[best].top1;
     result.loss = search->trials[best].loss;
     return result;
-}
-
-static void print_settings(FILE *out, const json_t *settings)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)settings, key, value)
-    {
-        char *text = strcmp(key, "name") != 0 ? value_text(value) : NULL;
-        if (text)
-            fprintf(out, " %s=%s", key, DL2_SHOWN(text));
-        free(text);
-    }
-}
-
-void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
-{
-    const size_t count = search->configs.count;
-    rank_trials(search);
-    for (size_t i = 0; i < search->round_count && search->rounds[i].count &&
-                       search->options->algorithm == DL2_SEARCH_ASHA;
-         i++)
-        fprintf(out, "round %zu, to epoch %g: kept %zu of %zu\n", i + 1, search->rounds[i].until,
-                count_kept(search, i), search->rounds[i].count);
-    fprintf(out, "%4s  %-9s  %8s  %10s  %7s  %-8s  %s\n", "rank", "model", "top-1, %", "loss",
-            "epochs", "status", "settings");
-    for (size_t i = 0; i < count && i < most; i++) {
-        const size_t number = search->ranking[i];
-        const struct trial *trial = &search->trials[number];
-        if (standing_of(trial) == WITH_FIGURES)
-            fprintf(out, "%4zu", i + 1);
-        else
-            fprintf(out, "%4s", "-");
-        fprintf(out, "  %-9s", search->configs.models[number].config.name);
-        print_figure(out, 8, 2, 100 * trial->top1);
-        print_figure(out, 10, 4, trial->loss);
-        fprintf(out, "  %7.4g  %-8s ", trial->epochs, status_words[trial->status]);
-        print_settings(out, search->configs.settings[number]);
-        fputc('\n', out);
-    }
-    if (count > most)
-        fprintf(out, "%zu more are in %s\n", count - most, DL2_SHOWN(search->table));
 }
 
 void dl2_search_close(struct dl2_search *search)
