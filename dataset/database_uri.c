@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "dataset/dataset.h"
+#include "dataset/writer.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -18,20 +19,25 @@ enum { DEFAULT_PATIENCE = 20, MOST_PATIENCE = 604800 };
 
 static const char *const schemes[] = {"postgresql://", "postgres://"};
 
+#define OWN_NAMES "dl2-transcode names the columns itself"
+
 static const struct word {
     const char *name;
     size_t member;
     bool is_column;
+    const char *idle; /* why it has no effect on a table that is written; NULL: it has one */
 } words[] = {
-    {"table", offsetof(struct dl2_database_uri, table), false},
-    {"schema", offsetof(struct dl2_database_uri, schema), false},
-    {"key", offsetof(struct dl2_database_uri, key), true},
-    {"image", offsetof(struct dl2_database_uri, image), true},
-    {"label", offsetof(struct dl2_database_uri, label), true},
-    {"split", offsetof(struct dl2_database_uri, split), true},
-    {"group", offsetof(struct dl2_database_uri, group), true},
-    {"access", offsetof(struct dl2_database_uri, access_word), false},
-    {"patience", offsetof(struct dl2_database_uri, patience_word), false},
+    {"table", offsetof(struct dl2_database_uri, table), false, NULL},
+    {"schema", offsetof(struct dl2_database_uri, schema), false, NULL},
+    {"key", offsetof(struct dl2_database_uri, key), true, OWN_NAMES},
+    {"image", offsetof(struct dl2_database_uri, image), true, OWN_NAMES},
+    {"label", offsetof(struct dl2_database_uri, label), true, OWN_NAMES},
+    {"split", offsetof(struct dl2_database_uri, split), true, OWN_NAMES},
+    {"group", offsetof(struct dl2_database_uri, group), true, OWN_NAMES},
+    {"access", offsetof(struct dl2_database_uri, access_word), false,
+     "it says how images are read"},
+    {"patience", offsetof(struct dl2_database_uri, patience_word), false,
+     "a table is written in one transaction, which ends with its connection"},
 };
 
 static const char *const accesses[] = {
@@ -107,6 +113,7 @@ static int set_word(struct dl2_database_uri *uri, const struct word *word, const
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s= needs a name of 1 to %d bytes, with %%26 for & and %%25 for %%",
                              word->name, MAX_NAME_BYTES);
+    uri->given |= 1u << (word - words);
     uri->is_mapped = uri->is_mapped || word->is_column;
     return DL2_OK;
 }
@@ -236,6 +243,22 @@ int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
                                  struct dl2_error *error)
 {
     return parse_whole(text, uri, true, error);
+}
+
+int dl2_writer_check_place(const char *path, struct dl2_error *error)
+{
+    struct dl2_database_uri uri;
+    if (!dl2_dataset_is_database(path))
+        return DL2_OK;
+    int status = dl2_database_uri_parse(path, &uri, error);
+    for (size_t i = 0; i < WORDS && status == DL2_OK; i++)
+        if (words[i].idle && uri.given >> i & 1)
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s: %s= has no effect on a table that is written: %s; leave "
+                                   "it out",
+                                   path, words[i].name, words[i].idle);
+    dl2_database_uri_free(&uri);
+    return status;
 }
 
 int dl2_database_unsupported(const char *text, struct dl2_error *error)

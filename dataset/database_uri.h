@@ -21,7 +21,8 @@ struct dl2_database_uri {
     char *group; /* the column of dl2_database_uri_parse_group(); else NULL */
     /* Of access= and patience=; NULL: not given. */
     char *access_word, *patience_word;
-    bool is_mapped;    /* a column was given */
+    unsigned given; /* bits: of our words, those that were given */
+    bool is_mapped; /* a column was */
     enum dl2_database_access access;
     double patience; /* seconds to try to connect again to a server that was there */
 };

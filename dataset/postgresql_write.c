@@ -5,6 +5,7 @@
  */
 #include "dataset/container.h"
 #include "dataset/database.h"
+#include "dataset/writer.h"
 
 #include "common/json.h"
 #include "common/quote.h"
@@ -119,12 +120,8 @@ static int list_classes(struct writing *writing, const char *const *classes, uns
 
 static int begin_writing(struct writing *writing, struct dl2_error *error)
 {
+    DL2_TRY(dl2_writer_check_place(writing->what, error));
     DL2_TRY(dl2_database_uri_parse(writing->what, &writing->uri, error));
-    if (writing->uri.is_mapped)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: dl2-transcode names the columns itself: leave out key=, image=, "
-                             "label= and split=",
-                             writing->what);
     DL2_TRY(dl2_database_connect(writing->uri.server, writing->what, &writing->connection, error));
     writing->table = dl2_database_table(writing->connection, &writing->uri, error);
     if (!writing->table)

@@ -77,6 +77,12 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
                          struct dl2_error *error);
 
 /*
+ * DL2_ERR_ARGUMENT for the address of a table with words that have no effect on writing, such as
+ * patience=; the message says why. dl2_writer_open() asks, too.
+ */
+int dl2_writer_check_place(const char *path, struct dl2_error *error);
+
+/*
  * Appends one sample. `key` is its path without extension ("train/rose/0017"), and no other sample
  * may have it; `extension` has no dot and is not empty; `label` is -1 for none. DL2_ERR_UNSUPPORTED
  * means that the container cannot hold this sample (names in gulp must be UTF-8); nothing was

@@ -81,6 +81,12 @@ is "$(sed -n 's/^digest //p' "$work/digest")" "$wanted" "the digest after $kille
 # to the same weights, whether the server went while training or while validating.
 expect 1 dl2-load check "$(at photos)&patience=soon"
 said "patience=soon: it is a number of seconds, 0 to 604800"
+for word in patience=60 access=sql key=id; do # where a table is written, also one that is up to date
+    for how in --copy --q=10; do
+        expect 1 dl2-transcode $how "$src" "$(at photos)&$word"
+        said "${word%=*}= has no effect on a table that is written: "
+    done
+done
 interrupted() { # NAME OPTIONS...: trains, without the server from a moment in the middle on
     name=$1 epochs=100
     shift
