@@ -20,6 +20,7 @@ libdataset_la_SOURCES = \
 	dataset/tar_members.c dataset/tar_members.h \
 	dataset/server_fit.h \
 	dataset/split.c dataset/split.h \
+	dataset/tell.c dataset/tell.h \
 	dataset/tree.c \
 	dataset/variant_facts.c dataset/variant_facts.h \
 	dataset/writer.c dataset/writer.h

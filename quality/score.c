@@ -9,6 +9,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 
 #include <math.h>
@@ -111,10 +112,7 @@ static int score_source_open(const char *path, const struct dl2_scoring_options 
         options.reads = dl2_codec_reads;
         options.subset = scoring->subset;
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
-        const char *text;
-        for (size_t i = 0; (text = dl2_dataset_warning(source->dataset, i)); i++)
-            if (scoring->progress)
-                dl2_progress_message(scoring->progress, "%s: %s", path, text);
+        dl2_dataset_tell(source->dataset, path, false, scoring->progress);
         source->count = dl2_dataset_count(source->dataset);
     }
     return score_sort_keys(source, error);

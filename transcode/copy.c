@@ -8,6 +8,7 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
@@ -525,12 +526,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     images.keep = dl2_codec_is_image_file;
     images.reads = dl2_codec_reads;
     DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
-    const char *dest = copy->options->dest, *text;
-    bool matters;
-    for (size_t i = 0; (text = copy->packed ? dl2_dataset_message(copy->dataset, i + 1, &matters)
-                                            : dl2_dataset_warning(copy->dataset, i));
-         i++)
-        dl2_progress_message(copy->progress, "%s: %s", copy->options->source, text);
+    const char *dest = copy->options->dest;
+    dl2_dataset_tell(copy->dataset, copy->options->source, copy->packed, copy->progress);
     DL2_TRY(dl2_output_check_source(copy->dataset, copy->options->source,
                                     copy->options->pack.container, copy->progress, error));
     DL2_TRY(load_summary(copy, error));
@@ -558,6 +555,7 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
 /* Neither may lie in the other. */
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
+    DL2_TRY(dl2_writer_check_place(options->dest, error));
     if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest)) {
         bool same;
         DL2_TRY(dl2_facts_same_table(options->source, options->dest, &same, error));

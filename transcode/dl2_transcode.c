@@ -11,6 +11,7 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "transcode/copy.h"
 #include "transcode/survey.h"
@@ -522,11 +523,10 @@ static int identify(const char *path)
     everything.keep = dl2_codec_is_image_file;
     everything.reads = dl2_codec_reads;
     int status = dl2_dataset_open(path, &everything, &dataset, &error);
-    const char *text;
-    for (size_t i = 0; status == DL2_OK && (text = dl2_dataset_warning(dataset, i)); i++)
-        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(text));
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
+        dl2_dataset_tell(dataset, path, false, &(struct dl2_progress){.done = 0});
         status = dl2_dataset_fingerprint(dataset, &fingerprint, &error);
+    }
     char *name = status == DL2_OK ? dl2_dataset_variant_name(path) : NULL;
     if (status == DL2_OK && !name)
         status = dl2_error_memory(&error, "a dataset");

@@ -10,6 +10,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/tell.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -630,10 +631,7 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);
-    const char *text;
-    for (size_t i = 0; (text = dl2_dataset_warning(survey.dataset, i)); i++)
-        if (options->progress)
-            dl2_progress_message(options->progress, "%s: %s", options->source, text);
+    dl2_dataset_tell(survey.dataset, options->source, false, options->progress);
     int status = find_uses(&survey, &all, error);
     if (status == DL2_OK)
         status = run_survey(&survey, error);

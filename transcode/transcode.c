@@ -6,6 +6,7 @@
 #include "common/json.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/tell.h"
 #include "transcode/output_folder.h"
 #include "transcode/reuse.h"
 #include "transcode/variant.h"
@@ -114,6 +115,7 @@ static int check_tables(const struct run *run, struct dl2_error *error)
 static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
+    DL2_TRY(dl2_writer_check_place(dest_given, error));
     if (dl2_dataset_is_database(source_given) || dl2_dataset_is_database(dest_given))
         return check_tables(run, error);
     char *source = dl2_output_resolve(source_given);
@@ -196,13 +198,8 @@ static int open_source(struct run *run, struct dl2_error *error)
     options.reads = dl2_codec_reads;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
     run->source.ignored = dl2_dataset_ignored(run->dataset);
-    const char *text;
-    bool matters;
     /* Files in folders have the splits that the source's folders have. */
-    for (size_t i = 0; (text = run->packed ? dl2_dataset_message(run->dataset, i + 1, &matters)
-                                           : dl2_dataset_warning(run->dataset, i));
-         i++)
-        dl2_progress_message(run->progress, "%s: %s", run->options->source, text);
+    dl2_dataset_tell(run->dataset, run->options->source, run->packed, run->progress);
     return dl2_output_check_source(run->dataset, run->options->source, run->options->pack.container,
                                    run->progress, error);
 }
