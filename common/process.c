@@ -170,6 +170,24 @@ static int start(pid_t group, char *const *words, pid_t *child, int *output,
     return status;
 }
 
+/*
+ * A keeper (below) that has ended keeps its group as long as nobody waits for it. Where SIGCHLD is
+ * ignored the group goes with it, and no program can join one that isn't there.
+ */
+static int start_in_group(const struct dl2_process_group *group, char *const *words, pid_t *child,
+                          int *output, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (start(group->keeper, words, child, output, &own) == DL2_OK)
+        return DL2_OK;
+    if (kill(-group->keeper, 0) < 0 && errno == ESRCH)
+        return dl2_error_set(error, DL2_ERR_SYSTEM,
+                             "%s cannot be run: the /bin/sh that is to end it with this program "
+                             "has ended itself; does /bin/sh run here, with this environment?",
+                             words[0]);
+    return dl2_error_copy(error, &own);
+}
+
 static void pause_for(double seconds)
 {
     const struct timespec time = {0, (long)(seconds * 1e9)};
@@ -225,7 +243,7 @@ int dl2_process_run(const struct dl2_process_group *group, char *const *words, d
 {
     pid_t child;
     int output = -1, ended = 0;
-    DL2_TRY(start(group->keeper, words, &child, &output, error));
+    DL2_TRY(start_in_group(group, words, &child, &output, error));
     struct tail tail = {.size = 0};
     struct rusage usage = {0};
     const double deadline = dl2_clock_wall() + timeout;

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -821,6 +822,23 @@ static void groups_end_whole(void **state)
     unsetenv("TMPDIR");
 }
 
+/* Where nobody waits for children, a shell that has ended takes its group along. */
+static void groups_without_a_shell_are_named(void **state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_process_group group;
+    char *words[] = {"true", NULL};
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    assert_int_equal(dl2_process_group_begin(&group, "dl2-test", &error), DL2_OK);
+    kill(group.keeper, SIGKILL);
+    while (kill(group.keeper, 0) == 0)
+        usleep(1000);
+    assert_int_equal(dl2_process_run(&group, words, 100, &error), DL2_ERR_SYSTEM);
+    assert_non_null(strstr(error.message, "true cannot be run: the /bin/sh that is to end it"));
+    dl2_process_group_end(&group);
+    signal(SIGCHLD, before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -849,6 +867,7 @@ int main(void)
         cmocka_unit_test(commands_are_split),
         cmocka_unit_test(programs_are_run),
         cmocka_unit_test(groups_end_whole),
+        cmocka_unit_test(groups_without_a_shell_are_named),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(long_timelines_are_thinned),
     };
