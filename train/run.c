@@ -104,6 +104,7 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
                      data->path, epoch[1], epoch[0], then);
         status = dl2_loader_check_bad(stream->config->loader.max_bad, json_object_size(distinct),
                                       data->images, first, error);
+        stream->data_failed = status < 0;
         for (i = 0; i < stream->run_count && status < 0; i++)
             stream->runs[i].common = true;
     }

@@ -86,7 +86,8 @@ struct dl2_stream {
     uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
     double resident; /* with config->cold: the part of the images that stayed in memory */
-    bool data_failed; /* the loader did; runs that are between two steps are as they were before */
+    bool data_failed; /* the loader did, or too many samples are bad; runs that are between two
+                       * steps are as they were before */
     json_t *bad;     /* samples that cannot be read: an object with true for each message */
 };
 

@@ -426,12 +426,18 @@ static int save_learnt(struct dl2_run *run, struct dl2_error *error)
     return save_all(run, true, error);
 }
 
-/* Ranks don't fail at the same step, and hopping models are saved after each visit. */
+/* Hopping models are saved after each visit. */
 static void save_all_learnt(struct dl2_stream *stream)
 {
     const struct dl2_train_config *config = stream->config;
-    if (!stream->data_failed || config->world || stream->hopping || config->measure > 0)
+    if (!stream->data_failed || stream->hopping || config->measure > 0)
         return;
+    if (config->world && !stream->runs[0].common) {
+        dl2_run_note(&stream->runs[0],
+                     "no checkpoint is written, since the other ranks are at another step: "
+                     "--resume goes on from the last one, if there is any (--checkpoint-every)");
+        return;
+    }
     for (size_t i = 0; i < stream->run_count; i++) {
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error own = DL2_ERROR_INIT;
@@ -446,6 +452,7 @@ static void save_all_learnt(struct dl2_stream *stream)
                          "again, the same command with --resume goes on from there",
                          dl2_run_position(run));
     }
+    dl2_world_agree(config->world, DL2_OK, NULL); /* nobody goes before all is written */
 }
 
 /* One round: all runs look for their end, then those that are furthest behind have a pass. Returns

@@ -56,6 +56,16 @@ for ranks in 1 2; do # each rank finds fewer than the limit
     expect 1 run -d data -e 4 --ranks $ranks -b 4 --out ranks-$ranks
     said "images cannot be used, above the limit of 10%"
 done
+# All ranks find that out together, at the epoch's end: what it learnt is kept.
+said 'a checkpoint of epoch 1 is written'
+expect 1 run -d data -e 4 --ranks 2 -b 4 --out ranks-2 --resume
+expect 0 run -d data -e 4 --ranks 2 -b 4 --out ranks-2 --resume --max-bad 0.2
+expect 0 run -d data -e 4 --ranks 2 -b 4 --out whole --max-bad 0.2
+same whole/$CK ranks-2/$CK "a run that too many bad images had ended"
+spoil data/val/c[01]/00[0-7].ppm data/val/c2/00[0-7].ppm
+expect 1 run -d data -e 2 --ranks 2 -b 4 --max-bad 0.2 --out in-validation
+said "data: "
+said 'a checkpoint of epoch 1 is written'
 
 # While it runs.
 make_images going 4 16 16 8
