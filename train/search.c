@@ -178,6 +178,8 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
         search->completed);
     if (report && search->data_hashes)
         json_object_set(report, "data_hashes", search->data_hashes);
+    if (report && search->validated_on)
+        json_object_set(report, "validated_on", search->validated_on);
     const int status = dl2_search_save_table(search, error);
     if (status < 0)
         json_decref(report);
@@ -276,6 +278,44 @@ static void take_data(struct dl2_search *search, const json_t *report)
 {
     if (!search->data_hashes)
         search->data_hashes = json_incref(json_object_get(report, "data_hashes"));
+    if (!search->validated_on)
+        search->validated_on = json_incref(json_object_get(report, "validated_on"));
+}
+
+/* Images of the set that the search's models before were not validated on; 0 where they are the
+ * same, or older versions do not tell. */
+static uint64_t other_images(struct dl2_search *search, const json_t *val)
+{
+    const char *sum = dl2_json_get_text(val, "images_sum", "");
+    if (!search->validated_on && *sum)
+        search->validated_on =
+            json_pack("{s:O, s:s}", "images", json_object_get(val, "images"), "images_sum", sum);
+    return *sum && strcmp(sum, dl2_json_get_text(search->validated_on, "images_sum", sum)) != 0
+               ? (uint64_t)dl2_json_get_integer(val, "images", 0)
+               : 0;
+}
+
+/* Figures on other images do not compare: no round ends by them. */
+static int check_images(const struct dl2_search *search, struct dl2_error *error)
+{
+    const struct dl2_trial *first = NULL;
+    char names[512] = "";
+    for (size_t i = 0; i < search->configs.count; i++) {
+        if (!search->trials[i].others)
+            continue;
+        first = first ? first : &search->trials[i];
+        dl2_list_name(names, sizeof names, search->configs.models[i].config.name);
+    }
+    if (!first)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: validated on %llu images that are not the %lld of the models before, "
+                         "since some of them could or cannot be read now, so they do not compare: "
+                         "mend the images, remove the folders of these models in %s and go on by "
+                         "--resume, which begins them anew; or begin all anew by --restart",
+                         names, (unsigned long long)first->others,
+                         dl2_json_get_integer(search->validated_on, "images", 0),
+                         search->config.out);
 }
 
 /* Takes over the rounds that the trial has come to the end of by its report. */
@@ -289,6 +329,8 @@ static void take_epochs(struct dl2_search *search, size_t number, const json_t *
         const json_t *val = json_array_get(json_object_get(record, "val"), 0);
         const double position = dl2_json_get_real(record, "position", 0);
         trial->epochs = fmax(trial->epochs, position);
+        if (val && (trial->others = other_images(search, val)) > 0)
+            return;
         while (is_training(trial) && val &&
                position >= round_end(search, number, trial->done) - SAME) {
             trial->top1 = dl2_json_get_real(val, "top1", NAN);
@@ -351,7 +393,7 @@ static int resume_search(struct dl2_search *search, struct dl2_error *error)
                              search->report);
     take_decisions(search, report);
     search->completed = false; /* a trial's report may have been lost */
-    return DL2_OK;
+    return check_images(search, error);
 }
 
 /* -- who trains next -- */
@@ -545,6 +587,8 @@ static int train_wave(struct dl2_search *search, const size_t *numbers, size_t c
         if (wave[i].result.diverged)
             trial->status = DL2_TRIAL_DIVERGED;
         look_at_trial(search, numbers[i]);
+        if (status == 0 && check_images(search, &error) < 0)
+            status = search_failed(search, &error);
         if (status == 0 && is_training(trial)) {
             dl2_error_set(&error, DL2_ERR_FORMAT, "%s has no validation after epoch %g",
                           search->configs.models[numbers[i]].config.name,
@@ -606,6 +650,7 @@ static int search_look(void *context, bool idle, bool *wanted, struct dl2_error 
             search->trials[i].status = DL2_TRIAL_DIVERGED;
         look_at_trial(search, i);
     }
+    DL2_TRY(check_images(search, error));
     const size_t training = count_training(search);
     if (idle && !search->completed && training < search->options->at_once) {
         const long next = choose_next(search, &round);
@@ -728,6 +773,7 @@ void dl2_search_close(struct dl2_search *search)
     dl2_search_space_close(search->space);
     json_decref(search->identity);
     json_decref(search->data_hashes);
+    json_decref(search->validated_on);
     for (size_t i = 0; i < search->round_count; i++)
         free(search->rounds[i].entries);
     dl2_configs_free(&search->configs);

@@ -29,6 +29,7 @@ struct dl2_trial {
     long goal;         /* the round that it trains to the end of; -1: it has not begun */
     size_t done;       /* rounds that it has come to the end of, or has diverged in */
     double epochs;     /* that it was trained for */
+    uint64_t others;   /* images of a validation that was on others than validated_on; 0: none */
     double top1, loss; /* on the first validation set, in the last round that it was in */
     struct {           /* its report, at the last look */
         ino_t number;
@@ -56,7 +57,8 @@ struct dl2_search {
     struct dl2_train_config config; /* base.config is this one */
     struct dl2_search_space *space;
     json_t *identity;
-    json_t *data_hashes;      /* of its models' reports; NULL: not known yet */
+    json_t *data_hashes;  /* of its models' reports; NULL: not known yet */
+    json_t *validated_on; /* {"images", "images_sum"} of the first validation set; NULL: not yet */
     struct dl2_trial *trials; /* one for each configuration */
     struct dl2_search_round rounds[DL2_SEARCH_ROUNDS];
     size_t round_count;

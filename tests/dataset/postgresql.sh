@@ -83,7 +83,7 @@ expect 1 dl2-load check "$(at photos)&patience=soon"
 said "patience=soon: it is a number of seconds, 0 to 604800"
 for word in patience=60 access=sql key=id; do # where a table is written, also one that is up to date
     for how in --copy --q=10; do
-        expect 1 dl2-transcode $how "$src" "$(at photos)&$word"
+        expect 2 dl2-transcode $how "$src" "$(at photos)&$word"
         said "${word%=*}= has no effect on a table that is written: "
     done
 done
@@ -165,7 +165,7 @@ sql "update mapped set fold = 'dev' where fold = 'holdout'"
 expect 2 dl2-transcode --quiet --copy "$src" "$(at mapped)"
 said "in the way"
 expect 2 dl2-transcode --quiet --copy "$src" "$(map '')"
-said "leave out key="
+said "key= has no effect on a table that is written: dl2-transcode names the columns itself"
 is "$(sql "select count(*) from mapped")" 25 "rows of another's table"
 
 # Rows that are no samples are bad ones, each by its name; a row may go after it was listed.

@@ -95,6 +95,21 @@ for way in "" "--task --ranks 2"; do
     said 'bring back those that the search was begun with'
 done
 mv "$val.moved.ppm" "$val"
+# One of them cannot be read any more, though its size and time are the same.
+cp -pR parts lossy
+cp -p "$val" val.kept
+printf 'X' | dd of="$val" conv=notrunc 2>/dev/null
+touch -r val.kept "$val"
+expect 1 search $halving --out lossy --resume
+said "validated on $(($(find data/val -type f | wc -l) - 1)) images that are not the $(find data/val -type f | wc -l) of the models before"
+cp -p val.kept "$val"
+expect 1 search $halving --out lossy --resume
+said 'begins them anew'
+names=$(sed -n 's/.*dl2-train: \(trial-.*\): validated on.*/\1/p' "$work/err" | tr -d ,)
+[ -n "$names" ] || fail "no model is named: $(cat "$work/err")"
+for name in $names; do rm -r "lossy/$name"; done
+expect 0 search $halving --out lossy --resume
+cmp halving/search.json lossy/search.json || fail "the search on mended images found something else"
 expect 0 search $halving --out parts --resume
 cmp halving/search.json parts/search.json || fail "the resumed search found something else"
 best=$(found halving "s['best']")
