@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Unit tests link cmocka and include unit.h; command tests are shell scripts that find the programs through
-# $(TESTS_ENVIRONMENT). Exit status 77 means SKIP, and the test says why.
+# $(TESTS_ENVIRONMENT). Exit status 77 means SKIP, and the test says why. Tests run beside one another: threads of OpenMP
+# that wait by spinning take the processors from each other.
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)'; export srcdir; \
 	builddir='$(abs_top_builddir)'; export builddir; \
@@ -8,6 +9,7 @@ AM_TESTS_ENVIRONMENT = \
 	PYTHON3='$(PYTHON3)'; export PYTHON3; \
 	NVCC='$(NVCC)'; export NVCC; \
 	PG_CONFIG='$(PG_CONFIG)'; export PG_CONFIG; \
+	OMP_WAIT_POLICY=passive; export OMP_WAIT_POLICY; \
 	DL2_CUDA_PLAN_CACHE=off; export DL2_CUDA_PLAN_CACHE; \
 	ASAN_OPTIONS=allocator_may_return_null=1; export ASAN_OPTIONS; \
 	TSAN_OPTIONS='allocator_may_return_null=1:halt_on_error=1:suppressions=$(abs_top_srcdir)/tests/tsan.supp'; \

@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import time
 import zlib
 
 SOURCE = pathlib.Path(os.environ["srcdir"])
@@ -252,6 +253,16 @@ python() { # LINE FILE
     [ "$status" = 0 ] || { echo "---- $PAGE:$1: this Python fails:"; tail -n 8 "$2.out"; }
     result $1 "$status"
 }
+# Trainings are of small images and short measurements, where later options may say so: these pages are about words.
+dl2-train() {
+    local smaller=
+    case " $* " in *" --evaluate "* | *" --image-size "* | *" --list "* | *" --help "* | *" --version "*) ;; *) smaller="--image-size 24" ;; esac
+    case " $* " in *" --measure "*) smaller="$smaller --measure 0.5s" ;; esac
+    command dl2-train "$@" $smaller
+}
+dl2-load() {
+    case "$1" in analyze) command dl2-load "$@" --seconds 0.3 ;; *) command dl2-load "$@" ;; esac
+}
 make() { command make -n -f "$srcdir/study/study.mk" PROGRAMS="$builddir" "$@"; }
 [ -n "${DL2_NO_SERVER:-}" ] || {
     psql -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb' postgres >/dev/null 2>&1; export PGDATABASE=mydb; }
@@ -274,9 +285,17 @@ for file in iter(sys.stdin.readline, ""):
 '''
 
 
+def spent(what, since):
+    """Prints the seconds, and those of processors, of children that have ended, too."""
+    wall, before = since
+    now = os.times()
+    cpu = sum(now[:4]) - sum(before[:4])
+    print(f"{what}: {time.time() - wall:.1f} s, {cpu:.1f} s of processors")
+
+
 def run(page, rows):
     """Runs a page; returns the number of its failures."""
-    folder = checkout(page)
+    folder, began = checkout(page), (time.time(), os.times())
     quote = lambda text: "'" + text.replace("'", "'\\''") + "'"
     script, failures, steps = [HEAD], 0, {}
     if page in GIVEN_SHELL:
@@ -333,7 +352,7 @@ def run(page, rows):
     process.wait()
     with os.fdopen(reading) as results:
         done = [line.split() for line in results]
-    print(f"{page}: {sum(int(status) == 0 for _, status, _ in done)} of {len(steps)} run")
+    spent(f"{page}: {sum(int(status) == 0 for _, status, _ in done)} of {len(steps)} run", began)
     for (line, _, then), (_, _, before) in zip(done[1:], done):
         if float(then) - float(before) > 1.5:
             print(f"    {float(then) - float(before):.1f} s: {page}:{line}: {steps[int(line)]}")
@@ -345,10 +364,12 @@ def run(page, rows):
 
 
 def main():
+    began = time.time(), os.times()
     everything = ["README.md"] + sorted(str(path.relative_to(SOURCE)) for path in SOURCE.glob("docs/*.md")) + PROGRAMS
     pages = sys.argv[2:] or everything
     datasets()
     demo_study()
+    spent("preparing", began)
     rows = exceptions()
     failures = sum(run(page, rows) for page in pages)
     for _, page, pattern, used in rows:
