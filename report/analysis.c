@@ -466,18 +466,37 @@ static void say_what_blocks(struct dl2_sentence *writer, const struct dl2_study 
  */
 enum { LEAST_FREEDOM = 2 };
 
+/* Codecs of which not all is claimed, and those that are not here but keep their part. */
+static size_t open_codecs(const struct dl2_study *study, const struct dl2_analysis *analysis)
+{
+    size_t here = 0, open = 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        if (!dl2_study_starts_codec(study, v))
+            continue;
+        size_t claimed = 0, all = 0;
+        for (size_t w = v; w < study->variant_count; w++) {
+            const enum dl2_verdict verdict = analysis->comparisons[w].verdict;
+            if (strcmp(study->variants[w].codec, study->variants[v].codec) != 0)
+                break;
+            all += verdict != DL2_VERDICT_NONE;
+            claimed += verdict == DL2_VERDICT_WITHIN;
+        }
+        here += all > 0;
+        open += claimed < all;
+    }
+    open += analysis->codecs > here ? analysis->codecs - here : 0;
+    return open ? open : 1;
+}
+
 /* All claims that showing a variant takes: those of its codec from the first that is open. False if
  * the study says too little of its noise. */
 static bool gather_prospects(const struct dl2_study *study, const struct dl2_analysis *analysis,
                              size_t wanted, struct dl2_prospects *prospects)
 {
-    const struct dl2_comparison *first =
-        &analysis->comparisons[analysis->comparisons[wanted].blocker];
-    const struct dl2_looks first_look = {1, {0}, {dl2_look_unplanned(0)}};
+    /* A new study's first look. Codecs that are done here would leave it their parts. */
+    const struct dl2_looks look = {1, {0}, {dl2_look_unplanned(0)}};
     *prospects = (struct dl2_prospects){
-        .level = analysis->question.looks.count < 2 && first->level > 0
-                     ? first->level
-                     : dl2_look_level(&first_look, 0, analysis->codecs * networks_of(analysis)),
+        .level = dl2_look_level(&look, 0, open_codecs(study, analysis) * networks_of(analysis)),
         .noise = analysis->noise,
         .units = analysis->comparisons[wanted].units,
     };
@@ -551,7 +570,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
 
 static void say_gain(struct dl2_sentence *writer, const struct dl2_study_variant *variant)
 {
-    dl2_say(writer, "%.3g%% of the bytes (%.3g times smaller)", 100 * variant->ratio,
+    dl2_say(writer, "%.3g%% of the bytes, %.3g times smaller", 100 * variant->ratio,
             1 / variant->ratio);
 }
 

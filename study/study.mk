@@ -39,7 +39,8 @@
 #   TRAIN_ON     variants to train on, all unless named: jpeg-10 webp-50 ...
 #   ARCHS        networks, as `dl2-train --list archs` names them
 #   EPOCHS       of each training
-#   SEEDS        of the trainings; two at least, so that chance can be told from effect
+#   SEEDS        of the trainings, 1 2 3 4 unless named; two at least, so that chance can be told from
+#                effect; two are rarely enough
 #   DECIDE       yes: begins with two of SEEDS (1 to 8 unless named) and adds seeds only to variants
 #                whose verdict is open, until none is
 #   FORECAST     yes, with DECIDE: makes `forecast`, and trains what it finds to lose too much last
@@ -74,7 +75,7 @@ QUALITIES ?= $(or $(qualities_$(DATASET)),10 25 50 75 85)
 TRAIN_ON ?= $(variants)
 ARCHS ?= $(or $(archs_$(DATASET)),resnet10)
 EPOCHS ?= $(or $(epochs_$(DATASET)),30)
-SEEDS ?= $(or $(if $(DECIDE),1 2 3 4 5 6 7 8),$(seeds_$(DATASET)),1 2)
+SEEDS ?= $(or $(if $(DECIDE),1 2 3 4 5 6 7 8),$(seeds_$(DATASET)),1 2 3 4)
 IMAGE_SIZE ?= $(or $(image_size_$(DATASET)),64)
 BATCH ?= $(or $(batch_$(DATASET)),64)
 DEVICE ?= auto
@@ -92,7 +93,6 @@ codecs_demo := jpeg webp
 qualities_demo := 5 25 75
 archs_demo := convnet
 epochs_demo := 6
-seeds_demo := 1 2 3 4
 image_size_demo := 32
 batch_demo := 32
 train_flags_demo := --crop-area 0.5,1 --validate-every 3

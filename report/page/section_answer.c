@@ -68,9 +68,10 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     char text[3][32];
     dl2_html_markup(html, "<p>");
     if (comparison->verdict == DL2_VERDICT_WITHIN)
-        dl2_html_format(html,
-                        "By a rule that makes a wrong claim in at most %g%% of such studies. ",
-                        100 * DL2_CLAIMS_LEVEL);
+        dl2_html_format(
+            html,
+            "That is said by a rule that makes any wrong claim in at most %g%% of such studies. ",
+            100 * DL2_CLAIMS_LEVEL);
     else if (!isfinite(half))
         dl2_html_format(html, "One training each gives no interval. ");
     else if (comparison->difference - half < -page->tolerance)

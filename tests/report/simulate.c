@@ -358,6 +358,8 @@ static void analyse_drawing(const struct kind *kind, struct drawing *drawn,
     struct dl2_question question = {.tolerance = TOLERANCE};
     if (!kind->seeds)
         question.looks = growing;
+    else if (kind->told) /* as a study's first report does */
+        question.looks = (struct dl2_looks){1, {kind->seeds}, {dl2_look_unplanned(0)}};
     assemble(kind, drawn);
     must(dl2_analyse(&drawn->study, drawn->archs[0], &question, analysis, &error) == DL2_OK,
          error.message);

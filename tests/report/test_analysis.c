@@ -179,7 +179,7 @@ static void test_advice_sure(void **state)
     assert_int_equal(fastest->sure, 2);
     assert_says(smallest,
                 "jp2-50 is the smallest variant shown to lose less than 1 point of top-1 accuracy");
-    assert_says(smallest, "8% of the bytes (12.5 times smaller)");
+    assert_says(smallest, "8% of the bytes, 12.5 times smaller");
     assert_says(smallest, "(95% interval of the change −0.6 to −0.6 points, of training alone)");
     assert_says(fastest, "jpeg-50 is the fastest to load of those within 1 point: 300 images/s a "
                          "core, 3 times the original's (measured once, so without an interval).");
