@@ -84,7 +84,7 @@ int dl2_mean_squares(const double *table, size_t seeds, size_t images,
         .residual = seeds > 1 && units > 1
                         ? scale * fmax(0, all - of_seeds - of_images) / ((S - 1) * (U - 1))
                         : 0,
-        .unit = fmax(1, size_squares / I / 2) / I,
+        .unit = fmax(1, 2 * size_squares / I / 3) / I,
     };
     return DL2_OK;
 }

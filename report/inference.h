@@ -63,7 +63,7 @@ struct dl2_mean_squares {
     size_t units;                 /* images, or groups of them */
     double mean;                  /* over all images */
     double seed, image, residual; /* 0 where there is one seed or one unit */
-    double unit; /* by which one more unit might change the mean: an image, or half a group */
+    double unit; /* by which one more unit might change the mean: an image, or two thirds of a group */
 };
 
 /*
@@ -79,7 +79,7 @@ int dl2_mean_squares(const double *table, size_t seeds, size_t images,
  * The part of the variance of the mean that the choice of images adds, never negative. It counts as
  * if one image more were gained or lost in all trainings (Agresti & Min, "Simple improved
  * confidence intervals for comparing matched proportions", Statistics in Medicine 24, 2005): a few
- * images without any change don't prove that none would. Of groups it is half of one more: images
+ * images without any change don't prove that none would. Of groups it is two thirds of one more: images
  * of a group that are all lost together are rare, and a hundred groups may have none.
  */
 double dl2_variance_of_images(const struct dl2_mean_squares *squares);
@@ -103,10 +103,10 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
  * for assessing differential expression", 2004; the weight is set, because the few variants of a
  * study can't tell it). More weight would make intervals narrower while all variants are equally
  * noisy, and wrong claims where one is noisier than the others: with three times the deviation and
- * four seeds, tests at 2.5% err in 2.9% by this weight, in 3.3% by 1, and in 6.8 to 10% where all
+ * four seeds, tests at 2.5% err in 2.7% by this weight, in 3.3% by 1, and in 6.8 to 10% where all
  * variants are taken for equally noisy.
  */
-#define DL2_POOL_FREEDOM 0.5
+#define DL2_POOL_FREEDOM 0.25
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise);
 
 /*

@@ -8,8 +8,8 @@
 
 enum { STUDIES = 1000 }; /* drawn for one probability: 1.4 points of Monte Carlo error at most */
 
-#define FEW  0.74
-#define MANY 0.79
+#define FEW  0.72
+#define MANY 0.77
 
 /* A chi-squared variable over its degrees of freedom, which need not be whole: mean 1 (Marsaglia &
  * Tsang, "A simple method for generating gamma variables", 2000). */

@@ -212,7 +212,7 @@ static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
                     "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
                     "training, estimated from all variants together (%zu degrees of freedom), is "
                     "%.2f points. A variant is judged by its own noise, which is drawn towards "
-                    "that by the weight of half a degree of freedom. ",
+                    "that by the weight of a quarter of a degree of freedom. ",
                     first->seeds, first->noise.freedom, first->noise.deviation);
     if (first->seeds < 4)
         dl2_html_format(html, "With so few seeds the intervals are wide. ");

@@ -11,10 +11,10 @@
 
 #define T2 4.302652729911275 /* Student's t, 97.5%, 2 degrees of freedom */
 #define T3 3.182446305284263 /* 3 */
-/* With half a degree more, which is the weight of all variants together. */
-#define T1H 6.016663107990447
-#define T2H 3.5746548420118773
-#define T3H 2.9400886379827775
+/* With a quarter of a degree more, which is the weight of all variants together. */
+#define T1Q 8.027951388514332
+#define T2Q 3.8754802232558645
+#define T3Q 3.0483398701868105
 
 struct row {
     const char *name;
@@ -124,9 +124,9 @@ static void test_block(void **state)
     assert_near(analysis.noise.deviation, sqrt(10.0 / 4));
     assert_near(analysis.comparisons[1].difference, 0);
     assert_near(analysis.comparisons[2].difference, -1);
-    /* b's differences -2, 1, -2 have a variance of 3; all variants together, as half a degree of
-     * freedom, say 2 x 10/4. */
-    assert_near(analysis.comparisons[2].half, T2H * sqrt((2 * 3 + 2.5) / 2.5 / 3));
+    /* b's differences -2, 1, -2 have a variance of 3; all variants together, as a quarter of a
+     * degree of freedom, say 2 x 10/4. */
+    assert_near(analysis.comparisons[2].half, T2Q * sqrt((2 * 3 + 1.25) / 2.25 / 3));
 }
 
 /* No seed in common: Welch's standard error, the smaller sample's degrees of freedom. */
@@ -153,8 +153,8 @@ static void test_missing_seed(void **state)
     analyse(rows, 3, 1);
     assert_int_equal(analysis.noise.freedom, 3);
     assert_near(analysis.noise.deviation, sqrt(1.75 / 3));
-    assert_near(analysis.comparisons[1].half, T2H * sqrt((2 * 1 + 1.75 / 3) / 2.5 / 3));
-    assert_near(analysis.comparisons[2].half, T1H * sqrt((1 * 2 + 1.75 / 3) / 1.5 / 2));
+    assert_near(analysis.comparisons[1].half, T2Q * sqrt((2 * 1 + 0.5 * 1.75 / 3) / 2.25 / 3));
+    assert_near(analysis.comparisons[2].half, T1Q * sqrt((1 * 2 + 0.5 * 1.75 / 3) / 1.25 / 2));
     assert_int_equal(analysis.comparisons[2].pairs, 2);
     assert_near(analysis.comparisons[2].difference, 0);
 }
@@ -313,13 +313,13 @@ static void test_unequal_noise(void **state)
                                {"c", 0.3, 200, 4, {70.1, 70.2, 70.2, 70}, 0},
                                {"d", 0.2, 200, 4, {66, 74, 69, 71.5}, 0}};
     analyse(rows, 5, 1);
-    const double together = analysis.noise.deviation * analysis.noise.deviation; /* half of 2 */
+    const double together = analysis.noise.deviation * analysis.noise.deviation / 2; /* 2 / 4 */
     const struct dl2_comparison *a = &analysis.comparisons[1], *d = &analysis.comparisons[4];
     assert_near(a->difference, 0.05);
-    assert_near(a->half, T3H * sqrt((0.01 + together) / 3.5 / 4)); /* differences 0 0.1 0 0.1 */
+    assert_near(a->half, T3Q * sqrt((0.01 + together) / 3.25 / 4)); /* differences 0 0.1 0 0.1 */
     /* Differences -4 3.9 -1.2 1.5: their squares, less their mean's. */
-    assert_near(d->half, T3H * sqrt((34.9 - 4 * 0.05 * 0.05 + together) / 3.5 / 4));
-    assert_true(d->half > 1.4 * T3H * sqrt(2 * together / 4));
+    assert_near(d->half, T3Q * sqrt((34.9 - 4 * 0.05 * 0.05 + together) / 3.25 / 4));
+    assert_true(d->half > 1.4 * T3Q * sqrt(4 * together / 4));
     assert_int_equal(d->verdict, DL2_VERDICT_LIKELY);
 }
 

@@ -62,7 +62,7 @@ static void test_groups(void **state)
     assert_near(squares.seed, 0.25 * 1 / 2, 1e-15);
     assert_near(squares.image, 0.25 / 6, 1e-15);
     assert_near(squares.residual, 0.25 * 7 / 3 / 2, 1e-15);
-    assert_near(squares.unit, 10.0 / 4 / 2 / 4, 1e-15); /* half of what an image's group has */
+    assert_near(squares.unit, 10.0 / 4 * 2 / 3 / 4, 1e-15); /* of what an image's group has */
     /* Groups of one image are images. */
     assert_int_equal(dl2_mean_squares(small, 3, 4, &four, &squares, NULL), DL2_OK);
     assert_int_equal(dl2_mean_squares(small, 3, 4, NULL, &single, NULL), DL2_OK);
@@ -155,17 +155,17 @@ static void test_noise(void **state)
     assert_near(noise.deviation, sqrt((0.25 + 0.25) / 2), 1e-9);
 }
 
-/* A variant's own variance, and all variants' as half a degree of freedom more, where there are more.
+/* A variant's own variance, and all variants' as a quarter of a degree more, where there are more.
  */
 static void test_pairs(void **state)
 {
     const struct dl2_noise noise = {2, 6};
     const struct dl2_spread three = dl2_spread_of_pairs(5, 3, &noise);
-    assert_near(three.variance, (2 * 5 + 0.5 * 2 * 4) / 2.5 / 3, 1e-12);
-    assert_near(three.freedom, 2.5, 0);
+    assert_near(three.variance, (2 * 5 + 0.25 * 2 * 4) / 2.25 / 3, 1e-12);
+    assert_near(three.freedom, 2.25, 0);
     const struct dl2_spread one = dl2_spread_of_pairs(NAN, 1, &noise);
     assert_near(one.variance, 8, 1e-12);
-    assert_near(one.freedom, 0.5, 0);
+    assert_near(one.freedom, 0.25, 0);
     /* The pairs' own noise once more is none: one variant and three seeds. */
     const struct dl2_spread alone = dl2_spread_of_pairs(5, 3, &(struct dl2_noise){2, 2});
     assert_near(alone.variance, 5.0 / 3, 1e-12);
