@@ -19,7 +19,7 @@ static void write_network(struct dl2_html *html, const struct dl2_page *page, si
     if (!run)
         return;
     const json_t *arguments = json_object_get(run->report, "arguments");
-    const json_t *size = json_object_get(arguments, "image_size");
+    const json_t *size = json_object_get(arguments, "image-size");
     dl2_html_text(html, study->archs[arch]);
     if (json_is_integer(size))
         dl2_html_format(html, ", input of %lld pixels squared",

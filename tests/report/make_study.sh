@@ -61,7 +61,7 @@ training() {
     [ -n "${trainers-1}" ] || trainers_field=
     cat >"$1/train/$2/$3/seed-$4/experiment_report.json" <<JSON
 {"schema": "dl2-experiment/1", "variant": "$2", "arch": "$3", "seed": $4, "device": "cpu",
- "arguments": {"data": "data/$2", "epochs": ${epochs:-2}, "val": [${paths:-}]${trainers_field}},
+ "arguments": {"data": "data/$2", "epochs": ${epochs:-2}, "image-size": 32, "val": [${paths:-}]${trainers_field}},
  ${comparable:+"\"comparable\": $comparable,"}
  "versions": {"dl2": "0.1.0"}, "machine": {"cpu": "c", "cores": 2},
  "classes": 10, "train_images": ${images:-800}, "val_images": ${val_images:-200}, "train_bytes": 1, "parameters": 1,
