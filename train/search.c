@@ -113,14 +113,6 @@ static double round_end(const struct dl2_search *search, size_t trial, size_t ro
     return round < search->round_count ? fmin(search->rounds[round].until, length) : length;
 }
 
-size_t dl2_search_count_kept(const struct dl2_search *search, size_t round)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < search->configs.count; i++)
-        kept += search->trials[i].goal > (long)round;
-    return kept;
-}
-
 /* The rounds but the last that any has come to the end of. */
 static json_t *round_list(const struct dl2_search *search)
 {

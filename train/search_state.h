@@ -68,12 +68,10 @@ struct dl2_search {
     bool completed;
 };
 
-/* ---- search.c */
+/* ---- search_table.c */
 
 /* How many of the round's models went on. */
 size_t dl2_search_count_kept(const struct dl2_search *search, size_t round);
-
-/* ---- search_table.c */
 
 /* Is the first of two trials, or entries of a round, the better one? Those without a finite loss
  * are equal, and worse than all others. */

@@ -164,6 +164,14 @@ static void print_settings(FILE *out, const json_t *settings)
     }
 }
 
+size_t dl2_search_count_kept(const struct dl2_search *search, size_t round)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < search->configs.count; i++)
+        kept += search->trials[i].goal > (long)round;
+    return kept;
+}
+
 void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
 {
     const size_t count = search->configs.count;
