@@ -159,7 +159,7 @@ struct drawing {
     struct dl2_study_variant variants[MOST_VARIANTS];
     struct dl2_study_run runs[NETWORKS * MOST_VARIANTS * MOST_SEEDS];
     struct dl2_prediction_table images[NETWORKS];
-    char *archs[NETWORKS], names[MOST_VARIANTS][16];
+    char *archs[NETWORKS], names[MOST_VARIANTS][32];
     size_t class_of[MOST_IMAGES], chosen[MOST_IMAGES]; /* of the population */
     double shifts[NETWORKS][MOST_VARIANTS][2]; /* of ease, in other classes and in the first */
     double loss_truth[2]; /* of the first variant's loss, in the same classes */
