@@ -135,9 +135,7 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(loss_run)                                                                                  \
     ROW(check_gradients)                                                                           \
     ROW(clip_gradients)                                                                            \
-    ROW(sgd_step)                                                                                  \
-    ROW(adamw_step)                                                                                \
-    ROW(rmsprop_step)                                                                              \
+    ROW(optimizer_step)                                                                            \
     ROW(end_update)                                                                                \
     ROW(move_average)                                                                              \
     ROW(lower)                                                                                     \

@@ -187,34 +187,11 @@ void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t 
                                       cuda->state, cuda->stream));
 }
 
-void dl2_cuda_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                       const float *gradient, float *momentum, size_t count, bool decays,
-                       bool nesterov)
+void dl2_cuda_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     struct cuda *cuda = (struct cuda *)device;
     LAUNCH(cuda, "the optimiser",
-           dl2_gpu_sgd(device->element, weights, lowered, gradient, momentum, count, decays,
-                       nesterov, cuda->ranks, cuda->state, cuda->stream));
-}
-
-void dl2_cuda_adamw_step(struct dl2_device *device, float *weights, void *lowered,
-                         const float *gradient, float *first, float *second, size_t count,
-                         bool decays)
-{
-    struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "the optimiser",
-           dl2_gpu_adamw(device->element, weights, lowered, gradient, first, second, count, decays,
-                         cuda->ranks, cuda->state, cuda->stream));
-}
-
-void dl2_cuda_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
-                           const float *gradient, float *momentum, float *second, size_t count,
-                           bool decays)
-{
-    struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "the optimiser",
-           dl2_gpu_rmsprop(device->element, weights, lowered, gradient, momentum, second, count,
-                           decays, cuda->ranks, cuda->state, cuda->stream));
+           dl2_gpu_update(device->element, step, cuda->ranks, cuda->state, cuda->stream));
 }
 
 void dl2_cuda_end_update(struct dl2_device *device)

@@ -67,16 +67,8 @@ enum { DL2_GPU_CLIP_PARTIALS = 512 };
 int dl2_gpu_clip_gradients(float *gradient, size_t count, float limit, unsigned ranks,
                            float *partials, struct dl2_gpu_state *state,
                            struct CUstream_st *stream);
-/* `lowered` may be NULL. */
-int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
-                const struct dl2_gpu_state *state, struct CUstream_st *stream);
-int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                  float *first, float *second, size_t count, bool decays, unsigned ranks,
-                  const struct dl2_gpu_state *state, struct CUstream_st *stream);
-int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                    float *momentum, float *second, size_t count, bool decays, unsigned ranks,
-                    const struct dl2_gpu_state *state, struct CUstream_st *stream);
+int dl2_gpu_update(enum dl2_element element, const struct dl2_optimizer_step *step, unsigned ranks,
+                   const struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_end_update(struct dl2_gpu_state *state, struct CUstream_st *stream);
 int dl2_gpu_move_average(float *average, const float *values, size_t count,
                          const struct dl2_gpu_state *state, struct CUstream_st *stream);

@@ -22,14 +22,9 @@ struct check_gradients {
     }
 };
 
-enum { SGD, ADAMW, RMSPROP };
-
-/* A step of the weights. `first` are momenta, `second` means of squares, which SGD has none of. */
-template <class T, int RULE> struct update {
-    float *weights, *first, *second;
-    const float *gradient;
-    T *lowered; /* may be NULL */
-    bool decays, nesterov;
+/* A step of the weights; T is the type of step.lowered. */
+template <class T, dl2_optimizer KIND> struct update {
+    struct dl2_optimizer_step step;
     unsigned ranks;
     const struct dl2_gpu_state *state;
     template <int N> __device__ void run(size_t i) const
@@ -37,25 +32,26 @@ template <class T, int RULE> struct update {
         if (state->overflow)
             return;
         const float share = (float)(1 / (state->loss_scale.scale * ranks));
-        const float decay = decays ? state->numbers.weight_decay : 0, rate = state->numbers.rate;
+        const float decay = step.decays ? state->numbers.weight_decay : 0;
+        const float rate = state->numbers.rate;
         const float beta1 = state->numbers.momentum, beta2 = state->numbers.beta2;
         const float grows1 = 1 / state->correction1, grows2 = 1 / state->correction2;
         const float epsilon = state->numbers.epsilon;
         float w[N], g[N], m[N], v[N];
-        load<N>(weights + i, w);
-        load<N>(gradient + i, g);
-        load<N>(first + i, m);
-        if (RULE != SGD)
-            load<N>(second + i, v);
+        load<N>(step.weights + i, w);
+        load<N>(step.gradient + i, g);
+        load<N>(step.momentum + i, m);
+        if (KIND != DL2_SGD)
+            load<N>(step.second_moment + i, v);
 #pragma unroll
         for (int k = 0; k < N; k++) {
-            g[k] = RULE == ADAMW ? g[k] * share : g[k] * share + decay * w[k];
-            if (RULE != SGD)
+            g[k] = KIND == DL2_ADAMW ? g[k] * share : g[k] * share + decay * w[k];
+            if (KIND != DL2_SGD)
                 v[k] = beta2 * v[k] + (1 - beta2) * g[k] * g[k];
-            if (RULE == SGD) {
+            if (KIND == DL2_SGD) {
                 m[k] = beta1 * m[k] + g[k];
-                w[k] -= rate * (nesterov ? g[k] + beta1 * m[k] : m[k]);
-            } else if (RULE == ADAMW) {
+                w[k] -= rate * (step.nesterov ? g[k] + beta1 * m[k] : m[k]);
+            } else if (KIND == DL2_ADAMW) {
                 m[k] += (1 - beta1) * (g[k] - m[k]);
                 w[k] -= rate * (decay * w[k] + m[k] * grows1 / (sqrtf(v[k] * grows2) + epsilon));
             } else {
@@ -63,12 +59,12 @@ template <class T, int RULE> struct update {
                 w[k] -= rate * m[k];
             }
         }
-        store<N>(weights + i, w);
-        store<N>(first + i, m);
-        if (RULE != SGD)
-            store<N>(second + i, v);
-        if (lowered)
-            store<N>(lowered + i, w);
+        store<N>(step.weights + i, w);
+        store<N>(step.momentum + i, m);
+        if (KIND != DL2_SGD)
+            store<N>(step.second_moment + i, v);
+        if (step.lowered)
+            store<N>((T *)step.lowered + i, w);
     }
 };
 
@@ -172,47 +168,34 @@ int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_
     return run_each(check_gradients{gradient, state}, aligner_of<4>(gradient), count, stream);
 }
 
-template <class T, int RULE>
-static int run_update(const update<T, RULE> &u, size_t count, cudaStream_t stream)
+template <class T, dl2_optimizer KIND>
+static int run_update(const struct dl2_optimizer_step *step, unsigned ranks,
+                      const struct dl2_gpu_state *state, cudaStream_t stream)
 {
-    return run_each(u, aligner_of<wide<T>::N>(u.weights, u.gradient, u.first, u.second, u.lowered),
-                    count, stream);
+    return run_each(update<T, KIND>{*step, ranks, state},
+                    aligner_of<wide<T>::N>(step->weights, step->gradient, step->momentum,
+                                           step->second_moment, (T *)step->lowered),
+                    step->count, stream);
 }
 
-int dl2_gpu_sgd(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                float *momentum, size_t count, bool decays, bool nesterov, unsigned ranks,
-                const struct dl2_gpu_state *state, struct CUstream_st *stream)
+int dl2_gpu_update(enum dl2_element element, const struct dl2_optimizer_step *step, unsigned ranks,
+                   const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
-#define CALL(T)                                                                                    \
-    run_update(update<T, SGD>{weights, momentum, NULL, gradient, (T *)lowered, decays, nesterov,   \
-                              ranks, state},                                                       \
-               count, stream)
-    return BY_ELEMENT(element, CALL);
+    switch (step->kind) {
+#define CALL(T) run_update<T, DL2_SGD>(step, ranks, state, stream)
+    case DL2_SGD:
+        return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-int dl2_gpu_adamw(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                  float *first, float *second, size_t count, bool decays, unsigned ranks,
-                  const struct dl2_gpu_state *state, struct CUstream_st *stream)
-{
-#define CALL(T)                                                                                    \
-    run_update(update<T, ADAMW>{weights, first, second, gradient, (T *)lowered, decays, false,     \
-                                ranks, state},                                                     \
-               count, stream)
-    return BY_ELEMENT(element, CALL);
+#define CALL(T) run_update<T, DL2_ADAMW>(step, ranks, state, stream)
+    case DL2_ADAMW:
+        return BY_ELEMENT(element, CALL);
 #undef CALL
-}
-
-int dl2_gpu_rmsprop(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                    float *momentum, float *second, size_t count, bool decays, unsigned ranks,
-                    const struct dl2_gpu_state *state, struct CUstream_st *stream)
-{
-#define CALL(T)                                                                                    \
-    run_update(update<T, RMSPROP>{weights, momentum, second, gradient, (T *)lowered, decays,       \
-                                  false, ranks, state},                                            \
-               count, stream)
-    return BY_ELEMENT(element, CALL);
+#define CALL(T) run_update<T, DL2_RMSPROP>(step, ranks, state, stream)
+    case DL2_RMSPROP:
+        return BY_ELEMENT(element, CALL);
 #undef CALL
+    }
+    return cudaErrorInvalidValue;
 }
 
 int dl2_gpu_clip_gradients(float *gradient, size_t count, float limit, unsigned ranks,

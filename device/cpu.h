@@ -123,9 +123,7 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     ROW(add)                                                                                       \
     ROW(dropout)                                                                                   \
     ROW(clip_gradients)                                                                            \
-    ROW(sgd_step)                                                                                  \
-    ROW(adamw_step)                                                                                \
-    ROW(rmsprop_step)                                                                              \
+    ROW(optimizer_step)                                                                            \
     ROW(move_average)
 
 /* dl2_cpu_NAME(), with the parameters that the table gives NAME. */

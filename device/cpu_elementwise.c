@@ -11,13 +11,10 @@ struct elementwise {
     const struct dl2_cpu *cpu;
     void (*kernel)(const float *a, const float *b, float *y, size_t count);
     const float *a, *b;
-    float *y, *z, *second;
+    float *y;
     float rate, limit;
     uint64_t seed, layer;
     size_t count;
-    bool decays, nesterov;
-    const struct dl2_adamw *adamw;
-    const struct dl2_rmsprop *rmsprop;
     double *sums; /* one of each part */
 };
 
@@ -107,94 +104,37 @@ void dl2_cpu_dropout(struct dl2_device *device, const void *x, void *y, size_t c
     dl2_cpu_share_out(e.cpu, (count + 4095) / 4096, 2, cpu_dropout_part, &e);
 }
 
-static void cpu_sgd_part(void *context, unsigned part, size_t begin, size_t end)
+struct weight_update {
+    const struct dl2_cpu_kernels *kernels;
+    struct dl2_cpu_update update;
+};
+
+static void cpu_update_part(void *context, unsigned part, size_t begin, size_t end)
 {
-    const struct elementwise *e = context;
-    const struct dl2_step_numbers *numbers = &e->cpu->base.numbers;
+    const struct weight_update *u = context;
     (void)part;
-    e->cpu->kernels->sgd(e->y + begin, e->a + begin, e->z + begin, end - begin,
-                         1 / (float)dl2_world_size(e->cpu->base.world), numbers->rate,
-                         numbers->momentum, e->decays ? numbers->weight_decay : 0, e->nesterov);
+    u->kernels->update(&u->update, begin, end);
 }
 
-void dl2_cpu_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                      const float *gradient, float *momentum, size_t count, bool decays,
-                      bool nesterov)
-{
-    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
-    struct elementwise e = {.cpu = cpu,
-                            .a = gradient,
-                            .y = weights,
-                            .z = momentum,
-                            .decays = decays,
-                            .nesterov = nesterov};
-    (void)lowered;
-    cpu->version++;
-    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_sgd_part, &e);
-}
-
-static void cpu_adamw_part(void *context, unsigned part, size_t begin, size_t end)
-{
-    const struct elementwise *e = context;
-    (void)part;
-    e->cpu->kernels->adamw(e->y + begin, e->a + begin, e->z + begin, e->second + begin, end - begin,
-                           e->adamw);
-}
-
-void dl2_cpu_adamw_step(struct dl2_device *device, float *weights, void *lowered,
-                        const float *gradient, float *first, float *second, size_t count,
-                        bool decays)
+void dl2_cpu_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     struct dl2_cpu *cpu = (struct dl2_cpu *)device;
     const struct dl2_step_numbers *numbers = &device->numbers;
-    const struct dl2_adamw adamw = {
-        .share = 1 / (float)dl2_world_size(device->world),
-        .rate = numbers->rate,
-        .decay = decays ? numbers->weight_decay : 0,
-        .beta1 = numbers->momentum,
-        .beta2 = numbers->beta2,
-        .epsilon = numbers->epsilon,
-        .correction1 = (float)(1 - pow(numbers->momentum, (double)numbers->update)),
-        .correction2 = (float)(1 - pow(numbers->beta2, (double)numbers->update)),
+    const double t = (double)numbers->update;
+    struct weight_update u = {
+        .kernels = cpu->kernels,
+        .update = {.step = step,
+                   .share = 1 / (float)dl2_world_size(device->world),
+                   .rate = numbers->rate,
+                   .decay = step->decays ? numbers->weight_decay : 0,
+                   .beta1 = numbers->momentum,
+                   .beta2 = numbers->beta2,
+                   .epsilon = numbers->epsilon,
+                   .correction1 = (float)(1 - pow(numbers->momentum, t)),
+                   .correction2 = (float)(1 - pow(numbers->beta2, t))},
     };
-    struct elementwise e = {
-        .cpu = cpu, .a = gradient, .y = weights, .z = first, .second = second, .adamw = &adamw};
-    (void)lowered;
     cpu->version++;
-    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_adamw_part, &e);
-}
-
-static void cpu_rmsprop_part(void *context, unsigned part, size_t begin, size_t end)
-{
-    const struct elementwise *e = context;
-    (void)part;
-    e->cpu->kernels->rmsprop(e->y + begin, e->a + begin, e->z + begin, e->second + begin,
-                             end - begin, e->rmsprop);
-}
-
-void dl2_cpu_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
-                          const float *gradient, float *momentum, float *second, size_t count,
-                          bool decays)
-{
-    struct dl2_cpu *cpu = (struct dl2_cpu *)device;
-    const struct dl2_step_numbers *numbers = &device->numbers;
-    const struct dl2_rmsprop rmsprop = {
-        .share = 1 / (float)dl2_world_size(device->world),
-        .rate = numbers->rate,
-        .decay = decays ? numbers->weight_decay : 0,
-        .momentum = numbers->momentum,
-        .beta2 = numbers->beta2,
-        .epsilon = numbers->epsilon,
-    };
-    struct elementwise e = {.cpu = cpu,
-                            .a = gradient,
-                            .y = weights,
-                            .z = momentum,
-                            .second = second,
-                            .rmsprop = &rmsprop};
-    (void)lowered;
-    cpu->version++;
-    dl2_cpu_share_out(cpu, count, DL2_CPU_GRAIN, cpu_rmsprop_part, &e);
+    dl2_cpu_share_out(cpu, step->count, DL2_CPU_GRAIN, cpu_update_part, &u);
 }
 
 static void cpu_squares_part(void *context, unsigned part, size_t begin, size_t end)

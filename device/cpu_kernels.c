@@ -406,43 +406,62 @@ static void ingest_mixed(const uint8_t *x, const uint8_t *x2, float own, float o
     }
 }
 
-static void sgd(float *weights, const float *gradient, float *momentum, size_t count, float share,
-                float rate, float beta, float decay, int nesterov)
+static void sgd(const struct dl2_cpu_update *update, float *weights, const float *gradient,
+                float *momentum, size_t count)
 {
-    float through = nesterov ? beta : 1, direct = nesterov ? 1 : 0;
+    const struct dl2_cpu_update u = *update;
+    const float through = u.step->nesterov ? u.beta1 : 1, direct = u.step->nesterov ? 1 : 0;
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        float g = share * gradient[i] + decay * weights[i];
-        momentum[i] = beta * momentum[i] + g;
-        weights[i] -= rate * (direct * g + through * momentum[i]);
+        float g = u.share * gradient[i] + u.decay * weights[i];
+        momentum[i] = u.beta1 * momentum[i] + g;
+        weights[i] -= u.rate * (direct * g + through * momentum[i]);
     }
 }
 
-static void adamw(float *weights, const float *gradient, float *first, float *second, size_t count,
-                  const struct dl2_adamw *numbers)
+static void adamw(const struct dl2_cpu_update *update, float *weights, const float *gradient,
+                  float *first, float *second, size_t count)
 {
-    const struct dl2_adamw n = *numbers;
+    const struct dl2_cpu_update u = *update;
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        const float g = n.share * gradient[i];
-        first[i] += (1 - n.beta1) * (g - first[i]);
-        second[i] = n.beta2 * second[i] + (1 - n.beta2) * g * g;
-        const float step = first[i] / n.correction1;
-        const float scale = sqrtf(second[i] / n.correction2) + n.epsilon;
-        weights[i] -= n.rate * (n.decay * weights[i] + step / scale);
+        const float g = u.share * gradient[i];
+        first[i] += (1 - u.beta1) * (g - first[i]);
+        second[i] = u.beta2 * second[i] + (1 - u.beta2) * g * g;
+        const float step = first[i] / u.correction1;
+        const float scale = sqrtf(second[i] / u.correction2) + u.epsilon;
+        weights[i] -= u.rate * (u.decay * weights[i] + step / scale);
     }
 }
 
-static void rmsprop(float *weights, const float *gradient, float *momentum, float *second,
-                    size_t count, const struct dl2_rmsprop *numbers)
+static void rmsprop(const struct dl2_cpu_update *update, float *weights, const float *gradient,
+                    float *momentum, float *second, size_t count)
 {
-    const struct dl2_rmsprop n = *numbers;
+    const struct dl2_cpu_update u = *update;
 #pragma omp simd
     for (size_t i = 0; i < count; i++) {
-        const float g = n.share * gradient[i] + n.decay * weights[i];
-        second[i] = n.beta2 * second[i] + (1 - n.beta2) * g * g;
-        momentum[i] = n.momentum * momentum[i] + g / (sqrtf(second[i]) + n.epsilon);
-        weights[i] -= n.rate * momentum[i];
+        const float g = u.share * gradient[i] + u.decay * weights[i];
+        second[i] = u.beta2 * second[i] + (1 - u.beta2) * g * g;
+        momentum[i] = u.beta1 * momentum[i] + g / (sqrtf(second[i]) + u.epsilon);
+        weights[i] -= u.rate * momentum[i];
+    }
+}
+
+static void update(const struct dl2_cpu_update *u, size_t begin, size_t end)
+{
+    const struct dl2_optimizer_step *step = u->step;
+    float *weights = step->weights + begin, *momentum = step->momentum + begin;
+    const float *gradient = step->gradient + begin;
+    switch (step->kind) {
+    case DL2_SGD:
+        sgd(u, weights, gradient, momentum, end - begin);
+        break;
+    case DL2_ADAMW:
+        adamw(u, weights, gradient, momentum, step->second_moment + begin, end - begin);
+        break;
+    case DL2_RMSPROP:
+        rmsprop(u, weights, gradient, momentum, step->second_moment + begin, end - begin);
+        break;
     }
 }
 
@@ -486,9 +505,7 @@ const struct dl2_cpu_kernels DL2_CPU_KERNELS = {
     .add = add,
     .ingest = ingest,
     .ingest_mixed = ingest_mixed,
-    .sgd = sgd,
-    .adamw = adamw,
-    .rmsprop = rmsprop,
+    .update = update,
     .squares = squares,
     .multiply = multiply,
     .move_average = move_average,

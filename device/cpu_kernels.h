@@ -35,14 +35,11 @@ struct dl2_masked {
     float limit;
 };
 
-/* See adamw_step() in device.h; correction1 is 1 - beta1^t, correction2 alike. */
-struct dl2_adamw {
+/* An optimizer's step (device/optimizer.h) and what it needs beside: gradients count `share` times;
+ * correction1 is 1 - beta1^t, correction2 alike. */
+struct dl2_cpu_update {
+    const struct dl2_optimizer_step *step;
     float share, rate, decay, beta1, beta2, epsilon, correction1, correction2;
-};
-
-/* See rmsprop_step() in device.h. */
-struct dl2_rmsprop {
-    float share, rate, decay, momentum, beta2, epsilon;
 };
 
 struct dl2_cpu_kernels {
@@ -95,13 +92,7 @@ struct dl2_cpu_kernels {
     void (*ingest_mixed)(const uint8_t *x, const uint8_t *x2, float own, float other, size_t count,
                          const float *a, const float *b, size_t period, float *y);
 
-    /* Gradients times `share`. */
-    void (*sgd)(float *weights, const float *gradient, float *momentum, size_t count, float share,
-                float rate, float beta, float decay, int nesterov);
-    void (*adamw)(float *weights, const float *gradient, float *first, float *second, size_t count,
-                  const struct dl2_adamw *numbers);
-    void (*rmsprop)(float *weights, const float *gradient, float *momentum, float *second,
-                    size_t count, const struct dl2_rmsprop *numbers);
+    void (*update)(const struct dl2_cpu_update *update, size_t begin, size_t end);
     double (*squares)(const float *x, size_t count); /* their sum */
     void (*multiply)(float *x, size_t count, float factor);
     /* average += moves * (values - average) */

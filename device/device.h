@@ -34,6 +34,7 @@
 
 #include "common/device_name.h"
 #include "common/error.h"
+#include "device/optimizer.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -50,7 +51,7 @@ struct dl2_step_numbers {
     float lambda;  /* mixup's weight of the sample itself, 0 to 1 */
     float scale;   /* factor of the loss */
     float rate, momentum, weight_decay;
-    float beta2, epsilon; /* AdamW's, whose beta1 is `momentum`; beta2 is RMSprop's alpha */
+    float beta2, epsilon; /* of adaptive optimizers */
     uint64_t update;      /* number of this update, from 1 */
     float average_decay;  /* the part of a moving average that an update keeps */
 };
@@ -435,11 +436,9 @@ struct dl2_device_class {
 
     /*
      * -- optimisers --
-     * torch.optim.SGD with dampening 0: g = gradient / (loss scale * ranks) + decay * w; m =
-     * momentum * m + g; w -= rate * (nesterov ? g + momentum * m : m), rate and momentum as in the
-     * numbers, decay 0 or theirs. m starts as zero. Over any run of parameters that share their
-     * settings. `lowered`, NULL where the device's elements are float32, receives the new weights
-     * for layers to read.
+     * optimizer_step() updates weights and moments by the formula of its kind
+     * (device/optimizer.h), whose g is gradient / (loss scale * ranks). AdamW's t is the update's
+     * number less the updates that a loss scale has skipped.
      *
      * An update is check_gradients() over all gradients, clip_gradients() over all where they are
      * clipped, a step over all of them in parts, end_update(). With a loss scale, gradients that
@@ -451,26 +450,7 @@ struct dl2_device_class {
     /* torch.nn.utils.clip_grad_norm_: multiplies the gradients by min(1, limit / (n + 1e-6)), in
      * place, where n is the 2-norm of gradient / (loss scale * ranks). limit > 0. */
     void (*clip_gradients)(struct dl2_device *device, float *gradient, size_t count, float limit);
-    void (*sgd_step)(struct dl2_device *device, float *weights, void *lowered,
-                     const float *gradient, float *momentum, size_t count, bool decays,
-                     bool nesterov);
-    /*
-     * torch.optim.AdamW (Loshchilov, Hutter 2019): w *= 1 - rate * decay; m = beta1 * m + (1 -
-     * beta1) * g; v = beta2 * v + (1 - beta2) * g^2; w -= rate * (m / (1 - beta1^t)) / (sqrt(v / (1
-     * - beta2^t)) + epsilon), g = gradient / (loss scale * ranks). t is the update's number, less
-     * the updates that a loss scale has skipped. All else as sgd_step().
-     */
-    void (*adamw_step)(struct dl2_device *device, float *weights, void *lowered,
-                       const float *gradient, float *first, float *second, size_t count,
-                       bool decays);
-    /*
-     * torch.optim.RMSprop (Tieleman, Hinton 2012), not centred: g = gradient / (loss scale * ranks)
-     * + decay * w; v = beta2 * v + (1 - beta2) * g^2; m = momentum * m + g / (sqrt(v) + epsilon);
-     * w -= rate * m. m and v start as zero. All else as sgd_step().
-     */
-    void (*rmsprop_step)(struct dl2_device *device, float *weights, void *lowered,
-                         const float *gradient, float *momentum, float *second, size_t count,
-                         bool decays);
+    void (*optimizer_step)(struct dl2_device *device, const struct dl2_optimizer_step *step);
     void (*end_update)(struct dl2_device *device);
     /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
      * averages of what stays the same do so too. */

@@ -1010,62 +1010,40 @@ static void ref_clip_gradients(struct dl2_device *device, float *gradient, size_
         gradient[i] *= (float)factor;
 }
 
-static void ref_sgd_step(struct dl2_device *device, float *weights, void *lowered,
-                         const float *gradient, float *momentum, size_t count, bool decays,
-                         bool nesterov)
+static void ref_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     const struct ref *ref = (struct ref *)device;
     const struct dl2_step_numbers *numbers = &device->numbers;
-    float decay = decays ? numbers->weight_decay : 0;
-    float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
-    for (size_t i = 0; ref->finite && i < count; i++) {
-        float g = gradient[i] * share + decay * weights[i];
-        momentum[i] = numbers->momentum * momentum[i] + g;
-        weights[i] -=
-            numbers->rate * (nesterov ? g + numbers->momentum * momentum[i] : momentum[i]);
-        if (lowered)
-            ref_set(device->element, lowered, i, weights[i]);
-    }
-}
-
-static void ref_adamw_step(struct dl2_device *device, float *weights, void *lowered,
-                           const float *gradient, float *first, float *second, size_t count,
-                           bool decays)
-{
-    const struct ref *ref = (struct ref *)device;
-    const struct dl2_step_numbers *numbers = &device->numbers;
-    const float decay = decays ? numbers->weight_decay : 0;
+    const float rate = numbers->rate, decay = step->decays ? numbers->weight_decay : 0;
+    const float beta1 = numbers->momentum, beta2 = numbers->beta2, epsilon = numbers->epsilon;
     const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
     const double t = (double)(numbers->update - ref->scale.skipped);
-    const float correction1 = (float)(1 - pow(numbers->momentum, t));
-    const float correction2 = (float)(1 - pow(numbers->beta2, t));
-    for (size_t i = 0; ref->finite && i < count; i++) {
-        const float g = gradient[i] * share;
-        first[i] += (1 - numbers->momentum) * (g - first[i]);
-        second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
-        const float step = first[i] / correction1;
-        const float scale = sqrtf(second[i] / correction2) + numbers->epsilon;
-        weights[i] -= numbers->rate * (decay * weights[i] + step / scale);
-        if (lowered)
-            ref_set(device->element, lowered, i, weights[i]);
-    }
-}
-
-static void ref_rmsprop_step(struct dl2_device *device, float *weights, void *lowered,
-                             const float *gradient, float *momentum, float *second, size_t count,
-                             bool decays)
-{
-    const struct ref *ref = (struct ref *)device;
-    const struct dl2_step_numbers *numbers = &device->numbers;
-    const float decay = decays ? numbers->weight_decay : 0;
-    const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
-    for (size_t i = 0; ref->finite && i < count; i++) {
-        const float g = gradient[i] * share + decay * weights[i];
-        second[i] = numbers->beta2 * second[i] + (1 - numbers->beta2) * g * g;
-        momentum[i] = numbers->momentum * momentum[i] + g / (sqrtf(second[i]) + numbers->epsilon);
-        weights[i] -= numbers->rate * momentum[i];
-        if (lowered)
-            ref_set(device->element, lowered, i, weights[i]);
+    const float correction1 = (float)(1 - pow(beta1, t)), correction2 = (float)(1 - pow(beta2, t));
+    for (size_t i = 0; ref->finite && i < step->count; i++) {
+        float *w = &step->weights[i], *m = &step->momentum[i], *v = step->second_moment;
+        float g = step->gradient[i] * share;
+        if (step->kind != DL2_ADAMW)
+            g += decay * *w;
+        if (v) {
+            v += i;
+            *v = beta2 * *v + (1 - beta2) * g * g;
+        }
+        switch (step->kind) {
+        case DL2_SGD:
+            *m = beta1 * *m + g;
+            *w -= rate * (step->nesterov ? g + beta1 * *m : *m);
+            break;
+        case DL2_ADAMW:
+            *m += (1 - beta1) * (g - *m);
+            *w -= rate * (decay * *w + *m / correction1 / (sqrtf(*v / correction2) + epsilon));
+            break;
+        case DL2_RMSPROP:
+            *m = beta1 * *m + g / (sqrtf(*v) + epsilon);
+            *w -= rate * *m;
+            break;
+        }
+        if (step->lowered)
+            ref_set(device->element, step->lowered, i, *w);
     }
 }
 
@@ -1178,9 +1156,7 @@ const struct dl2_device_class dl2_device_ref = {
     .loss_run = ref_loss_run,
     .check_gradients = ref_check_gradients,
     .clip_gradients = ref_clip_gradients,
-    .sgd_step = ref_sgd_step,
-    .adamw_step = ref_adamw_step,
-    .rmsprop_step = ref_rmsprop_step,
+    .optimizer_step = ref_optimizer_step,
     .end_update = ref_end_update,
     .move_average = ref_move_average,
     .lower = ref_lower,

@@ -5,7 +5,8 @@ libdevice_la_SOURCES = \
 	device/device.c device/device.h \
 	device/device_ref.c \
 	device/element.c device/element.h \
-	device/host_memory.c device/host_memory.h
+	device/host_memory.c device/host_memory.h \
+	device/optimizer.c device/optimizer.h
 libdevice_la_LIBADD = libranks.la libcommon.la
 
 # The cpu device: its loops are compiled once for each SIMD level, with fused operations where it has them.

@@ -7,7 +7,7 @@
 #define DL2_NETWORK_ARCH_H
 
 #include "common/error.h"
-#include "network/optimizer.h"
+#include "device/optimizer.h"
 
 #include <stddef.h>
 #include <stdio.h>

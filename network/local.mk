@@ -10,7 +10,6 @@ libnetwork_la_SOURCES = \
 	network/network_run.c \
 	network/network_tensors.c \
 	network/network_update.c \
-	network/optimizer.c network/optimizer.h \
 	network/safetensors.c network/safetensors.h \
 	network/weights.c network/weights.h
 libnetwork_la_LIBADD = libdevice.la libcommon.la $(ZLIB_LIBS)

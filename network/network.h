@@ -21,7 +21,7 @@
 
 #include "common/error.h"
 #include "device/device.h"
-#include "network/optimizer.h"
+#include "device/optimizer.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -109,7 +109,7 @@ struct dl2_update {
     float weight_decay;
     bool nesterov;        /* SGD */
     float average_decay;  /* where averages are kept; 0 makes them equal to the weights */
-    float beta2, epsilon; /* AdamW; RMSprop, whose alpha is beta2; beta2 is below 1 */
+    float beta2, epsilon; /* adaptive optimizers; beta2 is below 1 */
     uint64_t number;      /* of this update of the run, from 1: AdamW's moments begin with 0 */
     float clip;           /* largest norm of all gradients together; 0: they are not clipped */
 };

@@ -16,23 +16,18 @@ int dl2_network_check_trains(const struct dl2_network *net, struct dl2_error *er
 static void network_step(struct dl2_network *net, size_t first, size_t count, bool decays,
                          bool nesterov)
 {
-    const struct dl2_device_class *ops = net->device->ops;
-    float *weights = net->weights + first, *momentum = net->momentum + first;
-    const float *gradient = net->gradient + first;
-    void *lowered = dl2_network_lowered_at(net, first);
-    switch (net->config.optimizer) {
-    case DL2_SGD:
-        ops->sgd_step(net->device, weights, lowered, gradient, momentum, count, decays, nesterov);
-        break;
-    case DL2_ADAMW:
-        ops->adamw_step(net->device, weights, lowered, gradient, momentum,
-                        net->second_moment + first, count, decays);
-        break;
-    case DL2_RMSPROP:
-        ops->rmsprop_step(net->device, weights, lowered, gradient, momentum,
-                          net->second_moment + first, count, decays);
-        break;
-    }
+    const struct dl2_optimizer_step step = {
+        .kind = net->config.optimizer,
+        .decays = decays,
+        .nesterov = nesterov,
+        .count = count,
+        .weights = net->weights + first,
+        .lowered = dl2_network_lowered_at(net, first),
+        .gradient = net->gradient + first,
+        .momentum = net->momentum + first,
+        .second_moment = net->second_moment ? net->second_moment + first : NULL,
+    };
+    net->device->ops->optimizer_step(net->device, &step);
 }
 
 int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,

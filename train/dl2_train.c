@@ -205,6 +205,15 @@ static char *describe(void)
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
         fprintf(out, "  %-12s %3u %5.0f %s\n", arch->name, arch->image_size,
                 1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
+    fprintf(out, "\nOptimizers, with the defaults of --lr, --weight-decay and --beta2:\n");
+    for (int i = 0; dl2_optimizer_words[i]; i++) {
+        const struct dl2_optimizer_facts *facts = dl2_optimizer_facts((enum dl2_optimizer)i);
+        char beta2[32] = "-";
+        if (facts->adaptive)
+            snprintf(beta2, sizeof beta2, "%g", facts->beta2);
+        fprintf(out, "  %-8s %-6g %-6g %-5s %s\n", dl2_optimizer_words[i], facts->rate,
+                facts->weight_decay, beta2, facts->summary);
+    }
     fprintf(out, "\nOptions that the models of --configs may differ in:\n  ");
     print_model_options(out, DL2_OPTION_MODEL);
     fprintf(out, ".\nWith --hop and --task also in:\n  ");

@@ -103,7 +103,7 @@ struct dl2_train_config {
     double warmup;     /* epochs; NAN: a tenth of the run, at most five */
     bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
     enum dl2_optimizer optimizer;
-    double momentum, beta2; /* AdamW's two betas; beta2 is RMSprop's alpha; SGD has none */
+    double momentum, beta2; /* AdamW's two betas; beta2 is of adaptive optimizers */
     double weight_decay;
     double clip; /* largest norm of a step's gradients; 0: they are not clipped */
     bool nesterov, norm_decay;

@@ -302,22 +302,25 @@ static void optimiser(enum dl2_element element)
         float *w = fresh(n), *g = fresh(n), *m = fresh(n);
         float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
         float *gg = copy_of(g, n, misfit);
+        const bool lowers = !(variant & 4 && element == DL2_ELEMENT_F32);
         void *image = room(element, n, misfit);
+        const struct dl2_optimizer_step on_card = {
+            DL2_SGD, decays, nesterov, n, gw, lowers ? image : NULL, gg, gm, NULL};
         for (size_t i = 0; i < n; i++)
             gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
         *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
         RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
         ref->ops->set_numbers(ref, &numbers);
         for (int step = 0; step < 2; step++) {
-            ref->ops->sgd_step(ref, w, NULL, g, m, n, decays, nesterov);
+            ref->ops->optimizer_step(ref, &(struct dl2_optimizer_step){DL2_SGD, decays, nesterov, n,
+                                                                       w, NULL, g, m, NULL});
             RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
-            RUN(dl2_gpu_sgd(element, gw, variant & 4 && element == DL2_ELEMENT_F32 ? NULL : image,
-                            gg, gm, n, decays, nesterov, 2, state, NULL));
+            RUN(dl2_gpu_update(element, &on_card, 2, state, NULL));
             RUN(dl2_gpu_end_update(state, NULL));
         }
         near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
         near("momentum", DL2_ELEMENT_F32, gm, m, n, 1);
-        if (!(variant & 4 && element == DL2_ELEMENT_F32))
+        if (lowers)
             near("lowered weights", element, image, w, n, 1);
 
         /* One that isn't finite, anywhere, and nothing moves. */
@@ -325,7 +328,7 @@ static void optimiser(enum dl2_element element)
         gg[n - 1 - (size_t)variant] = variant & 2 ? NAN : -INFINITY;
         RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
         assert_int_equal(state->overflow, 1);
-        RUN(dl2_gpu_sgd(element, gw, image, gg, gm, n, decays, nesterov, 2, state, NULL));
+        RUN(dl2_gpu_update(element, &on_card, 2, state, NULL));
         equal("weights that stay", gw, w, n);
         RUN(dl2_gpu_end_update(state, NULL));
         assert_int_equal(state->overflow, 0);
@@ -334,17 +337,7 @@ static void optimiser(enum dl2_element element)
     }
 }
 
-/* The optimisers of two moments, on the card and in the reference. */
-static const struct two_moments {
-    const char *name;
-    int (*step)(enum dl2_element element, float *weights, void *lowered, const float *gradient,
-                float *first, float *second, size_t n, bool decays, unsigned ranks,
-                const struct dl2_gpu_state *state, struct CUstream_st *stream);
-    bool is_adamw; /* or RMSprop */
-} two_moments[] = {{"AdamW", dl2_gpu_adamw, true}, {"RMSprop", dl2_gpu_rmsprop, false}};
-
-static void two_moments_step(const struct two_moments *optimiser, enum dl2_element element,
-                             int variant)
+static void two_moments_step(enum dl2_optimizer kind, enum dl2_element element, int variant)
 {
     const bool decays = variant & 1;
     const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
@@ -357,6 +350,8 @@ static void two_moments_step(const struct two_moments *optimiser, enum dl2_eleme
     float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
     float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
     void *image = room(element, n, misfit);
+    const struct dl2_optimizer_step on_card = {kind, decays, false, n, gw, lowers ? image : NULL,
+                                               gg,   gm,     gv};
     for (size_t i = 0; i < n; i++)
         gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
     *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
@@ -368,13 +363,11 @@ static void two_moments_step(const struct two_moments *optimiser, enum dl2_eleme
         numbers.update = (uint64_t)step;
         RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
         gg[n - 1] = spoilt ? -INFINITY : whole;
-        if (!spoilt && optimiser->is_adamw)
-            ref->ops->adamw_step(ref, w, NULL, g, m, v, n, decays);
-        else if (!spoilt)
-            ref->ops->rmsprop_step(ref, w, NULL, g, m, v, n, decays);
+        if (!spoilt)
+            ref->ops->optimizer_step(
+                ref, &(struct dl2_optimizer_step){kind, decays, false, n, w, NULL, g, m, v});
         RUN(dl2_gpu_check_gradients(gg, n, state, NULL));
-        RUN(optimiser->step(element, gw, lowers ? image : NULL, gg, gm, gv, n, decays, 2, state,
-                            NULL));
+        RUN(dl2_gpu_update(element, &on_card, 2, state, NULL));
         RUN(dl2_gpu_end_update(state, NULL));
         gg[n - 1] = whole;
         near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
@@ -389,10 +382,12 @@ static void two_moments_step(const struct two_moments *optimiser, enum dl2_eleme
 
 static void optimisers_of_two_moments(enum dl2_element element)
 {
-    for (size_t i = 0; i < sizeof two_moments / sizeof *two_moments; i++) {
-        print_message("%s\n", two_moments[i].name);
+    for (int kind = 0; dl2_optimizer_words[kind]; kind++) {
+        if (!dl2_optimizer_facts((enum dl2_optimizer)kind)->adaptive)
+            continue;
+        print_message("%s\n", dl2_optimizer_words[kind]);
         for (int variant = 0; variant < 4; variant++)
-            two_moments_step(&two_moments[i], element, variant);
+            two_moments_step((enum dl2_optimizer)kind, element, variant);
     }
 }
 

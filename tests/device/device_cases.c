@@ -264,26 +264,8 @@ void ingest(void **state)
         }
 }
 
-enum optimiser { SGD, NESTEROV, ADAMW, RMSPROP, OPTIMISERS };
-
-/* A step over `count` of the parameters, from `first` on. */
-static void step(struct dl2_device *d, enum optimiser optimiser, size_t first, size_t count,
-                 bool decays, float *w, void *lowered, const float *g, float *m, float *v)
-{
-    char *image = lowered;
-    if (image)
-        image += first * dl2_element_size(d->element);
-    if (optimiser == ADAMW)
-        d->ops->adamw_step(d, w + first, image, g + first, m + first, v + first, count, decays);
-    else if (optimiser == RMSPROP)
-        d->ops->rmsprop_step(d, w + first, image, g + first, m + first, v + first, count, decays);
-    else
-        d->ops->sgd_step(d, w + first, image, g + first, m + first, count, decays,
-                         optimiser == NESTEROV);
-}
-
 /* Three updates; weights, then the optimiser's state, into `out`. */
-static void run_optimiser(const struct subject *subject, enum optimiser optimiser,
+static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind, bool nesterov,
                           const float *start, const float *gradient, size_t count, float *out)
 {
     const size_t decayed = 12345; /* no more than the first part of them */
@@ -311,8 +293,21 @@ static void run_optimiser(const struct subject *subject, enum optimiser optimise
         ops->set_numbers(d, &numbers);
         if (ops->check_gradients)
             ops->check_gradients(d, g, count);
-        step(d, optimiser, 0, decayed, true, w, lowered, g, m, v);
-        step(d, optimiser, decayed, count - decayed, false, w, lowered, g, m, v);
+        for (int part = 0; part < 2; part++) {
+            const size_t first = part ? decayed : 0, size = dl2_element_size(d->element);
+            const struct dl2_optimizer_step step = {
+                .kind = kind,
+                .decays = !part,
+                .nesterov = nesterov,
+                .count = part ? count - decayed : decayed,
+                .weights = w + first,
+                .lowered = lowered ? (char *)lowered + first * size : NULL,
+                .gradient = g + first,
+                .momentum = m + first,
+                .second_moment = dl2_optimizer_facts(kind)->adaptive ? v + first : NULL,
+            };
+            ops->optimizer_step(d, &step);
+        }
         if (ops->end_update)
             ops->end_update(d);
     }
@@ -328,15 +323,18 @@ static void run_optimiser(const struct subject *subject, enum optimiser optimise
 void optimisers(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sgd", "nesterov", "adamw", "rmsprop"};
     const size_t count = 20011;
     float *start = fresh(count), *gradient = fresh(count);
     float *want = fresh(3 * count), *got = fresh(3 * count);
-    for (int o = SGD; o < OPTIMISERS; o++)
-        for (size_t k = 0; k < subject_count; k++) {
-            run_optimiser(&subjects[k], (enum optimiser)o, start, gradient, count, k ? got : want);
-            near(subjects[k].name, names[o], want, k ? got : want, 3 * count, 1e-6);
-        }
+    for (int o = 0; dl2_optimizer_words[o]; o++)
+        for (int nesterov = 0; nesterov <= dl2_optimizer_facts((enum dl2_optimizer)o)->nesterov;
+             nesterov++)
+            for (size_t k = 0; k < subject_count; k++) {
+                run_optimiser(&subjects[k], (enum dl2_optimizer)o, nesterov, start, gradient, count,
+                              k ? got : want);
+                near(subjects[k].name, dl2_optimizer_words[o], want, k ? got : want, 3 * count,
+                     1e-6);
+            }
     free(start);
     free(gradient);
     free(want);
@@ -369,7 +367,8 @@ void adamw_by_hand(void **state)
                                                               .beta2 = 0.99f,
                                                               .epsilon = 1e-8f,
                                                               .update = (uint64_t)t});
-            d->ops->adamw_step(d, w, lowered, g, m, v, 1, true);
+            d->ops->optimizer_step(
+                d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 1, w, lowered, g, m, v});
             weight *= 1 - 0.1 * 0.1;
             first = 0.9 * first + 0.1 * gradients[t - 1];
             second = 0.99 * second + 0.01 * gradients[t - 1] * gradients[t - 1];
@@ -489,8 +488,12 @@ void loss_scale(void **state)
         for (int i = 0; i < 3; i++) {
             float *g = hold(d, BYTES, bad[i], NULL, sizeof bad[i]), w_now[3];
             ops->check_gradients(d, g, 3);
-            ops->sgd_step(d, w, lowered, g, m, 2, true, false); /* whose own may be finite */
-            ops->sgd_step(d, w + 2, (char *)lowered + 4, g + 2, m + 2, 1, false, false);
+            /* Those of the first step may be finite. */
+            ops->optimizer_step(
+                d, &(struct dl2_optimizer_step){DL2_SGD, true, false, 2, w, lowered, g, m, NULL});
+            ops->optimizer_step(d, &(struct dl2_optimizer_step){DL2_SGD, false, false, 1, w + 2,
+                                                                (char *)lowered + 4, g + 2, m + 2,
+                                                                NULL});
             ops->end_update(d);
             ok(ops->download(d, w_now, w, sizeof w_now, &error), &error);
             ok(ops->get_loss_scale(d, &scale, &error), &error);
@@ -509,7 +512,8 @@ void loss_scale(void **state)
                 d, &(struct dl2_step_numbers){
                        .rate = 1, .momentum = 0.5f, .beta2 = 0.75f, .update = (uint64_t)i});
             ops->check_gradients(d, g, 3);
-            ops->adamw_step(d, w, lowered, g, m, v, 3, true);
+            ops->optimizer_step(
+                d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 3, w, lowered, g, m, v});
             ops->end_update(d);
             ok(ops->download(d, now, w, sizeof now, &error), &error);
             for (int n = 0; n < 3; n++)

@@ -94,7 +94,7 @@ expect 2 run -d data --configs wrong --out wrong-out
 said "wrong:2: \"export\": 'w' is that of 'x'"
 wrong '{"name": "x", "arch": 5}' '"arch": it is not a text'
 wrong '{"name": "x", "arch": "vgg"}' '--arch: '
-wrong '{"name": "x", "beta2": 0.9}' '--beta2 needs --optimizer adamw or rmsprop'
+wrong '{"name": "x", "beta2": 0.9}' '--beta2 needs an adaptive --optimizer'
 wrong '{"name": "x", "warmup": 9}' '--warmup 9 is not shorter'
 wrong '{"name": "x", "lr": 1, "lr": 2}' 'it is not JSON'
 wrong '[1]' 'it is not an object'

@@ -162,7 +162,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     [ -s "$work/err" ] || fail "no word about: $wrong"
 done
 [ ! -e wrong ] || fail "wrong usage made a folder"
-for option in loader batching on-bad io decode gpu-input gpu-engine amp optimizer lr-policy; do
+for option in loader batching on-bad io decode gpu-input gpu-engine amp lr-policy; do
     explained $option dl2-train -d data
 done
 
@@ -188,6 +188,10 @@ grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
 [ "$(awk -F '\t' 'NF == 5 && $4 > 0 && $5 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not five columns"
 expect 0 run --help
 cp "$work/out" help
+expect 2 run --optimizer none
+for optimizer in $(sed -n "s/.*'none' is none of //p" "$work/err" | tr -d ,); do
+    sed -n '/^Optimizers/,/^$/p' help | grep -q "^  $optimizer  *0" || fail "--help says nothing of $optimizer"
+done
 while read -r arch; do
     sed -n '/^Architectures/,/^$/p' help | grep -q "^  $arch " || fail "--help says nothing of $arch"
     expect 0 run --arch "$arch" --device ref --list devices

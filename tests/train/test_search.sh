@@ -234,7 +234,7 @@ wrong '[]' 'has 0 spaces'
 wrong '[{"lr": [0.1]}, {"lr": 3}]' 'wrong.json: space 2: "lr": it is neither a list of values nor a range, such as'
 wrong '{"accumulate": {"min": 1, "max": 2.5, "integer": true}}' '"accumulate": an "integer" range has whole numbers'
 wrong '{"accumulate": {"min": 1, "max": 2, "integer": 1}}' '"integer" is true or false'
-wrong '{"optimizer": ["sgd", "adamw"], "nesterov": [true]}' '--nesterov needs --optimizer sgd' --algorithm=grid
+wrong '{"optimizer": ["sgd", "adamw"], "nesterov": [true]}' '--nesterov needs an --optimizer that has it' --algorithm=grid
 said 'belong in spaces of their own: [{'
 expect 1 search missing.json --out wrong-out
 said 'missing.json'
