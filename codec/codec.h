@@ -157,8 +157,9 @@ struct dl2_codec {
      * and so every pixel, stay as they are. 1: it is in `out`; 0: the file has them, or can't have
      * them, or is damaged; negative: out of memory. NULL: files of this codec have none.
      */
-    int (*recut)(const uint8_t *data, size_t size, const struct dl2_encode_options *options,
-                 struct dl2_bytes *out, struct dl2_error *error);
+    int (*set_restart_intervals)(const uint8_t *data, size_t size,
+                                 const struct dl2_encode_options *options, struct dl2_bytes *out,
+                                 struct dl2_error *error);
 
     /*
      * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the

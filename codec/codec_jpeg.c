@@ -214,8 +214,9 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
     return jpeg_encode_sweep(image, options, &options->quality, out, 1, error);
 }
 
-static int jpeg_recut(const uint8_t *data, size_t size, const struct dl2_encode_options *options,
-                      struct dl2_bytes *out, struct dl2_error *error)
+static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
+                                      const struct dl2_encode_options *options,
+                                      struct dl2_bytes *out, struct dl2_error *error)
 {
     if (strcmp(dl2_restart_find(options->restart), "tiles"))
         return 0;
@@ -261,7 +262,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,
     .colour = dl2_jpeg_colour,
-    .recut = jpeg_recut,
+    .set_restart_intervals = jpeg_set_restart_intervals,
     .state_size = sizeof(struct dl2_jpeg_decoder),
     .open = dl2_jpeg_open,
     .read = dl2_jpeg_read,

@@ -31,13 +31,13 @@ struct row {
 struct parse {
     const struct dl2_program *program;
     struct dl2_common_options *common;
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     size_t row_count;
     char **arguments;
     size_t count;
 };
 
-/* Appends to `rows`, which has DL2_MOST_OPTIONS places, and returns the new count. */
+/* Appends to `rows`, which has DL2_MAX_OPTIONS places, and returns the new count. */
 static size_t add_rows(const struct dl2_option *option, void *values, unsigned commands,
                        struct row *rows, size_t count)
 {
@@ -46,10 +46,10 @@ static size_t add_rows(const struct dl2_option *option, void *values, unsigned c
         const unsigned own = option->commands ? option->commands : commands;
         if (option->type == DL2_OPTION_TABLE)
             count = add_rows(option->table, value, own, rows, count);
-        else if (count < DL2_MOST_OPTIONS)
+        else if (count < DL2_MAX_OPTIONS)
             rows[count++] = (struct row){option, value, own};
         else
-            abort(); /* DL2_MOST_OPTIONS is too small for the program's own table */
+            abort(); /* DL2_MAX_OPTIONS is too small for the program's own table */
     }
     return count;
 }
@@ -152,7 +152,7 @@ static json_t *value_json(const struct row *row)
 
 json_t *dl2_options_json(const struct dl2_option *options, const void *values)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(options, (void *)values, 0, rows, 0);
     json_t *object = json_object();
     for (size_t i = 0; i < count; i++)
@@ -193,10 +193,10 @@ static void write_numbers(const json_t *value, char *text, size_t size)
     }
 }
 
-int dl2_options_set(const struct dl2_option *options, void *values, const char *name,
-                    const json_t *value, struct dl2_error *error)
+int dl2_option_from_record(const struct dl2_option *options, void *values, const char *name,
+                           const json_t *value, struct dl2_error *error)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(options, values, 0, rows, 0);
     char numbers[256];
     write_numbers(value, numbers, sizeof numbers);
@@ -235,10 +235,10 @@ static const char *wanted_kind(enum dl2_option_type type, const json_t *value)
     }
 }
 
-int dl2_options_give(const struct dl2_option *options, void *values, const char *name,
-                     const json_t *value, unsigned role, struct dl2_error *error)
+int dl2_option_from_user(const struct dl2_option *options, void *values, const char *name,
+                         const json_t *value, unsigned role, struct dl2_error *error)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(options, values, 0, rows, 0);
     size_t i = 0;
     while (i < count && (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0))
@@ -542,7 +542,7 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
                       const char *name)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(program->options, program->values, 0, rows, 0);
     for (size_t i = 0; i < count; i++)
         if (rows[i].option->name && !strcmp(rows[i].option->name, name))
@@ -553,7 +553,7 @@ bool dl2_option_given(const struct dl2_program *program, const struct dl2_common
 void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_options *common,
                            const char *name, bool given)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(program->options, program->values, 0, rows, 0);
     for (size_t i = 0; i < count; i++)
         if (rows[i].option->name && !strcmp(rows[i].option->name, name))
@@ -563,7 +563,7 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command)
 {
-    struct row rows[DL2_MOST_OPTIONS];
+    struct row rows[DL2_MAX_OPTIONS];
     const size_t count = add_rows(program->options, program->values, 0, rows, 0);
     for (size_t i = 0; i < count; i++)
         if (common->given[i] && rows[i].commands && !(rows[i].commands & command))

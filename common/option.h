@@ -60,13 +60,13 @@ struct dl2_option {
 };
 
 /* The maximum number of rows, included ones counted. */
-enum { DL2_MOST_OPTIONS = 128 };
+enum { DL2_MAX_OPTIONS = 128 };
 
 /* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
-    unsigned jobs;                /* -j, --jobs: worker threads, at least 1 */
-    bool quiet;                   /* --quiet: no progress, only errors and results */
-    bool given[DL2_MOST_OPTIONS]; /* by row; ask dl2_option_given() */
+    unsigned jobs;               /* -j, --jobs: worker threads, at least 1 */
+    bool quiet;                  /* --quiet: no progress, only errors and results */
+    bool given[DL2_MAX_OPTIONS]; /* by row; ask dl2_option_given() */
 };
 
 struct dl2_program {
@@ -113,16 +113,16 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
 /* Sets the option `name` of a table to a value as dl2_options_json() shows it; a value that was not
  * set leaves it as it is. A text is borrowed from `value`. DL2_ERR_ARGUMENT for a value that the
  * option does not take. */
-int dl2_options_set(const struct dl2_option *options, void *values, const char *name,
-                    const json_t *value, struct dl2_error *error);
+int dl2_option_from_record(const struct dl2_option *options, void *values, const char *name,
+                           const json_t *value, struct dl2_error *error);
 
 /*
  * Sets the option `name` of a table, which must have the role, as the command line does: by a
  * number, a text, or true or false for a flag. Texts are borrowed. DL2_ERR_ARGUMENT for unknown
  * names and for values that the option does not take; the message has no name.
  */
-int dl2_options_give(const struct dl2_option *options, void *values, const char *name,
-                     const json_t *value, unsigned role, struct dl2_error *error);
+int dl2_option_from_user(const struct dl2_option *options, void *values, const char *name,
+                         const json_t *value, unsigned role, struct dl2_error *error);
 /* Makes dl2_option_given() true of a name, or false. */
 void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_options *common,
                            const char *name, bool given);

@@ -387,8 +387,9 @@ void dl2_cudnn_run(struct cuda *cuda, const struct dl2_cudnn_choice *choice,
                    const void *const *tensors)
 {
     char text[256];
-    if (!well(cuda) || dl2_cudnn_plan_run(&choice->plan, cuda->cudnn, tensors,
-                                          cuda->workspace.memory, &cuda->base.failure) == DL2_OK)
+    if (!has_not_failed(cuda) ||
+        dl2_cudnn_plan_run(&choice->plan, cuda->cudnn, tensors, cuda->workspace.memory,
+                           &cuda->base.failure) == DL2_OK)
         return;
     dl2_cudnn_request_text(&choice->request, text, sizeof text);
     dl2_error_prefix(&cuda->base.failure, "device cuda: %s by plan %s", text, choice->plan.name);

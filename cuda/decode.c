@@ -26,9 +26,9 @@
 #include <string.h>
 
 enum { ROW = 128, PLANE = 256 };         /* what rows and planes are aligned to */
-#define MOST_PLANES   ((size_t)1 << 30)  /* bytes of decoded planes at once, or one image */
+#define MAX_PLANES    ((size_t)1 << 30)  /* bytes of decoded planes at once, or one image */
 #define FIRST_ENCODED ((size_t)96 << 10) /* bytes an image that a slot begins with room for */
-#define MOST_SIDE     16384              /* larger images stay with the processors */
+#define MAX_SIDE      16384              /* larger images stay with the processors */
 
 struct decoder {
     struct dl2_batch_decoder base;
@@ -172,7 +172,7 @@ static uint8_t *nvjpeg_images(struct dl2_decode_slot *slot)
 static bool nvjpeg_takes(const struct dl2_batch_decoder *base, const struct dl2_jpeg_plain *jpeg)
 {
     (void)base;
-    return jpeg->width <= MOST_SIDE && jpeg->height <= MOST_SIDE;
+    return jpeg->width <= MAX_SIDE && jpeg->height <= MAX_SIDE;
 }
 
 /* ---- a group: images whose planes fit into memory together ---- */
@@ -222,7 +222,7 @@ static size_t lay_out(const struct dl2_decode_slot *slot, struct place *place)
 static int make_group(struct dl2_decode_slot *slot, unsigned from, unsigned count, unsigned *end,
                       unsigned *listed, struct dl2_error *error)
 {
-    const size_t most = slot->decoder->options.memory ? slot->decoder->options.memory : MOST_PLANES;
+    const size_t most = slot->decoder->options.memory ? slot->decoder->options.memory : MAX_PLANES;
     size_t bytes = 0;
     unsigned i = from;
     *listed = 0;
@@ -265,7 +265,7 @@ static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned
         if (encoded->shift) {
             const size_t bytes = mcu_rows(&encoded->jpeg) * sizeof *shift;
             if (used + bytes > slot->table_room) {
-                place->jpeg.refusal = "too high"; /* there is room for heights up to MOST_SIDE */
+                place->jpeg.refusal = "too high"; /* there is room for heights up to MAX_SIDE */
                 continue;
             }
             memcpy(slot->table + used, encoded->shift, bytes);
@@ -485,7 +485,7 @@ static int make_memory(struct dl2_decode_slot *slot, struct dl2_error *error)
         return out_of_memory(error);
     if (!dl2_size_mul(slot->sample_bytes, samples, &bytes) ||
         !dl2_size_mul(FIRST_ENCODED, samples, &encoded) ||
-        !dl2_size_mul(MOST_SIDE / 8 * sizeof(uint32_t), samples, &shifts))
+        !dl2_size_mul(MAX_SIDE / 8 * sizeof(uint32_t), samples, &shifts))
         return out_of_memory(error);
     DL2_TRY(dl2_gpu_check(cudaMalloc((void **)&slot->images, bytes),
                           "cudaMalloc (a batch of images)", error));

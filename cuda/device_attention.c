@@ -249,7 +249,7 @@ static void cuda_attention_multiply(struct dl2_attention *attention, int product
                                     const void *b, void *d)
 {
     struct cuda *cuda = attention->cuda;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         library(cuda,
                 dl2_product_run(attention->products[product], cuda->blas, a, b, NULL, d, false,
                                 cuda->workspace.memory, cuda->stream, &cuda->base.failure));

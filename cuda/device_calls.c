@@ -16,7 +16,7 @@
 
 void dl2_cuda_note(struct cuda *cuda, cudaError_t status, const char *call, const char *what)
 {
-    if (status == cudaSuccess || !well(cuda))
+    if (status == cudaSuccess || !has_not_failed(cuda))
         return;
     cudaGetLastError(); /* else the next call that looks would report it again */
     dl2_gpu_check(status, call, &cuda->base.failure);
@@ -119,7 +119,7 @@ int dl2_cuda_sync(struct dl2_device *device, struct dl2_error *error)
     struct cuda *cuda = (struct cuda *)device;
     dl2_cuda_note(cuda, cudaStreamSynchronize(cuda->uploads), "cudaStreamSynchronize", "upload");
     dl2_cuda_note(cuda, cudaStreamSynchronize(cuda->stream), "cudaStreamSynchronize", NULL);
-    if (well(cuda))
+    if (has_not_failed(cuda))
         dl2_gpu_reducer_check(cuda->reducer, &device->failure);
     int status = device->failure.status;
     if (status)
@@ -132,7 +132,7 @@ int dl2_cuda_download(struct dl2_device *device, void *to, const void *from, siz
                       struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         dl2_cuda_note(cuda, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cuda->stream),
                       "cudaMemcpyAsync", "download");
     return dl2_cuda_sync(device, error);
@@ -141,7 +141,7 @@ int dl2_cuda_download(struct dl2_device *device, void *to, const void *from, siz
 void dl2_cuda_copy(struct dl2_device *device, void *to, const void *from, size_t bytes)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda) && bytes)
+    if (has_not_failed(cuda) && bytes)
         dl2_cuda_note(cuda,
                       cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda->stream),
                       "cudaMemcpyAsync", "copy");
@@ -150,7 +150,7 @@ void dl2_cuda_copy(struct dl2_device *device, void *to, const void *from, size_t
 void dl2_cuda_all_reduce(struct dl2_device *device, float *data, size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         library(cuda,
                 dl2_gpu_reducer_add(cuda->reducer, data, count, cuda->stream, &device->failure));
 }
@@ -158,6 +158,6 @@ void dl2_cuda_all_reduce(struct dl2_device *device, float *data, size_t count)
 void dl2_cuda_all_reduce_wait(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         library(cuda, dl2_gpu_reducer_wait(cuda->reducer, cuda->stream, &device->failure));
 }

@@ -104,8 +104,9 @@ void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *wei
         LAUNCH(cuda, "a convolution",
                dl2_gpu_depthwise_forward(element, &conv->s, x, weights, y, cuda->stream));
     } else if (conv->bias) {
-        LAUNCH(cuda, "a convolution's bias",
-               dl2_gpu_lower(element, bias, conv->bias, conv->s.out_channels, cuda->stream));
+        LAUNCH(
+            cuda, "a convolution's bias",
+            dl2_gpu_convert_weights(element, bias, conv->bias, conv->s.out_channels, cuda->stream));
         cuda_conv_run(conv, DL2_PASS_FORWARD, x, weights, y, conv->bias);
     } else {
         cuda_conv_run(conv, DL2_PASS_FORWARD, x, weights, y, bias);

@@ -111,7 +111,7 @@ static void cuda_host_free(struct dl2_device *device, void *memory)
 static void cuda_upload(struct dl2_device *device, void *to, const void *from, size_t bytes)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (!well(cuda))
+    if (!has_not_failed(cuda))
         return;
     if (cuda->ingests > 1)
         dl2_cuda_note(cuda,
@@ -136,16 +136,16 @@ static void cuda_wait_uploads(struct dl2_device *device)
 static void cuda_zero(struct dl2_device *device, void *memory, size_t bytes)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda) && bytes)
+    if (has_not_failed(cuda) && bytes)
         dl2_cuda_note(cuda, cudaMemsetAsync(memory, 0, bytes, cuda->stream), "cudaMemsetAsync",
                       "zero");
 }
 
-static void cuda_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+static void cuda_set_step_params(struct dl2_device *device, const struct dl2_step_params *params)
 {
     struct cuda *cuda = (struct cuda *)device;
-    device->numbers = *numbers;
-    LAUNCH(cuda, "set_numbers", dl2_gpu_set_numbers(cuda->state, numbers, cuda->stream));
+    device->params = *params;
+    LAUNCH(cuda, "set_step_params", dl2_gpu_set_step_params(cuda->state, params, cuda->stream));
 }
 
 /* -- the device itself -- */
@@ -193,7 +193,7 @@ static void cuda_save_times(struct cuda *cuda)
 static void cuda_mark(struct dl2_device *device, const char *layer, const char *what)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (cuda->times && well(cuda))
+    if (cuda->times && has_not_failed(cuda))
         library(cuda,
                 dl2_step_times_mark(cuda->times, cuda->stream, layer, what, &cuda->base.failure));
 }
@@ -348,7 +348,7 @@ static void cuda_stop_recording(struct cuda *cuda)
     /* A card that faulted says so in whatever call comes next: recording is not to blame. */
     dl2_cuda_note(cuda, cudaStreamSynchronize(cuda->stream), "cudaStreamSynchronize",
                   "before a step was recorded");
-    if (!well(cuda))
+    if (!has_not_failed(cuda))
         return;
     cuda->graphs = false;
     dl2_cuda_tell(cuda,
@@ -360,7 +360,7 @@ static void cuda_stop_recording(struct cuda *cuda)
 static bool cuda_record_begin(struct dl2_device *device)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (!cuda->graphs || !well(cuda))
+    if (!cuda->graphs || !has_not_failed(cuda))
         return false;
     struct dl2_recording *recording = dl2_calloc(1, sizeof *recording);
     if (!recording)
@@ -369,7 +369,7 @@ static bool cuda_record_begin(struct dl2_device *device)
     /* Other threads may go on allocating pinned memory. */
     dl2_cuda_note(cuda, cudaStreamBeginCapture(cuda->stream, cudaStreamCaptureModeThreadLocal),
                   "cudaStreamBeginCapture", NULL);
-    if (!well(cuda)) {
+    if (!has_not_failed(cuda)) {
         cuda_stop_recording(cuda);
         free(recording);
         return false;
@@ -381,7 +381,7 @@ static bool cuda_record_begin(struct dl2_device *device)
 static void cuda_replay(struct dl2_recording *recording)
 {
     struct cuda *cuda = recording->cuda;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         dl2_cuda_note(cuda, cudaGraphLaunch(recording->graph, cuda->stream), "cudaGraphLaunch",
                       "a recorded step");
 }
@@ -397,13 +397,13 @@ static struct dl2_recording *cuda_record_end(struct dl2_device *device)
     /* The capture ends also where a call in it has failed; that failure comes first. */
     dl2_cuda_note(cuda, cudaStreamEndCapture(cuda->stream, &graph), "cudaStreamEndCapture", NULL);
     cudaGetLastError();
-    if (well(cuda))
+    if (has_not_failed(cuda))
         dl2_cuda_note(cuda, cudaGraphInstantiate(&recording->graph, graph, 0),
                       "cudaGraphInstantiate", NULL);
     if (graph)
         cudaGraphDestroy(graph);
     cuda_replay(recording);
-    if (!well(cuda)) {
+    if (!has_not_failed(cuda)) {
         cuda_stop_recording(cuda);
         if (recording->graph)
             cudaGraphExecDestroy(recording->graph);
@@ -448,7 +448,7 @@ static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
                             const uint32_t *partner, void *y)
 {
     struct cuda *cuda = ingest->cuda;
-    if (!well(cuda))
+    if (!has_not_failed(cuda))
         return;
     if (cuda->profiled && cuda->ingests == cuda->profiled)
         dl2_cuda_note(cuda, cudaProfilerStart(), "cudaProfilerStart", NULL);
@@ -482,7 +482,7 @@ const struct dl2_device_class dl2_device_cuda = {
     .upload = cuda_upload,
     .wait_uploads = cuda_wait_uploads,
     .zero = cuda_zero,
-    .set_numbers = cuda_set_numbers,
+    .set_step_params = cuda_set_step_params,
     .record_begin = cuda_record_begin,
     .record_end = cuda_record_end,
     .replay = cuda_replay,

@@ -59,7 +59,7 @@ struct cuda {
 /* -- errors -- */
 
 /* Did all go well so far? Calls that compute ask first. */
-static inline bool well(const struct cuda *cuda)
+static inline bool has_not_failed(const struct cuda *cuda)
 {
     return !cuda->base.failure.status;
 }
@@ -70,7 +70,7 @@ void dl2_cuda_note(struct cuda *cuda, cudaError_t status, const char *call, cons
 /* One of kernels.h's calls, which is left out after a failure. `what` as above. */
 #define LAUNCH(cuda, what, call)                                                                   \
     do {                                                                                           \
-        if (well(cuda))                                                                            \
+        if (has_not_failed(cuda))                                                                  \
             dl2_cuda_note(cuda, (cudaError_t)(call), "kernel launch", what);                       \
     } while (0)
 
@@ -138,7 +138,7 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(optimizer_step)                                                                            \
     ROW(end_update)                                                                                \
     ROW(move_average)                                                                              \
-    ROW(lower)                                                                                     \
+    ROW(convert_weights)                                                                           \
     ROW(get_loss_scale)                                                                            \
     ROW(set_loss_scale)                                                                            \
     ROW(linear_free)                                                                               \

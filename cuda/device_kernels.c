@@ -180,8 +180,9 @@ void dl2_cuda_check_gradients(struct dl2_device *device, const float *gradient, 
 void dl2_cuda_clip_gradients(struct dl2_device *device, float *gradient, size_t count, float limit)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda) && dl2_cuda_grow(cuda, &cuda->partials, DL2_GPU_CLIP_PARTIALS * sizeof(float),
-                                    "partial sums", &device->failure) == DL2_OK)
+    if (has_not_failed(cuda) &&
+        dl2_cuda_grow(cuda, &cuda->partials, DL2_GPU_CLIP_PARTIALS * sizeof(float), "partial sums",
+                      &device->failure) == DL2_OK)
         LAUNCH(cuda, "the norm of gradients",
                dl2_gpu_clip_gradients(gradient, count, limit, cuda->ranks, cuda->partials.memory,
                                       cuda->state, cuda->stream));
@@ -209,11 +210,12 @@ void dl2_cuda_move_average(struct dl2_device *device, float *average, const floa
            dl2_gpu_move_average(average, values, count, cuda->state, cuda->stream));
 }
 
-void dl2_cuda_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
+void dl2_cuda_convert_weights(struct dl2_device *device, const float *weights, void *low_precision,
+                              size_t count)
 {
     struct cuda *cuda = (struct cuda *)device;
-    LAUNCH(cuda, "lowered weights",
-           dl2_gpu_lower(device->element, weights, lowered, count, cuda->stream));
+    LAUNCH(cuda, "low-precision weights",
+           dl2_gpu_convert_weights(device->element, weights, low_precision, count, cuda->stream));
 }
 
 int dl2_cuda_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
@@ -227,7 +229,7 @@ int dl2_cuda_set_loss_scale(struct dl2_device *device, const struct dl2_loss_sca
                             struct dl2_error *error)
 {
     struct cuda *cuda = (struct cuda *)device;
-    if (well(cuda))
+    if (has_not_failed(cuda))
         dl2_cuda_note(cuda,
                       cudaMemcpyAsync(&cuda->state->loss_scale, scale, sizeof *scale,
                                       cudaMemcpyHostToDevice, cuda->stream),

@@ -103,7 +103,7 @@ int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_sh
 static void cuda_linear_multiply(struct cuda *cuda, struct dl2_product *product, const void *a,
                                  const void *b, const void *bias, void *d, bool accumulate)
 {
-    if (well(cuda))
+    if (has_not_failed(cuda))
         library(cuda, dl2_product_run(product, cuda->blas, a, b, bias, d, accumulate,
                                       cuda->workspace.memory, cuda->stream, &cuda->base.failure));
 }
@@ -116,7 +116,7 @@ void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const voi
     const struct dl2_linear_shape *s = &linear->s;
     if (linear->bias)
         LAUNCH(cuda, "a linear layer's bias",
-               dl2_gpu_lower(element, bias, linear->bias, s->out, cuda->stream));
+               dl2_gpu_convert_weights(element, bias, linear->bias, s->out, cuda->stream));
     cuda_linear_multiply(cuda, linear->forward, x, weights, linear->bias ? linear->bias : bias, y,
                          false);
     if (s->bias && !linear->biased)

@@ -26,7 +26,7 @@ template <class T> struct widen {
     }
 };
 
-template <class T> struct lower {
+template <class T> struct convert {
     const float *from;
     T *to;
     template <int N> __device__ void run(size_t i) const
@@ -153,7 +153,7 @@ template <class T> struct dropout {
     const struct dl2_gpu_state *state;
     template <int N> __device__ void run(size_t i) const
     {
-        uint64_t step = state->numbers.step;
+        uint64_t step = state->params.step;
         float v[N];
         load<N>(x + i, v);
         if (N == 1) {
@@ -203,11 +203,11 @@ int dl2_gpu_widen(enum dl2_element element, const void *from, float *to, size_t 
 #undef CALL
 }
 
-int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t count,
-                  struct CUstream_st *stream)
+int dl2_gpu_convert_weights(enum dl2_element element, const float *from, void *to, size_t count,
+                            struct CUstream_st *stream)
 {
 #define CALL(T)                                                                                    \
-    run_each(lower<T>{from, (T *)to}, aligner_of<wide<T>::N>(from, (T *)to), count, stream)
+    run_each(convert<T>{from, (T *)to}, aligner_of<wide<T>::N>(from, (T *)to), count, stream)
     return BY_ELEMENT(element, CALL);
 #undef CALL
 }

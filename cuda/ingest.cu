@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(THREADS)
            const struct dl2_gpu_state *state)
 {
     size_t size = (size_t)s.height * s.width * s.channels;
-    float own = partner ? state->numbers.lambda : 1, other = 1 - own;
+    float own = partner ? state->params.lambda : 1, other = 1 - own;
     for (size_t n = blockIdx.y; n < s.batch; n += gridDim.y) {
         const uint8_t *x = images + n * size;
         const uint8_t *mixed = partner ? images + partner[n] * size : x;

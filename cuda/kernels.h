@@ -22,8 +22,8 @@ struct CUstream_st; /* cudaStream_t is a pointer to it */
 
 /* In the card's memory: what changes from step to step, so that recorded steps see it. */
 struct dl2_gpu_state {
-    struct dl2_step_numbers numbers;
-    float correction1, correction2; /* of AdamW's moments; see dl2_gpu_set_numbers() */
+    struct dl2_step_params params;
+    float correction1, correction2; /* of AdamW's moments; see dl2_gpu_set_step_params() */
     struct dl2_loss_scale loss_scale;
     float clip;        /* factor of this update's gradients, see dl2_gpu_clip_gradients() */
     uint32_t dynamic;  /* the loss scale moves */
@@ -31,16 +31,16 @@ struct dl2_gpu_state {
 };
 
 /* Also the powers that AdamW needs, by the updates that were skipped until then. */
-int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbers *numbers,
-                        struct CUstream_st *stream);
+int dl2_gpu_set_step_params(struct dl2_gpu_state *state, const struct dl2_step_params *params,
+                            struct CUstream_st *stream);
 
 /* -- elementwise: outputs may be inputs -- */
 
 /* to (+)= from. */
 int dl2_gpu_widen(enum dl2_element element, const void *from, float *to, size_t count,
                   bool accumulate, struct CUstream_st *stream);
-int dl2_gpu_lower(enum dl2_element element, const float *from, void *to, size_t count,
-                  struct CUstream_st *stream);
+int dl2_gpu_convert_weights(enum dl2_element element, const float *from, void *to, size_t count,
+                            struct CUstream_st *stream);
 int dl2_gpu_activate_backward(enum dl2_element element, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count,
                               struct CUstream_st *stream);

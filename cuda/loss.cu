@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(LOSS_THREADS)
     }
     unsigned label = (unsigned)labels[n];
     unsigned other = partner ? (unsigned)labels[partner[n]] : label;
-    double own = partner ? (double)state->numbers.lambda : 1, smoothing = s.smoothing;
+    double own = partner ? (double)state->params.lambda : 1, smoothing = s.smoothing;
 
     float mine = widened(logits[label]), highest = widened(logits[0]);
     for (unsigned k = tid; k < classes; k += LOSS_THREADS) {
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(LOSS_THREADS)
         if (losses)
             losses[n] = (float)value;
     }
-    float factor = (float)(state->numbers.scale * state->loss_scale.scale / (double)counted);
+    float factor = (float)(state->params.scale * state->loss_scale.scale / (double)counted);
     float share = (float)(1 / sum), even = (float)(smoothing / classes);
     float first = (float)((1 - smoothing) * own), second = (float)((1 - smoothing) * (1 - own));
     for (unsigned k = tid; dlogits && k < classes; k += LOSS_THREADS) {

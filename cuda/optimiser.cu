@@ -22,7 +22,7 @@ struct check_gradients {
     }
 };
 
-/* A step of the weights; T is the type of step.lowered. */
+/* A step of the weights; T is the type of step.low_precision. */
 template <class T, dl2_optimizer KIND> struct update {
     struct dl2_optimizer_step step;
     unsigned ranks;
@@ -32,11 +32,11 @@ template <class T, dl2_optimizer KIND> struct update {
         if (state->overflow)
             return;
         const float share = (float)(1 / (state->loss_scale.scale * ranks));
-        const float decay = step.decays ? state->numbers.weight_decay : 0;
-        const float rate = state->numbers.rate;
-        const float beta1 = state->numbers.momentum, beta2 = state->numbers.beta2;
+        const float decay = step.decays ? state->params.weight_decay : 0;
+        const float rate = state->params.rate;
+        const float beta1 = state->params.momentum, beta2 = state->params.beta2;
         const float grows1 = 1 / state->correction1, grows2 = 1 / state->correction2;
-        const float epsilon = state->numbers.epsilon;
+        const float epsilon = state->params.epsilon;
         float w[N], g[N], m[N], v[N];
         load<N>(step.weights + i, w);
         load<N>(step.gradient + i, g);
@@ -63,8 +63,8 @@ template <class T, dl2_optimizer KIND> struct update {
         store<N>(step.momentum + i, m);
         if (KIND != DL2_SGD)
             store<N>(step.second_moment + i, v);
-        if (step.lowered)
-            store<N>((T *)step.lowered + i, w);
+        if (step.low_precision)
+            store<N>((T *)step.low_precision + i, w);
     }
 };
 
@@ -118,7 +118,7 @@ struct move_average {
     const struct dl2_gpu_state *state;
     template <int N> __device__ void run(size_t i) const
     {
-        float moves = 1 - state->numbers.average_decay;
+        float moves = 1 - state->params.average_decay;
         float a[N], v[N];
         load<N>(average + i, a);
         load<N>(values + i, v);
@@ -129,12 +129,12 @@ struct move_average {
     }
 };
 
-__global__ void set_numbers(struct dl2_gpu_state *state, struct dl2_step_numbers numbers)
+__global__ void set_step_params(struct dl2_gpu_state *state, struct dl2_step_params params)
 {
-    double t = (double)(numbers.update - state->loss_scale.skipped);
-    state->numbers = numbers;
-    state->correction1 = (float)(1 - pow((double)numbers.momentum, t));
-    state->correction2 = (float)(1 - pow((double)numbers.beta2, t));
+    double t = (double)(params.update - state->loss_scale.skipped);
+    state->params = params;
+    state->correction1 = (float)(1 - pow((double)params.momentum, t));
+    state->correction2 = (float)(1 - pow((double)params.beta2, t));
 }
 
 /* NVIDIA, "Training with mixed precision": halve on overflow, double after 2000 steps without. */
@@ -155,11 +155,11 @@ __global__ void end_update(struct dl2_gpu_state *state)
 
 } // namespace
 
-int dl2_gpu_set_numbers(struct dl2_gpu_state *state, const struct dl2_step_numbers *numbers,
-                        struct CUstream_st *stream)
+int dl2_gpu_set_step_params(struct dl2_gpu_state *state, const struct dl2_step_params *params,
+                            struct CUstream_st *stream)
 {
-    struct dl2_step_numbers copy = *numbers;
-    return DL2_LAUNCH(set_numbers, 1, 1, stream, state, copy);
+    struct dl2_step_params copy = *params;
+    return DL2_LAUNCH(set_step_params, 1, 1, stream, state, copy);
 }
 
 int dl2_gpu_check_gradients(const float *gradient, size_t count, struct dl2_gpu_state *state,
@@ -174,7 +174,7 @@ static int run_update(const struct dl2_optimizer_step *step, unsigned ranks,
 {
     return run_each(update<T, KIND>{*step, ranks, state},
                     aligner_of<wide<T>::N>(step->weights, step->gradient, step->momentum,
-                                           step->second_moment, (T *)step->lowered),
+                                           step->second_moment, (T *)step->low_precision),
                     step->count, stream);
 }
 

@@ -160,8 +160,8 @@ struct dl2_dataset {
     char *remark;   /* one more message, of the reader; NULL: none */
     unsigned notes; /* bits: which notes of the container's struct dl2_shard_format hold */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
-    size_t part_counts[DL2_MOST_PARTS], unlabelled[DL2_MOST_PARTS];
-    const char *part_names[DL2_MOST_PARTS];
+    size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];
+    const char *part_names[DL2_MAX_PARTS];
     size_t taken;    /* samples for training that the subset has; of no meaning without one */
     char **messages; /* for dl2_dataset_message(): the layout, the warnings, others */
     size_t message_count, warning_count;

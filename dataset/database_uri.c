@@ -15,7 +15,7 @@
 enum { MAX_NAME_BYTES = 63 };
 
 /* Seconds. A server that restarts after a crash takes some. */
-enum { DEFAULT_PATIENCE = 20, MOST_PATIENCE = 604800 };
+enum { DEFAULT_PATIENCE = 20, MAX_PATIENCE = 604800 };
 
 static const char *const schemes[] = {"postgresql://", "postgres://"};
 
@@ -189,10 +189,10 @@ static int choose_patience(struct dl2_database_uri *uri, struct dl2_error *error
 {
     char *end = NULL;
     uri->patience = uri->patience_word ? strtod(uri->patience_word, &end) : DEFAULT_PATIENCE;
-    if (uri->patience_word && (*end || !(uri->patience >= 0 && uri->patience <= MOST_PATIENCE)))
+    if (uri->patience_word && (*end || !(uri->patience >= 0 && uri->patience <= MAX_PATIENCE)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "patience=%s: it is a number of seconds, 0 to %d", uri->patience_word,
-                             MOST_PATIENCE);
+                             MAX_PATIENCE);
     return DL2_OK;
 }
 

@@ -41,7 +41,7 @@ static int unknown_path(const char *path, struct dl2_error *error)
 }
 
 /* The number of the split that was asked for: 0 for all samples. */
-enum { ALL_SPLITS = DL2_PART_NONE, NO_SUCH_SPLIT = DL2_MOST_PARTS + 1 };
+enum { ALL_SPLITS = DL2_PART_NONE, NO_SUCH_SPLIT = DL2_MAX_PARTS + 1 };
 
 static unsigned find_split(const struct dl2_dataset *dataset, const char *name)
 {
@@ -206,7 +206,7 @@ static bool is_in_split(const struct dl2_dataset *dataset, unsigned split,
 }
 
 /* In place of a sample's part: it is one for training that the subset lacks. */
-enum { LEFT_OUT = DL2_MOST_PARTS };
+enum { LEFT_OUT = DL2_MAX_PARTS };
 
 static bool is_whole(const struct dl2_subset *subset)
 {
@@ -386,8 +386,8 @@ static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
     for (size_t level = 0; status == DL2_OK && level < LEVELS; level++) {
         json_t *summary;
         char *above = strndup(place, start + level * strlen("/.."));
-        status = above ? dl2_facts_load(above, &summary, error)
-                       : dl2_error_memory(error, "a dataset");
+        status =
+            above ? dl2_facts_load(above, &summary, error) : dl2_error_memory(error, "a dataset");
         if (status == DL2_OK && json_is_false(json_object_get(summary, "complete")))
             dataset->is_incomplete = true;
         if (status == DL2_OK)
@@ -731,8 +731,7 @@ static size_t count_frames(const struct dl2_dataset *dataset, size_t index)
 {
     const size_t number = number_of(dataset, index);
     size_t count = 1;
-    while (index + count < dataset->count &&
-           number_of(dataset, index + count) == number + count &&
+    while (index + count < dataset->count && number_of(dataset, index + count) == number + count &&
            describe_sample(dataset, number + count).is_further)
         count++;
     return count;

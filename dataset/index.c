@@ -340,7 +340,7 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
     struct layout layout;
     if (!index_lay_out(&header, &layout) || layout.end != size ||
         le64toh(header.count) > UINT32_MAX || le32toh(header.class_count) > INT32_MAX ||
-        le32toh(header.part_count) > DL2_MOST_PARTS - DL2_PARTS)
+        le32toh(header.part_count) > DL2_MAX_PARTS - DL2_PARTS)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));

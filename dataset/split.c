@@ -45,7 +45,7 @@ int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, ui
     *part = (uint8_t)dl2_part_find(list, name, length);
     if (*part || !length || name[0] == '.' || memchr(name, '/', length) ||
         (length == strlen("all") && !memcmp(name, "all", length)) ||
-        list->count >= DL2_MOST_PARTS - DL2_PARTS)
+        list->count >= DL2_MAX_PARTS - DL2_PARTS)
         return DL2_OK;
     char **grown = dl2_realloc(list->names, list->count + 1, sizeof *grown);
     if (!grown)

@@ -17,7 +17,7 @@
  * splits that a dataset has by names of its own: DL2_PARTS + i is name i of its list.
  */
 enum dl2_part { DL2_PART_NONE, DL2_PART_TRAIN, DL2_PART_VAL, DL2_PART_TEST, DL2_PARTS };
-enum { DL2_MOST_PARTS = 255 };
+enum { DL2_MAX_PARTS = 255 };
 
 /* The fraction of the seeded rule where none is given. */
 double dl2_val_fraction(const struct dl2_dataset_options *options);

@@ -83,7 +83,7 @@ static void cpu_dropout_part(void *context, unsigned part, size_t begin, size_t 
     (void)part;
     for (size_t block = begin; block < end; block++) {
         struct dl2_random random;
-        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.numbers.step,
+        dl2_random_init(&random, e->seed, DL2_RANDOM_DROPOUT, e->cpu->base.params.step,
                         (e->layer << 24) + block);
         size_t last = (block + 1) * 4096 < e->count ? (block + 1) * 4096 : e->count;
         for (size_t i = block * 4096; i < last; i++)
@@ -119,19 +119,19 @@ static void cpu_update_part(void *context, unsigned part, size_t begin, size_t e
 void dl2_cpu_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     struct dl2_cpu *cpu = (struct dl2_cpu *)device;
-    const struct dl2_step_numbers *numbers = &device->numbers;
-    const double t = (double)numbers->update;
+    const struct dl2_step_params *params = &device->params;
+    const double t = (double)params->update;
     struct weight_update u = {
         .kernels = cpu->kernels,
         .update = {.step = step,
                    .share = 1 / (float)dl2_world_size(device->world),
-                   .rate = numbers->rate,
-                   .decay = step->decays ? numbers->weight_decay : 0,
-                   .beta1 = numbers->momentum,
-                   .beta2 = numbers->beta2,
-                   .epsilon = numbers->epsilon,
-                   .correction1 = (float)(1 - pow(numbers->momentum, t)),
-                   .correction2 = (float)(1 - pow(numbers->beta2, t))},
+                   .rate = params->rate,
+                   .decay = step->decays ? params->weight_decay : 0,
+                   .beta1 = params->momentum,
+                   .beta2 = params->beta2,
+                   .epsilon = params->epsilon,
+                   .correction1 = (float)(1 - pow(params->momentum, t)),
+                   .correction2 = (float)(1 - pow(params->beta2, t))},
     };
     cpu->version++;
     dl2_cpu_share_out(cpu, step->count, DL2_CPU_GRAIN, cpu_update_part, &u);
@@ -173,7 +173,7 @@ static void cpu_move_average_part(void *context, unsigned part, size_t begin, si
     const struct elementwise *e = context;
     (void)part;
     e->cpu->kernels->move_average(e->y + begin, e->a + begin, end - begin,
-                                  1 - e->cpu->base.numbers.average_decay);
+                                  1 - e->cpu->base.params.average_decay);
 }
 
 void dl2_cpu_move_average(struct dl2_device *device, float *average, const float *values,

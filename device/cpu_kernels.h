@@ -10,6 +10,8 @@
 #ifndef DL2_DEVICE_CPU_KERNELS_H
 #define DL2_DEVICE_CPU_KERNELS_H
 
+#include "device/optimizer.h"
+
 #include <stddef.h>
 #include <stdint.h>
 

@@ -12,8 +12,8 @@
  *
  * Types. `float` is float32: weights, their gradients and momenta, batch norm's parameters and
  * statistics, losses. `void` has the type dl2_device.element: activations, their gradients, and the
- * copy of the weights that layers read ("lowered"). It is float32 unless the device was opened with
- * another precision. Devices form sums and products of such elements in float32.
+ * copy of the weights that layers read (low-precision weights). It is float32 unless the device was
+ * opened with another precision. Devices form sums and products of such elements in float32.
  *
  * Plans. NAME_create() makes once what depends on a shape (a library's primitives, packed weights,
  * workspaces, statistics for backward); all steps use it. A backward call belongs to the last
@@ -46,7 +46,7 @@ struct dl2_device_class;
 enum dl2_element { DL2_ELEMENT_F32, DL2_ELEMENT_BF16, DL2_ELEMENT_F16 };
 
 /* The numbers that change from step to step. */
-struct dl2_step_numbers {
+struct dl2_step_params {
     uint64_t step; /* selects dropout's random numbers */
     float lambda;  /* mixup's weight of the sample itself, 0 to 1 */
     float scale;   /* factor of the loss */
@@ -67,7 +67,7 @@ struct dl2_device {
     unsigned number;               /* which of its kind: 1 for "cuda:1" */
     char pci[32];                  /* the address of its card; "": it is not on one */
     const struct dl2_world *world; /* NULL: alone */
-    struct dl2_step_numbers numbers;
+    struct dl2_step_params params;
     struct dl2_error failure; /* the first one, until sync() returns it */
 };
 
@@ -258,15 +258,15 @@ struct dl2_device_class {
     /* Waits for everything; returns and clears the first failure since the last one. */
     int (*sync)(struct dl2_device *device, struct dl2_error *error);
     /* The numbers for the calls from here on. */
-    void (*set_numbers)(struct dl2_device *device, const struct dl2_step_numbers *numbers);
+    void (*set_step_params)(struct dl2_device *device, const struct dl2_step_params *params);
 
     /*
      * -- recording; optional, all four --
      * The calls between record_begin() and record_end() run, and replay() runs them again with the
      * numbers that are set then, as long as their tensors and plans exist. Between the two there is
-     * no upload, download, sync, alloc, create, set_numbers or ingest_run. record_begin() returns
-     * false where the device does not record: calls run as ever, and no record_end() follows.
-     * record_end() returns NULL where recording failed: none of the calls has run.
+     * no upload, download, sync, alloc, create, set_step_params or ingest_run. record_begin()
+     * returns false where the device does not record: calls run as ever, and no record_end()
+     * follows. record_end() returns NULL where recording failed: none of the calls has run.
      */
     bool (*record_begin)(struct dl2_device *device);
     struct dl2_recording *(*record_end)(struct dl2_device *device);
@@ -402,7 +402,7 @@ struct dl2_device_class {
     void (*add)(struct dl2_device *device, const void *a, const void *b, void *y, size_t count);
     /*
      * Zeroes an element with probability `rate` (below 1) and scales the others by 1 / (1 - rate).
-     * Element i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT, numbers.step, layer *
+     * Element i uses number i % 4096 of the stream (seed, DL2_RANDOM_DROPOUT, params.step, layer *
      * 2^24 + i / 4096) and is kept where those 32 bits are >= rate * 2^32. Backward is the same
      * call on dy.
      */
@@ -412,7 +412,7 @@ struct dl2_device_class {
     /*
      * -- ingest: turns the loader's bytes into normalised elements --
      * y[i] = lambda * norm(x[i]) + (1 - lambda) * norm(x[partner[i]]), norm(v) = (v - mean) / std,
-     * with numbers.lambda. `partner` (device memory, [batch]) is NULL without mixup.
+     * with params.lambda. `partner` (device memory, [batch]) is NULL without mixup.
      */
     int (*ingest_create)(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                          struct dl2_ingest **out, struct dl2_error *error);
@@ -424,8 +424,8 @@ struct dl2_device_class {
      * -- loss --
      * labels: [batch], -1 is not counted: no loss, no gradient. With mixup a sample counts when
      * both its labels do. losses: [batch], 0 where not counted, may be NULL. dlogits: the gradient
-     * of numbers.scale * mean loss over counted samples (times the loss scale, where there is one);
-     * may be NULL. Adds to *sums, which is device memory. `partner` goes with numbers.lambda.
+     * of params.scale * mean loss over counted samples (times the loss scale, where there is one);
+     * may be NULL. Adds to *sums, which is device memory. `partner` goes with params.lambda.
      */
     int (*loss_create)(struct dl2_device *device, const struct dl2_loss_shape *shape,
                        struct dl2_loss **out, struct dl2_error *error);
@@ -452,13 +452,14 @@ struct dl2_device_class {
     void (*clip_gradients)(struct dl2_device *device, float *gradient, size_t count, float limit);
     void (*optimizer_step)(struct dl2_device *device, const struct dl2_optimizer_step *step);
     void (*end_update)(struct dl2_device *device);
-    /* average += (1 - numbers.average_decay) * (values - average): torch.lerp's form, by which
+    /* average += (1 - params.average_decay) * (values - average): torch.lerp's form, by which
      * averages of what stays the same do so too. */
     void (*move_average)(struct dl2_device *device, float *average, const float *values,
                          size_t count);
     /* Weights that were set from outside, for layers to read. Optional: NULL where elements are
      * float32 alone. */
-    void (*lower)(struct dl2_device *device, const float *weights, void *lowered, size_t count);
+    void (*convert_weights)(struct dl2_device *device, const float *weights, void *low_precision,
+                            size_t count);
     /* Get and set the loss scale, which a checkpoint keeps. Both sync. Optional,
      * both: NULL on devices without loss scales. */
     int (*get_loss_scale)(struct dl2_device *device, struct dl2_loss_scale *scale,

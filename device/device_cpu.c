@@ -142,7 +142,7 @@ static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t e
     const struct dl2_ingest *in = context;
     const struct dl2_cpu_kernels *kernels = in->cpu->kernels;
     size_t size = (size_t)in->s.height * in->s.width * in->s.channels;
-    float lambda = in->cpu->base.numbers.lambda;
+    float lambda = in->cpu->base.params.lambda;
     (void)part;
     for (size_t n = begin; n < end; n++) {
         const uint8_t *x = in->images + n * size;
@@ -215,8 +215,8 @@ static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end
 {
     struct dl2_loss *loss = context;
     size_t classes = loss->s.classes;
-    const struct dl2_step_numbers *numbers = &loss->cpu->base.numbers;
-    double smoothing = loss->s.smoothing, own = loss->partner ? numbers->lambda : 1;
+    const struct dl2_step_params *params = &loss->cpu->base.params;
+    double smoothing = loss->s.smoothing, own = loss->partner ? params->lambda : 1;
     (void)part;
     for (size_t n = begin; n < end; n++) {
         const float *logits = loss->logits + n * classes;
@@ -246,7 +246,7 @@ static void cpu_loss_part(void *context, unsigned part, size_t begin, size_t end
             log_sum - own * (logits[label] - highest) - (1 - own) * (logits[other] - highest);
         loss->values[n] = (1 - smoothing) * nll + smoothing * (log_sum - plain / (double)classes);
         loss->ranks[n] = unordered ? DL2_RANK_NAN : rank;
-        double scale = numbers->scale / (double)loss->counted;
+        double scale = params->scale / (double)loss->counted;
         for (size_t k = 0; dlogits && k < classes; k++) {
             double target =
                 even + (1 - smoothing) * (own * (k == label) + (1 - own) * (k == other));
@@ -296,7 +296,7 @@ const struct dl2_device_class dl2_device_cpu = {
     .copy = cpu_copy,
     .zero = cpu_zero,
     .sync = dl2_host_sync,
-    .set_numbers = dl2_host_set_numbers,
+    .set_step_params = dl2_host_set_step_params,
     .all_reduce = cpu_all_reduce,
     .all_reduce_wait = cpu_all_reduce_wait,
     .ingest_create = cpu_ingest_create,

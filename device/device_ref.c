@@ -860,7 +860,7 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
     struct dl2_random random;
     for (size_t i = 0; i < count; i++) {
         if (i % 4096 == 0)
-            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->numbers.step,
+            dl2_random_init(&random, seed, DL2_RANDOM_DROPOUT, device->params.step,
                             (layer << 24) + i / 4096);
         bool kept = dl2_random_u32(&random) >= rate * 4294967296.0;
         ref_set(e, y, i, kept ? (float)ref_get(e, x, i) * scale : 0);
@@ -895,7 +895,7 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
                            const uint32_t *partner, void *y)
 {
     const struct dl2_ingest_shape *s = &ingest->s;
-    float lambda = ingest->device->numbers.lambda;
+    float lambda = ingest->device->params.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
     for (size_t n = 0; n < s->batch; n++)
         for (size_t i = 0; i < size; i++) {
@@ -941,11 +941,11 @@ static void ref_loss_run(struct dl2_loss *loss, const void *from, const int32_t 
                          const uint32_t *partner, float *losses, void *dlogits,
                          struct dl2_loss_sums *sums)
 {
-    const struct dl2_step_numbers *numbers = &loss->device->numbers;
+    const struct dl2_step_params *params = &loss->device->params;
     enum dl2_element e = loss->device->element;
-    double scale = numbers->scale * ((struct ref *)loss->device)->scale.scale;
+    double scale = params->scale * ((struct ref *)loss->device)->scale.scale;
     size_t batch = loss->s.batch, classes = loss->s.classes, counted = 0;
-    double smoothing = loss->s.smoothing, own = partner ? numbers->lambda : 1;
+    double smoothing = loss->s.smoothing, own = partner ? params->lambda : 1;
     for (size_t n = 0; n < batch; n++)
         counted += ref_counts(labels, partner, n);
     for (size_t n = 0; n < batch; n++) {
@@ -1013,11 +1013,11 @@ static void ref_clip_gradients(struct dl2_device *device, float *gradient, size_
 static void ref_optimizer_step(struct dl2_device *device, const struct dl2_optimizer_step *step)
 {
     const struct ref *ref = (struct ref *)device;
-    const struct dl2_step_numbers *numbers = &device->numbers;
-    const float rate = numbers->rate, decay = step->decays ? numbers->weight_decay : 0;
-    const float beta1 = numbers->momentum, beta2 = numbers->beta2, epsilon = numbers->epsilon;
+    const struct dl2_step_params *params = &device->params;
+    const float rate = params->rate, decay = step->decays ? params->weight_decay : 0;
+    const float beta1 = params->momentum, beta2 = params->beta2, epsilon = params->epsilon;
     const float share = (float)(1 / (ref->scale.scale * dl2_world_size(device->world)));
-    const double t = (double)(numbers->update - ref->scale.skipped);
+    const double t = (double)(params->update - ref->scale.skipped);
     const float correction1 = (float)(1 - pow(beta1, t)), correction2 = (float)(1 - pow(beta2, t));
     for (size_t i = 0; ref->finite && i < step->count; i++) {
         float *w = &step->weights[i], *m = &step->momentum[i], *v = step->second_moment;
@@ -1042,8 +1042,8 @@ static void ref_optimizer_step(struct dl2_device *device, const struct dl2_optim
             *w -= rate * *m;
             break;
         }
-        if (step->lowered)
-            ref_set(device->element, step->lowered, i, *w);
+        if (step->low_precision)
+            ref_set(device->element, step->low_precision, i, *w);
     }
 }
 
@@ -1067,14 +1067,15 @@ static void ref_end_update(struct dl2_device *device)
 static void ref_move_average(struct dl2_device *device, float *average, const float *values,
                              size_t count)
 {
-    float moves = 1 - device->numbers.average_decay;
+    float moves = 1 - device->params.average_decay;
     for (size_t i = 0; i < count; i++)
         average[i] += moves * (values[i] - average[i]);
 }
 
-static void ref_lower(struct dl2_device *device, const float *weights, void *lowered, size_t count)
+static void ref_convert_weights(struct dl2_device *device, const float *weights,
+                                void *low_precision, size_t count)
 {
-    dl2_elements_from_floats(device->element, weights, lowered, count);
+    dl2_elements_from_floats(device->element, weights, low_precision, count);
 }
 
 static int ref_get_loss_scale(struct dl2_device *device, struct dl2_loss_scale *scale,
@@ -1111,7 +1112,7 @@ const struct dl2_device_class dl2_device_ref = {
     .copy = ref_copy,
     .zero = ref_zero,
     .sync = dl2_host_sync,
-    .set_numbers = dl2_host_set_numbers,
+    .set_step_params = dl2_host_set_step_params,
     .all_reduce = ref_all_reduce,
     .all_reduce_wait = ref_all_reduce_wait,
     .conv_create = ref_conv_create,
@@ -1159,7 +1160,7 @@ const struct dl2_device_class dl2_device_ref = {
     .optimizer_step = ref_optimizer_step,
     .end_update = ref_end_update,
     .move_average = ref_move_average,
-    .lower = ref_lower,
+    .convert_weights = ref_convert_weights,
     .get_loss_scale = ref_get_loss_scale,
     .set_loss_scale = ref_set_loss_scale,
 };

@@ -42,7 +42,7 @@ int dl2_host_sync(struct dl2_device *device, struct dl2_error *error)
     return status;
 }
 
-void dl2_host_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+void dl2_host_set_step_params(struct dl2_device *device, const struct dl2_step_params *params)
 {
-    device->numbers = *numbers;
+    device->params = *params;
 }

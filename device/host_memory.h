@@ -14,6 +14,6 @@ void dl2_host_wait_uploads(struct dl2_device *device);
 int dl2_host_download(struct dl2_device *device, void *to, const void *from, size_t bytes,
                       struct dl2_error *error);
 int dl2_host_sync(struct dl2_device *device, struct dl2_error *error);
-void dl2_host_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers);
+void dl2_host_set_step_params(struct dl2_device *device, const struct dl2_step_params *params);
 
 #endif

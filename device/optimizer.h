@@ -5,7 +5,7 @@
  *
  * In the formulas, g is the mean gradient over the ranks, w a weight, m and v its moments, which
  * begin as zero, t the number of the update. rate, beta1 (momentum), beta2, epsilon and decay are
- * struct dl2_step_numbers'; decay is 0 for weights that do not decay.
+ * struct dl2_step_params'; decay is 0 for weights that do not decay.
  */
 #ifndef DL2_DEVICE_OPTIMIZER_H
 #define DL2_DEVICE_OPTIMIZER_H
@@ -49,7 +49,8 @@ struct dl2_optimizer_step {
     bool nesterov; /* SGD */
     size_t count;
     float *weights;
-    void *lowered; /* receives the new weights for layers to read; NULL: elements are float32 */
+    /* Receives the new weights, for layers to read; NULL: elements are float32. */
+    void *low_precision;
     const float *gradient;
     float *momentum;
     float *second_moment; /* NULL unless the optimizer is adaptive */

@@ -128,18 +128,19 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
             return dl2_error_memory(error, "a batch");
         slot->targets = dl2_calloc(targets, sizeof *slot->targets);
         slot->target_bytes = dl2_calloc(targets, sizeof *slot->target_bytes);
-        slot->shown = dl2_calloc(config->batch, sizeof *slot->shown);
+        slot->crop_boxes = dl2_calloc(config->batch, sizeof *slot->crop_boxes);
         slot->batch.targets = slot->targets;
-        slot->batch.shown = slot->shown;
+        slot->batch.crop_boxes = slot->crop_boxes;
         if (config->mask)
             slot->batch.masks = dl2_alloc_aligned(mask_bytes, config->batch);
         slot->batch.target_count = loader->recipe.targets.count;
         if ((config->mask && !slot->batch.masks) || !slot->targets || !slot->target_bytes ||
-            !slot->shown || !slot->batch.images || !slot->batch.labels || !slot->batch.indices ||
-            !slot->positions)
+            !slot->crop_boxes || !slot->batch.images || !slot->batch.labels ||
+            !slot->batch.indices || !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
-        loader->memory += config->batch * (sizeof *slot->shown + (config->mask ? mask_bytes : 0));
+        loader->memory +=
+            config->batch * (sizeof *slot->crop_boxes + (config->mask ? mask_bytes : 0));
         loader->memory += targets * (sizeof *slot->targets + sizeof *slot->target_bytes);
         loader->memory += sizeof *slot + bytes + (uint64_t)config->batch * 3 * sizeof(uint32_t);
     }
@@ -162,7 +163,7 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->batch.indices);
         free(slot->positions);
         free(slot->targets);
-        free(slot->shown);
+        free(slot->crop_boxes);
         free(slot->batch.masks);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }

@@ -119,8 +119,8 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
     place->slot->batch.labels[place->number] = good ? sample.label : -1;
     place->slot->batch.indices[place->number] = index;
     place->slot->positions[place->number] = claim->position;
-    place->slot->shown[place->number] =
-        good ? dl2_job_shown(&claim->job) : (struct dl2_shown){0, 0, 0, 0, false};
+    place->slot->crop_boxes[place->number] =
+        good ? dl2_job_crop_box(&claim->job) : (struct dl2_crop_box){0, 0, 0, 0, false};
     write_mask(loader, claim, good);
     claim->done++;
     claim->bad += !good || claim->tries > 1;

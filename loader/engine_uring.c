@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 enum {
-    CHAINS = 128,        /* requests under way at once */
-    MOST_OPERATIONS = 4, /* in one chain */
-    ENTRIES = CHAINS * MOST_OPERATIONS
+    CHAINS = 128,       /* requests under way at once */
+    MAX_OPERATIONS = 4, /* in one chain */
+    ENTRIES = CHAINS * MAX_OPERATIONS
 };
 
 /* A completion's user data: WAKE, or 2 * the chain's number, plus 1 for the read. */
@@ -179,7 +179,7 @@ static void *uring_serve(void *context)
             arm_wake_up(uring);
         /* A chain must be submitted in one go. */
         while (!over && uring->free_count &&
-               io_uring_sq_space_left(&uring->ring) >= MOST_OPERATIONS + 1 &&
+               io_uring_sq_space_left(&uring->ring) >= MAX_OPERATIONS + 1 &&
                (request = dl2_read_ahead_next(uring->ahead, false, &over)))
             issue_request(uring, request);
         if (over && uring->armed)

@@ -288,7 +288,7 @@ struct dl2_target {
  * What a sample shows of its image, in pixels of the upright image, and is then resized to the
  * output: for boxes and masks to follow. In validation it may have fractions.
  */
-struct dl2_shown {
+struct dl2_crop_box {
     double left, top, right, bottom;
     bool flipped; /* left and right are exchanged afterwards */
 };
@@ -305,7 +305,7 @@ struct dl2_batch {
      * sample that can't be read */
     const struct dl2_target *targets;
     unsigned target_count;
-    const struct dl2_shown *shown; /* [count]; all 0 for a sample that can't be read */
+    const struct dl2_crop_box *crop_boxes; /* [count]; all 0 for a sample that can't be read */
     /* [count][height][width]; config.mask_fill for a sample that can't be read. NULL: no masks.
      * Nearest neighbours, cropped, flipped and moved by config.augment as the image is; what
      * changes colours or erases leaves a mask as it is, and so do the caller's operations. */

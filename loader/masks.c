@@ -68,7 +68,7 @@ static uint32_t limited(double value, uint32_t highest)
 }
 
 int dl2_mask_show(struct dl2_sample_mask *mask, const struct dl2_loader_config *config,
-                  uint32_t width, uint32_t height, const struct dl2_shown *shown,
+                  uint32_t width, uint32_t height, const struct dl2_crop_box *crop,
                   struct dl2_error *error)
 {
     struct dl2_image_info info;
@@ -80,12 +80,12 @@ int dl2_mask_show(struct dl2_sample_mask *mask, const struct dl2_loader_config *
     request.indices = true;
     request.planes = false;
     request.external = &config->external;
-    request.x = limited(floor(shown->left), width - 1);
-    request.y = limited(floor(shown->top), height - 1);
-    request.width = limited(ceil(shown->right), width) - request.x;
-    request.height = limited(ceil(shown->bottom), height) - request.y;
+    request.x = limited(floor(crop->left), width - 1);
+    request.y = limited(floor(crop->top), height - 1);
+    request.width = limited(ceil(crop->right), width) - request.x;
+    request.height = limited(ceil(crop->bottom), height) - request.y;
     DL2_TRY(dl2_decoder_decode(mask->decoder, &request, &raster, error));
-    const struct dl2_box box = {shown->left, shown->top, shown->right, shown->bottom};
-    return dl2_crop_nearest(&raster, &box, shown->flipped, &mask->pixels,
+    const struct dl2_box box = {crop->left, crop->top, crop->right, crop->bottom};
+    return dl2_crop_nearest(&raster, &box, crop->flipped, &mask->pixels,
                             (uint32_t *)(void *)mask->columns.data, error);
 }

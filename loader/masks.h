@@ -44,7 +44,7 @@ int dl2_mask_read(struct dl2_sample_mask *mask, const struct dl2_loader_config *
  * another size, of colour other than a palette, with alpha, or of more than 8 bits.
  */
 int dl2_mask_show(struct dl2_sample_mask *mask, const struct dl2_loader_config *config,
-                  uint32_t width, uint32_t height, const struct dl2_shown *shown,
+                  uint32_t width, uint32_t height, const struct dl2_crop_box *crop,
                   struct dl2_error *error);
 
 #endif

@@ -72,7 +72,7 @@ struct dl2_slot {
     uint32_t *positions;                   /* [batch], in the epoch's order */
     struct dl2_target *targets;            /* [batch][targets], views into: */
     struct dl2_target_bytes *target_bytes; /* the same */
-    struct dl2_shown *shown;               /* [batch] */
+    struct dl2_crop_box *crop_boxes;       /* [batch] */
 
     /* With a batch decoder. */
     struct dl2_decode_slot *decode_slot;

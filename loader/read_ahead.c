@@ -40,7 +40,7 @@
 /*
  * DL2_IO_AUTO. A read from the page cache takes a few microseconds, and handing its bytes to
  * another thread costs as much again, so the worker that needs them reads best itself. A read is
- * late by the time that it took beyond what the page cache would have taken, at most LATE_MOST, so
+ * late by the time that it took beyond what the page cache would have taken, at most LATE_MAX, so
  * that one read that lost the processor for a while changes nothing. Read-ahead goes on when the
  * mean over PERIOD_ON reads passes LATE_ON, and off when the mean over PERIOD_OFF reads falls below
  * LATE_OFF. Only direct reads count: how long a read ahead took says more about the queue than
@@ -48,7 +48,7 @@
  */
 #define WARM_SECONDS          40e-6
 #define WARM_BYTES_PER_SECOND 2e9
-#define LATE_MOST             1e-3
+#define LATE_MAX              1e-3
 #define LATE_ON               20e-6
 #define LATE_OFF              10e-6
 #define PERIOD_ON             64
@@ -556,7 +556,7 @@ void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t
     if (!ahead->is_auto)
         return;
     pthread_mutex_lock(&ahead->mutex);
-    ahead->late += late < 0 ? 0 : late > LATE_MOST ? LATE_MOST : late;
+    ahead->late += late < 0 ? 0 : late > LATE_MAX ? LATE_MAX : late;
     if (++ahead->seen >= (ahead->wanted ? PERIOD_OFF : PERIOD_ON)) {
         ahead->wanted = ahead->late > ahead->seen * (ahead->wanted ? LATE_OFF : LATE_ON);
         ahead->seen = 0;

@@ -92,14 +92,14 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
 }
 
 /* Joined slices have moved the crop up. */
-struct dl2_shown dl2_job_shown(const struct dl2_job *job)
+struct dl2_crop_box dl2_job_crop_box(const struct dl2_job *job)
 {
     const struct dl2_sample_plan *plan = &job->plan;
     const struct dl2_crop *crop = &plan->crop;
     const uint32_t skipped = plan->slices.count ? plan->slices.first * plan->cuts.rows : 0;
     const double x = crop->x, y = (double)crop->y + skipped;
-    return (struct dl2_shown){x + crop->box.left, y + crop->box.top, x + crop->box.right,
-                              y + crop->box.bottom, crop->flip};
+    return (struct dl2_crop_box){x + crop->box.left, y + crop->box.top, x + crop->box.right,
+                                 y + crop->box.bottom, crop->flip};
 }
 
 /* ---- the stages ---- */
@@ -279,9 +279,9 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
 
 static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    const struct dl2_shown shown = dl2_job_shown(job);
+    const struct dl2_crop_box crop = dl2_job_crop_box(job);
     const int status =
-        dl2_mask_show(&job->mask, recipe->planner.config, job->width, job->height, &shown, error);
+        dl2_mask_show(&job->mask, recipe->planner.config, job->width, job->height, &crop, error);
     if (status < 0)
         dl2_error_prefix(error, "mask '%s'", recipe->planner.config->mask);
     return status;

@@ -112,7 +112,7 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
                  struct dl2_error *error);
 
 /* The part of the image that a job shows, once its image is decoded. */
-struct dl2_shown dl2_job_shown(const struct dl2_job *job);
+struct dl2_crop_box dl2_job_crop_box(const struct dl2_job *job);
 
 /* Gives back the encoded bytes that the job holds. */
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe);

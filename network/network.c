@@ -64,7 +64,7 @@ static void network_free_view(struct dl2_network *net, struct dl2_network_view *
             dl2_network_free_plans(net, view, &view->sets[i]);
     if (view->arena)
         ops->free(net->device, view->arena);
-    for (int i = 0; i < DL2_MOST_STAGED; i++)
+    for (int i = 0; i < DL2_MAX_STAGED; i++)
         if (view->images[i])
             ops->free(net->device, view->images[i]);
     dl2_graph_free(&view->graph);
@@ -155,7 +155,7 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
             error, DL2_ERR_ARGUMENT,
             "no network for batches of %u images of %ux%u with %u channels in %u classes",
             config->batch, config->width, config->height, config->channels, config->classes);
-    net->staging = device->staging < DL2_MOST_STAGED ? device->staging : DL2_MOST_STAGED;
+    net->staging = device->staging < DL2_MAX_STAGED ? device->staging : DL2_MAX_STAGED;
     net->view->height = config->height;
     net->view->width = config->width;
     const struct dl2_graph *graph = &net->view->graph;
@@ -166,7 +166,7 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     DL2_TRY(network_place_view(net, net->view, error));
     DL2_TRY(network_alloc(net, graph->elements, sizeof *net->weights, &net->weights, error));
     if (device->element != DL2_ELEMENT_F32)
-        DL2_TRY(network_alloc(net, graph->parameters, element_size, &net->lowered, error));
+        DL2_TRY(network_alloc(net, graph->parameters, element_size, &net->low_precision, error));
     if (config->train) {
         DL2_TRY(
             network_alloc(net, graph->parameters, sizeof *net->gradient, &net->gradient, error));
@@ -249,9 +249,9 @@ void dl2_network_destroy(struct dl2_network *net)
     device->ops->sync(device, NULL);
     for (int i = 0; i < DL2_NETWORK_VIEWS; i++)
         network_free_view(net, &net->views[i]);
-    void *memory[] = {net->weights,       net->lowered, net->gradient, net->momentum,
-                      net->second_moment, net->average, net->kept,     net->labels,
-                      net->partner,       net->losses,  net->sums};
+    void *memory[] = {net->weights,       net->low_precision, net->gradient, net->momentum,
+                      net->second_moment, net->average,       net->kept,     net->labels,
+                      net->partner,       net->losses,        net->sums};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i])
             device->ops->free(device, memory[i]);

@@ -6,7 +6,7 @@
 
 /* Elements in a bucket: a few of them in a small network, 16 MiB each in a large one. */
 #define BUCKET_LEAST ((size_t)1 << 14)
-#define BUCKET_MOST  ((size_t)1 << 22)
+#define BUCKET_MAX   ((size_t)1 << 22)
 
 size_t dl2_network_first_trained(const struct dl2_network *net)
 {
@@ -56,7 +56,7 @@ void dl2_network_plan_buckets(struct dl2_network *net)
     const struct dl2_graph *g = &net->view->graph;
     const size_t ends[] = {g->decayed, g->parameters}, begins[] = {0, g->decayed};
     size_t size = g->parameters / 4;
-    size = size < BUCKET_LEAST ? BUCKET_LEAST : size > BUCKET_MOST ? BUCKET_MOST : size;
+    size = size < BUCKET_LEAST ? BUCKET_LEAST : size > BUCKET_MAX ? BUCKET_MAX : size;
     size = size < g->parameters / (DL2_NETWORK_BUCKETS - 2)
                ? g->parameters / (DL2_NETWORK_BUCKETS - 2) + 1
                : size;

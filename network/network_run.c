@@ -37,8 +37,8 @@ static float *network_gradient_at(const struct dl2_network *net, int index)
 /* Weights as convolutions and linear layers read them. */
 static const void *network_weights_at(const struct dl2_network *net, int index)
 {
-    void *lowered = dl2_network_lowered_at(net, net->view->graph.tensors[index].offset);
-    return lowered ? lowered : network_tensor_at(net, index);
+    void *low_precision = dl2_network_low_precision_at(net, net->view->graph.tensors[index].offset);
+    return low_precision ? low_precision : network_tensor_at(net, index);
 }
 
 static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *net,
@@ -319,7 +319,7 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     ops->upload(device, staged->labels, input->labels, labels);
     if (kind & DL2_RUN_MIXED)
         ops->upload(device, staged->partner, input->partner, partners);
-    ops->set_numbers(device, &net->numbers);
+    ops->set_step_params(device, &net->params);
     ops->copy(device, net->labels, staged->labels, labels);
     if (kind & DL2_RUN_MIXED)
         ops->copy(device, net->partner, staged->partner, partners);
@@ -338,9 +338,9 @@ int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *i
                       const struct dl2_network_step *step, struct dl2_error *error)
 {
     DL2_TRY(dl2_network_check_trains(net, error));
-    net->numbers.step = step->step;
-    net->numbers.lambda = input->lambda;
-    net->numbers.scale = step->scale;
+    net->params.step = step->step;
+    net->params.lambda = input->lambda;
+    net->params.scale = step->scale;
     return network_run(net, input,
                        DL2_RUN_TRAIN | (step->accumulate ? DL2_RUN_ACCUMULATE : 0) |
                            (step->more ? DL2_RUN_MORE : 0),
@@ -350,9 +350,9 @@ int dl2_network_train(struct dl2_network *net, const struct dl2_network_input *i
 int dl2_network_evaluate(struct dl2_network *net, const struct dl2_network_input *input,
                          struct dl2_error *error)
 {
-    net->numbers.step = 0;
-    net->numbers.lambda = 1;
-    net->numbers.scale = 1;
+    net->params.step = 0;
+    net->params.lambda = 1;
+    net->params.scale = 1;
     return network_run(net, input, 0, error);
 }
 

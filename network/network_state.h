@@ -19,7 +19,7 @@
 enum {
     DL2_NETWORK_VIEWS = 2,    /* image sizes: its own, and another one */
     DL2_PLAN_SETS = 4,        /* batch sizes that plans are kept for */
-    DL2_MOST_STAGED = 4,      /* batches on the device at once */
+    DL2_MAX_STAGED = 4,       /* batches on the device at once */
     DL2_NETWORK_BUCKETS = 32, /* of gradients, see dl2_network_plan_buckets() */
 };
 
@@ -71,8 +71,8 @@ struct dl2_staged {
 struct dl2_network_view {
     unsigned height, width; /* 0: free */
     struct dl2_graph graph;
-    uint8_t *arena;                   /* activations and their gradients */
-    uint8_t *images[DL2_MOST_STAGED]; /* of batches, on the device */
+    uint8_t *arena;                  /* activations and their gradients */
+    uint8_t *images[DL2_MAX_STAGED]; /* of batches, on the device */
     struct dl2_plan_set sets[DL2_PLAN_SETS];
 };
 
@@ -84,8 +84,9 @@ struct dl2_network {
     struct dl2_network_view views[DL2_NETWORK_VIEWS]; /* the first is of config's size */
     struct dl2_network_view *view;                    /* the one in use */
 
-    float *weights;   /* of all tensors */
-    uint8_t *lowered; /* the parameters as the device's elements; NULL where these are float32 */
+    float *weights; /* of all tensors */
+    /* The parameters as the device's elements; NULL where these are float32. */
+    uint8_t *low_precision;
     float *gradient, *momentum, *second_moment;
     float *average, *kept; /* of all tensors; `kept` has the weights while the averages are in their
                               place */
@@ -94,13 +95,13 @@ struct dl2_network {
     struct dl2_bucket buckets[DL2_NETWORK_BUCKETS];
     size_t bucket_count;
 
-    struct dl2_staged staged[DL2_MOST_STAGED];
+    struct dl2_staged staged[DL2_MAX_STAGED];
     unsigned staging, next_staged;
     int32_t *labels; /* of the batch that runs: staged ones move, and the loss is recorded */
     uint32_t *partner;
     float *losses;
     struct dl2_loss_sums *sums;
-    struct dl2_step_numbers numbers;
+    struct dl2_step_params params;
 
     uint64_t clock;
     unsigned last_count; /* of the last batch */
@@ -119,7 +120,7 @@ void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_vi
 
 /* The device's copy, in its own elements, of the weights from `offset` on; NULL where it computes
  * with float32. */
-void *dl2_network_lowered_at(const struct dl2_network *net, size_t offset);
+void *dl2_network_low_precision_at(const struct dl2_network *net, size_t offset);
 
 /* ---- network_gradients.c ---- */
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *dl2_network_lowered_at(const struct dl2_network *net, size_t offset)
+void *dl2_network_low_precision_at(const struct dl2_network *net, size_t offset)
 {
-    return net->lowered ? net->lowered + offset * dl2_element_size(net->device->element) : NULL;
+    return net->low_precision ? net->low_precision + offset * dl2_element_size(net->device->element)
+                              : NULL;
 }
 
 size_t dl2_network_tensor_count(const struct dl2_network *net)
@@ -122,8 +123,9 @@ int dl2_network_set(struct dl2_network *net, size_t index, enum dl2_network_part
     int status = ops->sync(net->device, error); /* an upload may overtake what reads the place */
     if (status == DL2_OK) {
         ops->upload(net->device, to, kept, bytes);
-        if (part == DL2_NETWORK_VALUE && t->parameter && net->lowered)
-            ops->lower(net->device, to, dl2_network_lowered_at(net, t->offset), t->count);
+        if (part == DL2_NETWORK_VALUE && t->parameter && net->low_precision)
+            ops->convert_weights(net->device, to, dl2_network_low_precision_at(net, t->offset),
+                                 t->count);
         ops->wait_uploads(net->device);
     }
     free(kept);

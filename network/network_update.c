@@ -22,7 +22,7 @@ static void network_step(struct dl2_network *net, size_t first, size_t count, bo
         .nesterov = nesterov,
         .count = count,
         .weights = net->weights + first,
-        .lowered = dl2_network_lowered_at(net, first),
+        .low_precision = dl2_network_low_precision_at(net, first),
         .gradient = net->gradient + first,
         .momentum = net->momentum + first,
         .second_moment = net->second_moment ? net->second_moment + first : NULL,
@@ -39,14 +39,14 @@ int dl2_network_update(struct dl2_network *net, const struct dl2_update *update,
     const size_t decaying = dl2_network_trained_from(net, true),
                  others = dl2_network_trained_from(net, false);
     DL2_TRY(dl2_network_check_trains(net, error));
-    net->numbers.rate = update->rate;
-    net->numbers.momentum = update->momentum;
-    net->numbers.weight_decay = update->weight_decay;
-    net->numbers.beta2 = update->beta2;
-    net->numbers.epsilon = update->epsilon;
-    net->numbers.update = update->number;
-    net->numbers.average_decay = update->average_decay;
-    ops->set_numbers(device, &net->numbers);
+    net->params.rate = update->rate;
+    net->params.momentum = update->momentum;
+    net->params.weight_decay = update->weight_decay;
+    net->params.beta2 = update->beta2;
+    net->params.epsilon = update->epsilon;
+    net->params.update = update->number;
+    net->params.average_decay = update->average_decay;
+    ops->set_step_params(device, &net->params);
     if (ops->check_gradients)
         ops->check_gradients(device, net->gradient, net->view->graph.parameters);
     if (update->clip > 0)
@@ -97,8 +97,9 @@ int dl2_network_use_average(struct dl2_network *net, bool use, struct dl2_error 
     if (use)
         ops->copy(net->device, net->kept, net->weights, bytes);
     ops->copy(net->device, net->weights, use ? net->average : net->kept, bytes);
-    if (net->lowered)
-        ops->lower(net->device, net->weights, net->lowered, net->view->graph.parameters);
+    if (net->low_precision)
+        ops->convert_weights(net->device, net->weights, net->low_precision,
+                             net->view->graph.parameters);
     net->averaged = use;
     return DL2_OK;
 }

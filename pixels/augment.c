@@ -14,12 +14,12 @@
 
 #define RADIAN (3.14159265358979323846 / 180)
 
-enum { MOST_SETTINGS = 1 + DL2_OPERATION_SETTINGS };
+enum { MAX_SETTINGS = 1 + DL2_OPERATION_SETTINGS };
 
 /* Values of settings come in the order of the row; the first is the probability. */
 struct operation {
     const char *name, *summary;
-    struct dl2_operation_setting settings[MOST_SETTINGS];
+    struct dl2_operation_setting settings[MAX_SETTINGS];
     /* NULL: of a plug-in */
     void (*apply)(const double *values, struct dl2_random *random, struct dl2_pixels *pixels);
     /* Why the values do not go together; NULL: they do. No function: all do. */
@@ -128,7 +128,7 @@ static const char *refuse_blur(const double *values)
 {
     return values[1] > values[2]                     ? "has sigma-min above sigma-max"
            : values[3] > 0 && fmod(values[3], 2) < 1 ? "needs an odd kernel"
-           : values[3] == 0 && 6 * values[2] > DL2_BLUR_MOST - 3
+           : values[3] == 0 && 6 * values[2] > DL2_BLUR_MAX - 3
                ? "needs a kernel of its own with so large a sigma-max"
                : NULL;
 }
@@ -251,7 +251,7 @@ static const struct operation operations[] = {
      {P(0.5), {"factor", 0, 10, 2, false}}, apply_sharpness, NULL},
     {"blur", "Gaussian blur; kernel: its side in pixels, 0: as needed",
      {P(0.5), {"sigma-min", 0.05, 40, 0.1, false}, {"sigma-max", 0.05, 40, 2, false},
-      {"kernel", 0, DL2_BLUR_MOST, 0, true}},
+      {"kernel", 0, DL2_BLUR_MAX, 0, true}},
      apply_blur, refuse_blur},
     {"vflip", "Upside down", {P(0.5)}, apply_vflip, NULL},
     {"rotate", "Turned by up to so many degrees either way",
@@ -273,7 +273,7 @@ enum { OPERATIONS = sizeof operations / sizeof *operations };
 static size_t settings_of(const struct operation *operation)
 {
     size_t count = 0;
-    while (count < MOST_SETTINGS && operation->settings[count].name)
+    while (count < MAX_SETTINGS && operation->settings[count].name)
         count++;
     return count;
 }
@@ -284,7 +284,7 @@ struct step {
     const struct operation *operation; /* a row of the table, or `own` */
     struct operation own;              /* the row of a plug-in's operation */
     struct dl2_plugin *plugin;         /* NULL: of the table */
-    double values[MOST_SETTINGS];
+    double values[MAX_SETTINGS];
 };
 
 struct dl2_augmentation {
@@ -299,15 +299,15 @@ static void print_settings(const struct operation *operation, const double *valu
         fprintf(out, ":%s=%.10g", operation->settings[i].name, values[i]);
 }
 
-static void take_defaults(const struct operation *operation, double values[MOST_SETTINGS])
+static void take_defaults(const struct operation *operation, double values[MAX_SETTINGS])
 {
-    for (size_t i = 0; i < MOST_SETTINGS; i++)
+    for (size_t i = 0; i < MAX_SETTINGS; i++)
         values[i] = operation->settings[i].standard;
 }
 
 bool dl2_augmentation_row(size_t number, char **text, const char **summary)
 {
-    double values[MOST_SETTINGS];
+    double values[MAX_SETTINGS];
     size_t size;
     FILE *out = number < OPERATIONS ? open_memstream(text, &size) : NULL;
     if (!out)
@@ -428,7 +428,7 @@ static int parse_value(const struct operation *operation,
 
 static int parse_step(struct word text, struct step *step, struct dl2_error *error)
 {
-    bool given[MOST_SETTINGS] = {false};
+    bool given[MAX_SETTINGS] = {false};
     const struct word named = take_word(&text, ':');
     if (memchr(named.at, '@', named.length))
         DL2_TRY(open_plugin(named, step, error));

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Bytes behind an image that may be read and written: pixels are moved four bytes at a time. */
-enum { PADDING = 64, MARGIN = DL2_BLUR_MOST / 2 };
+enum { PADDING = 64, MARGIN = DL2_BLUR_MAX / 2 };
 
 #define PI 3.14159265358979323846
 
@@ -271,7 +271,7 @@ static uint32_t mirrored(int64_t at, uint32_t size)
 }
 
 /* Weights that sum to 2^16 exactly. */
-static void gaussian(unsigned side, double sigma, uint32_t weights[DL2_BLUR_MOST])
+static void gaussian(unsigned side, double sigma, uint32_t weights[DL2_BLUR_MAX])
 {
     const int radius = (int)side / 2;
     double sum = 0;
@@ -287,8 +287,8 @@ static void gaussian(unsigned side, double sigma, uint32_t weights[DL2_BLUR_MOST
 
 void dl2_pixels_blur(struct dl2_pixels *pixels, unsigned side, double sigma)
 {
-    uint32_t weights[DL2_BLUR_MOST];
-    const uint8_t *rows[DL2_BLUR_MOST];
+    uint32_t weights[DL2_BLUR_MAX];
+    const uint8_t *rows[DL2_BLUR_MAX];
     const size_t stride = stride_of(pixels), step = pixels->channels;
     const uint32_t width = pixels->width, radius = side / 2;
     uint16_t *middle = pixels->line + radius * step;

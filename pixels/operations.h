@@ -58,7 +58,7 @@ void dl2_pixels_posterize(struct dl2_pixels *pixels, unsigned bits);   /* keeps 
 void dl2_pixels_autocontrast(struct dl2_pixels *pixels);
 void dl2_pixels_equalize(struct dl2_pixels *pixels);
 
-enum { DL2_BLUR_MOST = 255 }; /* the largest side of a kernel */
+enum { DL2_BLUR_MAX = 255 }; /* the largest side of a kernel */
 
 /* A Gaussian of standard deviation `sigma` in a kernel of an odd side; edges are mirrored. */
 void dl2_pixels_blur(struct dl2_pixels *pixels, unsigned side, double sigma);

@@ -161,12 +161,12 @@ PyObject *py_array_of_shown(struct py_state *state, const struct dl2_batch *batc
     }
     self->data = data;
     for (unsigned i = 0; i < batch->count; i++, data += COLUMNS) {
-        const struct dl2_shown *shown = &batch->shown[i];
-        data[0] = (float)shown->left;
-        data[1] = (float)shown->top;
-        data[2] = (float)shown->right;
-        data[3] = (float)shown->bottom;
-        data[4] = shown->flipped;
+        const struct dl2_crop_box *crop = &batch->crop_boxes[i];
+        data[0] = (float)crop->left;
+        data[1] = (float)crop->top;
+        data[2] = (float)crop->right;
+        data[3] = (float)crop->bottom;
+        data[4] = crop->flipped;
     }
     return (PyObject *)self;
 }

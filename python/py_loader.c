@@ -894,7 +894,7 @@ PyDoc_STRVAR(
     "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
     "dl2.Batch: images [n, height, width, channels] (layout 'NHWC') or [n, channels, height,\n"
     "width] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
-    ".epoch, .step, .targets, .shown, .masks. The last batch of an epoch may hold fewer than "
+    ".epoch, .step, .targets, .crop_boxes, .masks. The last batch of an epoch may hold fewer than "
     "`batch`, "
     "unless "
     "drop_last.\n\n"
@@ -1016,7 +1016,7 @@ static PyStructSequence_Field batch_fields[] = {
     {"epoch", "the epoch it belongs to"},
     {"step", "its number within the epoch"},
     {"targets", "dict: for each of the loader's targets a list of bytes, None where there is none"},
-    {"shown",
+    {"crop_boxes",
      "dl2.Array, float32 [n, 5]: left, top, right and bottom of what is shown, in pixels of "
      "the upright image, and 1 where it is flipped"},
     {"masks", "dl2.Array, uint8 [n, height, width], or None without the setting mask"},

@@ -509,7 +509,7 @@ static bool gather_prospects(const struct dl2_study *study, const struct dl2_ana
             is_smaller(study, v, wanted))
             continue;
         if (!comparison->pairs || analysis->noise.freedom < LEAST_FREEDOM ||
-            prospects->count == DL2_MOST_BLOCKERS)
+            prospects->count == DL2_MAX_BLOCKERS)
             return false;
         /* To plan by: the noise of all variants together, of which most is known. */
         prospects->tests[prospects->count++] = (struct dl2_prospect){
@@ -553,7 +553,7 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
         dl2_say(writer,
                 " A new study of %d seeds%s would hardly show %s: what was measured is too close "
                 "to the tolerance.",
-                DL2_MOST_SEEDS_NEEDED, prospects.units ? " and 32 times the validation images" : "",
+                DL2_MAX_SEEDS_NEEDED, prospects.units ? " and 32 times the validation images" : "",
                 blocker == v ? "it" : "them");
         return;
     }

@@ -28,13 +28,13 @@
 /* The probability of any wrong claim. */
 #define DL2_CLAIMS_LEVEL 0.025
 
-enum { DL2_MOST_LOOKS = 17 }; /* 16 of --looks, and one that was made before */
+enum { DL2_MAX_LOOKS = 17 }; /* 16 of --looks, and one that was made before */
 
 /* Numbers of seeds after which one looks, growing; count 1: a study of that many. */
 struct dl2_looks {
     size_t count;
-    size_t seeds[DL2_MOST_LOOKS];
-    double share[DL2_MOST_LOOKS]; /* of the error, at each look; at most 1 together */
+    size_t seeds[DL2_MAX_LOOKS];
+    double share[DL2_MAX_LOOKS]; /* of the error, at each look; at most 1 together */
 };
 
 /* Divides `left` of the error over the looks from `first` on, in proportion to the seeds that each

@@ -42,8 +42,8 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
     size_t count;
     DL2_TRY(dl2_parse_uint_list(text, 2, 1000, &seeds, &count, error));
     int status = DL2_OK;
-    if (count >= DL2_MOST_LOOKS)
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MOST_LOOKS - 1);
+    if (count >= DL2_MAX_LOOKS)
+        status = dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MAX_LOOKS - 1);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         if (i && seeds[i] <= seeds[i - 1])
             status = dl2_error_set(error, DL2_ERR_ARGUMENT, "%u comes after %u: they must grow",

@@ -141,7 +141,7 @@ int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
 
 /* ---- The noise of a training, from all variants together */
 
-enum { MOST_ROUNDS = 500 };
+enum { MAX_ROUNDS = 500 };
 
 struct layout { /* of a table: which cells there are */
     const double *table;
@@ -204,7 +204,7 @@ static void fit_rows_and_seeds(struct layout *layout, double *squares)
     const double *values = layout->table;
     const size_t seeds = layout->seeds;
     memset(layout->seed_effect, 0, seeds * sizeof *layout->seed_effect);
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         double moved = 0;
         for (size_t r = 0; r < layout->rows; r++) {
             double sum = 0;

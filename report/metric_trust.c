@@ -35,7 +35,7 @@ void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_name
         json_t *metric;
         json_object_foreach(json_object_get(study->variants[v].scored, "metrics"), name, metric)
         {
-            if (metrics->count < DL2_MOST_METRICS && strlen(name) < sizeof metrics->names[0] &&
+            if (metrics->count < DL2_MAX_METRICS && strlen(name) < sizeof metrics->names[0] &&
                 json_is_object(metric) && !is_known(metrics, name))
                 strcpy(metrics->names[metrics->count++], name);
         }
@@ -456,7 +456,7 @@ int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_na
 {
     for (size_t i = 0; i < study->arch_count * study->variant_count; i++) {
         breakages[i] = (struct dl2_breakage){.seeds = 0};
-        for (size_t m = 0; m < DL2_MOST_METRICS; m++)
+        for (size_t m = 0; m < DL2_MAX_METRICS; m++)
             breakages[i].metrics[m].broken_median = breakages[i].metrics[m].kept_median =
                 breakages[i].metrics[m].lower = breakages[i].metrics[m].low =
                     breakages[i].metrics[m].high = NAN;

@@ -8,12 +8,12 @@
 
 #include "report/analysis.h"
 
-enum { DL2_MOST_METRICS = 8, DL2_ORDER_DRAWS = 1000 };
+enum { DL2_MAX_METRICS = 8, DL2_ORDER_DRAWS = 1000 };
 
 /* The metrics that dl2-quality scored, by their names in its files. */
 struct dl2_metric_names {
     size_t count;
-    char names[DL2_MOST_METRICS][32];
+    char names[DL2_MAX_METRICS][32];
 };
 void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_names *metrics);
 
@@ -80,7 +80,7 @@ struct dl2_breakage { /* of one variant and network */
          * size measure based on the Mann-Whitney statistic", part 2, Statistics in Medicine 25,
          * 2006, method 5. NAN: none. */
         double lower, low, high;
-    } metrics[DL2_MOST_METRICS];
+    } metrics[DL2_MAX_METRICS];
 };
 
 /* breakages[arch * variant_count + variant]. Reads each variant's quality file once more, for its

@@ -75,7 +75,7 @@ static bool read_network(json_t *json, struct plan_network *network)
     if (json_unpack(json, "{s:o,s:o,s:F,s:o}", "seeds", &seeds, "looks", &looks, "spent",
                     &network->spent, "within", &network->within) != 0 ||
         !are_all(seeds, JSON_STRING) || !are_all(network->within, JSON_STRING) ||
-        !json_is_array(looks) || json_array_size(looks) > DL2_MOST_LOOKS ||
+        !json_is_array(looks) || json_array_size(looks) > DL2_MAX_LOOKS ||
         !is_share(network->spent))
         return false;
     network->seeds = json_array_size(seeds);

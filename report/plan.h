@@ -23,14 +23,14 @@
 
 #include "report/analysis.h"
 
-enum { DL2_MOST_PLAN_NOTES = 4 };
+enum { DL2_MAX_PLAN_NOTES = 4 };
 
 struct dl2_plan {
     struct dl2_question *questions; /* [arch_count]: what dl2_analyse() is to be asked */
     size_t look;                    /* the number of this look, from 1; 0: no verdict is shown */
     /* Whole sentences for whoever sees the results: what was changed after results were seen, how
      * many plans were given up, that the error is spent, that the look could not be recorded. */
-    char notes[DL2_MOST_PLAN_NOTES][1024];
+    char notes[DL2_MAX_PLAN_NOTES][1024];
     size_t note_count;
     /* -- its own -- */
     char *path;

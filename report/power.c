@@ -44,13 +44,13 @@ static bool draw_test(struct dl2_random *random, const struct dl2_prospects *pro
     const double S = (double)size->seeds;
     /* What the variance may truly be, given its estimate; then what a new study estimates. */
     const double variance = test->seed_variance / draw_variance(random, test->seed_freedom);
-    const struct dl2_spread training = dl2_spread_of_pairs(
-        variance * draw_variance(random, S - 1), size->seeds, &prospects->noise);
+    const struct dl2_spread training = dl2_spread_of_pairs(variance * draw_variance(random, S - 1),
+                                                           size->seeds, &prospects->noise);
     const double of_images = test->image_variance / size->times_images;
     const double error = sqrt(variance / S / 2) * (dl2_random_normal(random) + common[0]) +
                          sqrt(of_images / 2) * (dl2_random_normal(random) + common[1]);
-    return test->margin + error >= hypot(size->of_seeds * sqrt(training.variance),
-                                         size->of_images * sqrt(of_images));
+    return test->margin + error >=
+           hypot(size->of_seeds * sqrt(training.variance), size->of_images * sqrt(of_images));
 }
 
 double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double times_images)
@@ -73,11 +73,11 @@ double dl2_power(const struct dl2_prospects *prospects, size_t seeds, double tim
     return (double)passed / STUDIES;
 }
 
-/* The fewest seeds from `least` on, 0 if DL2_MOST_SEEDS_NEEDED are too few. */
+/* The fewest seeds from `least` on, 0 if DL2_MAX_SEEDS_NEEDED are too few. */
 static size_t find_seeds(const struct dl2_prospects *prospects, double times_images, double wanted,
                          size_t least)
 {
-    size_t most = DL2_MOST_SEEDS_NEEDED;
+    size_t most = DL2_MAX_SEEDS_NEEDED;
     if (dl2_power(prospects, most, times_images) < wanted)
         return 0;
     while (least < most) {
@@ -96,7 +96,7 @@ struct dl2_study_size dl2_study_size_needed(const struct dl2_prospects *prospect
     for (size_t i = 0; i < prospects->count; i++)
         if (!(prospects->tests[i].margin > 0))
             return best;
-    for (double times = 1; times <= DL2_MOST_TIMES_IMAGES; times *= sqrt(2)) {
+    for (double times = 1; times <= DL2_MAX_TIMES_IMAGES; times *= sqrt(2)) {
         const size_t few = find_seeds(prospects, times, FEW, 2);
         const size_t many = few ? find_seeds(prospects, times, MANY, few) : 0;
         if (many && (!best.few || (double)many * times < (double)best.many * best.times_images))

@@ -14,7 +14,7 @@
 
 #include "report/inference.h"
 
-enum { DL2_MOST_BLOCKERS = 32, DL2_MOST_SEEDS_NEEDED = 32, DL2_MOST_TIMES_IMAGES = 32 };
+enum { DL2_MAX_BLOCKERS = 32, DL2_MAX_SEEDS_NEEDED = 32, DL2_MAX_TIMES_IMAGES = 32 };
 
 /* One test that has to pass. */
 struct dl2_prospect {
@@ -25,7 +25,7 @@ struct dl2_prospect {
 };
 
 struct dl2_prospects {
-    struct dl2_prospect tests[DL2_MOST_BLOCKERS];
+    struct dl2_prospect tests[DL2_MAX_BLOCKERS];
     size_t count;
     double level;           /* of each one-sided test */
     struct dl2_noise noise; /* of one training, from all variants; freedom 0: none but the pair's */
@@ -41,9 +41,9 @@ struct dl2_study_size {
 };
 
 /*
- * The seeds that it takes with this study's images. Where DL2_MOST_SEEDS_NEEDED are too few, with
+ * The seeds that it takes with this study's images. Where DL2_MAX_SEEDS_NEEDED are too few, with
  * the number of images for which seeds times images are fewest. `few` is 0 where that is beyond
- * DL2_MOST_TIMES_IMAGES.
+ * DL2_MAX_TIMES_IMAGES.
  */
 struct dl2_study_size dl2_study_size_needed(const struct dl2_prospects *prospects);
 

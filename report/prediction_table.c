@@ -11,8 +11,8 @@
 
 enum {
     MAGIC_BYTES = 8,
-    MOST_HEADER_BYTES = 4096,
-    MOST_KEY_BYTES = 65536,
+    MAX_HEADER_BYTES = 4096,
+    MAX_KEY_BYTES = 65536,
     COLUMN_BYTES = 4 + 4 + 1 + 1 + 4, /* of a row after its key */
 };
 
@@ -59,7 +59,7 @@ static bool read_dictionary(struct reader *reader, uint64_t *key_bytes, uint64_t
     if (!take(reader, " { 'descr': [('key', '"))
         return false;
     take(reader, "|");
-    if (!take(reader, "S") || !take_number(reader, MOST_KEY_BYTES, key_bytes) ||
+    if (!take(reader, "S") || !take_number(reader, MAX_KEY_BYTES, key_bytes) ||
         !take(reader, "'), ('target', '<i4'), ('predicted', '<i4'), ('top1', '|u1'), "
                       "('top5', '|u1'), ('loss', '<f4')], 'fortran_order': False, 'shape': (") ||
         !take_number(reader, UINT32_MAX - 1, rows) || !take(reader, " , )"))
@@ -86,10 +86,10 @@ static int read_header(const uint8_t *data, size_t size, const char *name, size_
     memcpy(&length, data + MAGIC_BYTES, 4);
     length = data[6] == 1 ? le16toh(short_length) : le32toh(length);
     const size_t begin = MAGIC_BYTES + (data[6] == 1 ? 2 : 4);
-    if (length > MOST_HEADER_BYTES || length > size - begin)
+    if (length > MAX_HEADER_BYTES || length > size - begin)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: a header of %u bytes in a file of %zu (at most %d are read)",
-                             name, length, size, MOST_HEADER_BYTES);
+                             name, length, size, MAX_HEADER_BYTES);
     struct reader reader = {(const char *)data + begin, (const char *)data + begin + length};
     uint64_t key, count;
     if (!read_dictionary(&reader, &key, &count))

@@ -30,13 +30,13 @@ static const char *hash_of_images(const struct dl2_study *study, const char *par
 
 static bool have_equal_fingerprints(const char *a, const char *b)
 {
-    enum { MOST_BYTES = 256 };
+    enum { MAX_BYTES = 256 };
     const char *const folders[] = {a, b};
     struct dl2_bytes text[2] = {DL2_BYTES_INIT, DL2_BYTES_INIT};
     for (int i = 0; i < 2; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/.make/dataset", folders[i]);
-        if (dl2_file_read(path, MOST_BYTES, &text[i], NULL) < 0)
+        if (dl2_file_read(path, MAX_BYTES, &text[i], NULL) < 0)
             text[i].size = 0; /* of another version of study.mk, or without it */
     }
     const bool equal = text[0].size > 1 && text[0].size == text[1].size &&

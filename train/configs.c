@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Limits of a file of configurations. */
-enum { MOST_CONFIGS = 4096, MOST_BYTES = 16 << 20 };
+enum { MAX_CONFIGS = 4096, MAX_BYTES = 16 << 20 };
 
 int dl2_configs_check_base(const struct dl2_configs_base *base)
 {
@@ -104,7 +104,7 @@ static int take_settings(struct dl2_train_config *config, const struct dl2_progr
     json_object_foreach((json_t *)settings, key, value)
     {
         struct dl2_error error = DL2_ERROR_INIT;
-        if (dl2_options_give(dl2_train_options, config, key, value, roles, &error) < 0)
+        if (dl2_option_from_user(dl2_train_options, config, key, value, roles, &error) < 0)
             return config_error(program, key, &error);
         dl2_option_note_given(program, common, key, !json_is_false(value));
     }
@@ -168,9 +168,9 @@ int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *
     struct dl2_train_config config = *base->config;
     int status = fill_config(configs, base, settings, place, &config);
     char *folder = NULL;
-    if (status == 0 && configs->count == MOST_CONFIGS) {
+    if (status == 0 && configs->count == MAX_CONFIGS) {
         fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, place,
-                MOST_CONFIGS);
+                MAX_CONFIGS);
         status = DL2_EXIT_FAILED;
     }
     if (status == 0 && ((config.out && !(folder = dl2_path_join(config.out, config.name))) ||
@@ -217,7 +217,7 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_file_read(path, MOST_BYTES, &bytes, &error) < 0) {
+    if (dl2_file_read(path, MAX_BYTES, &bytes, &error) < 0) {
         fprintf(stderr, "%s: %s\n", base->program->name, error.message);
         return DL2_EXIT_FAILED;
     }

@@ -420,7 +420,7 @@ static bool open_ranks(struct dl2_world **world, int *exit_status)
 }
 
 /* Of the table that ends a search. */
-enum { MOST_ROWS = 20 };
+enum { MAX_ROWS = 20 };
 
 static void tell_round(const char *line)
 {
@@ -439,7 +439,7 @@ static int tell_found(struct dl2_search *search)
     }
     char *text = json_dumps(result.settings, JSON_COMPACT | JSON_REAL_PRECISION(12));
     if (!dl2_train_console.quiet)
-        dl2_search_print(search, MOST_ROWS, stdout);
+        dl2_search_print(search, MAX_ROWS, stdout);
     printf("best%s: ", budget_ended ? " so far" : "");
     if (settings.search.goal == DL2_SEARCH_LOSS)
         printf("loss %.4f, ", result.loss);

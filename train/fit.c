@@ -148,8 +148,8 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
     DL2_TRY(check_augment(fit->settings, error));
     json_object_foreach(fit->settings, key, value)
     {
-        const int status = dl2_options_give(dl2_train_options, &fit->config, key, value,
-                                            DL2_OPTION_FIXED | DL2_OPTION_MODEL, error);
+        const int status = dl2_option_from_user(dl2_train_options, &fit->config, key, value,
+                                                DL2_OPTION_FIXED | DL2_OPTION_MODEL, error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", key);
         DL2_TRY(status);
@@ -161,8 +161,8 @@ static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 {
     DL2_TRY(check_augment(fit->identity, error));
     for (const char *const *name = model_settings; *name; name++) {
-        const int status = dl2_options_set(dl2_train_options, &fit->config, *name,
-                                           json_object_get(fit->identity, *name), error);
+        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
+                                                  json_object_get(fit->identity, *name), error);
         if (status < 0)
             dl2_error_prefix(error, "the model's \"%s\"", *name);
         DL2_TRY(status);
@@ -174,8 +174,8 @@ static int take_options(struct dl2_fit *fit, const char *text, struct dl2_error 
 {
     DL2_TRY(read_object(text, fit_options, &fit->settings, error));
     for (const char *const *name = fit_options; *name; name++) {
-        const int status = dl2_options_set(dl2_train_options, &fit->config, *name,
-                                           json_object_get(fit->settings, *name), error);
+        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
+                                                  json_object_get(fit->settings, *name), error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", *name);
         DL2_TRY(status);

@@ -24,12 +24,12 @@
  * ranks' own. */
 #define LOCKS ((off_t)1 << 40)
 /* Bytes of lines that are read at once. */
-#define MOST_LINES ((off_t)1 << 28)
+#define MAX_LINES ((off_t)1 << 28)
 /* Seconds from one look at models that are not free to the next, at first and at most. */
-#define NAP      0.005
-#define LONG_NAP 0.1
+#define POLL_MIN          0.005
+#define POLL_MAX          0.1
 /* Seconds for which all models wait for a rank that is gone, before this one ends. */
-#define PATIENCE 5
+#define LOST_RANK_TIMEOUT 5
 
 const char *const dl2_hop_order_words[] = {
     [DL2_HOP_RANDOM] = "random", [DL2_HOP_FIXED] = "fixed", NULL};
@@ -154,7 +154,7 @@ static int read_lines(struct hop *hop, struct dl2_error *error)
     const off_t news = info.st_size - hop->read;
     if (news <= 0)
         return DL2_OK;
-    if (news > MOST_LINES)
+    if (news > MAX_LINES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s is too large for lines of visits",
                              hop->path);
     char *text = dl2_calloc((size_t)news, 1);
@@ -382,21 +382,21 @@ static int hop_once(struct hop *hop, bool *over, struct dl2_error *error)
 
 static int hop_on(struct hop *hop, struct dl2_error *error)
 {
-    double nap = NAP, idle = 0;
+    double nap = POLL_MIN, idle = 0;
     while (!asked_to_stop(hop)) {
         bool over;
         const int visited = hop_once(hop, &over, error);
         if (visited < 0 || over)
             return visited < 0 ? visited : DL2_OK;
         if (visited) {
-            nap = NAP;
+            nap = POLL_MIN;
             idle = 0;
             continue;
         }
         nanosleep(&(struct timespec){.tv_nsec = (long)(nap * 1e9)}, NULL);
         idle = any_visit(hop) || !rank_is_gone(hop) ? 0 : idle + nap;
-        nap = nap * 2 < LONG_NAP ? nap * 2 : LONG_NAP;
-        if (idle > PATIENCE)
+        nap = nap * 2 < POLL_MAX ? nap * 2 : POLL_MAX;
+        if (idle > LOST_RANK_TIMEOUT)
             return dl2_error_set(error, DL2_ERR_CANCELED,
                                  "all models wait for a rank that has ended; --resume goes on");
     }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_AXES = 32, MOST_TRIALS = 4096, MOST_POINTS = 1000, MOST_PARTS = 32 };
+enum { MAX_AXES = 32, MAX_TRIALS = 4096, MAX_POINTS = 1000, MAX_PARTS = 32 };
 
 /* A setting and its values: a list of them, or else a range. */
 struct axis {
@@ -22,7 +22,7 @@ struct axis {
 
 /* One of the objects of a file, whose settings go together. */
 struct part {
-    struct axis axes[MOST_AXES];
+    struct axis axes[MAX_AXES];
     size_t axis_count;
     size_t combinations; /* of its lists; 0: there are ranges, or too many */
 };
@@ -118,7 +118,7 @@ static int read_range(struct dl2_search_space *space, struct axis *axis, json_t 
     if (!points)
         return 0;
     const json_int_t count = json_integer_value(points);
-    if (count < 2 || count > MOST_POINTS)
+    if (count < 2 || count > MAX_POINTS)
         return axis_error(space, axis->key, "\"points\" is a whole number, from 2 to 1000");
     axis->list = json_array();
     for (json_int_t i = 0; i < count; i++) {
@@ -136,7 +136,7 @@ static int read_axis(struct dl2_search_space *space, const char *key, json_t *va
 {
     struct part *part = &space->parts[space->part_count - 1];
     struct axis *axis = &part->axes[part->axis_count];
-    if (part->axis_count == MOST_AXES)
+    if (part->axis_count == MAX_AXES)
         return axis_error(space, key, "there are more than 32 settings");
     if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
         return axis_error(space, key, "a search makes the models' names and places");
@@ -187,10 +187,10 @@ static int read_space(struct dl2_search_space *space)
     if (loaded < 0)
         return space_failed(space, &error);
     if (json_is_array(space->json) &&
-        (json_array_size(space->json) == 0 || json_array_size(space->json) > MOST_PARTS))
+        (json_array_size(space->json) == 0 || json_array_size(space->json) > MAX_PARTS))
         return dl2_program_usage_error(space->program, "--search: %s has %zu spaces, not 1 to %d",
-                                       path, json_array_size(space->json), MOST_PARTS);
-    space->parts = dl2_calloc(MOST_PARTS, sizeof *space->parts);
+                                       path, json_array_size(space->json), MAX_PARTS);
+    space->parts = dl2_calloc(MAX_PARTS, sizeof *space->parts);
     if (!space->parts) {
         dl2_error_memory(&error, "a search");
         return space_failed(space, &error);
@@ -212,7 +212,7 @@ static size_t count_combinations_of(const struct part *part)
     size_t count = 1;
     for (size_t i = 0; i < part->axis_count && count; i++) {
         const size_t values = json_array_size(part->axes[i].list);
-        count = values && count <= MOST_TRIALS / values ? count * values : 0;
+        count = values && count <= MAX_TRIALS / values ? count * values : 0;
     }
     return count;
 }
@@ -227,7 +227,7 @@ static size_t count_combinations(struct dl2_search_space *space)
         all += count;
         countable = countable && count > 0;
     }
-    return countable && all <= MOST_TRIALS ? all : 0;
+    return countable && all <= MAX_TRIALS ? all : 0;
 }
 
 /* The part that a trial is of: by its number among the combinations, which becomes that among the
@@ -239,7 +239,7 @@ static const struct part *part_of(const struct dl2_search_space *space, bool com
     struct dl2_random random;
     if (space->part_count == 1)
         return part;
-    dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, MOST_AXES);
+    dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, MAX_AXES);
     if (!combination)
         return part + dl2_random_below(&random, (uint32_t)space->part_count);
     for (; *rest >= part->combinations; part++)
@@ -291,7 +291,7 @@ static int count_trials(struct dl2_search_space *space)
     space->trials = space->options->trials;
     if (grid && combinations == 0)
         return dl2_program_usage_error(space->program, "%s has more than %d combinations",
-                                       space->options->space, MOST_TRIALS);
+                                       space->options->space, MAX_TRIALS);
     if (combinations && (grid || combinations < space->trials))
         space->trials = combinations;
     if (!combinations || grid || draw_order(space, combinations))

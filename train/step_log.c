@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Longest line that is read: those that are written are far below. */
-enum { MOST_LINE = 1024 };
+enum { MAX_LINE = 1024 };
 
 struct dl2_step_log {
     FILE *file;
@@ -38,7 +38,7 @@ static long long step_of(const char *line)
 /* Where the lines end that are to be kept: steps up to `steps`, in order. */
 static off_t find_end(FILE *file, uint64_t steps)
 {
-    char line[MOST_LINE];
+    char line[MAX_LINE];
     off_t end = 0;
     long long last = 0;
     while (steps && fgets(line, sizeof line, file)) {

@@ -17,7 +17,7 @@
 
 #define DEFAULT_EPOCHS 30
 
-enum { LEAST_SIZE = 8, MOST_SIZE = 4096 }; /* pixels */
+enum { LEAST_SIZE = 8, MAX_SIZE = 4096 }; /* pixels */
 
 /* Not yet an enum dl2_optimizer: the one that the network learns best with. */
 #define OPTIMIZER_OF_ARCH UINT_MAX
@@ -108,10 +108,10 @@ static int parse_input_size(const char *text, void *value, struct dl2_error *err
     struct dl2_loader_config size = DL2_LOADER_DEFAULTS;
     DL2_TRY(dl2_parse_image_size(text, &size.image_size, error));
     const unsigned width = dl2_loader_width(&size);
-    if (size.image_size < LEAST_SIZE || size.image_size > MOST_SIZE || width < LEAST_SIZE ||
-        width > MOST_SIZE)
+    if (size.image_size < LEAST_SIZE || size.image_size > MAX_SIZE || width < LEAST_SIZE ||
+        width > MAX_SIZE)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %d and %d", text,
-                             LEAST_SIZE, MOST_SIZE);
+                             LEAST_SIZE, MAX_SIZE);
     memcpy(value, &size.image_size, 2 * sizeof size.image_size);
     return DL2_OK;
 }
@@ -573,7 +573,7 @@ int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_pro
         if (dl2_option_given(program, common, *name))
             continue;
         value = value ? value : json_object_get(part, *name);
-        if (dl2_options_set(dl2_train_options, config, *name, value, &error) < 0) {
+        if (dl2_option_from_record(dl2_train_options, config, *name, value, &error) < 0) {
             fprintf(stderr, "%s: %s: --%s: %s\n", program->name, config->evaluate, *name,
                     error.message);
             return DL2_EXIT_FAILED;

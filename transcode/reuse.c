@@ -26,9 +26,8 @@ void dl2_reuse_look(struct dl2_reuse *reuse, const uint8_t *data, size_t size)
     if (!codec || !codec->lossy || dl2_image_read_info(data, size, &info, NULL) < 0 || info.alpha ||
         info.orientation != 1)
         return;
-    if (codec->coding &&
-        (!codec->coding(data, size, &reuse->coding) || !reuse->coding.common ||
-         chroma_of(reuse->coding.subsampling) < 0))
+    if (codec->coding && (!codec->coding(data, size, &reuse->coding) || !reuse->coding.common ||
+                          chroma_of(reuse->coding.subsampling) < 0))
         return;
     reuse->codec = codec;
 }
@@ -56,7 +55,9 @@ static int take_source(const struct dl2_codec *codec, const struct dl2_encode_op
                        struct dl2_bytes *out, struct dl2_error *error)
 {
     const int recut =
-        codec->recut ? codec->recut(encode->source, encode->source_size, encode, out, error) : 0;
+        codec->set_restart_intervals
+            ? codec->set_restart_intervals(encode->source, encode->source_size, encode, out, error)
+            : 0;
     if (recut)
         return recut;
     DL2_TRY(dl2_bytes_resize(out, encode->source_size, error));

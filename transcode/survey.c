@@ -18,7 +18,7 @@
 #include <string.h>
 
 enum { THUMB_WIDTH = 9, THUMB_HEIGHT = 8, BANDS = 4, BINS = 24, CHANNELS = 3 };
-enum { MOST_GROUPS = 1000, MOST_SHOWN = 5 };
+enum { MAX_GROUPS = 1000, MAX_SHOWN = 5 };
 
 /* What is known of one image. */
 struct survey_image {
@@ -530,7 +530,7 @@ static int add_duplicates(const struct survey *survey, json_t *report, struct dl
         images += (json_int_t)size[i];
         splits += json_is_true(json_object_get(group, "across_splits"));
         classes += json_is_true(json_object_get(group, "across_classes"));
-        if (groups <= MOST_GROUPS)
+        if (groups <= MAX_GROUPS)
             json_array_append(list, group);
         json_decref(group);
     }
@@ -709,10 +709,10 @@ static void print_duplicates(const json_t *duplicates, FILE *out)
                 leaks, leaks == 1 ? " has" : "s have");
     json_array_foreach(list, i, group)
     {
-        if (!json_is_true(json_object_get(group, "across_splits")) || shown++ >= MOST_SHOWN)
+        if (!json_is_true(json_object_get(group, "across_splits")) || shown++ >= MAX_SHOWN)
             continue;
         fprintf(out, "  in several splits:");
-        json_array_foreach(json_object_get(group, "keys"), k, key) if (k < MOST_SHOWN)
+        json_array_foreach(json_object_get(group, "keys"), k, key) if (k < MAX_SHOWN)
             fprintf(out, " %s", DL2_SHOWN(json_string_value(key)));
         fprintf(out, "\n");
     }

@@ -4,7 +4,7 @@
 #include "codec/jpeg/jpeg_header.h"
 
 /* Bytes that may follow a file's end: some writers pad. */
-enum { MOST_PADDING = 1024 };
+enum { MAX_PADDING = 1024 };
 
 /* Three components, by libjpeg's rules. */
 static bool plain_is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *frame)
@@ -18,7 +18,7 @@ static bool plain_is_ycbcr(const struct dl2_jpeg_header *header, const uint8_t *
 
 static bool plain_has_end(const uint8_t *data, size_t scan, size_t size)
 {
-    const size_t from = size - scan > MOST_PADDING ? size - MOST_PADDING : scan;
+    const size_t from = size - scan > MAX_PADDING ? size - MAX_PADDING : scan;
     for (size_t at = size; at >= from + 2; at--)
         if (data[at - 2] == 0xff && data[at - 1] == DL2_JPEG_EOI)
             return true;

@@ -34,7 +34,7 @@ __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Beside = Dict[str, Any]  # lists of bytes by extension, and "shown", "masks" and "indices", tensors
+Beside = Dict[str, Any]  # lists of bytes by extension, and "crop_boxes", "masks" and "indices", tensors
 Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Beside]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
@@ -144,7 +144,7 @@ def _beside(batch: dl2.Batch, indices: bool) -> Beside:
     if batch.masks is not None:
         beside["masks"] = from_dlpack(batch.masks.__dlpack__())
     if beside:
-        beside["shown"] = from_dlpack(batch.shown.__dlpack__())
+        beside["crop_boxes"] = from_dlpack(batch.crop_boxes.__dlpack__())
     if indices:
         beside["indices"] = from_dlpack(batch.indices.__dlpack__())
     return beside
@@ -216,7 +216,7 @@ class Loader(data.IterableDataset):
 
     With targets=("json", "txt"), batches are (images, targets, beside): beside["json"] is a list of
     what the samples have beside their images under this extension, as bytes, or None. For boxes,
-    beside["shown"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
+    beside["crop_boxes"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
     of each image that was resized to image_size, in pixels of the upright image, and 1 where left
     and right were exchanged then, else 0.
 
@@ -306,7 +306,7 @@ class Loader(data.IterableDataset):
         self._notes = _Notes()  # of the worker process: what it could not read
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
-        for name in "shown", "masks", "indices":
+        for name in "crop_boxes", "masks", "indices":
             if name in (self.loader.settings["targets"] or "").split(","):
                 raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
         if (self.mixup or self.cutmix) and self.loader.settings["mask"]:
@@ -430,7 +430,7 @@ class Loader(data.IterableDataset):
         if self._labels is None:
             return from_dlpack(batch.labels.__dlpack__())
         rows = self._labels[from_dlpack(batch.indices.__dlpack__())]
-        bad = from_dlpack(batch.shown.__dlpack__())[:, 2] == 0  # nothing of it is shown
+        bad = from_dlpack(batch.crop_boxes.__dlpack__())[:, 2] == 0  # nothing of it is shown
         rows[bad] = -1 if rows.dtype == torch.int64 else math.nan
         return rows
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 
 enum {
-    MOST_ROWS = 10,  /* of a table: the worst */
-    MOST_NAMES = 5,  /* of a sentence */
-    MOST_LABELS = 40 /* of a plot's axis */
+    MAX_ROWS = 10,  /* of a table: the worst */
+    MAX_NAMES = 5,  /* of a sentence */
+    MAX_LABELS = 40 /* of a plot's axis */
 };
 
 /* One network's. */
@@ -50,7 +50,7 @@ static void write_losers(struct dl2_html *html, const struct view *view,
                          const struct dl2_class_harm *harm)
 {
     size_t written = 0;
-    for (size_t c = 0; c < harm->judged && written < MOST_NAMES; c++)
+    for (size_t c = 0; c < harm->judged && written < MAX_NAMES; c++)
         if (harm->changes[c].loses) {
             const size_t left = harm->losers - written;
             dl2_html_format(html, "%s%s",
@@ -142,7 +142,7 @@ static void write_verdict(struct dl2_html *html, const struct view *view, size_t
 static void write_classes(struct dl2_html *html, const struct view *view,
                           const struct dl2_class_harm *harm)
 {
-    const size_t rows = harm->judged < MOST_ROWS ? harm->judged : MOST_ROWS;
+    const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
     char text[3][32];
     dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
                           "<th scope='col'>class</th><th scope='col'>validation<br/>images</th>"
@@ -179,14 +179,14 @@ static void plot_classes(struct dl2_part_figures *figures, const struct view *vi
 {
     const struct dl2_study *study = view->page->study;
     const struct dl2_class_harm *harm = &view->harms[v];
-    const bool named = harm->judged <= MOST_LABELS;
+    const bool named = harm->judged <= MAX_LABELS;
     char name[256], title[256], clean[256];
     struct dl2_plot plot;
     snprintf(name, sizeof name, "classes-%s-%s", study->archs[view->arch], study->variants[v].name);
     snprintf(title, sizeof title, "Recall by class: %s against the original",
              study->variants[v].name);
     dl2_plot_begin(&plot, name, title, "row difference low high images class",
-                   110 + 20 * (int)(named ? harm->judged : MOST_LABELS), figures->html->error);
+                   110 + 20 * (int)(named ? harm->judged : MAX_LABELS), figures->html->error);
     dl2_plot_axes(&plot, "difference in recall, percentage points",
                   named ? "" : "classes, the worst measured on top");
     dl2_plot_script(&plot,

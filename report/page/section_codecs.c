@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_POINTS = 64 };
+enum { MAX_POINTS = 64 };
 
 /* Size against a metric: points sorted by the metric. */
 struct codec_curve {
-    double metric[MOST_POINTS], log_size[MOST_POINTS];
+    double metric[MAX_POINTS], log_size[MAX_POINTS];
     size_t count;
 };
 
@@ -31,7 +31,7 @@ static struct codec_curve curve_of(const struct dl2_study *study, size_t first, 
 {
     struct codec_curve curve = {.count = 0};
     const size_t end = end_of_codec(study, first);
-    for (size_t v = first; v < end && curve.count < MOST_POINTS; v++) {
+    for (size_t v = first; v < end && curve.count < MAX_POINTS; v++) {
         const double metric = *(const double *)((const char *)&study->variants[v] + field);
         const double size = study->variants[v].bits_per_pixel;
         if (!isfinite(metric) || !(size > 0))

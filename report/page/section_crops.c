@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Larger files are not taken for crops, bytes. */
-#define MOST_CROP_BYTES ((uint64_t)256 << 10)
+#define MAX_CROP_BYTES ((uint64_t)256 << 10)
 
 /* Sets `bytes` to a file of the crops' folder, which must be a PNG. */
 static int read_crop(const struct dl2_page *page, const char *name, struct dl2_bytes *bytes,
@@ -21,7 +21,7 @@ static int read_crop(const struct dl2_page *page, const char *name, struct dl2_b
     if (!*name || strchr(name, '/') || name[0] == '.')
         return dl2_error_set(error, DL2_ERR_FORMAT, "\"%s\" is not a file's name", name);
     snprintf(path, sizeof path, "%s/crops/%s", page->folder, name);
-    DL2_TRY(dl2_file_read(path, MOST_CROP_BYTES, bytes, error));
+    DL2_TRY(dl2_file_read(path, MAX_CROP_BYTES, bytes, error));
     if (bytes->size < sizeof signature || memcmp(bytes->data, signature, sizeof signature) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s is not a PNG file", path);
     return DL2_OK;

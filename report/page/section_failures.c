@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MOST_FAILURES 200 /* named in the page, a stage's rest is counted */
+#define MAX_FAILURES 200 /* named in the page, a stage's rest is counted */
 
 static void write_list(struct dl2_html *html, const char *heading, char *const *items, size_t count)
 {
@@ -66,10 +66,10 @@ void dl2_section_failures(const struct dl2_page *page, struct dl2_html *html)
             end++;
         dl2_html_element(html, "h3", "%s: %zu", stage, end - i);
         dl2_html_markup(html, "<ul class='plain'>\n");
-        for (size_t k = i; k < end && k < i + MOST_FAILURES; k++)
+        for (size_t k = i; k < end && k < i + MAX_FAILURES; k++)
             dl2_html_element(html, "li", "%s", study->failures[k].what);
-        if (end - i > MOST_FAILURES)
-            dl2_html_element(html, "li", "and %zu more", end - i - MOST_FAILURES);
+        if (end - i > MAX_FAILURES)
+            dl2_html_element(html, "li", "and %zu more", end - i - MAX_FAILURES);
         dl2_html_markup(html, "</ul>\n");
         i = end;
     }

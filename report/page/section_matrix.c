@@ -13,11 +13,11 @@
 /* ---- What the trainings themselves validated on */
 
 /* Columns of the matrix: what variants were trained on itself, the original, and any other set. */
-enum { ITSELF, MOST_SETS = 32 };
+enum { ITSELF, MAX_SETS = 32 };
 
 struct columns {
-    struct dl2_val_set sets[MOST_SETS]; /* the first is not used */
-    size_t count, original;         /* the original's column, 0: none */
+    struct dl2_val_set sets[MAX_SETS]; /* the first is not used */
+    size_t count, original;            /* the original's column, 0: none */
 };
 
 static double top1_on(const struct dl2_study_run *run, size_t set)
@@ -48,7 +48,7 @@ static void find_columns(const struct dl2_study *study, const char *arch, struct
             size_t known = 1;
             while (known < columns->count && !dl2_val_set_equal(&columns->sets[known], &own))
                 known++;
-            if (known == columns->count && known < MOST_SETS)
+            if (known == columns->count && known < MAX_SETS)
                 columns->sets[columns->count++] = own;
         }
     }

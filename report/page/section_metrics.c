@@ -37,7 +37,7 @@ static const char *title_of(const char *metric)
     return metric;
 }
 
-enum { MOST_FIGURES = 2 * DL2_MOST_METRICS + 1 };
+enum { MAX_FIGURES = 2 * DL2_MAX_METRICS + 1 };
 
 static size_t list_figures(const struct dl2_metric_names *metrics, struct figure *figures)
 {
@@ -284,8 +284,8 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
     const struct dl2_page *page = plots->page;
     const struct dl2_study *study = page->study;
     struct dl2_html *html = plots->html;
-    struct figure figures[MOST_FIGURES];
-    struct dl2_ranking rankings[MOST_FIGURES];
+    struct figure figures[MAX_FIGURES];
+    struct dl2_ranking rankings[MAX_FIGURES];
     const size_t count = list_figures(metrics, figures);
     struct dl2_accuracy_order order = {.signs = NULL};
     double *values = dl2_calloc(study->variant_count + 1, sizeof *values);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_LABEL 256
+#define MAX_LABEL 256
 
 /* Regimens of as many epochs, and the original alone: one network's. */
 struct group {
@@ -41,12 +41,12 @@ DL2_PRINTF(2, 3) static void append_text(char *out, const char *format, ...)
     const size_t used = strlen(out);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(out + used, MOST_LABEL - used, format, arguments);
+    vsnprintf(out + used, MAX_LABEL - used, format, arguments);
     va_end(arguments);
 }
 
 /* A regimen as REGIMENS has it, "jpeg-10:20,raw:10:freeze"; fit for a plot's script. */
-static const char *label_of(const struct group *group, size_t v, char out[MOST_LABEL])
+static const char *label_of(const struct group *group, size_t v, char out[MAX_LABEL])
 {
     const struct dl2_study *study = &group->condition->study;
     const struct dl2_study_run *run = first_run(group, v);
@@ -94,7 +94,7 @@ static double mean_seconds(const struct group *group, size_t v)
 static void write_table(struct dl2_html *html, const struct group *group)
 {
     const struct dl2_study *study = &group->condition->study;
-    char label[MOST_LABEL];
+    char label[MAX_LABEL];
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
         timed |= isfinite(mean_seconds(group, v));
@@ -125,7 +125,7 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
 {
     const struct dl2_study *study = &group->condition->study;
     const double tolerance = group->analysis.question.tolerance;
-    char name[160], title[160], label[MOST_LABEL];
+    char name[160], title[160], label[MAX_LABEL];
     size_t count = 0, row = 0;
     for (size_t v = 0; v < study->variant_count; v++)
         count += isfinite(group->analysis.comparisons[v].difference);
@@ -195,7 +195,7 @@ static void plot_curves(struct dl2_part_figures *figures, const struct group *gr
                         const char *detail)
 {
     const struct dl2_study *study = &group->condition->study;
-    char name[160], label[MOST_LABEL];
+    char name[160], label[MAX_LABEL];
     struct dl2_plot plot;
     snprintf(name, sizeof name, "regimens-curves-%s-%s", group->condition->name,
              group->analysis.arch);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Settings in the plot, values with a label on an axis, and characters of a label. */
-enum { MOST_AXES = 8, MOST_LABELS = 12, MOST_CHARACTERS = 12 };
+enum { MAX_AXES = 8, MAX_LABELS = 12, MAX_CHARACTERS = 12 };
 
 /* How each outcome is drawn. */
 static const struct {
@@ -114,12 +114,12 @@ static double height_of(const struct coordinate *axis, const json_t *value)
                              : (number - axis->min) / (axis->max - axis->min);
 }
 
-static const char *label_of(const json_t *value, char out[MOST_CHARACTERS + 1])
+static const char *label_of(const json_t *value, char out[MAX_CHARACTERS + 1])
 {
     char *text = json_is_string(value)
                      ? strdup(json_string_value(value))
                      : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(4));
-    dl2_plot_plain(text ? text : "", out, MOST_CHARACTERS + 1);
+    dl2_plot_plain(text ? text : "", out, MAX_CHARACTERS + 1);
     free(text);
     return out;
 }
@@ -138,7 +138,7 @@ static void label_coordinate(struct dl2_plot *plot, size_t number, const struct 
 {
     char text[32];
     const size_t count = json_array_size(axis->list);
-    const size_t each = (count + MOST_LABELS - 1) / MOST_LABELS;
+    const size_t each = (count + MAX_LABELS - 1) / MAX_LABELS;
     for (size_t i = 0; i < count; i += each)
         add_label(plot, number, height_of(axis, json_array_get(axis->list, i)), false,
                   label_of(json_array_get(axis->list, i), text));
@@ -244,13 +244,13 @@ static void plot_coordinates(struct dl2_part_figures *figures)
     const struct dl2_search_results *search = figures->page->search;
     json_auto_t *space =
         merge_spaces(json_object_get(json_object_get(search->report, "search"), "space"));
-    struct coordinate axes[MOST_AXES], accuracy = {.min = INFINITY, .max = -INFINITY};
+    struct coordinate axes[MAX_AXES], accuracy = {.min = INFINITY, .max = -INFINITY};
     size_t count = 0;
     const char *key;
     json_t *values;
     json_object_foreach(space, key, values)
     {
-        if (count < MOST_AXES && make_coordinate(key, values, &axes[count]))
+        if (count < MAX_AXES && make_coordinate(key, values, &axes[count]))
             count++;
     }
     for (size_t i = 0; i < search->count; i++) {
@@ -266,7 +266,7 @@ static void plot_coordinates(struct dl2_part_figures *figures)
     for (int outcome = 0; outcome < DL2_SEARCHED_OUTCOMES; outcome++)
         add_lines(&plot, search, axes, count, &accuracy, (enum dl2_searched_outcome)outcome);
     dl2_part_figure(figures, &plot,
-                    json_object_size(space) > MOST_AXES ? "the first eight settings" : NULL);
+                    json_object_size(space) > MAX_AXES ? "the first eight settings" : NULL);
 }
 
 /* -- words -- */

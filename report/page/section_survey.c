@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_BINS = 1000, HISTOGRAM_HEIGHT = 240 };
+enum { MAX_BINS = 1000, HISTOGRAM_HEIGHT = 240 };
 
 static const struct histogram {
     const char *figures, *title, *axis;
@@ -27,7 +27,7 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
     const double min = dl2_json_get_real(summary, "min", NAN);
     const double max = dl2_json_get_real(summary, "max", NAN);
     const size_t count = json_array_size(bins);
-    if (!isfinite(min) || !(max >= min) || !isfinite(max) || count == 0 || count > MOST_BINS)
+    if (!isfinite(min) || !(max >= min) || !isfinite(max) || count == 0 || count > MAX_BINS)
         return;
     const double width = max > min ? (max - min) / (double)count : 1;
     char name[64];

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_SAMPLES 10000 /* of a timeline */
-#define MOST_RANKS   16    /* whose timelines are drawn */
+#define MAX_SAMPLES 10000 /* of a timeline */
+#define MAX_RANKS   16    /* whose timelines are drawn */
 
 enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, NETWORK_PANEL, POWER_PANEL, PANELS };
 
@@ -123,7 +123,7 @@ static bool take_timeline(const struct dl2_study_run *run, size_t rank, struct t
     t->columns = rank ? json_array_get(json_object_get(run->report, "rank_timelines"), rank)
                       : json_object_get(run->report, "timeline");
     const size_t all = json_array_size(json_object_get(t->columns, "seconds"));
-    t->count = all < MOST_SAMPLES ? all : MOST_SAMPLES;
+    t->count = all < MAX_SAMPLES ? all : MAX_SAMPLES;
     t->end = t->count ? timeline_at(t->columns, "seconds", t->count - 1) : NAN;
     if (t->count < 2 || !(t->end > 0))
         return false;
@@ -258,7 +258,7 @@ static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t
     if (!run || !out || !others)
         return;
     const size_t ranks = json_array_size(json_object_get(run->report, "rank_timelines"));
-    for (size_t rank = 1; rank < ranks && rank < MOST_RANKS; rank++)
+    for (size_t rank = 1; rank < ranks && rank < MAX_RANKS; rank++)
         plot_timeline(figures, arch, run, rank);
 }
 

@@ -621,14 +621,15 @@ static void settings_become_json(void **state)
     const char *name;
     json_t *value;
     json_object_foreach(all, name, value)
-        assert_int_equal(dl2_options_set(outer, &again, name, value, NULL), DL2_OK);
+        assert_int_equal(dl2_option_from_record(outer, &again, name, value, NULL), DL2_OK);
     again.lost = NAN; /* null leaves a value as it is */
     json_t *copy = dl2_options_json(outer, &again);
     assert_true(json_equal(copy, all));
     json_decref(copy);
     json_t *number = json_integer(3);
-    assert_int_equal(dl2_options_set(outer, &again, "name", number, NULL), DL2_ERR_ARGUMENT);
-    assert_int_equal(dl2_options_set(outer, &again, "colour", number, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_option_from_record(outer, &again, "name", number, NULL), DL2_ERR_ARGUMENT);
+    assert_int_equal(dl2_option_from_record(outer, &again, "colour", number, NULL),
+                     DL2_ERR_ARGUMENT);
     assert_string_equal(again.name, "n");
     json_decref(number);
     json_decref(all);

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < g.layer_count; i++)
         count_layer(&g, &g.layers[i], sums);
-    /* Ingest; weights, gradients and momenta (AdamW: two) read, weights, momenta and lowered
+    /* Ingest; weights, gradients and momenta (AdamW: two) read, weights, momenta and low-precision
      * weights written. */
     const double momenta = arch->optimizer == DL2_ADAMW ? 2 : 1;
     call(&sums[OTHER], 0, (double)g.batch * pixels * pixels * 3 * (1 + ELEMENT));

@@ -128,14 +128,14 @@ LOCKED(cudaGetLastError, (void), ())
 
 /* ---- memory ---- */
 
-enum { MOST_STREAMS = 64 };
+enum { MAX_STREAMS = 64 };
 
 /* Others' captures, put away. */
 static void hide(struct CUgraph_st **kept)
 {
     unsigned n = 0;
     for (struct CUstream_st *s = streams; s; s = s->next) {
-        if (n == MOST_STREAMS)
+        if (n == MAX_STREAMS)
             give_up("too many streams");
         kept[n++] = s->capture;
         s->capture = captures ? s->capture : NULL;
@@ -152,7 +152,7 @@ static void show(struct CUgraph_st *const *kept)
     cudaError_t name parameters;                                                                   \
     cudaError_t name parameters                                                                    \
     {                                                                                              \
-        struct CUgraph_st *kept[MOST_STREAMS];                                                     \
+        struct CUgraph_st *kept[MAX_STREAMS];                                                      \
         pthread_mutex_lock(&one);                                                                  \
         hide(kept);                                                                                \
         const cudaError_t status = unlocked_##name arguments;                                      \

@@ -106,7 +106,7 @@ static float *copy_of(const float *values, size_t count, size_t misfit)
 }
 
 /* `values` as elements, to which they are rounded too. `misfit` is in elements. */
-static void *lowered(enum dl2_element element, float *values, size_t count, size_t misfit)
+static void *low_precision(enum dl2_element element, float *values, size_t count, size_t misfit)
 {
     size_t size = dl2_element_size(element);
     void *elements = place(count * size, misfit * size);
@@ -200,11 +200,11 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
     float *a = fresh(n), *b = fresh(n), *want = fresh(n), *sum = fresh(n);
     for (size_t i = 0; i < n; i++)
         a[i] = i ? a[i] * 9 : 7; /* beyond 6; the first, in the shortest too */
-    void *la = lowered(element, a, n, misfit), *lb = lowered(element, b, n, misfit);
+    void *la = low_precision(element, a, n, misfit), *lb = low_precision(element, b, n, misfit);
     void *y = room(element, n, misfit), *z = room(element, n, misfit);
     float *wide = place(n * sizeof *wide, misfit * sizeof *wide);
 
-    RUN(dl2_gpu_lower(element, a, y, n, NULL));
+    RUN(dl2_gpu_convert_weights(element, a, y, n, NULL));
     near("lower", element, y, a, n, 0);
     RUN(dl2_gpu_widen(element, la, wide, n, false, NULL));
     equal("widen", wide, a, n);
@@ -223,7 +223,7 @@ static void elementwise_case(enum dl2_element element, size_t n, size_t misfit)
     for (int activation = DL2_IDENTITY; activation <= DL2_RELU6; activation++) {
         for (size_t i = 0; i < n; i++)
             want[i] = activation && a[i] < 0 ? 0 : activation == DL2_RELU6 && a[i] > 6 ? 6 : a[i];
-        RUN(dl2_gpu_lower(element, want, z, n, NULL));
+        RUN(dl2_gpu_convert_weights(element, want, z, n, NULL));
         ref->ops->activate_backward(ref, activation, want, b, sum, n);
         RUN(dl2_gpu_activate_backward(element, activation, z, lb, y, n, NULL));
         near("activate_backward", element, y, sum, n, 0);
@@ -260,7 +260,7 @@ static void elementwise(enum dl2_element element)
     /* Tensors that begin at different places within 16 bytes. */
     size_t n = 333;
     float *a = fresh(n), *b = fresh(n), *want = fresh(n);
-    void *la = lowered(element, a, n, 0), *lb = lowered(element, b, n, 1);
+    void *la = low_precision(element, a, n, 0), *lb = low_precision(element, b, n, 1);
     void *y = room(element, n, 2);
     ref->ops->add(ref, a, b, want, n);
     RUN(dl2_gpu_add(element, la, lb, y, n, NULL));
@@ -275,14 +275,14 @@ static void dropout(enum dl2_element element)
     for (size_t misfit = 0; misfit < 2; misfit++)
         for (int r = 0; r < 4; r++) {
             float *x = fresh(n), *want = fresh(n);
-            void *lx = lowered(element, x, n, misfit), *y = room(element, n, misfit);
+            void *lx = low_precision(element, x, n, misfit), *y = room(element, n, misfit);
             float *got = place(n * sizeof *got, 0);
-            state->numbers.step = r == 2 ? (uint64_t)7 << 33 : 12;
-            ref->ops->set_numbers(ref, &state->numbers);
+            state->params.step = r == 2 ? (uint64_t)7 << 33 : 12;
+            ref->ops->set_step_params(ref, &state->params);
             uint64_t seed = 0x123456789abcdef0u, layer = r == 3 ? 0xfedc : 3;
             ref->ops->dropout(ref, x, want, n, rates[r], seed, layer);
             RUN(dl2_gpu_dropout(element, lx, y, n, rates[r], seed, layer, state, NULL));
-            void *rounded = lowered(element, want, n, 0);
+            void *rounded = low_precision(element, want, n, 0);
             (void)rounded;
             dl2_elements_to_floats(element, y, got, n);
             equal("dropout", got, want, n);
@@ -297,20 +297,20 @@ static void optimiser(enum dl2_element element)
     for (int variant = 0; variant < 8; variant++) {
         bool decays = variant & 1, nesterov = variant & 2;
         size_t n = variant & 4 ? 777 : 4096, misfit = variant & 4 ? 5 : 0;
-        const struct dl2_step_numbers numbers = {
+        const struct dl2_step_params params = {
             .rate = 0.1f, .momentum = 0.9f, .weight_decay = 0.01f};
         float *w = fresh(n), *g = fresh(n), *m = fresh(n);
         float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
         float *gg = copy_of(g, n, misfit);
-        const bool lowers = !(variant & 4 && element == DL2_ELEMENT_F32);
+        const bool has_low_precision = !(variant & 4 && element == DL2_ELEMENT_F32);
         void *image = room(element, n, misfit);
         const struct dl2_optimizer_step on_card = {
-            DL2_SGD, decays, nesterov, n, gw, lowers ? image : NULL, gg, gm, NULL};
+            DL2_SGD, decays, nesterov, n, gw, has_low_precision ? image : NULL, gg, gm, NULL};
         for (size_t i = 0; i < n; i++)
             gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
         *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
-        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
-        ref->ops->set_numbers(ref, &numbers);
+        RUN(dl2_gpu_set_step_params(state, &params, NULL));
+        ref->ops->set_step_params(ref, &params);
         for (int step = 0; step < 2; step++) {
             ref->ops->optimizer_step(ref, &(struct dl2_optimizer_step){DL2_SGD, decays, nesterov, n,
                                                                        w, NULL, g, m, NULL});
@@ -320,8 +320,8 @@ static void optimiser(enum dl2_element element)
         }
         near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
         near("momentum", DL2_ELEMENT_F32, gm, m, n, 1);
-        if (lowers)
-            near("lowered weights", element, image, w, n, 1);
+        if (has_low_precision)
+            near("low-precision weights", element, image, w, n, 1);
 
         /* One that isn't finite, anywhere, and nothing moves. */
         memcpy(w, gw, n * sizeof *w);
@@ -341,8 +341,8 @@ static void two_moments_step(enum dl2_optimizer kind, enum dl2_element element, 
 {
     const bool decays = variant & 1;
     const size_t n = variant & 2 ? 777 : 4096, misfit = variant & 2 ? 5 : 0;
-    const bool lowers = !(variant & 2 && element == DL2_ELEMENT_F32);
-    struct dl2_step_numbers numbers = {
+    const bool has_low_precision = !(variant & 2 && element == DL2_ELEMENT_F32);
+    struct dl2_step_params params = {
         .rate = 0.01f, .momentum = 0.9f, .beta2 = 0.99f, .epsilon = 1e-4f, .weight_decay = 0.1f};
     float *w = fresh(n), *g = fresh(n), *m = fresh(n), *v = fresh(n);
     memset(m, 0, n * sizeof *m);
@@ -350,18 +350,18 @@ static void two_moments_step(enum dl2_optimizer kind, enum dl2_element element, 
     float *gw = copy_of(w, n, misfit), *gm = copy_of(m, n, misfit);
     float *gv = copy_of(v, n, misfit), *gg = copy_of(g, n, misfit);
     void *image = room(element, n, misfit);
-    const struct dl2_optimizer_step on_card = {kind, decays, false, n, gw, lowers ? image : NULL,
-                                               gg,   gm,     gv};
+    const struct dl2_optimizer_step on_card = {
+        kind, decays, false, n, gw, has_low_precision ? image : NULL, gg, gm, gv};
     for (size_t i = 0; i < n; i++)
         gg[i] *= 256 * 2; /* a loss scale of 256, two ranks */
     *state = (struct dl2_gpu_state){.loss_scale.scale = 256};
     for (int step = 1; step <= 4; step++) {
         const bool spoilt = step == 2; /* left out, and not counted */
         const float whole = gg[n - 1];
-        numbers.update = (uint64_t)(step - (step > 2));
-        ref->ops->set_numbers(ref, &numbers);
-        numbers.update = (uint64_t)step;
-        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
+        params.update = (uint64_t)(step - (step > 2));
+        ref->ops->set_step_params(ref, &params);
+        params.update = (uint64_t)step;
+        RUN(dl2_gpu_set_step_params(state, &params, NULL));
         gg[n - 1] = spoilt ? -INFINITY : whole;
         if (!spoilt)
             ref->ops->optimizer_step(
@@ -373,8 +373,8 @@ static void two_moments_step(enum dl2_optimizer kind, enum dl2_element element, 
         near("weights", DL2_ELEMENT_F32, gw, w, n, 1);
         near("first moments", DL2_ELEMENT_F32, gm, m, n, 1);
         near("second moments", DL2_ELEMENT_F32, gv, v, n, 1);
-        if (lowers)
-            near("lowered weights", element, image, w, n, 1);
+        if (has_low_precision)
+            near("low-precision weights", element, image, w, n, 1);
     }
     assert_int_equal(state->loss_scale.skipped, 1);
     free_all();
@@ -426,11 +426,11 @@ static void average(enum dl2_element element)
         return;
     for (int variant = 0; variant < 3; variant++) {
         const size_t n = variant ? 777 : 4096, misfit = variant == 2 ? 5 : 0;
-        const struct dl2_step_numbers numbers = {.average_decay = 0.9f};
+        const struct dl2_step_params params = {.average_decay = 0.9f};
         float *values = copy_of(fresh(n), n, misfit), *want = fresh(n), *got = copy_of(want, n, 0);
         *state = (struct dl2_gpu_state){.loss_scale.scale = 1};
-        RUN(dl2_gpu_set_numbers(state, &numbers, NULL));
-        ref->ops->set_numbers(ref, &numbers);
+        RUN(dl2_gpu_set_step_params(state, &params, NULL));
+        ref->ops->set_step_params(ref, &params);
         for (int step = 0; step < 3; step++) {
             ref->ops->move_average(ref, want, values, n);
             RUN(dl2_gpu_move_average(got, values, n, state, NULL));
@@ -484,8 +484,8 @@ static void ingest(enum dl2_element element)
                 other[k] = partner[k] % s.batch;
             float *want = fresh(n);
             void *y = room(element, n, 0);
-            state->numbers.lambda = 0.3f;
-            ref->ops->set_numbers(ref, &state->numbers);
+            state->params.lambda = 0.3f;
+            ref->ops->set_step_params(ref, &state->params);
             assert_int_equal(ref->ops->ingest_create(ref, &s, &plan, &error), DL2_OK);
             ref->ops->ingest_run(plan, images, mixes ? other : NULL, want);
             RUN(dl2_gpu_ingest(element, &s, images, mixes ? other : NULL, y, state, NULL));
@@ -515,14 +515,14 @@ static void loss_case(enum dl2_element element, unsigned batch, unsigned classes
     }
     for (size_t i = 0; i < n; i++) /* some are equal, some large */
         logits[i] = i % 5 ? logits[i] * 6 : 2;
-    void *l = lowered(element, logits, n, 0), *d = room(element, n, 0);
+    void *l = low_precision(element, logits, n, 0), *d = room(element, n, 0);
     struct dl2_loss_sums sums = {1, 2, 3, 4}, *other = place(sizeof *other, 0);
     *other = sums;
     struct dl2_gpu_sample_loss *each = place(batch * sizeof *each, 0);
-    state->numbers = (struct dl2_step_numbers){.lambda = 0.7f, .scale = 0.5f};
+    state->params = (struct dl2_step_params){.lambda = 0.7f, .scale = 0.5f};
     state->loss_scale.scale = 8;
-    const struct dl2_step_numbers numbers = {.lambda = 0.7f, .scale = 4};
-    ref->ops->set_numbers(ref, &numbers);
+    const struct dl2_step_params params = {.lambda = 0.7f, .scale = 4};
+    ref->ops->set_step_params(ref, &params);
     assert_int_equal(ref->ops->loss_create(ref, &s, &plan, &error), DL2_OK);
     ref->ops->loss_run(plan, logits, labels, mixes ? partner : NULL, losses, want, &sums);
     RUN(dl2_gpu_loss(element, &s, l, labels, mixes ? partner : NULL, got, d, other, each, state,
@@ -555,8 +555,8 @@ static void loss_of_no_number(enum dl2_element element)
     for (int i = 0; i < 3; i++)
         labels[i] = i > 0;
     *sums = (struct dl2_loss_sums){.loss = 0};
-    RUN(dl2_gpu_loss(element, &s, lowered(element, logits, 9, 0), labels, NULL, NULL, NULL, sums,
-                     each, state, NULL));
+    RUN(dl2_gpu_loss(element, &s, low_precision(element, logits, 9, 0), labels, NULL, NULL, NULL,
+                     sums, each, state, NULL));
     assert_true(sums->counted == 3 && sums->top1 == 1 && sums->top5 == 1);
     free_all();
 }
@@ -596,7 +596,7 @@ static void pool(enum dl2_element element)
         float *x = fresh(in), *dy = fresh(out), *want = fresh(out), *dwant = fresh(in);
         for (size_t k = 0; k < in; k += 3) /* ties, and windows of negative numbers */
             x[k] = -2;
-        void *lx = lowered(element, x, in, 0), *ldy = lowered(element, dy, out, 0);
+        void *lx = low_precision(element, x, in, 0), *ldy = low_precision(element, dy, out, 0);
         void *y = room(element, out, 0), *dx = room(element, in, 0);
         uint8_t *winner = place(s->kind == DL2_POOL_MAX ? out : 0, 0);
         assert_int_equal(ref->ops->pool_create(ref, s, &plan, &error), DL2_OK);
@@ -623,7 +623,7 @@ static void columns(enum dl2_element element)
         size_t rows = shapes[i].rows, n = rows * shapes[i].channels;
         unsigned channels = shapes[i].channels;
         float *x = fresh(n), *want = fresh(channels), *bias = fresh(channels);
-        void *lx = lowered(element, x, n, 0);
+        void *lx = low_precision(element, x, n, 0);
         float *partials = place(dl2_gpu_partials(channels) * sizeof *partials, 0);
         float *got = place(channels * sizeof *got, 0);
         for (unsigned c = 0; c < channels; c++) {
@@ -681,8 +681,8 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
         gamma[i] += test->activation == DL2_RELU6 ? 9 : 1.5f;
         var[i] += 2;
     }
-    void *lx = lowered(element, x, n, 0), *lr = lowered(element, residual, n, 0);
-    void *ldy = lowered(element, dy, n, 0), *ldy2 = lowered(element, dy2, n, 0);
+    void *lx = low_precision(element, x, n, 0), *lr = low_precision(element, residual, n, 0);
+    void *ldy = low_precision(element, dy, n, 0), *ldy2 = low_precision(element, dy2, n, 0);
     void *gy = room(element, n, 0), *gdx = room(element, n, 0), *gdr = room(element, n, 0);
     float *partials = place(dl2_gpu_partials(c) * sizeof *partials, 0);
     float *moments = place(2 * c * sizeof *moments, 0), *kept = place(2 * c * sizeof *kept, 0);
@@ -818,7 +818,7 @@ static void layer_norm_one(enum dl2_element element, const struct layer_norm_cas
     float *gamma = fresh(c), *beta = fresh(c), *dgamma = fresh(c), *dbeta = fresh(c);
     for (size_t i = 0; i < n; i++)
         x[i] += test->offset * (float)(1 + i / c % 5);
-    void *lx = lowered(element, x, n, misfit), *ldy = lowered(element, dy, n, misfit);
+    void *lx = low_precision(element, x, n, misfit), *ldy = low_precision(element, dy, n, misfit);
     void *gy = room(element, n, misfit), *gdx = test->in_place ? ldy : room(element, n, misfit);
     float *partials = place(dl2_gpu_partials(s.channels) * sizeof *partials, 0);
     float *kept = place(2 * s.rows * sizeof *kept, 0);
@@ -919,7 +919,8 @@ static void tokens_one(enum dl2_element element, const struct dl2_tokens_shape *
     float *x = fresh(patches), *y = fresh(n), *dy = fresh(n), *dx = fresh(patches);
     float *class_token = fresh(c), *positions = fresh(size);
     float *dclass = fresh(c), *dpositions = fresh(size);
-    void *lx = lowered(element, x, patches, misfit), *ldy = lowered(element, dy, n, misfit);
+    void *lx = low_precision(element, x, patches, misfit),
+         *ldy = low_precision(element, dy, n, misfit);
     void *gy = room(element, n, misfit), *gdx = room(element, patches, misfit);
     float *gdclass = copy_of(dclass, c, 0), *gdpositions = copy_of(dpositions, size, 0);
     ref->ops->tokens_forward(ref, s, x, class_token, positions, y);
@@ -973,8 +974,8 @@ static void depthwise(enum dl2_element element)
         size_t out = (size_t)s.batch * oh * ow * c;
         float *x = fresh(in), *w = fresh(9 * c), *dy = fresh(out);
         float *y = fresh(out), *dx = fresh(in), *dw = fresh(9 * c);
-        void *lx = lowered(element, x, in, 0), *lw = lowered(element, w, 9 * c, 0);
-        void *ldy = lowered(element, dy, out, 0);
+        void *lx = low_precision(element, x, in, 0), *lw = low_precision(element, w, 9 * c, 0);
+        void *ldy = low_precision(element, dy, out, 0);
         void *gy = room(element, out, 0), *gdx = room(element, in, 0);
         float *gdw = place(9 * c * sizeof *gdw, 0);
         float *partials = place(dl2_gpu_partials(c) * sizeof *partials, 0);

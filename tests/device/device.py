@@ -40,7 +40,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MOST_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
+MAX_LOGGED = 1 << 20  # bytes of one program in the log, before its last lines
 LARGEST_LOG = 12 << 20  # from which on it has last lines alone: a log of 16 MiB may be too large to be fetched
 
 # How far losses of ten steps may be from PyTorch's in float32. They fall from 2.2 to 0.2 (resnet18) and from 2.8 to 0.7
@@ -52,7 +52,7 @@ LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
 # Our kernels, as they are named in cuda/*.cu; the others that run are cuDNN's and cublasLt's.
 OUR_KERNELS = ("add_losses average_pool average_pool_backward each end_update find_clip finish_rows ingest layer_norm "
                "layer_norm_backward_data loss make_windows map_rows max_pool max_pool_backward resize_images score_tile "
-               "set_numbers softmax softmax_backward sum_rows sum_squares tokens_backward").split()
+               "set_step_params softmax softmax_backward sum_rows sum_squares tokens_backward").split()
 
 
 class Failed(Exception):
@@ -102,7 +102,7 @@ class Program:
                     kept.append(line)
                     self.lines.put(line)
                 self.written += len(line)
-                if self.written < MOST_LOGGED and self.call.logged < LARGEST_LOG:
+                if self.written < MAX_LOGGED and self.call.logged < LARGEST_LOG:
                     self.call.log(self.what + " | " + line)
                 else:
                     self.last.append(line)

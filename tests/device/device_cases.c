@@ -206,7 +206,7 @@ void dropout_is_the_same_everywhere(void **state)
         struct dl2_device *d = subjects[k].device;
         void *from = hold(d, ELEMENTS, x, NULL, count);
         void *to = hold(d, ELEMENTS, x, k ? got : want, count);
-        d->ops->set_numbers(d, &(struct dl2_step_numbers){.step = 11});
+        d->ops->set_step_params(d, &(struct dl2_step_params){.step = 11});
         d->ops->dropout(d, from, to, count, 0.25f, 7, 1);
         finish(d);
         if (k && d->element == DL2_ELEMENT_F32)
@@ -249,7 +249,7 @@ void ingest(void **state)
                 struct dl2_device *d = subjects[k].device;
                 struct dl2_ingest *ingest = NULL;
                 ok(d->ops->ingest_create(d, &shape, &ingest, &error), &error);
-                d->ops->set_numbers(d, &(struct dl2_step_numbers){.lambda = 0.7f});
+                d->ops->set_step_params(d, &(struct dl2_step_params){.lambda = 0.7f});
                 d->ops->ingest_run(ingest, hold(d, BYTES, images, NULL, count),
                                    mixed ? hold(d, BYTES, partner, NULL, sizeof partner) : NULL,
                                    hold(d, ELEMENTS, got, got, count));
@@ -271,26 +271,26 @@ static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind
     const size_t decayed = 12345; /* no more than the first part of them */
     struct dl2_device *d = subject->device;
     const struct dl2_device_class *ops = d->ops;
-    const bool lowers = d->element != DL2_ELEMENT_F32;
+    const bool has_low_precision = d->element != DL2_ELEMENT_F32;
     float *scaled = fresh(count), *image = fresh(count);
     for (size_t i = 0; i < count; i++)
         scaled[i] = gradient[i] * (float)loss_scale_of(d);
     float *w = hold(d, BYTES, start, out, count * F), *g = hold(d, BYTES, scaled, NULL, count * F);
     float *m = hold(d, BYTES, start, out + count, count * F);
     float *v = hold(d, BYTES, start, out + 2 * count, count * F);
-    void *lowered = lowers ? hold(d, ELEMENTS, scaled, image, count) : NULL;
+    void *low_precision = has_low_precision ? hold(d, ELEMENTS, scaled, image, count) : NULL;
     ops->zero(d, m, count * F);
     ops->zero(d, v, count * F);
-    if (lowers)
-        ops->lower(d, w, lowered, count);
+    if (has_low_precision)
+        ops->convert_weights(d, w, low_precision, count);
     for (int update = 1; update <= 3; update++) {
-        const struct dl2_step_numbers numbers = {.rate = 0.1f / (float)update,
-                                                 .momentum = 0.875f,
-                                                 .weight_decay = 1e-2f,
-                                                 .beta2 = 0.75f,
-                                                 .epsilon = 1e-4f,
-                                                 .update = (uint64_t)update};
-        ops->set_numbers(d, &numbers);
+        const struct dl2_step_params params = {.rate = 0.1f / (float)update,
+                                               .momentum = 0.875f,
+                                               .weight_decay = 1e-2f,
+                                               .beta2 = 0.75f,
+                                               .epsilon = 1e-4f,
+                                               .update = (uint64_t)update};
+        ops->set_step_params(d, &params);
         if (ops->check_gradients)
             ops->check_gradients(d, g, count);
         for (int part = 0; part < 2; part++) {
@@ -301,7 +301,7 @@ static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind
                 .nesterov = nesterov,
                 .count = part ? count - decayed : decayed,
                 .weights = w + first,
-                .lowered = lowered ? (char *)lowered + first * size : NULL,
+                .low_precision = low_precision ? (char *)low_precision + first * size : NULL,
                 .gradient = g + first,
                 .momentum = m + first,
                 .second_moment = dl2_optimizer_facts(kind)->adaptive ? v + first : NULL,
@@ -314,7 +314,7 @@ static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind
     finish(d);
     memcpy(scaled, out, count * F);
     round_to(subject, scaled, count); /* the image of the weights is theirs, bit for bit */
-    if (lowers)
+    if (has_low_precision)
         assert_memory_equal(scaled, image, count * F);
     free(image);
     free(scaled);
@@ -351,7 +351,8 @@ void adamw_by_hand(void **state)
         float got[3];
         float *w = hold(d, BYTES, &start, &got[0], F), *g = hold(d, BYTES, &start, NULL, F);
         float *m = hold(d, BYTES, &start, &got[1], F), *v = hold(d, BYTES, &start, &got[2], F);
-        void *lowered = d->element == DL2_ELEMENT_F32 ? NULL : hold(d, ELEMENTS, &start, NULL, 1);
+        void *low_precision =
+            d->element == DL2_ELEMENT_F32 ? NULL : hold(d, ELEMENTS, &start, NULL, 1);
         d->ops->zero(d, m, F);
         d->ops->zero(d, v, F);
         double weight = 1, first = 0, second = 0;
@@ -361,14 +362,14 @@ void adamw_by_hand(void **state)
             ok(d->ops->sync(d, &error), &error);
             d->ops->upload(d, g, &scaled, F);
             d->ops->wait_uploads(d);
-            d->ops->set_numbers(d, &(struct dl2_step_numbers){.rate = 0.1f,
-                                                              .momentum = 0.9f,
-                                                              .weight_decay = 0.1f,
-                                                              .beta2 = 0.99f,
-                                                              .epsilon = 1e-8f,
-                                                              .update = (uint64_t)t});
-            d->ops->optimizer_step(
-                d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 1, w, lowered, g, m, v});
+            d->ops->set_step_params(d, &(struct dl2_step_params){.rate = 0.1f,
+                                                                 .momentum = 0.9f,
+                                                                 .weight_decay = 0.1f,
+                                                                 .beta2 = 0.99f,
+                                                                 .epsilon = 1e-8f,
+                                                                 .update = (uint64_t)t});
+            d->ops->optimizer_step(d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 1, w,
+                                                                   low_precision, g, m, v});
             weight *= 1 - 0.1 * 0.1;
             first = 0.9 * first + 0.1 * gradients[t - 1];
             second = 0.99 * second + 0.01 * gradients[t - 1] * gradients[t - 1];
@@ -448,7 +449,7 @@ void averages(void **state)
             }
             ok(ops->sync(d, &error), &error);
             ops->upload(d, v, got, count * F);
-            ops->set_numbers(d, &(struct dl2_step_numbers){.average_decay = decays[step]});
+            ops->set_step_params(d, &(struct dl2_step_params){.average_decay = decays[step]});
             ops->move_average(d, average, v, count);
             ok(ops->download(d, got, average, count * F, &error), &error);
             near(subjects[k].name, "average", want, got, count, 1e-6);
@@ -482,18 +483,18 @@ void loss_scale(void **state)
         float *w = hold(d, BYTES, start, NULL, sizeof start);
         float *m = hold(d, BYTES, zeros, NULL, sizeof zeros);
         float *v = hold(d, BYTES, zeros, NULL, sizeof zeros);
-        void *lowered = hold(d, ELEMENTS, start, NULL, 3);
-        const struct dl2_step_numbers numbers = {.rate = 1, .momentum = 0.5f};
-        ops->set_numbers(d, &numbers);
+        void *low_precision = hold(d, ELEMENTS, start, NULL, 3);
+        const struct dl2_step_params params = {.rate = 1, .momentum = 0.5f};
+        ops->set_step_params(d, &params);
         for (int i = 0; i < 3; i++) {
             float *g = hold(d, BYTES, bad[i], NULL, sizeof bad[i]), w_now[3];
             ops->check_gradients(d, g, 3);
             /* Those of the first step may be finite. */
-            ops->optimizer_step(
-                d, &(struct dl2_optimizer_step){DL2_SGD, true, false, 2, w, lowered, g, m, NULL});
+            ops->optimizer_step(d, &(struct dl2_optimizer_step){DL2_SGD, true, false, 2, w,
+                                                                low_precision, g, m, NULL});
             ops->optimizer_step(d, &(struct dl2_optimizer_step){DL2_SGD, false, false, 1, w + 2,
-                                                                (char *)lowered + 4, g + 2, m + 2,
-                                                                NULL});
+                                                                (char *)low_precision + 4, g + 2,
+                                                                m + 2, NULL});
             ops->end_update(d);
             ok(ops->download(d, w_now, w, sizeof w_now, &error), &error);
             ok(ops->get_loss_scale(d, &scale, &error), &error);
@@ -508,12 +509,12 @@ void loss_scale(void **state)
         for (int i = 1; i < 3; i++) {
             float *g = hold(d, BYTES, bad[i], NULL, sizeof bad[i]), now[3];
             ops->upload(d, w, start, sizeof start);
-            ops->set_numbers(
-                d, &(struct dl2_step_numbers){
+            ops->set_step_params(
+                d, &(struct dl2_step_params){
                        .rate = 1, .momentum = 0.5f, .beta2 = 0.75f, .update = (uint64_t)i});
             ops->check_gradients(d, g, 3);
-            ops->optimizer_step(
-                d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 3, w, lowered, g, m, v});
+            ops->optimizer_step(d, &(struct dl2_optimizer_step){DL2_ADAMW, true, false, 3, w,
+                                                                low_precision, g, m, v});
             ops->end_update(d);
             ok(ops->download(d, now, w, sizeof now, &error), &error);
             for (int n = 0; n < 3; n++)
@@ -556,7 +557,7 @@ void recordings(void **state)
         void *y = hold(d, ELEMENTS, direct, replayed, outs);
         void *again = hold(d, ELEMENTS, direct, direct, outs);
         for (int step = 0; step < 4; step++) {
-            ops->set_numbers(d, &(struct dl2_step_numbers){.step = (uint64_t)step});
+            ops->set_step_params(d, &(struct dl2_step_params){.step = (uint64_t)step});
             if (step == 3)
                 ops->copy(d, x, x2, ins * dl2_element_size(d->element));
             if (step == 1)

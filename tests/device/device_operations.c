@@ -232,8 +232,8 @@ static void run_loss(const struct op *op, struct dl2_device *d)
     int32_t *labels = hold(d, BYTES, test->labels, NULL, batch * sizeof *labels);
     uint32_t *partner = hold(d, BYTES, test->partner, NULL, batch * sizeof *partner);
     struct dl2_loss_sums *total = hold(d, BYTES, &sums, &sums, sizeof sums);
-    const struct dl2_step_numbers numbers = {.lambda = test->lambda, .scale = test->scale};
-    d->ops->set_numbers(d, &numbers);
+    const struct dl2_step_params params = {.lambda = test->lambda, .scale = test->scale};
+    d->ops->set_step_params(d, &params);
     d->ops->loss_run(loss, logits, labels, partner, losses, dlogits, total);
     d->ops->loss_run(loss, logits, labels, partner, NULL, NULL, total);
     finish(d);

@@ -29,7 +29,7 @@ void ok(int status, const struct dl2_error *error)
 static struct held {
     void *memory, *to;
     size_t count;
-    bool lowered;
+    bool low_precision;
 } held[24];
 static size_t held_count;
 
@@ -40,9 +40,9 @@ void *hold(struct dl2_device *d, enum kind kind, const void *from, void *to, siz
     if (!from)
         return NULL;
     assert_true(held_count < sizeof held / sizeof held[0]);
-    *h = (struct held){.to = to, .count = count, .lowered = kind == ELEMENTS};
-    const size_t bytes = count * (h->lowered ? dl2_element_size(d->element) : 1);
-    void *elements = h->lowered ? dl2_calloc(bytes, 1) : NULL;
+    *h = (struct held){.to = to, .count = count, .low_precision = kind == ELEMENTS};
+    const size_t bytes = count * (h->low_precision ? dl2_element_size(d->element) : 1);
+    void *elements = h->low_precision ? dl2_calloc(bytes, 1) : NULL;
     if (elements)
         dl2_elements_from_floats(d->element, from, elements, count);
     ok(d->ops->alloc(d, bytes, &h->memory, &error), &error);
@@ -58,8 +58,8 @@ void finish(struct dl2_device *d)
     struct dl2_error error = DL2_ERROR_INIT;
     for (size_t i = 0; i < held_count; i++) {
         const struct held *h = &held[i];
-        const size_t bytes = h->count * (h->lowered ? dl2_element_size(d->element) : 1);
-        void *elements = h->lowered && h->to ? dl2_calloc(bytes, 1) : NULL;
+        const size_t bytes = h->count * (h->low_precision ? dl2_element_size(d->element) : 1);
+        void *elements = h->low_precision && h->to ? dl2_calloc(bytes, 1) : NULL;
         if (h->to)
             ok(d->ops->download(d, elements ? elements : h->to, h->memory, bytes, &error), &error);
         if (elements)
@@ -72,7 +72,7 @@ void finish(struct dl2_device *d)
 
 /* -- devices under test -- */
 
-struct subject subjects[MOST_SUBJECTS];
+struct subject subjects[MAX_SUBJECTS];
 size_t subject_count;
 
 #define LOSS_SCALE 1024 /* where there is one */
@@ -90,7 +90,7 @@ static int add_subject(const struct dl2_device_class *ops, enum dl2_precision pr
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct subject *subject = &subjects[subject_count];
-    assert_true(subject_count < MOST_SUBJECTS);
+    assert_true(subject_count < MAX_SUBJECTS);
     *subject = (struct subject){.ops = ops, .precision = precision, .threads = threads};
     snprintf(subject->name, sizeof subject->name, "%s, %s", ops->name,
              dl2_precision_name(precision));

@@ -41,7 +41,7 @@ void finish(struct dl2_device *d);
 
 /* -- device_subjects.c: devices under test -- */
 
-enum { MOST_SUBJECTS = 16 };
+enum { MAX_SUBJECTS = 16 };
 
 struct subject {
     const struct dl2_device_class *ops;
@@ -51,7 +51,7 @@ struct subject {
     struct dl2_device *device;
 };
 
-extern struct subject subjects[MOST_SUBJECTS]; /* [0]: the reference, in float32 */
+extern struct subject subjects[MAX_SUBJECTS]; /* [0]: the reference, in float32 */
 extern size_t subject_count;
 
 /* The reference, and all that are wanted and can be opened here; says why others can't. */

@@ -9,7 +9,7 @@
 #include "load/load.h"
 #include "tests/loader/pictures.h"
 
-enum { IMAGES = 48, MOST_EPOCHS = 80, QUIET_EPOCHS = 3 };
+enum { IMAGES = 48, MAX_EPOCHS = 80, QUIET_EPOCHS = 3 };
 
 /* A soft pattern. */
 static void fill(struct dl2_image *image, unsigned number)
@@ -71,7 +71,7 @@ static void expect_quiet(const struct dl2_loader_config *config)
     struct dl2_error error = DL2_ERROR_INIT;
     uint64_t before, after, last = 0;
     unsigned quiet = 0;
-    for (unsigned epoch = 0; epoch < MOST_EPOCHS && quiet < QUIET_EPOCHS; epoch++) {
+    for (unsigned epoch = 0; epoch < MAX_EPOCHS && quiet < QUIET_EPOCHS; epoch++) {
         dl2_load_allocations(&before);
         start(loader, epoch, 0);
         expect_ok(drain(loader, NULL, &error), &error);
@@ -81,7 +81,7 @@ static void expect_quiet(const struct dl2_loader_config *config)
     }
     if (quiet < QUIET_EPOCHS)
         fail_msg("still %llu allocations in an epoch of %d images after %d epochs",
-                 (unsigned long long)last, IMAGES, MOST_EPOCHS);
+                 (unsigned long long)last, IMAGES, MAX_EPOCHS);
     dl2_loader_destroy(loader);
 }
 

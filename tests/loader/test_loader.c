@@ -1008,15 +1008,15 @@ static void put_mask(size_t number, unsigned width, unsigned height)
     put(name, file, size);
 }
 
-static void expect_mask(const uint8_t *mask, const struct dl2_shown *shown)
+static void expect_mask(const uint8_t *mask, const struct dl2_crop_box *crop)
 {
-    const double across = (shown->right - shown->left) / SIZE,
-                 down = (shown->bottom - shown->top) / (SIZE + 4);
+    const double across = (crop->right - crop->left) / SIZE,
+                 down = (crop->bottom - crop->top) / (SIZE + 4);
     for (unsigned y = 0; y < SIZE + 4; y++)
         for (unsigned x = 0; x < SIZE; x++)
-            assert_int_equal(mask[y * SIZE + (shown->flipped ? SIZE - 1 - x : x)],
-                             mask_value((unsigned)(shown->left + (x + 0.5) * across),
-                                        (unsigned)(shown->top + (y + 0.5) * down)));
+            assert_int_equal(mask[y * SIZE + (crop->flipped ? SIZE - 1 - x : x)],
+                             mask_value((unsigned)(crop->left + (x + 0.5) * across),
+                                        (unsigned)(crop->top + (y + 0.5) * down)));
 }
 
 /* Each sample comes with its mask, cropped alike, in any order, for any number of workers; one
@@ -1052,7 +1052,7 @@ static void test_masks(void **state)
                     const uint8_t *mask = batch->masks + i * (SIZE + 4) * SIZE;
                     blank += batch->labels[i] < 0;
                     if (batch->labels[i] >= 0)
-                        expect_mask(mask, &batch->shown[i]);
+                        expect_mask(mask, &batch->crop_boxes[i]);
                     else
                         assert_true(mask[0] == 3 && !memcmp(mask, mask + 1, (SIZE + 4) * SIZE - 1));
                 }

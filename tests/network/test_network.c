@@ -570,10 +570,10 @@ static void spy_upload(struct dl2_device *device, void *to, const void *from, si
     spy.ref->upload(device, to, from, bytes);
 }
 
-static void spy_set_numbers(struct dl2_device *device, const struct dl2_step_numbers *numbers)
+static void spy_set_step_params(struct dl2_device *device, const struct dl2_step_params *params)
 {
     assert_false(spy.recording);
-    spy.ref->set_numbers(device, numbers);
+    spy.ref->set_step_params(device, params);
 }
 
 static int spy_alloc(struct dl2_device *device, size_t bytes, void **out, struct dl2_error *error)
@@ -660,7 +660,7 @@ static struct dl2_device *spied(void)
     spy.memory = SIZE_MAX;
     spy.ops.alloc = spy_alloc;
     spy.ops.upload = spy_upload;
-    spy.ops.set_numbers = spy_set_numbers;
+    spy.ops.set_step_params = spy_set_step_params;
     spy.ops.conv_forward = spy_conv_forward;
     spy.ops.conv_backward_weights = spy_conv_backward_weights;
     spy.ops.conv_backward_data = spy_conv_backward_data;

@@ -272,7 +272,7 @@ static void test_tables(void **state)
 static void test_wide_blur(void **state)
 {
     struct dl2_pixels pixels = pattern(3, 2, 3, 90, 90);
-    dl2_pixels_blur(&pixels, DL2_BLUR_MOST, 40);
+    dl2_pixels_blur(&pixels, DL2_BLUR_MAX, 40);
     for (size_t i = 0; i < size_of(&pixels); i++)
         assert_int_equal(pixels.data[i], 90);
     dl2_pixels_free(&pixels);

@@ -217,7 +217,7 @@ class Masks(unittest.TestCase):
     def by_key(self, batches):
         keys = batches.dataset.keys
         return {keys[i]: (numpy.array(image), numpy.array(mask), shown) for batch in batches for image, mask, i, shown in
-                zip(numpy.asarray(batch.images), numpy.asarray(batch.masks), batch.indices.tolist(), batch.shown.tolist())}
+                zip(numpy.asarray(batch.images), numpy.asarray(batch.masks), batch.indices.tolist(), batch.crop_boxes.tolist())}
 
     def nearest(self, mask, box, flip, height, width):
         left, top, right, bottom = box

@@ -142,13 +142,13 @@ class Tensors(unittest.TestCase):
             with_indices = [batch.indices.tolist() for batch in dl2.Loader(
                 folder, batch=5, image_size=SIZE, split="all", seed=2, train=train, targets="json,txt")]
             for (images, targets, beside), indices in zip(loader, with_indices):
-                self.assertEqual(list(beside), ["json", "txt", "shown"])
+                self.assertEqual(list(beside), ["json", "txt", "crop_boxes"])
                 self.assertEqual(beside["txt"], [None] * len(images))
                 for index, text in zip(indices, beside["json"]):
                     n = int(keys[index][2:])
                     self.assertEqual(text and json.loads(text), {"number": n, "classes": [n % 2, 2 + n % 3]} if n % 3 else None)
                     self.assertEqual(loader.dataset.beside(index, "json"), text)
-                seen.append({**beside, "shown": beside["shown"].tolist()})
+                seen.append({**beside, "crop_boxes": beside["crop_boxes"].tolist()})
                 states.append(loader.state_dict())
             self.assertEqual(len(seen), 3)
             again = dt.Loader(folder, train=train, workers=1, **settings)
@@ -157,8 +157,8 @@ class Tensors(unittest.TestCase):
             again.set_epoch(0)
             copies = [pickle.loads(pickle.dumps(again))] + [DataLoader(again, batch_size=None)] * (not SANITIZED)
             for batches, expected in [everything] + [(copy, seen) for copy in copies]:
-                self.assertEqual([{**beside, "shown": beside["shown"].tolist()} for _, _, beside in batches], expected)
-        for wrong in ("json,json",), "", ".json", "shown":
+                self.assertEqual([{**beside, "crop_boxes": beside["crop_boxes"].tolist()} for _, _, beside in batches], expected)
+        for wrong in ("json,json",), "", ".json", "crop_boxes":
             with self.assertRaisesRegex(ValueError, "targets"):
                 dt.Loader(folder, targets=wrong)
         with self.assertRaises(TypeError):
@@ -174,12 +174,12 @@ class Tensors(unittest.TestCase):
                 file.write(b"P5\n40 30\n255\n" + bytes((n,) * 1200))
         settings = {"image_size": (20, 30), "split": "all", "mask": "mask.pgm", "workers": 2, "seed": 0}
         for batch, (images, targets, beside) in zip(dl2.Loader(folder, 4, **settings), dt.Loader(folder, 4, **settings)):
-            self.assertEqual((images.shape[2:], list(beside)), ((20, 30), ["masks", "shown"]))
+            self.assertEqual((images.shape[2:], list(beside)), ((20, 30), ["masks", "crop_boxes"]))
             self.assertEqual((beside["masks"].dtype, beside["masks"].shape), (torch.uint8, (len(targets), 20, 30)))
             keys = dl2.Dataset(folder, "all", beside="mask.pgm").keys
             for index, mask in zip(batch.indices.tolist(), beside["masks"]):
                 self.assertEqual(mask.unique().tolist(), [int(keys[index][2:])])
-        self.assertEqual(list(next(iter(dt.Loader(folder, targets="json", **settings)))[2]), ["json", "masks", "shown"])
+        self.assertEqual(list(next(iter(dt.Loader(folder, targets="json", **settings)))[2]), ["json", "masks", "crop_boxes"])
         with self.assertRaisesRegex(ValueError, "mixup and cutmix mix"):
             dt.Loader(folder, mixup=1, **settings)
         with self.assertRaisesRegex(ValueError, "'masks' is a tensor"):
@@ -582,8 +582,8 @@ class Shown(unittest.TestCase):
             flips = set()
             for _ in range(4):
                 for images, _, beside in loader:
-                    self.assertEqual(tuple(beside["shown"].shape), (len(images), 5))
-                    for image, (left, top, right, bottom, flipped) in zip(images.float(), beside["shown"].tolist()):
+                    self.assertEqual(tuple(beside["crop_boxes"].shape), (len(images), 5))
+                    for image, (left, top, right, bottom, flipped) in zip(images.float(), beside["crop_boxes"].tolist()):
                         at = (torch.arange(SIZE) + 0.5) / SIZE
                         across, down = left + at * (right - left) - 0.5, top + at * (bottom - top) - 0.5
                         inner = slice(2, -2)  # at an image's edge, a filter has one side only
@@ -606,7 +606,7 @@ class Shown(unittest.TestCase):
                 self.skipTest("no JPEG (Debian: libjpeg62-turbo-dev)")
             self.assertEqual(made.returncode, 0, made.stderr)
             with dl2.Loader(f"{folder}-{name}/jpeg-80", 4, SIZE, split="all", seed=1, workers=1, io="direct") as loader:
-                seen.append([batch.shown.tolist() for _ in range(5) for batch in loader])
+                seen.append([batch.crop_boxes.tolist() for _ in range(5) for batch in loader])
                 read = loader.stats()["bytes_read"]
                 whole = 5 * sum(loader.dataset.sample(i).bytes for i in range(4))
             self.assertEqual(read < whole, name == "packed")

@@ -29,11 +29,11 @@
 #include <string.h>
 
 enum {
-    MOST_CODECS = 3,
-    MOST_QUALITIES = 3,
-    MOST_VARIANTS = 10,
-    MOST_SEEDS = 8, /* of a study; new ones that a sentence asks for may have more */
-    MOST_TIMES = 4, /* the images; larger studies that a sentence asks for are not drawn */
+    MAX_CODECS = 3,
+    MAX_QUALITIES = 3,
+    MAX_VARIANTS = 10,
+    MAX_SEEDS = 8, /* of a study; new ones that a sentence asks for may have more */
+    MAX_TIMES = 4, /* the images; larger studies that a sentence asks for are not drawn */
     CLASSES = 10,
     STEPS = 200, /* of the integral over a skewed effect */
 };
@@ -48,7 +48,7 @@ struct kind {
     double luck;    /* of a training */
     double effect;  /* of a variant on an image */
     double unequal; /* the luck of each codec's smallest variant, in that of the others */
-    double loss[MOST_CODECS][MOST_QUALITIES]; /* points, from the largest file to the smallest */
+    double loss[MAX_CODECS][MAX_QUALITIES]; /* points, from the largest file to the smallest */
     enum { PLAIN, REAL } world; /* REAL: two modes of ease, skewed effects, luck with a class */
     bool told;                  /* the sentences about new studies are tried */
     size_t group;               /* images of one ease and effect, which the analysis knows; 0: 1 */
@@ -168,16 +168,16 @@ static const struct dl2_looks growing = {
 
 struct drawing {
     struct dl2_study study;
-    struct dl2_study_variant variants[MOST_VARIANTS];
-    struct dl2_study_run runs[MOST_VARIANTS * DL2_MOST_SEEDS_NEEDED];
-    char names[MOST_VARIANTS][32], codecs[MOST_CODECS][32], *archs[1];
-    uint8_t *correct[MOST_VARIANTS][DL2_MOST_SEEDS_NEEDED];
-    double top1[MOST_VARIANTS][DL2_MOST_SEEDS_NEEDED];
-    double truth[MOST_VARIANTS];     /* the difference over all seeds and images, points */
-    double of_images[MOST_VARIANTS]; /* over all seeds, with the drawn images */
-    size_t trained[MOST_VARIANTS];   /* seeds that there are */
-    bool within[MOST_VARIANTS];      /* claimed at an earlier look, where one looks again */
-    double shifts[MOST_VARIANTS];    /* of ease, that make the true differences */
+    struct dl2_study_variant variants[MAX_VARIANTS];
+    struct dl2_study_run runs[MAX_VARIANTS * DL2_MAX_SEEDS_NEEDED];
+    char names[MAX_VARIANTS][32], codecs[MAX_CODECS][32], *archs[1];
+    uint8_t *correct[MAX_VARIANTS][DL2_MAX_SEEDS_NEEDED];
+    double top1[MAX_VARIANTS][DL2_MAX_SEEDS_NEEDED];
+    double truth[MAX_VARIANTS];     /* the difference over all seeds and images, points */
+    double of_images[MAX_VARIANTS]; /* over all seeds, with the drawn images */
+    size_t trained[MAX_VARIANTS];   /* seeds that there are */
+    bool within[MAX_VARIANTS];      /* claimed at an earlier look, where one looks again */
+    double shifts[MAX_VARIANTS];    /* of ease, that make the true differences */
     double *ease;
     struct dl2_prediction_table images; /* its groups alone */
 };
@@ -270,7 +270,7 @@ static double draw_effect(const struct kind *kind, struct dl2_random *random)
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
 {
     const size_t variants = 1 + kind->codecs * kind->qualities;
-    const size_t seeds = kind->seeds ? kind->seeds : MOST_SEEDS;
+    const size_t seeds = kind->seeds ? kind->seeds : MAX_SEEDS;
     const size_t group = kind->group ? kind->group : 1;
     for (size_t i = 0; i < kind->images; i++) {
         const struct mode *mode =
@@ -280,8 +280,8 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
     }
     double original = 0;
     for (size_t v = 0; v < variants; v++) {
-        double right = 0, effect = 0, luck[DL2_MOST_SEEDS_NEEDED][CLASSES];
-        size_t sums[DL2_MOST_SEEDS_NEEDED] = {0};
+        double right = 0, effect = 0, luck[DL2_MAX_SEEDS_NEEDED][CLASSES];
+        size_t sums[DL2_MAX_SEEDS_NEEDED] = {0};
         const double scale = scale_of(kind, v);
         for (size_t s = 0; s < seeds; s++) {
             const double of_all = luck_of(kind, v) * dl2_random_normal(random);
@@ -386,7 +386,7 @@ static size_t look_again(const struct kind *kind, struct drawing *drawn,
              error.message);
         for (size_t v = 1; v < variants; v++)
             all &= drawn->within[v] = analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN;
-        if (all || seeds == MOST_SEEDS)
+        if (all || seeds == MAX_SEEDS)
             return seeds * variants;
         dl2_analysis_free(analysis);
         spent += share;
@@ -423,9 +423,9 @@ static size_t count_same(const struct kind *kind, struct drawing *drawn,
     struct kind fixed = *kind;
     struct dl2_analysis all;
     size_t same = 0;
-    fixed.seeds = MOST_SEEDS;
+    fixed.seeds = MAX_SEEDS;
     for (size_t v = 0; v < drawn->study.variant_count; v++)
-        drawn->trained[v] = MOST_SEEDS;
+        drawn->trained[v] = MAX_SEEDS;
     analyse_drawing(&fixed, drawn, &all);
     for (size_t v = 1; v < drawn->study.variant_count; v++)
         same += (analysis->comparisons[v].verdict == DL2_VERDICT_WITHIN) ==
@@ -477,7 +477,7 @@ static void try_advice(const struct kind *kind, struct dl2_random *random, struc
     const size_t likely = analysis->smallest.likely;
     if (!needed->few)
         return;
-    if (needed->times_images > MOST_TIMES) {
+    if (needed->times_images > MAX_TIMES) {
         tally->too_large++;
         return;
     }
@@ -517,9 +517,9 @@ static bool report_kind(const struct kind *kind, const struct tally *tally)
     if (!kind->seeds)
         printf(
             "%-34s %.1f%% of these verdicts are those of %d seeds, with %.0f%% of the trainings\n",
-            "", 100 * (double)tally->same / intervals, MOST_SEEDS,
+            "", 100 * (double)tally->same / intervals, MAX_SEEDS,
             100 * (double)tally->trainings /
-                (studies * MOST_SEEDS * (1 + (double)(kind->codecs * kind->qualities))));
+                (studies * MAX_SEEDS * (1 + (double)(kind->codecs * kind->qualities))));
     bool well = !above(wrong, DL2_CLAIMS_LEVEL, studies);
     /* Variants of a study share the original, so that studies count and not intervals. */
     well &= !above(0.93, both, studies) && !above(0.93, training, studies);
@@ -545,16 +545,16 @@ int main(int argc, char **argv)
         if (!studies || (argc > 2 && !strstr(kind->name, argv[2])))
             continue;
         struct tally tally = {0};
-        const size_t seeds = kind->told ? DL2_MOST_SEEDS_NEEDED : MOST_SEEDS;
-        const size_t images = kind->images * (kind->told ? MOST_TIMES : 1);
-        uint8_t *cells = calloc(MOST_VARIANTS * seeds, images);
+        const size_t seeds = kind->told ? DL2_MAX_SEEDS_NEEDED : MAX_SEEDS;
+        const size_t images = kind->images * (kind->told ? MAX_TIMES : 1);
+        uint8_t *cells = calloc(MAX_VARIANTS * seeds, images);
         drawn.ease = calloc(images, sizeof *drawn.ease);
         drawn.images.group = calloc(images, sizeof *drawn.images.group);
         must(cells && drawn.ease && drawn.images.group, "out of memory");
         for (size_t i = 0; kind->group && i < images; i++)
             drawn.images.group[i] = (uint32_t)(i / kind->group);
         drawn.images.group_count = kind->group ? kind->images / kind->group : 0;
-        for (size_t i = 0; i < MOST_VARIANTS * seeds; i++)
+        for (size_t i = 0; i < MAX_VARIANTS * seeds; i++)
             drawn.correct[i / seeds][i % seeds] = cells + i * images;
         for (size_t n = 0; n < studies; n++) {
             struct dl2_random random;

@@ -23,11 +23,11 @@
 
 enum {
     POPULATION = 20000,
-    MOST_VARIANTS = 4, /* with the original */
-    MOST_SEEDS = 5,
+    MAX_VARIANTS = 4, /* with the original */
+    MAX_SEEDS = 5,
     NETWORKS = 2,
-    MOST_CLASSES = 100,
-    MOST_IMAGES = 12000,
+    MAX_CLASSES = 100,
+    MAX_IMAGES = 12000,
     KEY = 32,
     STEPS = 60, /* of the integral over luck and chance, 5 standard deviations to each side */
 };
@@ -156,13 +156,13 @@ static double find_shift(const struct kind *kind, size_t network, size_t v, bool
 
 struct drawing {
     struct dl2_study study;
-    struct dl2_study_variant variants[MOST_VARIANTS];
-    struct dl2_study_run runs[NETWORKS * MOST_VARIANTS * MOST_SEEDS];
+    struct dl2_study_variant variants[MAX_VARIANTS];
+    struct dl2_study_run runs[NETWORKS * MAX_VARIANTS * MAX_SEEDS];
     struct dl2_prediction_table images[NETWORKS];
-    char *archs[NETWORKS], names[MOST_VARIANTS][32];
-    size_t class_of[MOST_IMAGES], chosen[MOST_IMAGES]; /* of the population */
-    double shifts[NETWORKS][MOST_VARIANTS][2]; /* of ease, in other classes and in the first */
-    double loss_truth[2]; /* of the first variant's loss, in the same classes */
+    char *archs[NETWORKS], names[MAX_VARIANTS][32];
+    size_t class_of[MAX_IMAGES], chosen[MAX_IMAGES]; /* of the population */
+    double shifts[NETWORKS][MAX_VARIANTS][2]; /* of ease, in other classes and in the first */
+    double loss_truth[2];                     /* of the first variant's loss, in the same classes */
 };
 
 static void must(bool well, const char *what)
@@ -181,21 +181,21 @@ static double loss_of_class(const struct kind *kind, size_t class)
 /* What does not change from study to study. */
 static void prepare(const struct kind *kind, struct drawing *drawn)
 {
-    static struct dl2_prediction rows[MOST_IMAGES];
-    static char keys[MOST_IMAGES * KEY];
+    static struct dl2_prediction rows[MAX_IMAGES];
+    static char keys[MAX_IMAGES * KEY];
     static char *archs[] = {"a", "b"};
     size_t count = 0;
     *drawn = (struct drawing){.archs = {archs[0], archs[1]}};
     for (size_t c = 0; c < kind->classes; c++) {
         const size_t images = kind->fewest + c * (kind->most - kind->fewest) / (kind->classes - 1);
         for (size_t i = 0; i < images; i++) {
-            must(count < MOST_IMAGES, "too many images");
+            must(count < MAX_IMAGES, "too many images");
             snprintf(keys + count * KEY, KEY, "%06zu", count);
             rows[count] = (struct dl2_prediction){.target = (int32_t)c};
             drawn->class_of[count++] = c;
         }
     }
-    static uint32_t order[MOST_IMAGES];
+    static uint32_t order[MAX_IMAGES];
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
     for (size_t n = 0; n < NETWORKS; n++) {
@@ -226,7 +226,7 @@ static void draw_run(const struct kind *kind, struct dl2_random *random, struct 
                      size_t network, size_t v, struct dl2_study_run *run)
 {
     const double luck = kind->luck * dl2_random_normal(random);
-    double of_class[MOST_CLASSES], right = 0;
+    double of_class[MAX_CLASSES], right = 0;
     for (size_t c = 0; c < kind->classes; c++)
         of_class[c] = luck + class_luck_of(kind, c == 0) * dl2_random_normal(random);
     for (size_t i = 0; i < run->images; i++) {
@@ -244,8 +244,8 @@ static void draw_run(const struct kind *kind, struct dl2_random *random, struct 
 
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)
 {
-    static uint8_t correct[NETWORKS * MOST_VARIANTS * MOST_SEEDS][MOST_IMAGES];
-    static float loss[NETWORKS * MOST_VARIANTS * MOST_SEEDS][MOST_IMAGES];
+    static uint8_t correct[NETWORKS * MAX_VARIANTS * MAX_SEEDS][MAX_IMAGES];
+    static float loss[NETWORKS * MAX_VARIANTS * MAX_SEEDS][MAX_IMAGES];
     struct dl2_study *study = &drawn->study;
     const size_t images = drawn->images[0].count;
     for (size_t i = 0; i < images; i++)
@@ -279,8 +279,8 @@ static void count_classes(const struct kind *kind, const struct drawing *drawn,
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_classes classes;
-    struct dl2_class_harm harms[MOST_VARIANTS];
-    struct dl2_loss_change changes[MOST_VARIANTS];
+    struct dl2_class_harm harms[MAX_VARIANTS];
+    struct dl2_loss_change changes[MAX_VARIANTS];
     must(dl2_classes_find(&drawn->images[0], &classes, &error) == DL2_OK &&
              dl2_class_harm_make(&drawn->study, analysis, 0, &classes, harms, &error) == DL2_OK &&
              dl2_loss_changes_make(&drawn->study, analysis, 0, changes, &error) == DL2_OK,

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VARIANTS = 7, MOST_SEEDS = 8, MOST_ROUNDS = 8, MOST_EPOCHS = 90 };
+enum { MAX_VARIANTS = 7, MAX_SEEDS = 8, MAX_ROUNDS = 8, MAX_EPOCHS = 90 };
 
 #define TOLERANCE 2.0 /* points */
 
@@ -42,7 +42,7 @@ static const struct variants {
     size_t count;
     struct {
         double gain, pace, rate;
-    } items[MOST_VARIANTS];
+    } items[MAX_VARIANTS];
 } families[] = {
     {"one", 1, {{0, 1, 1}}},
     {"one that is better", 1, {{0.7, 0.8, 1.1}}},
@@ -74,14 +74,14 @@ static const struct kind {
 
 struct drawing {
     struct dl2_study study;
-    struct dl2_study_variant variants[MOST_VARIANTS];
-    struct dl2_study_run runs[MOST_VARIANTS * MOST_SEEDS];
-    struct dl2_round rounds[MOST_VARIANTS * MOST_ROUNDS];
-    struct dl2_comparison comparisons[MOST_VARIANTS];
+    struct dl2_study_variant variants[MAX_VARIANTS];
+    struct dl2_study_run runs[MAX_VARIANTS * MAX_SEEDS];
+    struct dl2_round rounds[MAX_VARIANTS * MAX_ROUNDS];
+    struct dl2_comparison comparisons[MAX_VARIANTS];
     struct dl2_analysis analysis;
-    double curves[MOST_VARIANTS * MOST_SEEDS][MOST_EPOCHS]; /* fractions */
-    char names[MOST_VARIANTS][16];
-    double truth[DL2_SPEED_KINDS][MOST_VARIANTS]; /* logarithms of ratios to the original */
+    double curves[MAX_VARIANTS * MAX_SEEDS][MAX_EPOCHS]; /* fractions */
+    char names[MAX_VARIANTS][16];
+    double truth[DL2_SPEED_KINDS][MAX_VARIANTS]; /* logarithms of ratios to the original */
 };
 
 static double rate_of(const struct kind *kind, size_t v)
@@ -118,7 +118,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
     static char network[] = "network", *archs[] = {network};
     const struct schedule *schedule = kind->schedule;
     const size_t variants = 1 + kind->variants->count;
-    double shared[MOST_SEEDS], of_round[MOST_ROUNDS], final[MOST_VARIANTS] = {0};
+    double shared[MAX_SEEDS], of_round[MAX_ROUNDS], final[MAX_VARIANTS] = {0};
     for (size_t s = 0; s < kind->seeds; s++)
         shared[s] = dl2_random_normal(random);
     for (size_t r = 0; r < kind->rounds; r++)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum { SEEDS = 3, MOST_IMAGES = 120, KEY = 64 };
+enum { SEEDS = 3, MAX_IMAGES = 120, KEY = 64 };
 
 #define T2  4.302652729911275  /* Student's t, 97.5%, 2 degrees of freedom */
 #define T39 2.0226909117347285 /* 39 */
@@ -20,11 +20,11 @@ static struct fixture {
     struct dl2_study_variant variants[2];
     struct dl2_study_run runs[2 * 2 * SEEDS];
     struct dl2_prediction_table images[2];
-    struct dl2_prediction rows[2][MOST_IMAGES];
-    char keys[2][MOST_IMAGES * KEY], *archs[2];
-    uint32_t order[2][MOST_IMAGES];
-    uint8_t correct[2][2][SEEDS][MOST_IMAGES]; /* [network][variant] */
-    float loss[2][2][SEEDS][MOST_IMAGES];
+    struct dl2_prediction rows[2][MAX_IMAGES];
+    char keys[2][MAX_IMAGES * KEY], *archs[2];
+    uint32_t order[2][MAX_IMAGES];
+    uint8_t correct[2][2][SEEDS][MAX_IMAGES]; /* [network][variant] */
+    float loss[2][2][SEEDS][MAX_IMAGES];
 } made;
 
 /* All images are right, and have a loss of 1. `key` names an image of a class. */
@@ -234,7 +234,7 @@ static void test_few(void **state)
     assert_int_equal(harm.changes[0].images + harm.changes[1].images, 118);
     dl2_class_harm_free(&harm);
     /* Groups take the place of images: with one group a class has no interval. */
-    uint32_t group[MOST_IMAGES];
+    uint32_t group[MAX_IMAGES];
     for (size_t i = 0; i < 120; i++)
         group[i] = i < 60 ? 3 : (uint32_t)(i % 3);
     made.images[0].group = group;

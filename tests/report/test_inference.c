@@ -111,8 +111,8 @@ static void test_sum(void **state)
         const double mean = (a + b) / 2 + 0.5 * dl2_random_normal(&random);
         const struct dl2_spread sum = {(a - b) * (a - b) / 4, 1, 0.25, 1000};
         const double variance = sum.variance + sum.added;
-        const double freedom = variance * variance /
-                               (sum.variance * sum.variance + sum.added * sum.added / 1000);
+        const double freedom =
+            variance * variance / (sum.variance * sum.variance + sum.added * sum.added / 1000);
         wrong[0] += mean > dl2_spread_half(&sum, 0.025);
         wrong[1] += mean > dl2_student_quantile(0.025, freedom) * sqrt(variance);
     }
@@ -342,7 +342,7 @@ static void test_power(void **state)
     /* Images are too few: no number of seeds does, seeds and images do. */
     struct dl2_prospects images = {
         .tests = {{0.5, 0.01, 6, 0.25}}, .count = 1, .level = 0.025, .noise = none, .units = 400};
-    assert_true(dl2_power(&images, DL2_MOST_SEEDS_NEEDED, 1) < 0.25);
+    assert_true(dl2_power(&images, DL2_MAX_SEEDS_NEEDED, 1) < 0.25);
     const struct dl2_study_size both = dl2_study_size_needed(&images);
     assert_true(both.few && both.times_images > 6 && both.times_images < 17);
     images.tests[0].image_variance = 25;
