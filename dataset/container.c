@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* Each is defined by its own file. */
+extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
+    dl2_container_idx, dl2_container_postgresql;
+
 static const struct dl2_container *const rows[] = {
     &dl2_container_folder,     &dl2_container_tar, &dl2_container_gulp, &dl2_container_idx,
 #ifdef HAVE_LIBPQ

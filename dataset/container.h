@@ -119,6 +119,7 @@ struct dl2_container {
     const char *summary;    /* a noun phrase for --help and --list */
     const char *looks_for;  /* file names, for messages about a path without samples */
     bool can_write;         /* dl2-transcode writes it */
+    bool has_class_folders; /* classes are numbered by the names of folders */
     const struct dl2_reader *reader;
     /* Why something beside an image is left out, for messages: "a table holds nothing there". */
     const char *leaves_out;
@@ -130,9 +131,6 @@ struct dl2_container {
     /* As dl2_group_column_read(). NULL: it has no columns; else probe() is there, too. */
     int (*read_groups)(const char *address, struct dl2_bytes *lines, struct dl2_error *error);
 };
-
-extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
-    dl2_container_idx, dl2_container_postgresql;
 
 /* Row `number` of the table, NULL after the last. */
 const struct dl2_container *dl2_container_at(size_t number);

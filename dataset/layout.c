@@ -376,7 +376,7 @@ static int warn_of_numbers(struct dl2_dataset *dataset, const char *path)
     unsigned which;
     long number;
     char there[40] = "not there";
-    if (dataset->container != &dl2_container_folder || dataset->own_part <= DL2_PART_TRAIN ||
+    if (!dataset->container->has_class_folders || dataset->own_part <= DL2_PART_TRAIN ||
         !dl2_part_differs_from_train(path, dataset->classes, dataset->class_count, &which, &number))
         return DL2_OK;
     if (number >= 0)

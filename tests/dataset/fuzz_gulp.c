@@ -2,6 +2,8 @@
 /* GulpIO's meta files on any bytes: the first says how large the data file is, the rest is JSON. */
 #include "tests/dataset/fuzz_packed.h"
 
+extern const struct dl2_container dl2_container_gulp;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

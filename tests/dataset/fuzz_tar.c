@@ -5,6 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+extern const struct dl2_container dl2_container_tar;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

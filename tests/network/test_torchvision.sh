@@ -8,7 +8,7 @@ set --
 archs="resnet18 mobilenet_v2 vit_tiny"
 tensors=$archs
 if ! slow; then # these take too long there
-    set -- 'from alexnet 64' 'to alexnet 64' 'from vgg16 32' 'from vit_b_16 48'
+    set -- 'from alexnet 64' 'from vgg16 32' 'from vit_b_16 48'
     archs="$archs resnet50"
     tensors="alexnet vgg16 vgg16_bn resnet34 resnet101 resnet152 vit_b_16 $archs"
 fi

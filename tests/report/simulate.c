@@ -110,16 +110,16 @@ struct kind {
     }
 
 static const struct kind kinds[] = {
-    {"2 seeds, all at the limit", 300, 500, 2, 3, 2, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
-    {"2 seeds, one at the limit", 300, 2000, 2, 3, 2, 0.15, 0.01, 0.2, 1, ONE_AT_LIMIT},
+    {"2 seeds, all at the limit", 0, 500, 2, 3, 2, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
+    {"2 seeds, one at the limit", 0, 2000, 2, 3, 2, 0.15, 0.01, 0.2, 1, ONE_AT_LIMIT},
     {"2 seeds, one variant", 300, 2000, 1, 1, 2, 0.15, 0.01, 0.2, 1, ALL_AT_LIMIT},
     {"3 seeds, all at the limit", 300, 500, 3, 3, 3, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
-    {"3 seeds, one at the limit", 300, 2000, 2, 3, 3, 0.28, 0.02, 0.1, 1, ONE_AT_LIMIT},
+    {"3 seeds, one at the limit", 0, 2000, 2, 3, 3, 0.28, 0.02, 0.1, 1, ONE_AT_LIMIT},
     {"3 seeds, stairs", 300, 2000, 3, 3, 3, 0.2, 0.02, 0.2, 1, STAIRS},
     {"3 seeds, one variant", 300, 2000, 1, 1, 3, 0.28, 0.01, 0.1, 1, ALL_AT_LIMIT},
     {"3 seeds, as the demo", 300, 447, 2, 3, 3, 0.25, 0.04, 0.05, 1, ALL_AT_LIMIT},
     {"5 seeds, all at the limit", 300, 500, 2, 3, 5, 0.28, 0.005, 0.2, 1, ALL_AT_LIMIT},
-    {"5 seeds, one at the limit", 300, 2000, 2, 3, 5, 0.15, 0.01, 0.1, 1, ONE_AT_LIMIT},
+    {"5 seeds, one at the limit", 0, 2000, 2, 3, 5, 0.15, 0.01, 0.1, 1, ONE_AT_LIMIT},
     {"2 to 8 seeds, all at the limit", 60, 500, 2, 3, 0, 0.15, 0.005, 0.2, 1, ALL_AT_LIMIT},
     {"2 to 8 seeds, one at the limit", 0, 2000, 2, 3, 0, 0.2, 0.01, 0.1, 1, ONE_AT_LIMIT},
     {"2 to 8 seeds, stairs", 0, 2000, 3, 3, 0, 0.15, 0.02, 0.2, 1, STAIRS},
@@ -155,10 +155,10 @@ static const struct kind kinds[] = {
      false, 0, true},
     {"looked again, real, six variants", 0, 2000, 2, 3, 0, 0.15, 0.02, 0.1, 1, ONE_AT_LIMIT, REAL,
      false, 0, true},
-    {"3 seeds, one variant, told", 100, 2000, 1, 1, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
+    {"3 seeds, one variant, told", 50, 2000, 1, 1, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"4 seeds, one variant, told", 0, 2000, 1, 1, 4, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"5 seeds, one variant, told", 0, 1000, 1, 1, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, REAL, true},
-    {"2 seeds, six variants, told", 100, 2000, 2, 3, 2, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
+    {"2 seeds, six variants, told", 50, 2000, 2, 3, 2, 0.15, 0.02, 0.1, 1, NO_LOSS, PLAIN, true},
     {"3 seeds, six variants, told", 0, 2000, 2, 3, 3, 0.15, 0.02, 0.1, 1, NO_LOSS, REAL, true},
     {"5 seeds, six variants, told", 0, 1000, 2, 3, 5, 0.15, 0.03, 0.1, 1, NO_LOSS, PLAIN, true},
 };

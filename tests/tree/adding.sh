@@ -5,18 +5,20 @@
 plainly
 cd "$srcdir" || exit 99
 sources=$(find bundle cuda codec common dataset device load loader network pixels postgres python quality ranks report study \
-    train transcode configure.ac -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o -name '*.mk' -o \
-    -name '*.sh' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' -o -name configure.ac)
+    train transcode configure.ac -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc' -o \
+    -name '*.mk' -o -name '*.sh' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' -o -name configure.ac)
 
-# named KIND PATTERN: the files that a thing of the kind is named in, among all that are no documents or tests.
+# named KIND PATTERN [DOCUMENT]: the files that name one of the kind, tests and other documents aside.
 named() {
     want=$(sed -n "s/^| $1 | .* | \([0-9]*\) |\$/\1/p" CONTRIBUTING.md)
     [ -n "$want" ] || fail "CONTRIBUTING.md has no row for a new $1"
     # shellcheck disable=SC2086
-    grep -lE -i -- "$2" $sources >"$work/files"
+    grep -lE -i -- "$2" $sources ${3:-} >"$work/files"
     got=$(wc -l <"$work/files")
     echo "a new $1 touches $got files: $(tr '\n' ' ' <"$work/files")"
     [ "$got" -eq "$want" ] || fail "CONTRIBUTING.md says $want for a $1, not $got: $(tr '\n' ' ' <"$work/files")"
 }
+named codec 'codec_jxl|libjxl'
+named container 'container_gulp|dataset/gulp|### gulp' docs/formats.md
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
