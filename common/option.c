@@ -598,7 +598,7 @@ int dl2_parse_word(const char *text, const char *const *words, struct dl2_error 
     char all[256] = "";
     for (int i = 0; words[i]; i++)
         dl2_list_name(all, sizeof all, words[i]);
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is none of %s", text, all);
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not one of %s", text, all);
 }
 
 int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned **out, size_t *count,

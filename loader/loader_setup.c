@@ -253,7 +253,8 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
         return out_of_memory(error);
     if (!*mask || *mask == '.' || strpbrk(mask, "/ ,"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "mask: '%s' is no extension; give one, such as png or mask.png", mask);
+                             "mask: '%s' is not an extension; give one, such as png or mask.png",
+                             mask);
     if (!dl2_dataset_has_beside(dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: the container '%s' holds images and labels, and nothing beside "

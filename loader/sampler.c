@@ -35,7 +35,7 @@ static int count_steps(struct dl2_sampler *sampler, struct dl2_error *error)
     const struct dl2_loader_config *config = &sampler->config;
     if (config->rank >= config->world)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "there is no rank %u among %u: they count from 0", config->rank,
+                             "rank %u is out of range: the world size is %u", config->rank,
                              config->world);
     if (config->train && sampler->taken < config->world)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u samples are too few for %u ranks",
@@ -91,7 +91,8 @@ static int sum_weights(const struct dl2_sampler *sampler, double *sum, struct dl
         const double weight = weight_of(sampler, i);
         if (!(weight >= 0) || isinf(weight))
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "weights: %g is none; they must be finite and at least 0", weight);
+                                 "%g is not a valid weight: weights must be finite and at least 0",
+                                 weight);
         *sum += weight;
     }
     if (!(*sum > 0) || isinf(*sum))

@@ -14,10 +14,11 @@ static int check_target_names(const struct dl2_target_list *list, struct dl2_err
     const char *name = list->names;
     for (unsigned i = 0; i < list->count; i++, name = next_name(name)) {
         if (!*name || *name == '.' || strpbrk(name, "/ "))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "targets: '%s' is no extension; give some with commas, such as "
-                                 "json,txt",
-                                 name);
+            return dl2_error_set(
+                error, DL2_ERR_ARGUMENT,
+                "targets: '%s' is not an extension; give some with commas, such as "
+                "json,txt",
+                name);
         const char *before = list->names;
         for (unsigned j = 0; j < i; j++, before = next_name(before))
             if (!strcmp(before, name))

@@ -19,7 +19,7 @@ static int begin(const char *name, struct dl2_grouping *groups, struct dl2_error
 }
 
 int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_grouping *groups,
-                        struct dl2_error *error)
+                          struct dl2_error *error)
 {
     DL2_TRY(begin(name, groups, error));
     const int code = regcomp(&groups->regex, regex, REG_EXTENDED);
@@ -29,7 +29,7 @@ int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_groupi
     char why[256];
     regerror(code, &groups->regex, why, sizeof why);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "\"%s\" is no extended regular expression: %s", regex, why);
+                         "\"%s\" is not a valid extended regular expression: %s", regex, why);
 }
 
 /* ---- Lists */
@@ -42,7 +42,8 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* Cuts one line, whose end is a zero, at its last tab: keys may have tabs. */
-static int read_line(char *line, size_t length, struct dl2_grouping *groups, struct dl2_error *error)
+static int read_line(char *line, size_t length, struct dl2_grouping *groups,
+                     struct dl2_error *error)
 {
     struct dl2_group_line *out = &groups->lines[groups->count++];
     char *tab = strrchr(line, '\t');
@@ -57,7 +58,7 @@ static int read_line(char *line, size_t length, struct dl2_grouping *groups, str
 }
 
 int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_grouping *groups,
-                       struct dl2_error *error)
+                         struct dl2_error *error)
 {
     const int status = begin(name, groups, error);
     groups->text = *text;

@@ -85,7 +85,7 @@ eval "ask REPORT_FLAGS dl2-report --tolerance $TOLERANCE ${group:+--group \"\$gr
 archs=$("$(program dl2-train)" --list archs | cut -f 1)
 for arch in $ARCHS; do
     printf '%s\n' "$archs" | grep -qxF -e "$arch" ||
-        wrong "ARCHS names $arch, which is none of what 'dl2-train --list archs' names"
+        wrong "ARCHS names $arch, which 'dl2-train --list archs' does not name"
     set -- -j "$JOBS" --image-size "$IMAGE_SIZE" --batch "$BATCH" --epochs "$EPOCHS" \
         --device "$DEVICE" --data "$DATA" --arch "$arch"
     for seed in $SEEDS; do set -- "$@" --seed "$seed"; done

@@ -46,7 +46,7 @@ explained() {
     local option=$1 word words
     shift
     expect 2 "$@" "--$option=none"
-    words=$(sed -n "s/.*'none' is none of //p" "$work/err" | tr -d ,)
+    words=$(sed -n "s/.*'none' is not one of //p" "$work/err" | tr -d ,)
     [ -n "$words" ] || fail "--$option=none: $(cat "$work/err")"
     "$1" --help | sed -n "/--$option=/,/\]$/p" >"$work/help"
     for word in $words; do

@@ -529,8 +529,9 @@ static int train_in_world(void)
         return status;
     if (world && config->loader.partitions) {
         dl2_world_close(world);
-        return dl2_program_usage_error(&program, "--partition is of one process: --hop --configs "
-                                                 "FILE gives each rank a partition");
+        return dl2_program_usage_error(&program,
+                                       "--partition works with one process only: --hop --configs "
+                                       "FILE gives each rank a partition");
     }
     status = dl2_train_options_check_rates(
         config, &program, dl2_world_size(world)); /* mpirun's number is known only now */

@@ -430,8 +430,8 @@ static int clear_place(struct hop *hop, struct dl2_error *error)
             continue;
         if (!config->restart)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s is there already: go on with it by --resume, name another "
-                                 "place by --out, or give it up by --restart",
+                                 "%s is there already: continue it with --resume, choose "
+                                 "another place with --out, or overwrite it with --restart",
                                  run->checkpoint);
         if (unlink(run->checkpoint) != 0)
             return dl2_error_system(error, "can't remove %s", run->checkpoint);

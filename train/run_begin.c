@@ -141,11 +141,11 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
         tell_resumed(run, false);
         DL2_TRY(load_pretrained(run, error));
     } else if (!config->restart && !(config->measure > 0) && dl2_is_file(run->checkpoint)) {
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is %s, or give it up by --restart",
-                             run->checkpoint,
-                             dl2_checkpoint_unfinished(run->checkpoint)
-                                 ? "of a run that was not finished: go on with it by --resume"
-                                 : "there already: name another place by --out or --checkpoint");
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT, "%s is %s, or overwrite it with --restart", run->checkpoint,
+            dl2_checkpoint_unfinished(run->checkpoint)
+                ? "of a run that was not finished: continue it with --resume"
+                : "there already: choose another place with --out or --checkpoint");
     } else {
         DL2_TRY(load_pretrained(run, error));
     }

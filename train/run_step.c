@@ -99,7 +99,7 @@ static int diverged(struct dl2_run *run, const char *what, struct dl2_error *err
 {
     run->diverged = run->common = true;
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         DL2_RUN_DIVERGED " in epoch %llu: %s is no number any more. A lower --lr "
+                         DL2_RUN_DIVERGED " in epoch %llu: %s became NaN or infinite. A lower --lr "
                                           "(it was %g) or a longer --warmup helps",
                          (unsigned long long)run->state.pass + 1, what, run->state.lr);
 }

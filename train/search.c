@@ -230,8 +230,8 @@ static int claim_folders(const struct dl2_search *search, struct dl2_error *erro
     if (restart || !there)
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "%s: there is a search already: go on with it by --resume, name another "
-                         "place by --out, or give it up by --restart",
+                         "%s: there is a search already: continue it with --resume, choose "
+                         "another place with --out, or overwrite it with --restart",
                          search->config.out);
 }
 

@@ -669,7 +669,7 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->time_budget > 0, "partition", "excludes --time-budget"},
         {config->run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
         {config->given.ranks || config->given.gpus, "partition",
-         "is of one process: --hop --configs FILE gives each rank a partition"},
+         "works with one process only: --hop --configs FILE gives each rank a partition"},
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {config->given.gpus, "ranks", "excludes --gpus"},
         {are_of_unit(config->mean) && !dl2_option_given(program, common, "std"), "mean", OF_UNIT},

@@ -138,9 +138,9 @@ static const struct dl2_option table[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_FLAG, "identify", 0, NULL,
-     "Only say what SOURCE is: name, container, images, bytes, classes, \"complete no\" of a variant "
-     "that is not finished, and a fingerprint that is another one once anything in it has changed; "
-     "one line each, with a tab behind the word",
+     "Only say what SOURCE is: name, container, images, bytes, classes, \"complete no\" of a "
+     "variant that is not finished, and a fingerprint that changes with anything in it; "
+     "one line each, the word and the value with a tab between them",
      AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
@@ -183,8 +183,8 @@ static int no_codec(const char *name, struct dl2_error *error)
         if (dl2_codec_at(i)->encode)
             dl2_list_name(known, sizeof known, dl2_codec_at(i)->name);
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "--codec: '%s' is none that this build can write: %s, or an external "
-                         "one: NAME=ENCODE; DECODE%s",
+                         "--codec: '%s' is not a codec that this build can write: %s, or an "
+                         "external one: NAME=ENCODE; DECODE%s",
                          name, known, external ? "; quote a comma that belongs to a command" : "");
 }
 
@@ -318,7 +318,8 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice");
     if (arguments.restart != ENCODERS_OWN && !restarted)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--restart: none of the codecs in use has restart intervals");
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--restart: none of the codecs in use has restart intervals");
 
     unsigned *qualities;
     size_t quality_count;
@@ -677,7 +678,7 @@ static char *describe_details(void)
           "is counted on stderr.\n\n"
           "With --container other than folder, a variant is a few large files, in a folder for "
           "each split if SOURCE has splits, with a dl2-index.bin that makes opening fast and holds "
-          "a checksum of every image. It is made as a whole: if anything is out of date, everything "
+          "a checksum of every image. It is made as a whole: if anything is out of date, all of it "
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
           "program packed. --survey writes nothing but its FILEs.\n\n"

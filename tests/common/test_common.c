@@ -145,9 +145,9 @@ static void long_errors_keep_their_reason(void **state)
     /* 300 letters are 1200 once they are quoted. */
     memset(text, '\xff', 300);
     text[300] = '\0';
-    dl2_error_set(&error, DL2_ERR_ARGUMENT, "'%s' is none of a, b", text);
+    dl2_error_set(&error, DL2_ERR_ARGUMENT, "'%s' is not one of a, b", text);
     assert_memory_equal(error.message, "'\\xff", 5);
-    assert_true(ends_with(error.message, "\\xff' is none of a, b"));
+    assert_true(ends_with(error.message, "\\xff' is not one of a, b"));
     dl2_error_clear(&error);
     /* The cut is between characters. */
     for (int shift = 0; shift < 3; shift++) {
@@ -529,7 +529,7 @@ static void words_are_parsed(void **state)
     assert_int_equal(dl2_parse_word("auto", words, &error), 0);
     assert_int_equal(dl2_parse_word("direct", words, &error), 1);
     assert_int_equal(dl2_parse_word("dir", words, &error), DL2_ERR_ARGUMENT);
-    assert_string_equal(error.message, "'dir' is none of auto, direct");
+    assert_string_equal(error.message, "'dir' is not one of auto, direct");
     assert_int_equal(dl2_parse_word("", words, NULL), DL2_ERR_ARGUMENT);
 }
 

@@ -12,17 +12,20 @@ small="$smallest -e 2 -b 7 --seed 3"
 train() { "$fake" $small -d data "$@"; }
 
 # The same bits, whenever what is queued runs, and with steps done anew rather than replayed.
-for pace in eager lazy random; do
+paces="lazy random"
+slow && paces=random
+for pace in eager $paces; do
     DL2_FAKE_PACE=$pace expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out $pace
 done
-same eager/$CK lazy/$CK "eager and lazy streams"
-same eager/$CK random/$CK "streams at random"
+for pace in $paces; do
+    same eager/$CK $pace/$CK "eager and $pace streams"
+done
 DL2_CUDA_GRAPHS=off expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out plain
 same eager/$CK plain/$CK "with and without graphs"
 
 # Steps that cannot be recorded, for whatever reason, are done one by one, to the same weights; that is told once.
 stages="begin call end instantiate launch"
-slow && stages="call launch"
+slow && stages=launch
 for what in $stages; do
     DL2_FAKE_RECORDING=$what DL2_FAKE_PACE=random expect 0 train --device cuda --mixup 0.2 --ema 0.5 --deterministic --out no.$what
     same eager/$CK no.$what/$CK "where recording fails at its $what"
@@ -36,7 +39,9 @@ grep -q 'cudaError 719' "$work/err" || fail "a card that faulted: $(cat "$work/e
 grep -q '"device_notes": \[\]' eager/$REPORT || fail "notes in the report of a run without any"
 
 # A profiler is shown one step: three copies, of images and labels to the card and of labels there.
-for graphs in on off; do
+graphs_or_none="on off"
+slow && graphs_or_none=on
+for graphs in $graphs_or_none; do
     DL2_FAKE_PROFILE=profile.$graphs DL2_CUDA_PROFILE=3 DL2_CUDA_GRAPHS=$graphs expect 0 train --device cuda --out $graphs
     awk '{ what = what $1; n = $2 - n } END { exit what != "startstop" || n != 3 }' profile.$graphs ||
         fail "what a profiler sees: $(cat profile.$graphs)"
@@ -92,22 +97,25 @@ near staged.ref staged.eager
 slow || DL2_FAKE_PACE=random expect 0 staged --device cuda --amp fp16 --out staged.fp16
 
 # Half precision.
-for amp in bf16 fp16; do
+amps="bf16 fp16"
+slow && amps=fp16
+for amp in $amps; do
     expect 0 train --device cuda --amp $amp --out $amp
 done
 
 # A transformer, by AdamW: the same bits in the same ways, and the reference device's losses. Batches of 4, 4 and 1.
 make_images few 3 3 16 16
 transformer() { train -a vit_tiny --image-size 16 -b 4 -d few "$@"; }
-paces="lazy random" amps="bf16 fp16"
 slow && paces=lazy amps=bf16
 DL2_FAKE_PACE=eager expect 0 transformer --device cuda --out vit.eager
 for pace in $paces; do
     DL2_FAKE_PACE=$pace expect 0 transformer --device cuda --out vit.$pace
     same vit.eager/$CK vit.$pace/$CK "a transformer's eager and $pace streams"
 done
-DL2_CUDA_GRAPHS=off expect 0 transformer --device cuda --out vit.plain
-same vit.eager/$CK vit.plain/$CK "a transformer with and without graphs"
+if ! slow; then
+    DL2_CUDA_GRAPHS=off expect 0 transformer --device cuda --out vit.plain
+    same vit.eager/$CK vit.plain/$CK "a transformer with and without graphs"
+fi
 expect 0 transformer --device ref --out vit.ref
 near vit.ref vit.eager
 for amp in $amps; do

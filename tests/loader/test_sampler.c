@@ -345,7 +345,7 @@ static void test_no_weights(void **state)
     struct dl2_loader_config config = {.batch = 1, .train = true};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         config.weights = bad[i];
-        expect_refused(&config, 3, i < 3 ? "is none" : "their sum is 0");
+        expect_refused(&config, 3, i < 3 ? "is not a valid weight" : "their sum is 0");
     }
     config.weights = NULL;
     config.repeats = 2;

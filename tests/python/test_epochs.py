@@ -280,7 +280,7 @@ class Order(unittest.TestCase):
         copied = pickle.loads(pickle.dumps(loader(weights=weights)))
         self.assertTrue((epoch_of(copied)[2] == epoch_of(loader(weights=weights))[2]).all())
         for wrong, says in (({"weights": [1] * 39}, "39 numbers for 40 samples"), ({"weights": [0] * 40}, "their sum is 0"),
-                            ({"weights": [-1] + [1] * 39}, "-1 is none"), ({"weights": weights, "balanced": True}, "two ways"),
+                            ({"weights": [-1] + [1] * 39}, "-1 is not a valid weight"), ({"weights": weights, "balanced": True}, "two ways"),
                             ({"weights": weights, "repeats": 2}, "without repeats"), ({"draws": 41}, "has 40 samples, not 41"),
                             ({"train": False, "repeats": 2}, "are for training"), ({"balanced": True, "shuffle_chunk": 2}, "by itself")):
             with self.assertRaisesRegex(ValueError, says):

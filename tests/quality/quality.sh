@@ -48,7 +48,7 @@ run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
 is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" psnr_rgb,psnr_y,ssim,ms_ssim 'metrics in the CSV'
 grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
-said "'vmaf' is none of psnr_rgb, psnr_y, ssim, ms_ssim, all"
+said "'vmaf' is not one of psnr_rgb, psnr_y, ssim, ms_ssim, all"
 rm "$work/ref/large.ppm" "$work/fine/large.ppm"
 
 # ---- A part of the training images

@@ -45,7 +45,7 @@ says "$page" "count as 3 groups"
 expect 0 report "$study" --group 'regex:(p00)?-|other'
 says "$page" "count as 60 groups" "59 images without a group"
 expect 2 report "$study" --group 'regex:p(['
-said "p([\" is no extended regular expression"
+said "p([\" is not a valid extended regular expression"
 expect 1 report "$study" --group 'regex:^patient'
 said "--group regex:^patient matches the key of no validation image; they are like val/c/p00-0"
 expect 1 report "$study" --group 'regex:^val'

@@ -15,7 +15,7 @@ refused 'SEEDS names 1 twice' SEEDS='1 1'
 refused 'SEEDS is empty' SEEDS=
 refused "TOLERANCE is \"x\": 'x' is not a number" TOLERANCE=x
 refused 'GROUP is "none.tsv": none.tsv is neither a file nor' GROUP=none.tsv
-refused 'GROUP is "regex:(": "(" is no extended regular expression' GROUP='regex:('
+refused 'GROUP is "regex:(": "(" is not a valid extended regular expression' GROUP='regex:('
 refused 'GROUP is "regex:a b": it can'"'t have blanks" GROUP='regex:a b'
 refused "GROUP has a password" GROUP='postgresql://me:secret@host/db?table=t&group=g'
 refused 'BATCH is "0": 0 is not between' BATCH=0
@@ -35,14 +35,14 @@ refused_of_loading 'STORAGES names tape' STORAGES='disk tape'
 refused_of_loading 'WORKERS is "x"' WORKERS=x
 refused_of_loading 'WORKERS names 1 twice' WORKERS='1 1'
 refused_of_loading 'CACHES is "50%"' CACHES=50%
-refused "CODECS is \"gif\": 'gif' is none that this build can write" CODECS=gif
+refused "CODECS is \"gif\": 'gif' is not a codec that this build can write" CODECS=gif
 refused 'CODECS is empty' CODECS=
 refused 'QUALITIES is "0": 0 is not between' QUALITIES=0
 refused 'QUALITIES is "10 101": 101 is not between' QUALITIES='10 101'
 refused 'QUALITIES is "05": 05 is not a whole number' QUALITIES=05
 refused "DEVICE is \"none\": there is no device 'none'" DEVICE=none
 refused 'DEVICE is "ref:1": there is one device ref' DEVICE=ref:1
-refused "ARCHS names resnet51, which is none of what 'dl2-train --list archs' names" ARCHS='convnet resnet51'
+refused "ARCHS names resnet51, which 'dl2-train --list archs' does not name" ARCHS='convnet resnet51'
 for flags in TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS; do
     refused "$flags is \"--no-such-option\"" $flags=--no-such-option
 done

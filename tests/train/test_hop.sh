@@ -59,7 +59,7 @@ once random 3
 
 # What was there already; a finished one; and --restart.
 expect 1 fixed --out hop
-said 'is there already: go on with it by --resume'
+said 'is there already: continue it with --resume'
 is "$(wc -l <"$work/err")" 1 "lines that tell an error of all ranks"
 rm hop/a/$REPORT
 expect 0 fixed --out hop --resume

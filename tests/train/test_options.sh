@@ -171,7 +171,7 @@ expect 1 run -d data --skip-validation --lr 1e6 --warmup 0 -e 30 --momentum 0.99
 grep -q 'lower --lr' "$work/err" || fail "no advice on a run that diverged"
 # NaN goes through ReLUs to the loss, of a network in which batch norm keeps that finite for long.
 expect 1 run -d data --skip-validation -a resnet10 --image-size 32 -b 4 --lr 1e5 --warmup 0 --out diverged --restart
-said 'training diverged in epoch 1: the loss is no number any more'
+said 'training diverged in epoch 1: the loss became NaN or infinite'
 # A weight that overflows where the loss stays finite: the first one is 1e35 and decays by 1e7 of itself.
 expect 0 run -d data --skip-validation --device ref -e 1 --export large --out large.out
 head=$(od -An -t u8 -N 8 large | tr -d ' ')
@@ -179,7 +179,7 @@ LC_ALL=C sed -i 's/"crc32"/"older"/' large
 printf '\014\023\232\171' | dd of=large bs=1 seek=$((8 + head)) conv=notrunc 2>"$work/dd" || fail "$(cat "$work/dd")"
 expect 1 run -d data --skip-validation --device ref -e 1 -b 8 --draws 8 --lr 1e6 --end-lr 1e6 --warmup 0 --weight-decay 10 --pretrained large \
     --out diverged --restart
-said 'training diverged in epoch 1: a value of stage1.conv1.weight is no number any more'
+said 'training diverged in epoch 1: a value of stage1.conv1.weight became NaN or infinite'
 
 # --list: for scripts, a line each with tabs between the columns; --help knows the same architectures. Options are checked first.
 expect 0 run --list archs
@@ -189,7 +189,7 @@ grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
 expect 0 run --help
 cp "$work/out" help
 expect 2 run --optimizer none
-for optimizer in $(sed -n "s/.*'none' is none of //p" "$work/err" | tr -d ,); do
+for optimizer in $(sed -n "s/.*'none' is not one of //p" "$work/err" | tr -d ,); do
     sed -n '/^Optimizers/,/^$/p' help | grep -q "^  $optimizer  *0" || fail "--help says nothing of $optimizer"
 done
 while read -r arch; do

@@ -24,7 +24,7 @@ all_same task "models on ranks of their own"
 is "$(wc -l <task/visits.jsonl)" 3 "number of visits"
 is "$(grep -c '"bytes_moved":0,' task/visits.jsonl)" 3 "visits without a move"
 expect 1 run $task -e 2.6 --ranks 2 --out task
-said 'is there already: go on with it by --resume'
+said 'is there already: continue it with --resume'
 
 # A rank that is killed is started again; a signal stops all, and --resume goes on, with another number of ranks.
 long="-e 12 --checkpoint-every 0.3"

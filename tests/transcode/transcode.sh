@@ -368,7 +368,7 @@ run 1 --q 95 "$work/cut" "$work/kept-cut"
 
 # ---- Usage
 run 2 --codec nothing "$work/src" "$work/x"
-said "'nothing' is none that this build can write: "
+said "'nothing' is not a codec that this build can write: "
 run 2 --q 0 "$work/src" "$work/x"
 said '--q: 0 is not between 1 and 100'
 run 2 --copy --q 10 "$work/src" "$work/x"
