@@ -6,6 +6,12 @@
  *
  * encodes the images (any that dl2 reads) at 4:2:0 without restart intervals, all qualities of an
  * image at once. Prints CPU time, the least of the rounds, and the median of the rounds' ratios.
+ *
+ * From how many qualities on plain C encodes (codec/jpeg/jpeg_sweep.h) follows from these ratios,
+ * ours to libjpeg-turbo's, of 60 photographs. DL2_SIMD=c JSIMD_FORCESSE2=1, which stands for
+ * libjpeg-turbo with vectors, with 1, 2, 3 and 5 qualities: 1.84, 1.19, 0.98, 0.78 at effort 0, and
+ * 1.04, 0.79, 0.69, 0.60 at effort 1. DL2_SIMD=c JSIMD_FORCENONE=1, without vectors: 0.47, 0.30,
+ * 0.24, 0.20, and 0.46, 0.33, 0.29, 0.25.
  */
 #include "codec/codec.h"
 #include "common/clock.h"
