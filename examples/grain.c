@@ -11,8 +11,8 @@
 enum { STRENGTH, COARSE };
 
 static const struct dl2_operation_setting settings[] = {
-    {"strength", 0, 255, 16, false}, /* grey levels, at most so many up or down */
-    {"coarse", 1, 64, 1, true},      /* pixels of a grain's side */
+    {"strength", 0, 255, 16, false}, /* largest change up or down, in grey levels */
+    {"coarse", 1, 64, 1, true},      /* side of a grain, in pixels */
     {NULL, 0, 0, 0, false},
 };
 
@@ -21,7 +21,7 @@ static uint8_t clamp(double value)
     return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)(value + 0.5);
 }
 
-/* Makes the pixels of one grain, as far as they are in the image, lighter or darker. */
+/* Adds `by` to the pixels of one grain that lie inside the image. */
 static void change(const struct dl2_operation_image *image, uint32_t x, uint32_t y, uint32_t side,
                    double by)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * load_batches FOLDER: two epochs of training batches, 224x224 RGB, and a check sum over them, the
- * one that `dl2-load bench --digest -i 224 -e 2 FOLDER` prints.
+ * load_batches FOLDER: loads two epochs of training batches, 224x224 RGB, and prints their check
+ * sum, which equals that of `dl2-load bench --digest -i 224 -e 2 FOLDER`.
  *
  *     cc load_batches.c -o load_batches $(pkg-config --cflags --libs dl2 zlib)
  */
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-/* What training would do with a batch: here, the images' bytes and the labels go into a sum. */
+/* Stands for training: adds the images' bytes and the labels to a check sum. */
 static unsigned long use(const struct dl2_batch *batch, unsigned long digest)
 {
     const size_t image = (size_t)224 * 224 * 3;

@@ -5,7 +5,7 @@
     python3 train_torch.py photos --epochs 30
     torchrun --nproc_per_node 4 train_torch.py photos       # four processes share each epoch
 
-A run that was stopped continues with the same command, after its last whole epoch.
+If a run was stopped, the same command continues it after its last whole epoch.
 """
 import argparse
 import os
