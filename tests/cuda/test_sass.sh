@@ -34,12 +34,12 @@ wide() {
     cat ./*.wide | grep -E "$1" >found || fail "there is no kernel $1"
     awk -v l="$2" -v s="$3" '$2 < l || $3 < s { print; bad = 1 } END { exit bad }' found || fail "narrow accesses in $what"
 }
-wide 'each.*(5lower|7dropout|5scale)' 1 1
+wide 'each.*(7convert|7dropout|5scale)' 1 1
 wide 'each.*(17activate_backward|3add|5widen)' 2 1
 wide 'each.*4gelu' 1 1
 wide 'each.*13gelu_backward' 2 1
-wide 'each.*6updateI.*Li0E' 3 3
-wide 'each.*6updateI.*Li[12]E' 4 4
+wide 'each.*6updateI.*13dl2_optimizer0E' 3 3
+wide 'each.*6updateI.*13dl2_optimizer[12]E' 4 4
 wide 'each.*4clip' 1 1
 wide 'each.*15check_gradients' 1 0
 wide 'map_rowsILi[48].*(10norm_apply|18norm_backward_data)' 2 1

@@ -239,7 +239,7 @@ while read -r message codec; do
 done <<'END'
 another_command_follows_at_character_9:_'; x=cp %i %o; cp %i %o; foo
 another_command_follows_at_character_9:_'; x=cp %i %o; cp %i %o;
-'1'_is_none_that_this_build_can_write x=cp %i %o; cp %i %o -s 2,1
+'1'_is_not_a_codec_that_this_build_can_write x=cp %i %o; cp %i %o -s 2,1
 quote_a_comma_that_belongs_to_a_command x=cp %i %o; cp %i %o -s 2,1
 is_a_second_external_codec x=cp %i %o; cp %i %o,y=cp %i %o; cp %i %o
 an_empty_name x=cp %i %o; cp %i %o,
