@@ -4,7 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
-#include "dataset/database_uri.h"
+#include "dataset/postgresql/database_uri.h"
 #include "dataset/packed.h"
 #include "dataset/variant_facts.h"
 

@@ -2,7 +2,7 @@
 #include "dataset/group_column.h"
 
 #include "dataset/container.h"
-#include "dataset/database_uri.h"
+#include "dataset/postgresql/database_uri.h"
 
 static const struct dl2_container *find_container(const char *address)
 {

@@ -3,7 +3,7 @@ noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \
 	dataset/beside.c dataset/beside.h \
-	dataset/database_uri.c dataset/database_uri.h \
+	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
 	dataset/container.c dataset/container.h \
 	dataset/subset_options.c dataset/subset_options.h \
 	dataset/folder.c \
@@ -15,7 +15,7 @@ libdataset_la_SOURCES = \
 	dataset/scan.c \
 	dataset/shards.c \
 	dataset/gulp.c \
-	dataset/heap_page.c dataset/heap_page.h \
+	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
 	dataset/tar.c \
 	dataset/tar_members.c dataset/tar_members.h \
 	dataset/server_fit.h \
@@ -28,13 +28,13 @@ libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
 if HAVE_LIBPQ
 libdataset_la_SOURCES += \
-	dataset/database.c dataset/database.h \
-	dataset/postgresql.c dataset/postgresql_table.h \
-	dataset/postgresql_listing.c \
-	dataset/postgresql_facts.c \
-	dataset/postgresql_groups.c \
-	dataset/pages.c dataset/pages.h \
-	dataset/postgresql_write.c
+	dataset/postgresql/database.c dataset/postgresql/database.h \
+	dataset/postgresql/postgresql.c dataset/postgresql/postgresql_table.h \
+	dataset/postgresql/postgresql_listing.c \
+	dataset/postgresql/postgresql_facts.c \
+	dataset/postgresql/postgresql_groups.c \
+	dataset/postgresql/pages.c dataset/postgresql/pages.h \
+	dataset/postgresql/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)
 libdataset_la_LIBADD += $(LIBPQ_LIBS)
 endif

@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "dataset/container.h"
-#include "dataset/database_uri.h"
+#include "dataset/postgresql/database_uri.h"
 
 #include <stdlib.h>
 #include <string.h>

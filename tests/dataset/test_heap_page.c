@@ -3,7 +3,7 @@
  * Pages of PostgreSQL's files, built here byte by byte: what is in them is found, what cannot be
  * used is refused, and no damaged page leads out of itself.
  */
-#include "dataset/heap_page.h"
+#include "dataset/postgresql/heap_page.h"
 
 #include "common/random.h"
 

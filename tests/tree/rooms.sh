@@ -61,7 +61,7 @@ only_in "oneapi/dnnl|dnnl" "device/onednn\\.h"
 only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
-only_in 'libpq' 'dataset/'
+only_in 'libpq' 'dataset/postgresql/'
 only_in 'postgres|fmgr' 'postgres/'
 
 # Each device defines the plans that device.h declares.

@@ -4,7 +4,7 @@
  * run that is cut short leaves the database as it was.
  */
 #include "dataset/container.h"
-#include "dataset/database.h"
+#include "dataset/postgresql/database.h"
 #include "dataset/writer.h"
 
 #include "common/json.h"

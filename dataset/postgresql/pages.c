@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dataset/pages.h"
+#include "dataset/postgresql/pages.h"
 
-#include "dataset/database.h"
-#include "dataset/heap_page.h"
+#include "dataset/postgresql/database.h"
+#include "dataset/postgresql/heap_page.h"
 
 #include "common/memory.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/error.h"
 
-/* How images are read; AUTO: as PAGES where that is possible (dataset/pages.h). */
+/* How images are read; AUTO: as PAGES where that is possible (dataset/postgresql/pages.h). */
 enum dl2_database_access { DL2_ACCESS_SQL, DL2_ACCESS_PAGES, DL2_ACCESS_AUTO };
 
 struct dl2_database_uri {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the groups of a table's images from one of its columns. */
-#include "dataset/postgresql_table.h"
+#include "dataset/postgresql/postgresql_table.h"
 
 #include <stdlib.h>
 #include <string.h>

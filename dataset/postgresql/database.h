@@ -6,7 +6,7 @@
 #ifndef DL2_DATASET_DATABASE_H
 #define DL2_DATASET_DATABASE_H
 
-#include "dataset/database_uri.h"
+#include "dataset/postgresql/database_uri.h"
 
 #include "common/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists the rows of a table of PostgreSQL: one query for keys, sizes, labels and splits. */
-#include "dataset/postgresql_table.h"
+#include "dataset/postgresql/postgresql_table.h"
 
 #include "common/json.h"
 #include "common/quote.h"

@@ -3,9 +3,9 @@
 #ifndef DL2_DATASET_POSTGRESQL_TABLE_H
 #define DL2_DATASET_POSTGRESQL_TABLE_H
 
-#include "dataset/database.h"
+#include "dataset/postgresql/database.h"
 #include "dataset/packed.h"
-#include "dataset/pages.h"
+#include "dataset/postgresql/pages.h"
 
 /* Types by the numbers that every server gives them. */
 enum {

@@ -3,7 +3,7 @@
  * Tables of PostgreSQL, as dl2-transcode writes them or as they are (docs/formats.md). One query
  * lists the keys, sizes, labels and splits (postgresql_listing.c); images are read by key.
  */
-#include "dataset/postgresql_table.h"
+#include "dataset/postgresql/postgresql_table.h"
 
 #include <endian.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a table keeps about a variant: in its comment, and a line for each image in a column. */
 #include "dataset/container.h"
-#include "dataset/database.h"
+#include "dataset/postgresql/database.h"
 
 #include "common/json.h"
 #include "dataset/variant_facts.h"

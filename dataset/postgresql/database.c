@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dataset/database.h"
+#include "dataset/postgresql/database.h"
 
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dataset/database_uri.h"
+#include "dataset/postgresql/database_uri.h"
 
 #include "common/memory.h"
 #include "dataset/dataset.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dataset/heap_page.h"
+#include "dataset/postgresql/heap_page.h"
 
 #include <endian.h>
 #include <string.h>
