@@ -12,7 +12,11 @@
 static const struct {
     const char *name;
     bool own_names; /* what was trained on are not variants alone, so that none is left out */
-} goals[] = {{"time", false}, {"forecast", false}, {"regimens", true}, {"bytes", false}};
+    bool analysed;  /* the page shows differences to the original */
+} goals[] = {{"time", false, true},
+             {"forecast", false, false},
+             {"regimens", true, true},
+             {"bytes", false, false}};
 
 static int add_condition(const char *folder, const char *goal, const char *name,
                          char *const *variants, struct dl2_study *study,
@@ -58,11 +62,38 @@ int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2
     return status;
 }
 
+static int analyse_condition(struct dl2_condition *condition, double tolerance,
+                             struct dl2_error *error)
+{
+    const struct dl2_question question = {.tolerance = tolerance};
+    const struct dl2_study *study = &condition->study;
+    condition->analyses = dl2_calloc(study->arch_count + 1, sizeof *condition->analyses);
+    if (!condition->analyses)
+        return dl2_error_memory(error, "%zu analyses", study->arch_count);
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(dl2_analyse(study, study->archs[a], &question, &condition->analyses[a], error));
+    return DL2_OK;
+}
+
+int dl2_conditions_analyse(struct dl2_conditions *conditions, double tolerance,
+                           struct dl2_error *error)
+{
+    for (size_t i = 0; i < conditions->count; i++)
+        for (size_t g = 0; g < sizeof goals / sizeof *goals; g++)
+            if (goals[g].analysed && strcmp(goals[g].name, conditions->items[i].goal) == 0)
+                DL2_TRY(analyse_condition(&conditions->items[i], tolerance, error));
+    return DL2_OK;
+}
+
 void dl2_conditions_free(struct dl2_conditions *conditions)
 {
     for (size_t i = 0; i < conditions->count; i++) {
-        free(conditions->items[i].name);
-        dl2_study_free(&conditions->items[i].study);
+        struct dl2_condition *condition = &conditions->items[i];
+        for (size_t a = 0; condition->analyses && a < condition->study.arch_count; a++)
+            dl2_analysis_free(&condition->analyses[a]);
+        free(condition->analyses);
+        free(condition->name);
+        dl2_study_free(&condition->study);
     }
     free(conditions->items);
     *conditions = (struct dl2_conditions){NULL, 0};

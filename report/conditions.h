@@ -7,12 +7,16 @@
 #ifndef DL2_REPORT_CONDITIONS_H
 #define DL2_REPORT_CONDITIONS_H
 
+#include "report/analysis.h"
 #include "report/collect.h"
 
 struct dl2_condition {
     const char *goal;       /* "time" */
     char *name;             /* "10m" */
     struct dl2_study study; /* without sizes, quality and loading: those are the study's own */
+    /* [study.arch_count], of goals whose variants are compared with the original under the same
+     * condition; NULL of the others, and before dl2_conditions_analyse(). */
+    struct dl2_analysis *analyses;
 };
 
 struct dl2_conditions {
@@ -27,6 +31,9 @@ struct dl2_conditions {
  */
 int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2_study *study,
                            struct dl2_conditions *conditions, struct dl2_error *error);
+/* Compares the trainings within each condition, with a tolerance in points. */
+int dl2_conditions_analyse(struct dl2_conditions *conditions, double tolerance,
+                           struct dl2_error *error);
 void dl2_conditions_free(struct dl2_conditions *conditions);
 
 #endif

@@ -448,8 +448,10 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
         print_decisions(study, analyses);
         print_notes(stderr, &plan);
     } else if (status == DL2_OK) {
-        status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search, &plan,
-                           error);
+        status = dl2_conditions_analyse(&conditions, arguments.question.tolerance, error);
+        if (status == DL2_OK)
+            status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search,
+                               &plan, error);
         if (status == DL2_OK && !quiet && (study->arch_count || !search.report)) {
             print_answer(study, analyses, speeds);
             print_notes(stdout, &plan);

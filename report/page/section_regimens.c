@@ -16,14 +16,14 @@
 /* Regimens of as many epochs, and the original alone: one network's. */
 struct group {
     const struct dl2_condition *condition; /* its name is the number of epochs */
-    struct dl2_analysis analysis;
+    const struct dl2_analysis *analysis;
 };
 
 static const struct dl2_study_run *first_run(const struct group *group, size_t v)
 {
     const struct dl2_study *study = &group->condition->study;
     for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, group->analysis.arch) == 0)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, group->analysis->arch) == 0)
             return &study->runs[i];
     return NULL;
 }
@@ -83,7 +83,7 @@ static double mean_seconds(const struct group *group, size_t v)
     size_t count = 0;
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, group->analysis.arch) != 0)
+        if (run->variant != v || strcmp(run->arch, group->analysis->arch) != 0)
             continue;
         sum += dl2_study_run_shared(run) ? NAN : run->seconds;
         count++;
@@ -105,7 +105,7 @@ static void write_table(struct dl2_html *html, const struct group *group)
     dl2_html_markup(html, timed ? "<th scope='col'>training, s</th>" : "");
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_comparison *comparison = &group->analysis.comparisons[v];
+        const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
         if (!first_run(group, v))
             continue;
         dl2_html_markup(html, "<tr>");
@@ -124,15 +124,15 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
                              const char *detail)
 {
     const struct dl2_study *study = &group->condition->study;
-    const double tolerance = group->analysis.question.tolerance;
+    const double tolerance = group->analysis->question.tolerance;
     char name[160], title[160], label[MAX_LABEL];
     size_t count = 0, row = 0;
     for (size_t v = 0; v < study->variant_count; v++)
-        count += isfinite(group->analysis.comparisons[v].difference);
+        count += isfinite(group->analysis->comparisons[v].difference);
     if (!count)
         return;
     struct dl2_plot plot;
-    snprintf(name, sizeof name, "regimens-%s-%s", group->condition->name, group->analysis.arch);
+    snprintf(name, sizeof name, "regimens-%s-%s", group->condition->name, group->analysis->arch);
     snprintf(title, sizeof title, "Regimens of %s epochs against the original alone",
              group->condition->name);
     dl2_plot_begin(&plot, name, title, "row difference half-interval",
@@ -147,7 +147,7 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
                     "set grid noytics xtics\nset ytics (",
                     -tolerance, (double)count + 0.5);
     for (size_t v = 0; v < study->variant_count; v++)
-        if (isfinite(group->analysis.comparisons[v].difference)) {
+        if (isfinite(group->analysis->comparisons[v].difference)) {
             dl2_plot_script(&plot, "%s'%s' %zu", row ? ", " : "", label_of(group, v, label),
                             row + 1);
             row++;
@@ -157,7 +157,7 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
     row = 0;
     bool intervals = false;
     for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_comparison *comparison = &group->analysis.comparisons[v];
+        const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
         if (!isfinite(comparison->difference))
             continue;
         dl2_plot_number(&plot, (double)++row);
@@ -182,7 +182,7 @@ static double mean_top1(const struct group *group, size_t v, size_t epoch)
     size_t count = 0;
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, group->analysis.arch) != 0 ||
+        if (run->variant != v || strcmp(run->arch, group->analysis->arch) != 0 ||
             epoch >= run->epochs || !isfinite(run->val_top1[epoch]))
             continue;
         sum += 100 * run->val_top1[epoch];
@@ -198,7 +198,7 @@ static void plot_curves(struct dl2_part_figures *figures, const struct group *gr
     char name[160], label[MAX_LABEL];
     struct dl2_plot plot;
     snprintf(name, sizeof name, "regimens-curves-%s-%s", group->condition->name,
-             group->analysis.arch);
+             group->analysis->arch);
     dl2_plot_begin(&plot, name, "Validation top-1 by epoch, by regimen", "epoch top1",
                    DL2_PLOT_HEIGHT, figures->html->error);
     dl2_plot_axes(&plot, "epoch", "validation top-1, %");
@@ -226,37 +226,34 @@ static void plot_curves(struct dl2_part_figures *figures, const struct group *gr
     dl2_part_figure(figures, &plot, detail);
 }
 
+static void write_group(const struct dl2_page *page, struct dl2_html *html,
+                        const struct group *group, bool first)
+{
+    const char *detail = group->condition->study.arch_count > 1 ? group->analysis->arch : NULL;
+    struct dl2_part_figures figures = {.page = page, .html = html};
+    dl2_html_markup(html, first ? "<h2>Regimens</h2>\n" : "");
+    write_table(html, group);
+    dl2_html_markup(
+        html, first ? "<p class='note'>Trainings in stages, each on a variant for a number of "
+                      "epochs, under one schedule; the original alone was trained for as many "
+                      "epochs. Validated on the images of the last stage's variant. Bars are "
+                      "95% intervals, of each regimen by itself. Shaded: the tolerance.</p>\n"
+                    : "<p></p>\n");
+    plot_differences(&figures, group, detail);
+    plot_curves(&figures, group, detail);
+    dl2_part_figures_end(&figures);
+}
+
 void dl2_section_regimens(const struct dl2_page *page, struct dl2_html *html)
 {
-    const struct dl2_question question = {.tolerance = page->tolerance};
-    bool any = false;
+    bool first = true;
     for (size_t i = 0; i < page->conditions.count; i++) {
         const struct dl2_condition *condition = &page->conditions.items[i];
-        for (size_t a = 0; strcmp(condition->goal, "regimens") == 0 && html->status == DL2_OK &&
-                           a < condition->study.arch_count;
-             a++) {
-            struct group group = {.condition = condition};
-            const char *arch = condition->study.archs[a];
-            const char *detail = condition->study.arch_count > 1 ? arch : NULL;
-            html->status =
-                dl2_analyse(&condition->study, arch, &question, &group.analysis, html->error);
-            if (html->status == DL2_OK) {
-                dl2_html_markup(html, any ? "" : "<h2>Regimens</h2>\n");
-                write_table(html, &group);
-                dl2_html_markup(
-                    html,
-                    any ? "<p></p>\n"
-                        : "<p class='note'>Trainings in stages, each on a variant for a number of "
-                          "epochs, under one schedule; the original alone was trained for as many "
-                          "epochs. Validated on the images of the last stage's variant. Bars are "
-                          "95% intervals, of each regimen by itself. Shaded: the tolerance.</p>\n");
-                any = true;
-                struct dl2_part_figures figures = {.page = page, .html = html};
-                plot_differences(&figures, &group, detail);
-                plot_curves(&figures, &group, detail);
-                dl2_part_figures_end(&figures);
-            }
-            dl2_analysis_free(&group.analysis);
+        if (strcmp(condition->goal, "regimens") != 0)
+            continue;
+        for (size_t a = 0; a < condition->study.arch_count; a++) {
+            write_group(page, html, &(struct group){condition, &condition->analyses[a]}, first);
+            first = false;
         }
     }
 }

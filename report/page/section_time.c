@@ -15,7 +15,7 @@
 struct budget {
     const struct dl2_condition *condition;
     double seconds;
-    struct dl2_analysis analysis;
+    const struct dl2_analysis *analysis;
 };
 
 /* "90s", "30m" or "2h"; NAN for anything else. */
@@ -34,12 +34,13 @@ static int by_seconds(const void *left, const void *right)
     return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
-static bool has_arch(const struct dl2_study *study, const char *arch)
+/* The number of a network, arch_count where the study has none of that name. */
+static size_t find_arch(const struct dl2_study *study, const char *arch)
 {
-    for (size_t a = 0; a < study->arch_count; a++)
-        if (strcmp(study->archs[a], arch) == 0)
-            return true;
-    return false;
+    size_t a = 0;
+    while (a < study->arch_count && strcmp(study->archs[a], arch) != 0)
+        a++;
+    return a;
 }
 
 /* The times within which `arch` was trained, shortest first. */
@@ -47,20 +48,17 @@ static struct budget *find_budgets(const struct dl2_page *page, const char *arch
                                    struct dl2_html *html)
 {
     const struct dl2_conditions *all = &page->conditions;
-    const struct dl2_question question = {.tolerance = page->tolerance};
     struct budget *budgets = dl2_calloc(all->count + 1, sizeof *budgets);
     *count = 0;
     if (!budgets)
         html->status = dl2_error_memory(html->error, "%zu conditions", all->count);
-    for (size_t i = 0; i < all->count && html->status == DL2_OK; i++) {
-        const double seconds = seconds_of(all->items[i].name);
-        if (strcmp(all->items[i].goal, "time") != 0 || !isfinite(seconds) ||
-            !has_arch(&all->items[i].study, arch))
-            continue;
-        struct budget *own = &budgets[(*count)++];
-        *own = (struct budget){.condition = &all->items[i], .seconds = seconds};
-        html->status =
-            dl2_analyse(&all->items[i].study, arch, &question, &own->analysis, html->error);
+    for (size_t i = 0; budgets && i < all->count; i++) {
+        const struct dl2_condition *condition = &all->items[i];
+        const double seconds = seconds_of(condition->name);
+        const size_t a = find_arch(&condition->study, arch);
+        if (strcmp(condition->goal, "time") == 0 && isfinite(seconds) &&
+            a < condition->study.arch_count)
+            budgets[(*count)++] = (struct budget){condition, seconds, &condition->analyses[a]};
     }
     if (*count)
         qsort(budgets, *count, sizeof *budgets, by_seconds);
@@ -95,7 +93,7 @@ static const struct dl2_comparison *find_comparison(const struct budget *budget,
 {
     const struct dl2_study *study = &budget->condition->study;
     const size_t v = dl2_study_find(study, name);
-    return v < study->variant_count ? &budget->analysis.comparisons[v] : NULL;
+    return v < study->variant_count ? &budget->analysis->comparisons[v] : NULL;
 }
 
 /* Mean over seeds of the epochs that a variant saw; NAN: none. */
@@ -107,7 +105,7 @@ static double mean_epochs(const struct budget *budget, const char *name)
     size_t count = 0;
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, budget->analysis.arch) != 0 || !run->epochs)
+        if (run->variant != v || strcmp(run->arch, budget->analysis->arch) != 0 || !run->epochs)
             continue;
         const json_t *epochs = json_object_get(run->report, "epochs");
         sum += dl2_json_get_real(json_array_get(epochs, run->epochs - 1), "position", NAN);
@@ -164,7 +162,7 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
 {
     char text[128];
     struct dl2_plot plot;
-    snprintf(text, sizeof text, "time-%s", budgets[0].analysis.arch);
+    snprintf(text, sizeof text, "time-%s", budgets[0].analysis->arch);
     dl2_plot_begin(&plot, text, "Top-1 accuracy by the time of training", "seconds top1 from to",
                    DL2_PLOT_HEIGHT, figures->html->error);
     dl2_plot_axes(&plot, "time of training", "validation top-1, %");
@@ -229,7 +227,7 @@ static bool mean_progress(const struct budget *budget, size_t v, size_t epoch, d
     *seconds = *top1 = 0;
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, budget->analysis.arch) != 0)
+        if (run->variant != v || strcmp(run->arch, budget->analysis->arch) != 0)
             continue;
         const size_t last = epoch == SIZE_MAX ? run->epochs - 1 : epoch;
         if (!run->epochs || last >= run->epochs || !isfinite(run->val_top1[last]))
@@ -260,7 +258,7 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
     const double unit = budget->seconds <= 300 ? 1 : budget->seconds <= 10800 ? 60 : 3600;
     char text[160], title[160];
     struct dl2_plot plot;
-    snprintf(text, sizeof text, "time-curves-%s", budget->analysis.arch);
+    snprintf(text, sizeof text, "time-curves-%s", budget->analysis->arch);
     snprintf(title, sizeof title, "Validation top-1 on the way, within %s",
              budget->condition->name);
     dl2_plot_begin(&plot, text, title, "time top1", DL2_PLOT_HEIGHT, figures->html->error);
@@ -327,8 +325,6 @@ static void write_arch(const struct dl2_page *page, const char *arch, bool headi
         plot_progress(&figures, &budgets[count - 1], names, name_count, detail);
         dl2_part_figures_end(&figures);
     }
-    for (size_t b = 0; budgets && b < count; b++)
-        dl2_analysis_free(&budgets[b].analysis);
     free((void *)names);
     free(budgets);
 }
@@ -348,9 +344,11 @@ void dl2_section_time(const struct dl2_page *page, struct dl2_html *html)
         const struct dl2_study *study = &all->items[i].study;
         for (size_t a = 0; strcmp(all->items[i].goal, "time") == 0 && a < study->arch_count; a++) {
             bool before = false;
-            for (size_t k = 0; k < i; k++)
+            for (size_t k = 0; k < i; k++) {
+                const struct dl2_study *earlier = &all->items[k].study;
                 before |= strcmp(all->items[k].goal, "time") == 0 &&
-                          has_arch(&all->items[k].study, study->archs[a]);
+                          find_arch(earlier, study->archs[a]) < earlier->arch_count;
+            }
             if (!before)
                 write_arch(page, study->archs[a], study->archs[a] == first,
                            several ? study->archs[a] : NULL, html);
