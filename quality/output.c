@@ -277,10 +277,14 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
 static int write_document(const struct dl2_scoring *scoring, size_t first, size_t count,
                           const char *path, struct dl2_error *error)
 {
-    json_t *definitions = json_object(), *variants = json_array(), *json = json_object();
-    for (unsigned i = 0; i < scoring->metric_count; i++)
-        json_object_set_new(definitions, scoring->metrics[i]->name,
-                            json_string(scoring->metrics[i]->definition));
+    json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
+    json_t *variants = json_array(), *json = json_object();
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
+        const struct dl2_metric *metric = scoring->metrics[i];
+        json_object_set_new(definitions, metric->name, json_string(metric->definition));
+        json_object_set_new(titles, metric->name, json_string(metric->title));
+        json_object_set_new(units, metric->name, json_string(metric->unit));
+    }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
     json_object_set_new(json, "schema", json_string("dl2-quality/1"));
@@ -290,6 +294,8 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "decoded_on", json_string("cpu"));
     json_object_set_new(json, "scored_on", json_string(scoring->device));
     json_object_set_new(json, "definitions", definitions);
+    json_object_set_new(json, "titles", titles);
+    json_object_set_new(json, "units", units);
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);

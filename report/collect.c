@@ -183,8 +183,11 @@ static int visit_scored(struct walk *walk, const char *path, const char *file,
         return DL2_OK;
     json_t *quality;
     DL2_TRY(load_results(study, path, "dl2-quality/1", true, &quality, error));
-    if (!study->definitions)
+    if (!study->definitions) {
         study->definitions = json_incref(json_object_get(quality, "definitions"));
+        study->metric_titles = json_incref(json_object_get(quality, "titles"));
+        study->metric_units = json_incref(json_object_get(quality, "units"));
+    }
     json_t *entries = json_object_get(quality, "variants"), *entry;
     int status = DL2_OK;
     size_t i;
@@ -459,8 +462,8 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
 /* Whether a run is right, and its losses (or NULL), in the order of the reference's images. */
 static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *reference,
-                            const struct dl2_prediction_table *own, uint8_t **correct,
-                            float **loss, struct dl2_error *error)
+                            const struct dl2_prediction_table *own, uint8_t **correct, float **loss,
+                            struct dl2_error *error)
 {
     size_t *rows = dl2_calloc(reference->count, sizeof *rows);
     uint8_t *cells = dl2_calloc(reference->count, sizeof *cells);
@@ -494,8 +497,8 @@ static int pair_predictions(const struct dl2_study_run *run,
 /* Reads one set's predictions; those that are broken are named. The first table of a network
  * becomes the reference. */
 static int collect_set(struct dl2_study *study, const struct dl2_study_run *run, size_t set,
-                       struct dl2_prediction_table *reference, uint8_t **correct,
-                       float **loss, struct dl2_error *error)
+                       struct dl2_prediction_table *reference, uint8_t **correct, float **loss,
+                       struct dl2_error *error)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
     if (!json_is_string(json_object_get(final, "predictions")))
@@ -573,7 +576,8 @@ static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
         run->evaluated = dl2_calloc(study->variant_count, sizeof *run->evaluated);
         if (!run->evaluated)
             return dl2_error_memory(error, "%zu variants", study->variant_count);
-        const int status = dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
+        const int status =
+            dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
         if (status == DL2_ERR_MEMORY)
             return dl2_error_set(error, status, "%s", why.message);
         if (status == DL2_ERR_ARGUMENT) /* of the training that was here before */

@@ -174,5 +174,7 @@ void dl2_study_free(struct dl2_study *study)
     free_texts(study->unfinished, study->unfinished_count);
     free_texts(study->left_out, study->left_out_count);
     json_decref(study->definitions);
+    json_decref(study->metric_titles);
+    json_decref(study->metric_units);
     *study = (struct dl2_study){0};
 }

@@ -83,7 +83,8 @@ struct dl2_study {
     size_t unfinished_count;
     char **left_out; /* results that are not of this study, or not comparable: "WHICH: why" */
     size_t left_out_count;
-    json_t *definitions;      /* dl2-quality's: metric to text; or NULL */
+    /* dl2-quality's: metric to text; or NULL */
+    json_t *definitions, *metric_titles, *metric_units;
     struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
 };
 

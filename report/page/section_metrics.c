@@ -24,17 +24,10 @@ static double figure_of(const struct dl2_study_variant *variant, const struct fi
                           : variant->bits_per_pixel;
 }
 
-/* "PSNR of RGB" of "psnr_rgb"; a metric that is not known here goes by its own name. */
-static const char *title_of(const char *metric)
+/* "PSNR RGB" of "psnr_rgb"; its own name where dl2-quality has not told. */
+static const char *title_of(const struct dl2_study *study, const char *metric)
 {
-    static const char *const known[][2] = {{"psnr_rgb", "PSNR of RGB"},
-                                           {"psnr_y", "PSNR of luma"},
-                                           {"ssim", "SSIM"},
-                                           {"ms_ssim", "MS-SSIM"}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i][0], metric) == 0)
-            return known[i][1];
-    return metric;
+    return dl2_json_get_text(study->metric_titles, metric, metric);
 }
 
 enum { MAX_FIGURES = 2 * DL2_MAX_METRICS + 1 };
@@ -50,15 +43,18 @@ static size_t list_figures(const struct dl2_metric_names *metrics, struct figure
     return count;
 }
 
-static void write_figure_title(struct dl2_html *html, const struct figure *figure)
+static void write_figure_title(struct dl2_html *html, const struct dl2_study *study,
+                               const struct figure *figure)
 {
-    dl2_html_format(html, "%s", figure->metric ? title_of(figure->metric) : "bits per pixel");
+    dl2_html_format(html, "%s",
+                    figure->metric ? title_of(study, figure->metric) : "bits per pixel");
     if (figure->metric)
         dl2_html_element(html, "small", " %s", figure->title);
 }
 
-static void write_rankings(struct dl2_html *html, const struct figure *figures,
-                           const struct dl2_ranking *rankings, size_t count)
+static void write_rankings(struct dl2_html *html, const struct dl2_study *study,
+                           const struct figure *figures, const struct dl2_ranking *rankings,
+                           size_t count)
 {
     dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
                           "<th scope='col'>variants ordered by</th><th scope='col'>Kendall's tau"
@@ -72,7 +68,7 @@ static void write_rankings(struct dl2_html *html, const struct figure *figures,
         if (!isfinite(ranking->tau))
             continue;
         dl2_html_markup(html, "<tr><th scope='row'>");
-        write_figure_title(html, &figures[i]);
+        write_figure_title(html, study, &figures[i]);
         dl2_html_markup(html, "</th>");
         dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
         dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
@@ -92,8 +88,9 @@ static bool is_best(const struct figure *figures, const struct dl2_ranking *rank
 }
 
 /* Which metrics come first, and whether the study can tell them from the others. */
-static void write_best(struct dl2_html *html, const struct figure *figures,
-                       const struct dl2_ranking *rankings, size_t count)
+static void write_best(struct dl2_html *html, const struct dl2_study *study,
+                       const struct figure *figures, const struct dl2_ranking *rankings,
+                       size_t count)
 {
     double best = -INFINITY;
     size_t first = count, equals = 0, others = 0, reach = 0;
@@ -124,7 +121,7 @@ static void write_best(struct dl2_html *html, const struct figure *figures,
                         !written               ? ""
                         : written + 1 < equals ? ", "
                                                : " and ",
-                        title_of(figures[i].metric), figures[i].title);
+                        title_of(study, figures[i].metric), figures[i].title);
         written++;
     }
     dl2_html_format(html, "%s %zu as accuracy does", equals == 1 ? " orders" : " each order",
@@ -172,7 +169,7 @@ static void write_figures(struct dl2_html *html, const struct dl2_page *page, si
                           "original</th>");
     for (size_t i = 0; i < count; i++) {
         dl2_html_markup(html, "<th scope='col'>");
-        write_figure_title(html, &figures[i]);
+        write_figure_title(html, study, &figures[i]);
         dl2_html_markup(html, "</th>");
     }
     dl2_html_markup(html, "</tr></thead><tbody>\n");
@@ -243,10 +240,10 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
                           "<div class='scroll' tabindex='0'><table><thead><tr>"
                           "<th scope='col'>variant</th><th scope='col'>images<br/>broken</th>"
                           "<th scope='col'>mended</th><th scope='col'>kept</th>");
-    write_two_lines(html, "median, broken:", title_of(metrics->names[first]));
-    write_two_lines(html, "median, kept:", title_of(metrics->names[first]));
+    write_two_lines(html, "median, broken:", title_of(study, metrics->names[first]));
+    write_two_lines(html, "median, kept:", title_of(study, metrics->names[first]));
     for (size_t m = 0; m < metrics->count; m++)
-        write_two_lines(html, "broken lower:", title_of(metrics->names[m]));
+        write_two_lines(html, "broken lower:", title_of(study, metrics->names[m]));
     dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_breakage *breakage = &breakages[v];
@@ -306,8 +303,8 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
     if (status == DL2_OK && any) {
         if (name)
             dl2_html_element(html, "h3", "%s", name);
-        write_best(html, figures, rankings, count);
-        write_rankings(html, figures, rankings, count);
+        write_best(html, study, figures, rankings, count);
+        write_rankings(html, study, figures, rankings, count);
         dl2_html_markup(html, "<p class='note'>");
         write_notes(html, &order);
         dl2_html_markup(html, "</p>\n");
@@ -316,11 +313,12 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
     }
     for (size_t m = 0; values && m < metrics->count; m++) {
         char title[128], label[64];
-        dl2_plot_plain(metrics->names[m], label, sizeof label);
-        if (title_of(metrics->names[m]) != metrics->names[m])
-            snprintf(label, sizeof label, "%s%s", title_of(metrics->names[m]),
-                     strncmp(metrics->names[m], "psnr", 4) ? "" : ", dB");
-        snprintf(title, sizeof title, "Top-1 accuracy against %s", title_of(metrics->names[m]));
+        const char *unit = dl2_json_get_text(study->metric_units, metrics->names[m], "");
+        snprintf(title, sizeof title, "%s%s%s", title_of(study, metrics->names[m]),
+                 *unit ? ", " : "", unit);
+        dl2_plot_plain(title, label, sizeof label);
+        snprintf(title, sizeof title, "Top-1 accuracy against %s",
+                 title_of(study, metrics->names[m]));
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = dl2_metric_aggregate(&study->variants[v], metrics->names[m], "mean");
         dl2_accuracy_plot(

@@ -30,7 +30,8 @@ variant() {
  "failed": [${9:-}], "ignored": []}
 JSON
     cat >"$1/quality/$2.json" <<JSON
-{"schema": "dl2-quality/1", "reference": "somewhere", "definitions": {"ssim": "Wang 2004"}, "variants": [
+{"schema": "dl2-quality/1", "reference": "somewhere", "definitions": {"ssim": "Wang 2004"},
+ "titles": {"psnr_rgb": "PSNR RGB", "ssim": "SSIM"}, "units": {"psnr_rgb": "dB", "ssim": ""}, "variants": [
  {"variant": "$2", "path": "x", "codec": "$3", "quality": $4, "images": 1000, "pixels": 10000000,
   "bytes": $5, "bits_per_pixel": 1, "reference_bytes": 20000000, "cpu_seconds": 1,
   "metrics": {"psnr_rgb": {"mean": $6, "median": $6, "p5": $6, "min": $6, "of_mean_mse": $6},

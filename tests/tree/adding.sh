@@ -20,5 +20,6 @@ named() {
 }
 named codec 'codec_jxl|libjxl'
 named container 'container_gulp|dataset/gulp|### gulp' docs/formats.md
+named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
