@@ -52,7 +52,7 @@ void dl2_cuda_attention_free(struct dl2_attention *attention)
     for (int i = 0; i < PRODUCTS; i++)
         dl2_product_free(attention->products[i]);
     cuda->allocated -= attention->kept_bytes;
-    dl2_cuda_give(cuda, attention->kept);
+    dl2_cuda_release(cuda, attention->kept);
     free(attention);
 }
 
@@ -152,7 +152,7 @@ static size_t cuda_attention_scratch_size(const struct dl2_attention *attention)
 static int cuda_attention_keep(struct dl2_attention *attention, size_t bytes, const char *what,
                                struct dl2_error *error)
 {
-    DL2_TRY(dl2_cuda_take(attention->cuda, bytes, what, &attention->kept, error));
+    DL2_TRY(dl2_cuda_acquire(attention->cuda, bytes, what, &attention->kept, error));
     attention->kept_bytes = bytes;
     attention->cuda->allocated += bytes;
     return DL2_OK;

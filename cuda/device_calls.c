@@ -65,8 +65,8 @@ static int cuda_card_is_full(struct cuda *cuda, size_t bytes, const char *what,
                          advice);
 }
 
-int dl2_cuda_take(struct cuda *cuda, size_t bytes, const char *what, void *out,
-                  struct dl2_error *error)
+int dl2_cuda_acquire(struct cuda *cuda, size_t bytes, const char *what, void *out,
+                     struct dl2_error *error)
 {
     void *memory = NULL;
     cudaError_t status = cudaMalloc(&memory, bytes ? bytes : 1);
@@ -79,7 +79,7 @@ int dl2_cuda_take(struct cuda *cuda, size_t bytes, const char *what, void *out,
     return DL2_OK;
 }
 
-void dl2_cuda_give(struct cuda *cuda, void *memory)
+void dl2_cuda_release(struct cuda *cuda, void *memory)
 {
     if (memory)
         dl2_cuda_note(cuda, cudaFree(memory), "cudaFree", NULL);
@@ -98,10 +98,10 @@ int dl2_cuda_grow(struct cuda *cuda, struct area *area, size_t bytes, const char
         *old = (struct retired){area->memory, cuda->retired};
         cuda->retired = old;
     } else {
-        dl2_cuda_give(cuda, area->memory); /* waits for what still uses it */
+        dl2_cuda_release(cuda, area->memory); /* waits for what still uses it */
     }
     *area = (struct area){0};
-    DL2_TRY(dl2_cuda_take(cuda, bytes, what, &memory, error));
+    DL2_TRY(dl2_cuda_acquire(cuda, bytes, what, &memory, error));
     *area = (struct area){memory, bytes};
     return DL2_OK;
 }

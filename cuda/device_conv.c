@@ -26,7 +26,7 @@ void dl2_cuda_conv_free(struct dl2_conv *conv)
 {
     if (!conv)
         return;
-    dl2_cuda_give(conv->cuda, conv->bias);
+    dl2_cuda_release(conv->cuda, conv->bias);
     free(conv); /* what was chosen stays for others of its shape */
 }
 
@@ -58,7 +58,7 @@ static int cuda_conv_plan(struct cuda *cuda, struct dl2_conv *conv, struct dl2_e
                               error));
     }
     if (conv->biased && cuda->base.element != DL2_ELEMENT_F32)
-        DL2_TRY(dl2_cuda_take(cuda, conv->s.out_channels * size, "a bias", &conv->bias, error));
+        DL2_TRY(dl2_cuda_acquire(cuda, conv->s.out_channels * size, "a bias", &conv->bias, error));
     return conv->depthwise || conv->s.bias
                ? dl2_cuda_grow_partials(cuda, conv->s.out_channels, error)
                : DL2_OK;

@@ -56,7 +56,7 @@ static int cuda_alloc(struct dl2_device *device, size_t bytes, void **out, struc
     struct block *block = dl2_calloc(1, sizeof *block);
     if (!block)
         return dl2_cuda_out_of_memory(error, "tensors");
-    int taken = dl2_cuda_take(cuda, bytes, "tensors", &memory, error);
+    int taken = dl2_cuda_acquire(cuda, bytes, "tensors", &memory, error);
     if (taken < 0) {
         free(block);
         return taken;
@@ -88,7 +88,7 @@ static void cuda_free(struct dl2_device *device, void *memory)
             free(gone);
             break;
         }
-    dl2_cuda_give(cuda, memory);
+    dl2_cuda_release(cuda, memory);
 }
 
 static void *cuda_host_alloc(struct dl2_device *device, size_t bytes)
@@ -249,7 +249,7 @@ static int cuda_start_state(struct cuda *cuda, double loss_scale, struct dl2_err
     bool scales = cuda->precision == DL2_PRECISION_FP16;
     struct dl2_gpu_state state = {.dynamic = scales && !(loss_scale > 0)};
     state.loss_scale.scale = !scales ? 1 : state.dynamic ? FIRST_DYNAMIC_SCALE : loss_scale;
-    DL2_TRY(dl2_cuda_take(cuda, sizeof *cuda->state, "its state", &cuda->state, error));
+    DL2_TRY(dl2_cuda_acquire(cuda, sizeof *cuda->state, "its state", &cuda->state, error));
     DL2_TRY(dl2_gpu_check(
         cudaMemcpyAsync(cuda->state, &state, sizeof state, cudaMemcpyHostToDevice, cuda->stream),
         "cudaMemcpyAsync", error));

@@ -89,10 +89,10 @@ DL2_PRINTF(2, 3) void dl2_cuda_tell(const struct cuda *cuda, const char *format,
 /* -- memory of the card -- */
 
 /* `out` is a pointer's address. */
-int dl2_cuda_take(struct cuda *cuda, size_t bytes, const char *what, void *out,
-                  struct dl2_error *error);
+int dl2_cuda_acquire(struct cuda *cuda, size_t bytes, const char *what, void *out,
+                     struct dl2_error *error);
 /* Once all is done that was queued, where it may be in use. */
-void dl2_cuda_give(struct cuda *cuda, void *memory);
+void dl2_cuda_release(struct cuda *cuda, void *memory);
 /* Scratch of `bytes` at least, whose address the next call may change. */
 int dl2_cuda_grow(struct cuda *cuda, struct area *area, size_t bytes, const char *what,
                   struct dl2_error *error);

@@ -25,7 +25,7 @@ struct dl2_loss {
 void dl2_cuda_pool_free(struct dl2_pool *pool)
 {
     if (pool)
-        dl2_cuda_give(pool->cuda, pool->winner);
+        dl2_cuda_release(pool->cuda, pool->winner);
     free(pool);
 }
 
@@ -43,10 +43,10 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
     pool->cuda = (struct cuda *)device;
     pool->s = *shape;
     if (shape->kind == DL2_POOL_MAX) {
-        int status = dl2_cuda_take(pool->cuda,
-                                   (size_t)shape->batch * shape->out_height * shape->out_width *
-                                       shape->channels,
-                                   "where maxima were", &pool->winner, error);
+        int status = dl2_cuda_acquire(pool->cuda,
+                                      (size_t)shape->batch * shape->out_height * shape->out_width *
+                                          shape->channels,
+                                      "where maxima were", &pool->winner, error);
         if (status < 0) {
             free(pool);
             return status;
@@ -135,7 +135,7 @@ void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t 
 void dl2_cuda_loss_free(struct dl2_loss *loss)
 {
     if (loss)
-        dl2_cuda_give(loss->cuda, loss->each);
+        dl2_cuda_release(loss->cuda, loss->each);
     free(loss);
 }
 
@@ -147,8 +147,8 @@ int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape 
         return dl2_cuda_out_of_memory(error, "the loss");
     loss->cuda = (struct cuda *)device;
     loss->s = *shape;
-    int status = dl2_cuda_take(loss->cuda, shape->batch * sizeof *loss->each, "the loss",
-                               &loss->each, error);
+    int status = dl2_cuda_acquire(loss->cuda, shape->batch * sizeof *loss->each, "the loss",
+                                  &loss->each, error);
     if (status < 0) {
         free(loss);
         return status;

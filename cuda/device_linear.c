@@ -26,7 +26,7 @@ void dl2_cuda_linear_free(struct dl2_linear *linear)
     dl2_product_free(linear->forward);
     dl2_product_free(linear->data);
     dl2_product_free(linear->weights);
-    dl2_cuda_give(linear->cuda, linear->bias);
+    dl2_cuda_release(linear->cuda, linear->bias);
     free(linear);
 }
 
@@ -77,8 +77,8 @@ static int cuda_linear_plan(struct dl2_linear *linear, struct dl2_error *error)
                               "a workspace", error));
     }
     if (linear->biased && cuda->base.element != DL2_ELEMENT_F32)
-        DL2_TRY(dl2_cuda_take(cuda, s->out * dl2_element_size(cuda->base.element), "a bias",
-                              &linear->bias, error));
+        DL2_TRY(dl2_cuda_acquire(cuda, s->out * dl2_element_size(cuda->base.element), "a bias",
+                                 &linear->bias, error));
     return s->bias ? dl2_cuda_grow_partials(cuda, s->out, error) : DL2_OK;
 }
 

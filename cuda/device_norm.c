@@ -30,8 +30,8 @@ void dl2_cuda_norm_free(struct dl2_norm *norm)
     if (!norm)
         return;
     norm->cuda->allocated -= norm->mask_bytes;
-    dl2_cuda_give(norm->cuda, norm->moments);
-    dl2_cuda_give(norm->cuda, norm->mask);
+    dl2_cuda_release(norm->cuda, norm->moments);
+    dl2_cuda_release(norm->cuda, norm->mask);
     free(norm);
 }
 
@@ -48,12 +48,13 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
     norm->s = *shape;
     int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
     if (status == DL2_OK)
-        status = dl2_cuda_take(cuda, 4 * each * sizeof(float), "batch norm", &norm->moments, error);
+        status =
+            dl2_cuda_acquire(cuda, 4 * each * sizeof(float), "batch norm", &norm->moments, error);
     const size_t mask_bytes =
         shape->rows * shape->channels * dl2_element_size(cuda->base.element) / 16;
     if (status == DL2_OK &&
         dl2_gpu_norm_masks(cuda->base.element, shape, NULL, NULL, NULL, NULL, NULL, NULL)) {
-        status = dl2_cuda_take(cuda, mask_bytes, "batch norm", &norm->mask, error);
+        status = dl2_cuda_acquire(cuda, mask_bytes, "batch norm", &norm->mask, error);
         norm->mask_bytes = status == DL2_OK ? mask_bytes : 0;
         cuda->allocated += norm->mask_bytes;
     }
@@ -178,7 +179,7 @@ void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y,
 void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm)
 {
     if (norm)
-        dl2_cuda_give(norm->cuda, norm->kept);
+        dl2_cuda_release(norm->cuda, norm->kept);
     free(norm);
 }
 
@@ -193,8 +194,8 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
     norm->s = *shape;
     int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
     if (status == DL2_OK)
-        status = dl2_cuda_take(cuda, 2 * shape->rows * sizeof(float), "a layer norm", &norm->kept,
-                               error);
+        status = dl2_cuda_acquire(cuda, 2 * shape->rows * sizeof(float), "a layer norm",
+                                  &norm->kept, error);
     if (status < 0) {
         free(norm);
         return status;

@@ -323,9 +323,9 @@ static int read_one(void *context, unsigned worker, size_t slot, size_t item,
     struct dl2_fetched *held = &reading->held[worker];
     struct dl2_sample_plan plan;
     /* The loader reports unreadable samples. */
-    dl2_fetch_take(reading->fetch, item, index, &plan, held, NULL);
+    dl2_fetch_acquire(reading->fetch, item, index, &plan, held, NULL);
     atomic_fetch_add(&reading->bytes, held->size);
-    dl2_fetch_give(reading->fetch, held);
+    dl2_fetch_release(reading->fetch, held);
     return DL2_OK;
 }
 

@@ -40,7 +40,7 @@ void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t s
         loader->config.decoder->ops->begin(slot->decode_slot);
 }
 
-bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
+bool dl2_place_acquire(struct dl2_loader *loader, uint64_t number, struct dl2_place *place)
 {
     const uint64_t step = number / loader->config.batch;
     struct dl2_slot *slot = dl2_slot_of_step(loader, step);
@@ -66,7 +66,7 @@ void dl2_slot_decoded(struct dl2_slot *slot)
     slot->state = DL2_SLOT_READY;
 }
 
-void dl2_slot_take(struct dl2_slot *slot)
+void dl2_slot_acquire(struct dl2_slot *slot)
 {
     slot->state = DL2_SLOT_TAKEN;
 }

@@ -72,7 +72,7 @@ static int wait_for_place(struct dl2_loader *loader, struct dl2_claim *claim)
         return DL2_OK;
     pthread_mutex_lock(&loader->mutex);
     while (!atomic_load_explicit(&loader->canceled, memory_order_relaxed)) {
-        found = dl2_place_take(loader, loader->next_place, &claim->place);
+        found = dl2_place_acquire(loader, loader->next_place, &claim->place);
         if (found || loader->fail_claim != DL2_NOWHERE)
             break;
         const double start = dl2_clock_wall();

@@ -76,7 +76,7 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
         return false;
     }
     struct dl2_read_request *request =
-        dl2_read_ahead_take(fetch->ahead, position, index, plan, &fetched->data, &fetched->size);
+        dl2_read_ahead_acquire(fetch->ahead, position, index, plan, &fetched->data, &fetched->size);
     if (!request)
         return false;
     const int status = plan->slices.count
@@ -84,7 +84,7 @@ static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
                                                        fetched->size, NULL)
                            : dl2_dataset_verify(dataset, index, fetched->data, fetched->size, NULL);
     if (status < 0) {
-        dl2_read_ahead_give(fetch->ahead, request);
+        dl2_read_ahead_release(fetch->ahead, request);
         return false;
     }
     add_to(&fetch->taken_ahead, 1);
@@ -116,9 +116,9 @@ static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetc
     return true;
 }
 
-int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                   struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
-                   struct dl2_error *error)
+int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
+                      struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
+                      struct dl2_error *error)
 {
     fetched->data = NULL;
     fetched->size = 0;
@@ -141,10 +141,10 @@ void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position)
         dl2_read_ahead_skip(fetch->ahead, position);
 }
 
-void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
+void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
 {
     if (fetched->request)
-        dl2_read_ahead_give(fetch->ahead, fetched->request);
+        dl2_read_ahead_release(fetch->ahead, fetched->request);
     fetched->data = NULL;
     fetched->size = 0;
     fetched->request = NULL;

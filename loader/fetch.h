@@ -59,13 +59,13 @@ struct dl2_fetched {
  * stands elsewhere in the order, or was taken already, is planned and read at once; the sample that
  * replaces a bad one is read so. Errors name the sample.
  */
-int dl2_fetch_take(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                   struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
-                   struct dl2_error *error);
+int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
+                      struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
+                      struct dl2_error *error);
 /* Nobody will take number `position`: the sample's decoded image was there. */
 void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position);
 /* Gives the bytes back; needed after an error, too. */
-void dl2_fetch_give(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
+void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats);
 

@@ -284,7 +284,7 @@ static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadl
 static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *slot)
 {
     loader->next_step++;
-    dl2_slot_take(slot);
+    dl2_slot_acquire(slot);
     for (unsigned i = 0; i < slot->batch.count; i++)
         set_delivered(loader, slot->positions[i], true);
     loader->stats.batches++;

@@ -183,12 +183,12 @@ void dl2_slot_begin(struct dl2_loader *loader, struct dl2_slot *slot, uint64_t s
 /* STAGED to READY. */
 void dl2_slot_decoded(struct dl2_slot *slot);
 /* READY to TAKEN, and TAKEN to FREE. */
-void dl2_slot_take(struct dl2_slot *slot);
+void dl2_slot_acquire(struct dl2_slot *slot);
 void dl2_slot_release(struct dl2_slot *slot);
 /* Frees all slots that are not TAKEN. */
 void dl2_slots_reset(struct dl2_loader *loader);
 /* Takes place `number` of the epoch; false while there is no slot for it. */
-bool dl2_place_take(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
+bool dl2_place_acquire(struct dl2_loader *loader, uint64_t number, struct dl2_place *place);
 /* Counts the sample of a place. True if its batch is full with it, and now READY or STAGED. */
 bool dl2_place_fill(const struct dl2_place *place);
 /* The number of READY slots. */

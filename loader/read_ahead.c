@@ -131,7 +131,8 @@ static void set_used(struct dl2_read_ahead *ahead, size_t page, size_t count, bo
     }
 }
 
-static bool arena_take(struct dl2_read_ahead *ahead, size_t bytes, struct dl2_read_request *request)
+static bool arena_acquire(struct dl2_read_ahead *ahead, size_t bytes,
+                          struct dl2_read_request *request)
 {
     const size_t pages = (bytes + PAGE - 1) / PAGE;
     size_t start = 0;
@@ -384,7 +385,7 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
                                              size_t count, uint64_t bytes)
 {
     struct dl2_read_request *request = ahead->free_requests;
-    if (!request || !arena_take(ahead, (size_t)bytes + 1, request))
+    if (!request || !arena_acquire(ahead, (size_t)bytes + 1, request))
         return NULL;
     ahead->free_requests = request->after;
     const struct dl2_location *at = &((const struct entry *)entries[0])->at;
@@ -490,9 +491,9 @@ void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *
 
 /* ---- for loader/fetch.c ---- */
 
-struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
-                                             uint32_t index, struct dl2_sample_plan *plan,
-                                             const uint8_t **data, size_t *size)
+struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position,
+                                                uint32_t index, struct dl2_sample_plan *plan,
+                                                const uint8_t **data, size_t *size)
 {
     pthread_mutex_lock(&ahead->mutex);
     struct entry *entry = &ahead->entries[position % ahead->ring];
@@ -541,7 +542,7 @@ void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position)
     pthread_mutex_unlock(&ahead->mutex);
 }
 
-void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
+void dl2_read_ahead_release(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
 {
     pthread_mutex_lock(&ahead->mutex);
     release_request(ahead, request);

@@ -42,12 +42,12 @@ void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t
  * bytes that were read for it. The bytes were not verified; they are valid until the request is
  * given back. NULL: nothing was read, the caller reads.
  */
-struct dl2_read_request *dl2_read_ahead_take(struct dl2_read_ahead *ahead, size_t position,
-                                             uint32_t index, struct dl2_sample_plan *plan,
-                                             const uint8_t **data, size_t *size);
+struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position,
+                                                uint32_t index, struct dl2_sample_plan *plan,
+                                                const uint8_t **data, size_t *size);
 /* Nobody takes the sample at `position`: another loader has decoded it since it was planned. */
 void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position);
-void dl2_read_ahead_give(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
+void dl2_read_ahead_release(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
 /* Sets bytes_read, requests and memory. */
 void dl2_read_ahead_get_stats(struct dl2_read_ahead *ahead, struct dl2_fetch_stats *stats);

@@ -71,7 +71,7 @@ bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *rec
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     if (job->holds_bytes)
-        dl2_fetch_give(recipe->fetch, &job->fetched);
+        dl2_fetch_release(recipe->fetch, &job->fetched);
     job->holds_bytes = false;
 }
 
@@ -128,7 +128,8 @@ static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
         return DL2_OK;
     }
     job->holds_bytes = true; /* to be given back after an error, too */
-    DL2_TRY(dl2_fetch_take(recipe->fetch, job->position, index, &job->plan, &job->fetched, error));
+    DL2_TRY(
+        dl2_fetch_acquire(recipe->fetch, job->position, index, &job->plan, &job->fetched, error));
     job->stats.bytes += job->fetched.size;
     return DL2_OK;
 }

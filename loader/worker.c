@@ -67,7 +67,7 @@ static struct dl2_claim *claim_next(struct dl2_loader *loader)
         put_aside(loader, claim))
         return NULL;
     if (loader->strict)
-        dl2_place_take(loader, loader->next_place++, &claim->place);
+        dl2_place_acquire(loader, loader->next_place++, &claim->place);
     return claim;
 }
 

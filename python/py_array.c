@@ -177,7 +177,7 @@ static void array_dealloc(struct py_array *self)
     if (self->base) {
         Py_DECREF((PyObject *)self->base);
     } else if (self->loader) {
-        py_loader_give_back(self->loader, self->batch);
+        py_loader_release(self->loader, self->batch);
         Py_DECREF((PyObject *)self->loader);
     } else {
         PyMem_Free(self->data);

@@ -154,7 +154,7 @@ struct py_epoch {
 extern PyType_Spec py_loader_spec, py_epoch_spec;
 extern PyStructSequence_Desc py_batch_desc;
 /* The images of a batch have died. */
-void py_loader_give_back(struct py_loader *self, struct dl2_batch *batch);
+void py_loader_release(struct py_loader *self, struct dl2_batch *batch);
 
 /* ---- py_array.c ---- */
 

@@ -263,7 +263,7 @@ static void loader_dealloc(struct py_loader *self)
     Py_DECREF((PyObject *)type);
 }
 
-void py_loader_give_back(struct py_loader *self, struct dl2_batch *batch)
+void py_loader_release(struct py_loader *self, struct dl2_batch *batch)
 {
     if (self->process == getpid())
         dl2_loader_release(self->loader, batch);

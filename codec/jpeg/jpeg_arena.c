@@ -49,7 +49,7 @@ static bool arena_add_block(struct dl2_jpeg_arena *arena, size_t size)
     return true;
 }
 
-static void *arena_take(j_common_ptr cinfo, size_t size)
+static void *arena_acquire(j_common_ptr cinfo, size_t size)
 {
     struct dl2_jpeg_arena *arena = arena_from(cinfo);
     if (!dl2_size_add(size, DL2_ALIGNMENT - 1, &size))
@@ -67,7 +67,7 @@ static void *arena_take(j_common_ptr cinfo, size_t size)
 static void *arena_alloc(j_common_ptr cinfo, int pool, size_t size)
 {
     (void)pool;
-    return arena_take(cinfo, size);
+    return arena_acquire(cinfo, size);
 }
 
 /* `rows` pointers and what they point to. */
@@ -78,8 +78,8 @@ static void *arena_take_rows(j_common_ptr cinfo, size_t row_bytes, size_t rows)
         !dl2_size_mul(row_bytes / ROW * ROW, rows, &bytes))
         arena_out_of_memory(cinfo);
     row_bytes = row_bytes / ROW * ROW;
-    uint8_t **pointers = arena_take(cinfo, rows * sizeof *pointers);
-    uint8_t *data = arena_take(cinfo, bytes);
+    uint8_t **pointers = arena_acquire(cinfo, rows * sizeof *pointers);
+    uint8_t *data = arena_acquire(cinfo, bytes);
     for (size_t i = 0; i < rows; i++)
         pointers[i] = data + i * row_bytes;
     return pointers;
@@ -144,7 +144,7 @@ void dl2_jpeg_arena_reset(struct dl2_jpeg_arena *arena)
     if (arena->blocks && arena->blocks->older) { /* one block that would have held it all */
         const size_t total = arena->total;
         arena_free_blocks(arena);
-        arena_add_block(arena, total); /* where that fails, arena_take() tries again */
+        arena_add_block(arena, total); /* where that fails, arena_acquire() tries again */
     } else if (arena->blocks) {
         arena->next = arena->blocks->data;
         arena->left = arena->blocks->size;

@@ -211,7 +211,7 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool)
     free(pool);
 }
 
-void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connection, bool lost)
+void dl2_database_pool_release(struct dl2_database_pool *pool, PGconn *connection, bool lost)
 {
     if (lost)
         PQfinish(connection);
@@ -296,8 +296,8 @@ static void begin_in_child(struct dl2_database_pool *pool)
     }
 }
 
-int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
-                           struct dl2_error *error)
+int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connection,
+                              struct dl2_error *error)
 {
     begin_in_child(pool);
     for (;;) {
@@ -415,10 +415,10 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
         formats[i] = 1;
     for (unsigned losses = 0;;) {
         PGconn *connection;
-        DL2_TRY(dl2_database_pool_take(pool, &connection, error));
+        DL2_TRY(dl2_database_pool_acquire(pool, &connection, error));
         *result = run_with_notices(connection, query, formats);
         if (PQresultStatus(*result) == PGRES_TUPLES_OK) {
-            dl2_database_pool_put_back(pool, connection, false);
+            dl2_database_pool_release(pool, connection, false);
             return DL2_OK;
         }
         const bool lost = dl2_database_is_lost(connection, *result);
@@ -429,10 +429,10 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
                                : lost || is_refused(*result) ? DL2_ERR_LOST
                                                              : DL2_ERR_SYSTEM;
             tell_failed(status, connection, *result, pool->what, error);
-            dl2_database_pool_put_back(pool, connection, lost);
+            dl2_database_pool_release(pool, connection, lost);
             return status;
         }
         PQclear(*result);
-        dl2_database_pool_put_back(pool, connection, lost);
+        dl2_database_pool_release(pool, connection, lost);
     }
 }

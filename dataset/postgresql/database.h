@@ -68,9 +68,9 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool);
  * Waits above eight connections, or above as many as the server grants. If a server that was there
  * does not answer, tries for uri->patience seconds; then DL2_ERR_LOST.
  */
-int dl2_database_pool_take(struct dl2_database_pool *pool, PGconn **connection,
-                           struct dl2_error *error);
-void dl2_database_pool_put_back(struct dl2_database_pool *pool, PGconn *connection, bool lost);
+int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connection,
+                              struct dl2_error *error);
+void dl2_database_pool_release(struct dl2_database_pool *pool, PGconn *connection, bool lost);
 /* Instead of putting it back: the connection is the caller's now, beside those of the pool. */
 void dl2_database_pool_give_away(struct dl2_database_pool *pool);
 

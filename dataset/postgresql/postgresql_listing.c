@@ -31,10 +31,10 @@ struct listing {
     const char *what; /* the address */
     char *quoted;     /* the table's name */
     struct column columns[COLUMNS];
-    bool is_own;     /* dl2-transcode wrote it */
+    bool is_own;        /* dl2-transcode wrote it */
     bool is_incomplete; /* it is a copy of a variant that was not finished */
-    bool has_xmin;   /* rows tell which transaction wrote them: neither a view nor foreign */
-    json_t *classes; /* of such a table: an array of strings */
+    bool has_xmin;      /* rows tell which transaction wrote them: neither a view nor foreign */
+    json_t *classes;    /* of such a table: an array of strings */
     uint32_t transaction;
     struct dl2_scan scan;
     char *last_key;
@@ -529,12 +529,12 @@ static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
     struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_database_uri *uri = &table->uri;
     struct dl2_error own = DL2_ERROR_INIT;
-    DL2_TRY(dl2_database_pool_take(table->pool, &listing->connection, error));
+    DL2_TRY(dl2_database_pool_acquire(table->pool, &listing->connection, error));
     if (uri->access == DL2_ACCESS_SQL)
         return DL2_OK;
     char *quoted = dl2_database_table(listing->connection, uri, error);
     if (!quoted) {
-        dl2_database_pool_put_back(table->pool, listing->connection, true);
+        dl2_database_pool_release(table->pool, listing->connection, true);
         return DL2_ERR_ARGUMENT;
     }
     dl2_database_pool_give_away(table->pool);
@@ -547,7 +547,7 @@ static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
         return dl2_error_copy(error, &own);
     if (set_remark(dataset, "SQL reads all images: %s", own.message) < 0)
         return dl2_error_memory(error, "a dataset");
-    return dl2_database_pool_take(table->pool, &listing->connection, error);
+    return dl2_database_pool_acquire(table->pool, &listing->connection, error);
 }
 
 /* Says in how far images come from the server's files. */
@@ -612,7 +612,7 @@ int dl2_postgresql_list(struct dl2_dataset *dataset, const char *path, struct dl
     }
     listing_free(&listing);
     if (!table->pages) {
-        dl2_database_pool_put_back(table->pool, listing.connection, status < 0);
+        dl2_database_pool_release(table->pool, listing.connection, status < 0);
     } else if (status < 0) {
         dl2_pages_close(table->pages);
         table->pages = NULL;

@@ -116,12 +116,12 @@ static int run(const struct dl2_dataset *dataset, const struct dl2_sampler *samp
     dl2_fetch_start(fetch, sampler->order, sampler->positions);
     volatile unsigned sum = 0;
     for (uint32_t i = 0; status == DL2_OK && i < sampler->positions; i++) {
-        status = dl2_fetch_take(fetch, i, sampler->order[i], &plan, &fetched, error);
+        status = dl2_fetch_acquire(fetch, i, sampler->order[i], &plan, &fetched, error);
         if (status == DL2_OK)
             for (size_t at = 0; at < fetched.size; at += 64)
                 sum += fetched.data[at];
         spend(work);
-        dl2_fetch_give(fetch, &fetched);
+        dl2_fetch_release(fetch, &fetched);
     }
     result->seconds = dl2_clock_wall() - start;
     result->cpu = dl2_clock_process_cpu() - cpu - work * sampler->positions;

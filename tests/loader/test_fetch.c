@@ -92,7 +92,7 @@ static int take(struct dl2_fetch *fetch, size_t position, uint32_t index,
                 struct dl2_fetched *fetched, struct dl2_error *error)
 {
     struct dl2_sample_plan plan;
-    const int status = dl2_fetch_take(fetch, position, index, &plan, fetched, error);
+    const int status = dl2_fetch_acquire(fetch, position, index, &plan, fetched, error);
     return status == DL2_OK && plan.index != index ? DL2_ERR_ARGUMENT : status;
 }
 
@@ -102,7 +102,7 @@ static void take_and_check(struct dl2_fetch *fetch, size_t position, uint32_t in
     struct dl2_error error = DL2_ERROR_INIT;
     expect_ok(take(fetch, position, index, fetched, &error), &error);
     assert_true(is_right(index, fetched->data, fetched->size));
-    dl2_fetch_give(fetch, fetched);
+    dl2_fetch_release(fetch, fetched);
 }
 
 static void shuffle(uint32_t *order, unsigned seed)
@@ -268,10 +268,10 @@ static void errors_name_the_file(void **state)
     assert_int_equal(unlink(name), 0);
     assert_int_equal(take(fetch, 0, 9, &fetched, &error), DL2_ERR_SYSTEM);
     assert_non_null(strstr(error.message, name));
-    dl2_fetch_give(fetch, &fetched);
+    dl2_fetch_release(fetch, &fetched);
     dl2_error_clear(&error);
     assert_int_equal(take(fetch, 0, SAMPLES, &fetched, &error), DL2_ERR_ARGUMENT);
-    dl2_fetch_give(fetch, &fetched);
+    dl2_fetch_release(fetch, &fetched);
     put_sample(9, size_of(9));
     take_and_check(fetch, 0, 9, &fetched);
     dl2_bytes_free(&fetched.scratch);
@@ -443,7 +443,7 @@ static void *take_all(void *argument)
         struct dl2_fetched *fetched = &held[n % 2];
         const uint32_t index = taker->order[position];
         struct dl2_error error = DL2_ERROR_INIT;
-        dl2_fetch_give(taker->fetch, fetched);
+        dl2_fetch_release(taker->fetch, fetched);
         if (take(taker->fetch, position, index, fetched, &error) < 0) {
             print_message("%s\n", error.message);
             taker->wrong++;
@@ -452,7 +452,7 @@ static void *take_all(void *argument)
         }
     }
     for (unsigned i = 0; i < 2; i++) {
-        dl2_fetch_give(taker->fetch, &held[i]);
+        dl2_fetch_release(taker->fetch, &held[i]);
         dl2_bytes_free(&held[i].scratch);
     }
     return NULL;
@@ -593,7 +593,7 @@ static void what_is_wrong_is_named(void **state)
             for (unsigned i = 0; i < SAMPLES; i++) {
                 const int expected = order[i] == 77 ? DL2_ERR_FORMAT : DL2_OK;
                 assert_int_equal(take(fetch, i, order[i], &fetched, &error), expected);
-                dl2_fetch_give(fetch, &fetched);
+                dl2_fetch_release(fetch, &fetched);
             }
             assert_non_null(strstr(error.message, "[77]: another check sum"));
             dl2_error_clear(&error);
@@ -604,7 +604,7 @@ static void what_is_wrong_is_named(void **state)
                 const bool bad = index == 77 || (index >= 150 && size_of(index));
                 assert_int_equal(take(fetch, i, index, &fetched, &error) < 0, bad);
                 assert_true(bad || is_right(index, fetched.data, fetched.size));
-                dl2_fetch_give(fetch, &fetched);
+                dl2_fetch_release(fetch, &fetched);
             }
             dl2_fetch_destroy(fetch);
             dl2_error_clear(&error);
@@ -634,7 +634,7 @@ static void what_is_wrong_is_named(void **state)
                     fill(index, expected, size);
                     assert_true(!size || !memcmp(fetched.data, expected, size));
                 }
-                dl2_fetch_give(fetch, &fetched);
+                dl2_fetch_release(fetch, &fetched);
             }
             name_of(20, name);
             assert_non_null(strstr(error.message, name));
@@ -705,7 +705,7 @@ static void held_samples_stay(void **state)
             take_and_check(fetch, i, order[i], &other);
         for (unsigned i = 0; i < 20; i++) {
             assert_true(is_right(order[i], held[i].data, held[i].size));
-            dl2_fetch_give(fetch, &held[i]);
+            dl2_fetch_release(fetch, &held[i]);
             dl2_bytes_free(&held[i].scratch);
         }
         dl2_bytes_free(&other.scratch);
