@@ -10,8 +10,8 @@
 #ifndef DL2_DATASET_CONTAINER_H
 #define DL2_DATASET_CONTAINER_H
 
-#include "dataset/beside.h"
 #include "dataset/server_fit.h"
+#include "dataset/sidecars.h"
 #include "dataset/split.h"
 
 #include "common/json.h"
@@ -44,14 +44,14 @@ struct dl2_reader {
     int (*read)(const struct dl2_dataset *dataset, size_t number,
                 const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
                 const uint8_t **data, size_t *size, struct dl2_error *error);
-    /* As dl2_dataset_read_beside(). NULL: there is nothing beside images and labels. */
-    int (*read_beside)(const struct dl2_dataset *dataset, size_t number, const char *extension,
-                       struct dl2_bytes *out, struct dl2_error *error);
-    /* As dl2_dataset_read_all_beside(), in any order; NULL with read_beside(). */
-    int (*read_all_beside)(const struct dl2_dataset *dataset, size_t number, struct dl2_beside *out,
-                           struct dl2_error *error);
-    /* As dl2_dataset_beside_sum() and dl2_dataset_ignored(). NULL: 0. */
-    uint64_t (*beside_sum)(const struct dl2_dataset *dataset, size_t number);
+    /* As dl2_dataset_read_sidecar(). NULL: there is nothing beside images and labels. */
+    int (*read_sidecar)(const struct dl2_dataset *dataset, size_t number, const char *extension,
+                        struct dl2_bytes *out, struct dl2_error *error);
+    /* As dl2_dataset_read_sidecars(), in any order; NULL with read_sidecar(). */
+    int (*read_sidecars)(const struct dl2_dataset *dataset, size_t number, struct dl2_sidecars *out,
+                         struct dl2_error *error);
+    /* As dl2_dataset_sidecar_sum() and dl2_dataset_ignored(). NULL: 0. */
+    uint64_t (*sidecar_sum)(const struct dl2_dataset *dataset, size_t number);
     size_t (*ignored)(const struct dl2_dataset *dataset);
     /* NULL: samples do not lie in files. */
     bool (*locate)(const struct dl2_dataset *dataset, size_t number,

@@ -4,8 +4,8 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
-#include "dataset/postgresql/database_uri.h"
 #include "dataset/packed.h"
+#include "dataset/postgresql/database_uri.h"
 #include "dataset/variant_facts.h"
 
 #include <inttypes.h>
@@ -547,7 +547,7 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
         dl2_dataset_sample(dataset, i, &sample);
         const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes,
                                   reader->version ? 0 : (uint64_t)sample.mtime_ns,
-                                  dl2_dataset_beside_sum(dataset, i)};
+                                  dl2_dataset_sidecar_sum(dataset, i)};
         hash = hash_text(sample.name, hash);
         hash = hash_text(dl2_dataset_split_of(dataset, i), hash);
         hash = XXH3_64bits_withSeed(facts, sizeof facts, hash);
@@ -607,30 +607,30 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
                                             size, error);
 }
 
-int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
-                            struct dl2_bytes *out, struct dl2_error *error)
+int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                             struct dl2_bytes *out, struct dl2_error *error)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return dl2_dataset_has_beside(dataset)
-               ? reader->read_beside(dataset, number_of(dataset, index), extension, out, error)
+    return dl2_dataset_has_sidecars(dataset)
+               ? reader->read_sidecar(dataset, number_of(dataset, index), extension, out, error)
                : 0;
 }
 
-int dl2_dataset_read_all_beside(const struct dl2_dataset *dataset, size_t index,
-                                struct dl2_beside *out, struct dl2_error *error)
+int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
+                              struct dl2_sidecars *out, struct dl2_error *error)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    if (!reader->read_all_beside)
+    if (!reader->read_sidecars)
         return DL2_OK;
-    DL2_TRY(reader->read_all_beside(dataset, number_of(dataset, index), out, error));
-    dl2_beside_sort(out);
+    DL2_TRY(reader->read_sidecars(dataset, number_of(dataset, index), out, error));
+    dl2_sidecars_sort(out);
     return DL2_OK;
 }
 
-uint64_t dl2_dataset_beside_sum(const struct dl2_dataset *dataset, size_t index)
+uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return reader->beside_sum ? reader->beside_sum(dataset, number_of(dataset, index)) : 0;
+    return reader->sidecar_sum ? reader->sidecar_sum(dataset, number_of(dataset, index)) : 0;
 }
 
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
@@ -639,9 +639,9 @@ size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
     return reader->ignored ? reader->ignored(dataset) : 0;
 }
 
-bool dl2_dataset_has_beside(const struct dl2_dataset *dataset)
+bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset)
 {
-    return dataset->container->reader->read_beside;
+    return dataset->container->reader->read_sidecar;
 }
 
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,

@@ -101,8 +101,8 @@ struct dl2_dataset_options {
     /* With "all", too, the samples for training are those that the rules above name. */
     struct dl2_subset subset;
     /* Extensions with commas, such as "mask.png": files of a folder with one of them lie beside
-     * samples (dl2_dataset_read_beside()) and are none. NULL: none. */
-    const char *beside;
+     * samples (dl2_dataset_read_sidecar()) and are none. NULL: none. */
+    const char *sidecars;
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
@@ -217,27 +217,28 @@ int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2
  * dot; in GulpIO, "json" is the first meta_data of the sample's item. Returns 1 and fills `out`, or
  * 0 if the sample has none.
  */
-int dl2_dataset_read_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
-                            struct dl2_bytes *out, struct dl2_error *error);
+int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                             struct dl2_bytes *out, struct dl2_error *error);
 /*
- * Reads all of that, sorted by extension, into a zeroed list (dataset/beside.h). It lacks what only
- * says the class again: .cls in tar, metadata of GulpIO that have nothing but id, label and idx.
+ * Reads all of that, sorted by extension, into a zeroed list (dataset/sidecars.h). It lacks what
+ * only says the class again: .cls in tar, metadata of GulpIO that have nothing but id, label and
+ * idx.
  */
-struct dl2_beside;
-int dl2_dataset_read_all_beside(const struct dl2_dataset *dataset, size_t index,
-                                struct dl2_beside *out, struct dl2_error *error);
+struct dl2_sidecars;
+int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
+                              struct dl2_sidecars *out, struct dl2_error *error);
 /*
  * Changes when what a sample has beside its image changes and its mtime_ns does not tell: in a
  * folder, a hash of names, sizes and times; 0 if it has nothing, and in other containers.
  */
-uint64_t dl2_dataset_beside_sum(const struct dl2_dataset *dataset, size_t index);
+uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index);
 /* Files of a folder that `keep` refuses and that lie beside no sample. */
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset);
 /* In a folder: of a sample's key that ends like a mask's, ".mask" or ".seg", the length of the name
  * of the image that it is a mask of if that is there; 0 for other keys. */
 size_t dl2_dataset_mask_stem(const char *key);
 /* Can its container hold anything beside images and labels? IDX and PostgreSQL cannot. */
-bool dl2_dataset_has_beside(const struct dl2_dataset *dataset);
+bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 
 /*
  * Where a sample's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`

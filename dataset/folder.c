@@ -71,7 +71,7 @@ static bool folder_has_extension(const char *base, const char *extensions)
 
 static bool folder_is_sample(const char *path, const struct dl2_dataset_options *options)
 {
-    return !folder_has_extension(dl2_path_base(path), options->beside) &&
+    return !folder_has_extension(dl2_path_base(path), options->sidecars) &&
            (!options->keep || options->keep(path));
 }
 
@@ -268,14 +268,14 @@ static const struct companion *folder_companions_of(const struct folder *folder,
     return folder->companions + low;
 }
 
-static int folder_read_all_beside(const struct dl2_dataset *dataset, size_t number,
-                                  struct dl2_beside *out, struct dl2_error *error)
+static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number,
+                                struct dl2_sidecars *out, struct dl2_error *error)
 {
     size_t count;
     const struct companion *companions = folder_companions_of(dataset->state, number, &count);
     for (size_t i = 0; i < count; i++) {
-        struct dl2_beside_item *item;
-        DL2_TRY(dl2_beside_add(out, companions[i].extension, 0, &item, error));
+        struct dl2_sidecar *item;
+        DL2_TRY(dl2_sidecars_add(out, companions[i].extension, 0, &item, error));
         DL2_TRY(dl2_file_read(companions[i].path, DL2_BESIDE_MAX_BYTES - out->bytes, &item->bytes,
                               error));
         out->bytes += item->bytes.size;
@@ -283,7 +283,7 @@ static int folder_read_all_beside(const struct dl2_dataset *dataset, size_t numb
     return DL2_OK;
 }
 
-static uint64_t folder_beside_sum(const struct dl2_dataset *dataset, size_t number)
+static uint64_t folder_sidecar_sum(const struct dl2_dataset *dataset, size_t number)
 {
     size_t count;
     const struct companion *companions = folder_companions_of(dataset->state, number, &count);
@@ -455,17 +455,18 @@ static int folder_read(const struct dl2_dataset *dataset, size_t number,
     return DL2_OK;
 }
 
-static int folder_read_beside(const struct dl2_dataset *dataset, size_t number,
-                              const char *extension, struct dl2_bytes *out, struct dl2_error *error)
+static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
+                               const char *extension, struct dl2_bytes *out,
+                               struct dl2_error *error)
 {
     const struct folder *folder = dataset->state;
     const char *path = folder->entries[number].path;
-    char *beside;
-    if (asprintf(&beside, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension) < 0)
+    char *sidecars;
+    if (asprintf(&sidecars, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension) < 0)
         return dl2_error_memory(error, "a path");
-    const bool there = dl2_is_file(beside);
-    const int status = there ? dl2_file_read(beside, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
-    free(beside);
+    const bool there = dl2_is_file(sidecars);
+    const int status = there ? dl2_file_read(sidecars, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
+    free(sidecars);
     return status < 0 ? status : there;
 }
 
@@ -485,9 +486,9 @@ static const struct dl2_reader folder_reader = {
     .describe = folder_describe,
     .sample = folder_sample,
     .read = folder_read,
-    .read_beside = folder_read_beside,
-    .read_all_beside = folder_read_all_beside,
-    .beside_sum = folder_beside_sum,
+    .read_sidecar = folder_read_sidecar,
+    .read_sidecars = folder_read_sidecars,
+    .sidecar_sum = folder_sidecar_sum,
     .ignored = folder_ignored,
     .locate = folder_locate,
 };

@@ -247,11 +247,11 @@ static int gulp_find_data(const struct dl2_shard_place *place, const char *exten
                           const json_t *json, struct gulp_place *data, struct dl2_error *error)
 {
     if (!gulp_is_extension(extension))
-        return dl2_error_set(error, DL2_ERR_FORMAT, "beside \"%.200s\": not an extension",
+        return dl2_error_set(error, DL2_ERR_FORMAT, "sidecar \"%.200s\": not an extension",
                              extension);
     const int status = gulp_read_place(json, place->shard_bytes, data, error);
     if (status < 0)
-        dl2_error_prefix(error, "beside \"%.200s\"", extension);
+        dl2_error_prefix(error, "sidecar \"%.200s\"", extension);
     return status;
 }
 
@@ -267,18 +267,18 @@ static int gulp_read_data(const struct dl2_shard_place *place, const struct gulp
 }
 
 /* An object of JSON is the metadata; all else lies in the data file. */
-static int gulp_read_beside(const struct dl2_shard_place *place, const char *extension,
-                            struct dl2_bytes *out, struct dl2_error *error)
+static int gulp_read_sidecar(const struct dl2_shard_place *place, const char *extension,
+                             struct dl2_bytes *out, struct dl2_error *error)
 {
     pthread_mutex_lock(&place->kept->mutex);
     int status = gulp_read_meta(place, error);
     pthread_mutex_unlock(&place->kept->mutex);
     DL2_TRY(status);
     const json_t *item = gulp_find_item(place);
-    const json_t *beside = json_object_get(json_object_get(item, "beside"), extension);
-    if (beside) {
+    const json_t *sidecars = json_object_get(json_object_get(item, "beside"), extension);
+    if (sidecars) {
         struct gulp_place data;
-        DL2_TRY(gulp_find_data(place, extension, beside, &data, error));
+        DL2_TRY(gulp_find_data(place, extension, sidecars, &data, error));
         DL2_TRY(dl2_bytes_resize(out, data.bytes, error));
         DL2_TRY(gulp_read_data(place, &data, out->data, error));
         return 1;
@@ -334,8 +334,8 @@ static int gulp_look_for_more(const struct dl2_shard_place *place, struct dl2_er
     return DL2_OK;
 }
 
-static int gulp_read_all_beside(const struct dl2_shard_place *place, struct dl2_beside *out,
-                                struct dl2_error *error)
+static int gulp_read_sidecars(const struct dl2_shard_place *place, struct dl2_sidecars *out,
+                              struct dl2_error *error)
 {
     pthread_mutex_lock(&place->kept->mutex);
     int status = gulp_look_for_more(place, error);
@@ -343,22 +343,22 @@ static int gulp_read_all_beside(const struct dl2_shard_place *place, struct dl2_
     pthread_mutex_unlock(&place->kept->mutex);
     if (status < 0 || has_nothing)
         return status;
-    const json_t *item = gulp_find_item(place), *beside = json_object_get(item, "beside");
-    struct dl2_beside_item *added;
+    const json_t *item = gulp_find_item(place), *sidecars = json_object_get(item, "beside");
+    struct dl2_sidecar *added;
     const char *extension;
     json_t *json;
-    json_object_foreach((json_t *)beside, extension, json)
+    json_object_foreach((json_t *)sidecars, extension, json)
     {
         struct gulp_place data;
         DL2_TRY(gulp_find_data(place, extension, json, &data, error));
-        DL2_TRY(dl2_beside_add(out, extension, data.bytes, &added, error));
+        DL2_TRY(dl2_sidecars_add(out, extension, data.bytes, &added, error));
         DL2_TRY(gulp_read_data(place, &data, added->bytes.data, error));
     }
     const json_t *first = json_array_get(json_object_get(item, "meta_data"), 0);
-    if (!gulp_says_more(first) || json_object_get(beside, "json"))
+    if (!gulp_says_more(first) || json_object_get(sidecars, "json"))
         return DL2_OK;
     char *text = json_dumps(first, JSON_ENCODE_ANY);
-    status = text ? dl2_beside_add(out, "json", strlen(text), &added, error)
+    status = text ? dl2_sidecars_add(out, "json", strlen(text), &added, error)
                   : dl2_error_memory(error, "metadata");
     if (status == DL2_OK)
         memcpy(added->bytes.data, text, added->bytes.size);
@@ -425,17 +425,17 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
                          "rename it");
 }
 
-static bool gulp_holds_beside(const struct dl2_shard_sample *sample,
-                              const struct dl2_beside_item *item)
+static bool gulp_holds_sidecars(const struct dl2_shard_sample *sample,
+                                const struct dl2_sidecar *item)
 {
-    for (size_t i = 0; i < sample->beside.count; i++)
-        if (!strcmp(sample->beside.items[i].extension, item->extension))
+    for (size_t i = 0; i < sample->sidecars.count; i++)
+        if (!strcmp(sample->sidecars.items[i].extension, item->extension))
             return false;
     return gulp_is_extension(item->extension) && gulp_is_utf8(item->extension);
 }
 
 /* Such an item goes into the metadata. */
-static bool gulp_is_object(const struct dl2_beside_item *item)
+static bool gulp_is_object(const struct dl2_sidecar *item)
 {
     if (strcmp(item->extension, "json") != 0)
         return false;
@@ -488,8 +488,8 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
     fputs(output->samples ? ", " : "{", meta);
     gulp_print_json(meta, sample->id);
     fputs(": {", meta);
-    for (size_t i = 0; i < sample->beside.count; i++) {
-        const struct dl2_beside_item *item = &sample->beside.items[i];
+    for (size_t i = 0; i < sample->sidecars.count; i++) {
+        const struct dl2_sidecar *item = &sample->sidecars.items[i];
         if (gulp_is_object(item))
             continue;
         fputs(any ? ", " : "\"beside\": {", meta);
@@ -508,9 +508,9 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
         gulp_print_json(meta, sample->class);
         fprintf(meta, ", \"idx\": %d", sample->label);
     }
-    for (size_t i = 0; i < sample->beside.count; i++)
-        if (gulp_is_object(&sample->beside.items[i]))
-            DL2_TRY(gulp_print_fields(meta, &sample->beside.items[i].bytes, error));
+    for (size_t i = 0; i < sample->sidecars.count; i++)
+        if (gulp_is_object(&sample->sidecars.items[i]))
+            DL2_TRY(gulp_print_fields(meta, &sample->sidecars.items[i].bytes, error));
     fputs("}]}", meta);
     return DL2_OK;
 }
@@ -559,9 +559,9 @@ static const struct dl2_shard_format gulp_format = {
     .role = gulp_role,
     .scan = gulp_scan,
     .read_classes = gulp_read_classes,
-    .read_beside = gulp_read_beside,
-    .read_all_beside = gulp_read_all_beside,
-    .holds_beside = gulp_holds_beside,
+    .read_sidecar = gulp_read_sidecar,
+    .read_sidecars = gulp_read_sidecars,
+    .holds_sidecars = gulp_holds_sidecars,
     .forget = gulp_forget,
     .check = gulp_check,
     .write_add = gulp_write_add,

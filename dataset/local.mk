@@ -2,7 +2,7 @@
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
 	dataset/dataset.c dataset/dataset.h \
-	dataset/beside.c dataset/beside.h \
+	dataset/sidecars.c dataset/sidecars.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
 	dataset/container.c dataset/container.h \
 	dataset/subset_options.c dataset/subset_options.h \

@@ -443,14 +443,15 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     return DL2_OK;
 }
 
-static int packed_read_beside(const struct dl2_dataset *dataset, size_t number,
-                              const char *extension, struct dl2_bytes *out, struct dl2_error *error)
+static int packed_read_sidecar(const struct dl2_dataset *dataset, size_t number,
+                               const char *extension, struct dl2_bytes *out,
+                               struct dl2_error *error)
 {
     struct packed *packed = dataset->state;
     struct dl2_shard_place place;
     bool once;
     DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_beside(&place, extension, out, error);
+    const int status = packed->index.container->shards->read_sidecar(&place, extension, out, error);
     if (once)
         close(place.fd);
     if (status < 0)
@@ -458,14 +459,14 @@ static int packed_read_beside(const struct dl2_dataset *dataset, size_t number,
     return status;
 }
 
-static int packed_read_all_beside(const struct dl2_dataset *dataset, size_t number,
-                                  struct dl2_beside *out, struct dl2_error *error)
+static int packed_read_sidecars(const struct dl2_dataset *dataset, size_t number,
+                                struct dl2_sidecars *out, struct dl2_error *error)
 {
     struct packed *packed = dataset->state;
     struct dl2_shard_place place;
     bool once;
     DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_all_beside(&place, out, error);
+    const int status = packed->index.container->shards->read_sidecars(&place, out, error);
     if (once)
         close(place.fd);
     if (status < 0)
@@ -531,8 +532,8 @@ const struct dl2_reader dl2_packed_reader = {
     .describe = packed_describe,
     .sample = packed_sample,
     .read = packed_read,
-    .read_beside = packed_read_beside,
-    .read_all_beside = packed_read_all_beside,
+    .read_sidecar = packed_read_sidecar,
+    .read_sidecars = packed_read_sidecars,
     .locate = packed_locate,
     .verify = packed_verify,
     .cuts = packed_cuts,

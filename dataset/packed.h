@@ -85,7 +85,7 @@ struct dl2_shard_sample {
     const char *class; /* the label's name, or NULL */
     const void *data;
     size_t size;
-    struct dl2_beside beside; /* what holds_beside() has let through; not the sample's own */
+    struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
 };
 
 enum { DL2_SHARD_NOTES = 2 };
@@ -116,14 +116,14 @@ struct dl2_shard_format {
     int (*check)(const struct dl2_shard_sample *sample, struct dl2_error *error);
     /* Reads what a sample has beside its image: 1, or 0 if it has none of this extension. Messages
      * need not name the sample. Any number of threads at once. */
-    int (*read_beside)(const struct dl2_shard_place *place, const char *extension,
-                       struct dl2_bytes *out, struct dl2_error *error);
-    /* As dl2_dataset_read_all_beside(), in any order. Any number of threads at once. */
-    int (*read_all_beside)(const struct dl2_shard_place *place, struct dl2_beside *out,
-                           struct dl2_error *error);
+    int (*read_sidecar)(const struct dl2_shard_place *place, const char *extension,
+                        struct dl2_bytes *out, struct dl2_error *error);
+    /* As dl2_dataset_read_sidecars(), in any order. Any number of threads at once. */
+    int (*read_sidecars)(const struct dl2_shard_place *place, struct dl2_sidecars *out,
+                         struct dl2_error *error);
     /* Can the format hold this beside the sample's image? */
-    bool (*holds_beside)(const struct dl2_shard_sample *sample, const struct dl2_beside_item *item);
-    /* Frees what read_beside() has kept of a shard. NULL: it keeps nothing. */
+    bool (*holds_sidecars)(const struct dl2_shard_sample *sample, const struct dl2_sidecar *item);
+    /* Frees what read_sidecar() has kept of a shard. NULL: it keeps nothing. */
     void (*forget)(void *kept);
     /* Appends a sample and what it has beside its image; *offset is set to where its bytes begin.
      */

@@ -453,8 +453,8 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
     return status < 0 ? status : DL2_OK;
 }
 
-static int tar_read_beside(const struct dl2_shard_place *place, const char *extension,
-                           struct dl2_bytes *out, struct dl2_error *error)
+static int tar_read_sidecar(const struct dl2_shard_place *place, const char *extension,
+                            struct dl2_bytes *out, struct dl2_error *error)
 {
     struct tar_search search = {.place = place, .extension = extension};
     DL2_TRY(tar_search_run(&search, error));
@@ -470,14 +470,14 @@ static int tar_read_beside(const struct dl2_shard_place *place, const char *exte
     return 1;
 }
 
-static int tar_read_all_beside(const struct dl2_shard_place *place, struct dl2_beside *out,
-                               struct dl2_error *error)
+static int tar_read_sidecars(const struct dl2_shard_place *place, struct dl2_sidecars *out,
+                             struct dl2_error *error)
 {
     struct tar_search search = {.place = place};
     int status = tar_search_run(&search, error);
     for (size_t i = 0; status == DL2_OK && search.is_samples && i < search.all_count; i++) {
-        struct dl2_beside_item *item;
-        status = dl2_beside_add(out, search.all[i].extension, search.all[i].size, &item, error);
+        struct dl2_sidecar *item;
+        status = dl2_sidecars_add(out, search.all[i].extension, search.all[i].size, &item, error);
         if (status == DL2_OK)
             status = dl2_tar_read_at(place->fd, search.all[i].offset, item->bytes.data,
                                      item->bytes.size, error);
@@ -552,8 +552,8 @@ static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard
         DL2_TRY(tar_name(name, sample->id, "cls", error));
         DL2_TRY(dl2_tar_put_member(output, (const char *)name->data, text, strlen(text), error));
     }
-    for (size_t i = 0; i < sample->beside.count; i++) {
-        const struct dl2_beside_item *item = &sample->beside.items[i];
+    for (size_t i = 0; i < sample->sidecars.count; i++) {
+        const struct dl2_sidecar *item = &sample->sidecars.items[i];
         DL2_TRY(tar_name(name, sample->id, item->extension, error));
         DL2_TRY(dl2_tar_put_member(output, (const char *)name->data, item->bytes.data,
                                    item->bytes.size, error));
@@ -562,13 +562,13 @@ static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard
 }
 
 /* Members are told apart by their extensions in any case, and .cls is the class. */
-static bool tar_holds_beside(const struct dl2_shard_sample *sample,
-                             const struct dl2_beside_item *item)
+static bool tar_holds_sidecars(const struct dl2_shard_sample *sample,
+                               const struct dl2_sidecar *item)
 {
     if (!strcasecmp(item->extension, "cls") || !strcasecmp(item->extension, sample->extension))
         return false;
-    for (size_t i = 0; i < sample->beside.count; i++)
-        if (!strcasecmp(sample->beside.items[i].extension, item->extension))
+    for (size_t i = 0; i < sample->sidecars.count; i++)
+        if (!strcasecmp(sample->sidecars.items[i].extension, item->extension))
             return false;
     return true;
 }
@@ -618,9 +618,9 @@ static const struct dl2_shard_format tar_format = {
     .role = tar_role,
     .scan = tar_scan,
     .read_classes = tar_read_classes,
-    .read_beside = tar_read_beside,
-    .read_all_beside = tar_read_all_beside,
-    .holds_beside = tar_holds_beside,
+    .read_sidecar = tar_read_sidecar,
+    .read_sidecars = tar_read_sidecars,
+    .holds_sidecars = tar_holds_sidecars,
     .write_add = tar_write_add,
     .write_end = dl2_tar_put_end,
     .write_classes = tar_write_classes,

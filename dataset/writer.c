@@ -462,7 +462,7 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
 int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
                    const void *data, size_t size, struct dl2_error *error)
 {
-    return dl2_writer_add_beside(writer, key, extension, label, data, size, NULL, error);
+    return dl2_writer_add_with_sidecars(writer, key, extension, label, data, size, NULL, error);
 }
 
 static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
@@ -471,7 +471,7 @@ static int put_sample(struct dl2_writer *writer, struct group *group, const char
     const struct dl2_shard_output *output = &group->output;
     const uint32_t most = writer->options.shard_samples;
     if (output->file && output->samples &&
-        (output->bytes + sample->size + sample->beside.bytes > writer->options.shard_bytes ||
+        (output->bytes + sample->size + sample->sidecars.bytes > writer->options.shard_bytes ||
          (most && output->samples >= most)))
         DL2_TRY(end_shard(writer, group, error));
     if (!output->file)
@@ -499,17 +499,17 @@ static int put_sample(struct dl2_writer *writer, struct group *group, const char
 
 /* Makes sample->beside of the items that the container can hold; they stay the caller's. */
 static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sample,
-                       const struct dl2_beside *beside, struct dl2_error *error)
+                       const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
-    if (!beside || !beside->count)
+    if (!sidecars || !sidecars->count)
         return DL2_OK;
-    struct dl2_beside *held = &sample->beside;
-    held->items = dl2_calloc(beside->count, sizeof *held->items);
+    struct dl2_sidecars *held = &sample->sidecars;
+    held->items = dl2_calloc(sidecars->count, sizeof *held->items);
     if (!held->items)
         return dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; i < beside->count; i++) {
-        const struct dl2_beside_item *item = &beside->items[i];
-        if (!writer->format || !writer->format->holds_beside(sample, item)) {
+    for (size_t i = 0; i < sidecars->count; i++) {
+        const struct dl2_sidecar *item = &sidecars->items[i];
+        if (!writer->format || !writer->format->holds_sidecars(sample, item)) {
             dl2_left_out_count(&writer->left_out, item->extension);
             continue;
         }
@@ -519,9 +519,9 @@ static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sampl
     return DL2_OK;
 }
 
-int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char *extension,
-                          int label, const void *data, size_t size, const struct dl2_beside *beside,
-                          struct dl2_error *error)
+int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, const char *extension,
+                                 int label, const void *data, size_t size,
+                                 const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
     struct group *group = NULL;
     uint8_t part;
@@ -539,7 +539,7 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
         .size = size,
     };
     DL2_TRY(check_shard_sample(writer, key, &sample, error));
-    int status = let_through(writer, &sample, beside, error);
+    int status = let_through(writer, &sample, sidecars, error);
     const struct dl2_sink_sample whole = {
         key, extension, dl2_part_name(&writer->draft.parts, part), sample.class, data, size, line};
     if (status == DL2_OK && writer->sink)
@@ -548,7 +548,7 @@ int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char
         status = find_group(writer, key, folder, part, &group, error);
     if (status == DL2_OK && !writer->sink)
         status = put_sample(writer, group, key, &sample, error);
-    free(sample.beside.items);
+    free(sample.sidecars.items);
     return status;
 }
 
@@ -596,8 +596,7 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
 {
     if (writer->sink)
-        return writer->sink->finish(writer->sink_state, writer->summary, writer->origin,
-                                    error);
+        return writer->sink->finish(writer->sink_state, writer->summary, writer->origin, error);
     for (size_t i = 0; i < writer->group_count; i++)
         DL2_TRY(end_shard(writer, &writer->groups[i], error));
     for (size_t i = 0; i < writer->group_count; i++)

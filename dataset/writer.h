@@ -95,10 +95,10 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
  * The same for a sample that has something beside its image; `beside` may be NULL. What the
  * container cannot hold is left out and counted.
  */
-struct dl2_beside;
-int dl2_writer_add_beside(struct dl2_writer *writer, const char *key, const char *extension,
-                          int label, const void *data, size_t size, const struct dl2_beside *beside,
-                          struct dl2_error *error);
+struct dl2_sidecars;
+int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, const char *extension,
+                                 int label, const void *data, size_t size,
+                                 const struct dl2_sidecars *sidecars, struct dl2_error *error);
 
 /* Says what has been left out so far and why, for people: a string to free, or NULL if nothing. */
 char *dl2_writer_left_out(const struct dl2_writer *writer);

@@ -144,7 +144,7 @@ struct dl2_loader_config {
     const char *augment;
     /*
      * What samples have beside their images, to come with them: extensions with commas, such as
-     * "json,txt". See dl2_dataset_read_beside(). NULL: nothing. Copied.
+     * "json,txt". See dl2_dataset_read_sidecar(). NULL: nothing. Copied.
      */
     const char *targets;
     /*

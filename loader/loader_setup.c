@@ -186,7 +186,7 @@ static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
     const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
     DL2_TRY(dl2_target_list_parse(&loader->recipe.targets, loader->config.targets, error));
     loader->config.targets = loader->recipe.targets.text;
-    if (loader->config.targets && !dl2_dataset_has_beside(dataset))
+    if (loader->config.targets && !dl2_dataset_has_sidecars(dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "targets: the container '%s' holds images and labels, and nothing "
                              "beside them",
@@ -255,7 +255,7 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: '%s' is not an extension; give one, such as png or mask.png",
                              mask);
-    if (!dl2_dataset_has_beside(dataset))
+    if (!dl2_dataset_has_sidecars(dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: the container '%s' holds images and labels, and nothing beside "
                              "them",

@@ -37,7 +37,7 @@ size_t dl2_mask_memory(const struct dl2_sample_mask *mask)
 int dl2_mask_read(struct dl2_sample_mask *mask, const struct dl2_loader_config *config,
                   const struct dl2_dataset *dataset, uint32_t index, struct dl2_error *error)
 {
-    const int status = dl2_dataset_read_beside(dataset, index, config->mask, &mask->bytes, error);
+    const int status = dl2_dataset_read_sidecar(dataset, index, config->mask, &mask->bytes, error);
     if (status == 1)
         return DL2_OK;
     struct dl2_sample sample;

@@ -105,8 +105,8 @@ struct dl2_crop_box dl2_job_crop_box(const struct dl2_job *job)
 /* ---- the stages ---- */
 
 /* What lies beside the image. */
-static int read_beside(struct dl2_job *job, const struct dl2_recipe *recipe,
-                       struct dl2_error *error)
+static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        struct dl2_error *error)
 {
     const struct dl2_planner *planner = &recipe->planner;
     if (recipe->targets.count)
@@ -365,7 +365,7 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         next = DL2_STAGE_DECODE;
         status = read_bytes(job, recipe, error);
         if (status == DL2_OK)
-            status = read_beside(job, recipe, error);
+            status = read_sidecar(job, recipe, error);
         break;
     case DL2_STAGE_DECODE:
         name = "decode";

@@ -52,7 +52,7 @@ int dl2_targets_read(const struct dl2_target_list *list, const struct dl2_datase
 {
     const char *name = list->names;
     for (unsigned i = 0; i < list->count; i++, name = next_name(name)) {
-        const int status = dl2_dataset_read_beside(dataset, index, name, &targets[i].bytes, error);
+        const int status = dl2_dataset_read_sidecar(dataset, index, name, &targets[i].bytes, error);
         DL2_TRY(status);
         targets[i].there = status == 1;
     }

@@ -138,7 +138,7 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
-                            "subset", "subset_by", "subset_seed",  "select",     "beside",
+                            "subset", "subset_by", "subset_seed",  "select",     "sidecars",
                             NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
@@ -152,7 +152,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                                      PyUnicode_FSConverter, &path, &options.split, &fraction,
                                      py_to_uint64, &options.split_seed, &images_only,
                                      &options.subset.fraction, &subset_name, py_to_uint64,
-                                     &options.subset.seed, &select, &options.beside))
+                                     &options.subset.seed, &select, &options.sidecars))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -267,11 +267,11 @@ static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
     return out;
 }
 
-static PyObject *dataset_beside(struct py_dataset *self, PyObject *args)
+static PyObject *dataset_sidecar(struct py_dataset *self, PyObject *args)
 {
     Py_ssize_t index;
     const char *extension;
-    if (!PyArg_ParseTuple(args, "ns:beside", &index, &extension))
+    if (!PyArg_ParseTuple(args, "ns:sidecar", &index, &extension))
         return NULL;
     if (index < 0 && self->dataset)
         index += (Py_ssize_t)dl2_dataset_count(self->dataset);
@@ -281,7 +281,7 @@ static PyObject *dataset_beside(struct py_dataset *self, PyObject *args)
     struct dl2_error error = DL2_ERROR_INIT;
     int status;
     Py_BEGIN_ALLOW_THREADS status =
-        dl2_dataset_read_beside(self->dataset, (size_t)index, extension, &bytes, &error);
+        dl2_dataset_read_sidecar(self->dataset, (size_t)index, extension, &bytes, &error);
     Py_END_ALLOW_THREADS PyObject *out =
         status < 0    ? py_raise(py_state_of(py_type_of(self)), &error)
         : status == 1 ? PyBytes_FromStringAndSize((const char *)bytes.data, (Py_ssize_t)bytes.size)
@@ -434,8 +434,8 @@ static PyMethodDef methods[] = {
      "sample($self, index, /)\n--\n\n"
      "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
      "end."},
-    {"beside", (PyCFunction)dataset_beside, METH_VARARGS,
-     "beside($self, index, extension, /)\n--\n\n"
+    {"sidecar", (PyCFunction)dataset_sidecar, METH_VARARGS,
+     "sidecar($self, index, extension, /)\n--\n\n"
      "What a sample has beside its image, such as 'json' or 'txt': bytes, or None. In a folder "
      "the\n"
      "file of the same name, in tar the member; of GulpIO, 'json' is the item's meta_data."},
@@ -471,7 +471,7 @@ PyDoc_STRVAR(
     doc,
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
-    "        beside=None)\n--\n\n"
+    "        sidecars=None)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -491,7 +491,7 @@ PyDoc_STRVAR(
     "select        numbers of samples: dataset[i] is then sample select[i]. One that comes\n"
     "              several times is visited as often in each epoch, with other crops. Or a\n"
     "              function of a key that tells whether to take the sample\n"
-    "beside        extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
+    "sidecars      extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
     "              lie beside images and are none themselves\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"

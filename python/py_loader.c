@@ -38,7 +38,7 @@ static struct py_dataset *open_dataset(const struct py_state *state,
         PyDict_SetItemString(kwargs, "split", split) == 0 &&
         (given->val_fraction == Py_None ||
          PyDict_SetItemString(kwargs, "val_fraction", given->val_fraction) == 0) &&
-        (!mask || PyDict_SetItemString(kwargs, "beside", mask) == 0))
+        (!mask || PyDict_SetItemString(kwargs, "sidecars", mask) == 0))
         dataset = PyObject_Call((PyObject *)state->dataset, args, kwargs);
     Py_XDECREF(mask);
     Py_XDECREF(split);

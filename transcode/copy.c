@@ -10,8 +10,8 @@
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
-#include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
+#include "transcode/sidecar_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ struct reading {
     struct dl2_bytes bytes;
     const uint8_t *data;
     size_t size;
-    struct dl2_beside beside;
+    struct dl2_sidecars sidecars;
     struct dl2_error error;
 };
 
@@ -155,7 +155,7 @@ static char **list_companions(const struct dl2_folder_keys *keys, const struct d
     for (size_t at = start; list && at < paths->size;) {
         const char *path = (const char *)paths->data + at;
         at += strlen(path) + 1;
-        if (!dl2_beside_is_companion(keys, path))
+        if (!dl2_sidecars_is_companion(keys, path))
             continue;
         if (!(list[count++] = strdup(path))) {
             dl2_free_list(list);
@@ -248,18 +248,19 @@ static bool has_key(const void *context, const char *key)
                    dl2_compare_texts);
 }
 
-static int write_companions(struct copy *copy, const char *key, const struct dl2_beside *beside,
+static int write_companions(struct copy *copy, const char *key, const struct dl2_sidecars *sidecars,
                             struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {has_key, copy};
-    for (size_t i = 0; i < beside->count; i++) {
-        const struct dl2_beside_item *item = &beside->items[i];
+    for (size_t i = 0; i < sidecars->count; i++) {
+        const struct dl2_sidecar *item = &sidecars->items[i];
         struct dl2_bytes *paths = &copy->companions;
-        if (!dl2_beside_can_hold(&keys, key, item->extension, item->bytes.data, item->bytes.size)) {
+        if (!dl2_sidecars_can_hold(&keys, key, item->extension, item->bytes.data,
+                                   item->bytes.size)) {
             dl2_left_out_count(&copy->left_out, item->extension);
             continue;
         }
-        DL2_TRY(dl2_beside_write(copy->options->dest, key, item, error));
+        DL2_TRY(dl2_sidecars_write(copy->options->dest, key, item, error));
         DL2_TRY(dl2_bytes_append(paths, key, strlen(key), error));
         DL2_TRY(dl2_bytes_append(paths, ".", 1, error));
         DL2_TRY(dl2_bytes_append(paths, item->extension, strlen(item->extension) + 1, error));
@@ -280,10 +281,10 @@ static int write_sample(struct copy *copy, size_t index, const struct reading *r
     if (!copy->writer)
         DL2_TRY(write_file(copy, &sample, extension, data, size, error));
     else
-        DL2_TRY(dl2_writer_add_beside(copy->writer, sample.key, extension, sample.label, data, size,
-                                      &reading->beside, error));
+        DL2_TRY(dl2_writer_add_with_sidecars(copy->writer, sample.key, extension, sample.label,
+                                             data, size, &reading->sidecars, error));
     if (!copy->writer)
-        DL2_TRY(write_companions(copy, sample.key, &reading->beside, error));
+        DL2_TRY(write_companions(copy, sample.key, &reading->sidecars, error));
     copy->result->written += copy->writer != NULL;
     copy->result->images++;
     copy->result->bytes += size;
@@ -327,7 +328,7 @@ static int read_ahead(void *context, unsigned worker, size_t slot, size_t item,
     if (!is_twin(copy, item)) {
         if (dl2_dataset_read(copy->dataset, item, &reading->bytes, &reading->data, &reading->size,
                              &reading->error) == DL2_OK)
-            dl2_dataset_read_all_beside(copy->dataset, item, &reading->beside, &reading->error);
+            dl2_dataset_read_sidecars(copy->dataset, item, &reading->sidecars, &reading->error);
         return DL2_OK;
     }
     dl2_dataset_sample(copy->dataset, item, &sample);
@@ -344,7 +345,7 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
     int status = own->status;
     if (status == DL2_OK)
         status = write_sample(copy, item, reading, own);
-    dl2_beside_free(&reading->beside);
+    dl2_sidecars_free(&reading->sidecars);
     if (status < 0 && !is_samples_fault(copy, status))
         return dl2_error_copy(error, own);
     if (status < 0) {
@@ -370,7 +371,7 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
         copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
     for (size_t i = 0; copy->readings && i < loop.window; i++) {
         dl2_bytes_free(&copy->readings[i].bytes);
-        dl2_beside_free(&copy->readings[i].beside);
+        dl2_sidecars_free(&copy->readings[i].sidecars);
     }
     free(copy->readings);
     return status;
@@ -425,7 +426,7 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
     size_t removed = 0, left = 0;
     for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
         if (!dl2_codec_is_image_file(files.paths[i]) ||
-            dl2_beside_is_companion(&keys, files.paths[i]) ||
+            dl2_sidecars_is_companion(&keys, files.paths[i]) ||
             is_expected(expected, dl2_dataset_count(copy->dataset), files.paths[i]))
             continue;
         bool gone = false;
@@ -465,7 +466,7 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
     if (status == DL2_OK && record.size > RECORD_HEAD) {
         char **old = list_companions(&keys, &record, RECORD_HEAD);
         char **wanted = list_companions(&keys, &copy->companions, 0);
-        status = old && wanted ? dl2_beside_remove_others(copy->options->dest, old, wanted, error)
+        status = old && wanted ? dl2_sidecars_remove_others(copy->options->dest, old, wanted, error)
                                : dl2_error_memory(error, "a copy");
         dl2_free_list(old);
         dl2_free_list(wanted);

@@ -5,7 +5,7 @@ libreuse_la_SOURCES = transcode/colours.c transcode/colours.h transcode/reuse.c 
 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
-	transcode/beside_files.c transcode/beside_files.h \
+	transcode/sidecar_files.c transcode/sidecar_files.h \
 	transcode/copy.c transcode/copy.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \

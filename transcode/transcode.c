@@ -81,8 +81,8 @@ struct run {
     struct dl2_variant *variants;
     size_t variant_count;
     struct worker *workers;
-    struct outcome *outcomes;  /* [window][variant_count] */
-    struct dl2_beside *beside; /* [window]: what lies beside the image */
+    struct outcome *outcomes;      /* [window][variant_count] */
+    struct dl2_sidecars *sidecars; /* [window]: what lies beside the image */
     struct gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
@@ -216,7 +216,7 @@ static int collect(struct run *run, struct dl2_error *error)
         struct dl2_sample sample;
         dl2_dataset_sample(run->dataset, i, &sample);
         char *key_text = text_of(sample.key), *name_text = text_of(sample.name);
-        const uint64_t beside_sum = dl2_dataset_beside_sum(run->dataset, i);
+        const uint64_t sidecar_sum = dl2_dataset_sidecar_sum(run->dataset, i);
         source->items[source->count++] = (struct dl2_source_item){.sample = i,
                                                                   .key = sample.key,
                                                                   .name = sample.name,
@@ -227,7 +227,7 @@ static int collect(struct run *run, struct dl2_error *error)
                                                                   .mtime_ns = sample.mtime_ns,
                                                                   .label = sample.label,
                                                                   .same_key_as = SIZE_MAX,
-                                                                  .beside_sum = beside_sum};
+                                                                  .sidecar_sum = sidecar_sum};
         if (!key_text || !name_text)
             return dl2_error_memory(error, "images");
     }
@@ -440,7 +440,7 @@ static int make_files(struct worker *worker, const struct dl2_variant *variants,
 
 /* Puts a file into its place in the variant, or for emit() into the outcome. */
 static int store_file(struct run *run, struct worker *worker, size_t v, size_t index,
-                      const struct dl2_beside *beside, struct dl2_bytes *encoded,
+                      const struct dl2_sidecars *sidecars, struct dl2_bytes *encoded,
                       struct outcome *outcome, struct dl2_error *error)
 {
     struct dl2_variant *variant = &run->variants[v];
@@ -467,12 +467,12 @@ static int store_file(struct run *run, struct worker *worker, size_t v, size_t i
     } else if (status < 0) {
         return dl2_error_copy(error, &own);
     }
-    return dl2_variant_put_beside(variant, &run->source, item, beside, &outcome->record, error);
+    return dl2_variant_put_sidecars(variant, &run->source, item, sidecars, &outcome->record, error);
 }
 
 /* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
 static int encode_all(struct run *run, struct worker *worker, size_t index, float decode_cpu,
-                      const struct dl2_beside *beside, struct outcome *outcomes,
+                      const struct dl2_sidecars *sidecars, struct outcome *outcomes,
                       struct dl2_error *error)
 {
     const struct dl2_record record = {.width = worker->image.width,
@@ -495,7 +495,7 @@ static int encode_all(struct run *run, struct worker *worker, size_t index, floa
             if (status < 0)
                 set_failure(&outcomes[member], &own);
             else
-                DL2_TRY(store_file(run, worker, member, index, beside, &worker->encoded[i],
+                DL2_TRY(store_file(run, worker, member, index, sidecars, &worker->encoded[i],
                                    &outcomes[member], error));
         }
     }
@@ -528,10 +528,10 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     struct dl2_error own = DL2_ERROR_INIT;
     for (size_t v = 0; v < run->variant_count; v++)
         outcomes[v] = (struct outcome){.encoded = outcomes[v].encoded};
-    struct dl2_beside *beside = &run->beside[slot];
+    struct dl2_sidecars *sidecars = &run->sidecars[slot];
     int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
     if (status == DL2_OK)
-        status = dl2_dataset_read_all_beside(run->dataset, item->sample, beside, &own);
+        status = dl2_dataset_read_sidecars(run->dataset, item->sample, sidecars, &own);
     uint64_t bytes = 0;
     if (status == DL2_OK) {
         worker->source = data;
@@ -553,7 +553,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         if (!dl2_colours_allow_source(&worker->colours))
             worker->reuse.codec = NULL;
         if (status == DL2_OK)
-            fatal = encode_all(run, worker, index, decode_cpu, beside, outcomes, error);
+            fatal = encode_all(run, worker, index, decode_cpu, sidecars, outcomes, error);
         release_if_large(worker, run->variant_count);
         gate_leave(&run->gate, bytes);
         if (fatal < 0)
@@ -587,15 +587,17 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
 
 /* Puts what was encoded into the containers; one that can't hold an image's name fails it. */
 static int pack(const struct run *run, const struct dl2_source_item *item,
-                const struct dl2_beside *beside, struct outcome *outcomes, struct dl2_error *error)
+                const struct dl2_sidecars *sidecars, struct outcome *outcomes,
+                struct dl2_error *error)
 {
     for (size_t v = 0; v < run->variant_count; v++) {
         struct outcome *outcome = &outcomes[v];
         if (!outcome->tried || outcome->record.state != DL2_RECORD_VALID)
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
-        const int status = dl2_variant_pack(&run->variants[v], item, outcome->encoded.data,
-                                            outcome->encoded.size, beside, &outcome->record, &own);
+        const int status =
+            dl2_variant_pack(&run->variants[v], item, outcome->encoded.data, outcome->encoded.size,
+                             sidecars, &outcome->record, &own);
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
@@ -613,8 +615,8 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
     if (run->packed)
-        DL2_TRY(pack(run, item, &run->beside[slot], outcomes, error));
-    dl2_beside_free(&run->beside[slot]);
+        DL2_TRY(pack(run, item, &run->sidecars[slot], outcomes, error));
+    dl2_sidecars_free(&run->sidecars[slot]);
     tell_failures(run, outcomes, item);
     int status = DL2_OK;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -628,7 +630,7 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
                       ? dl2_variant_add(variant, item, index, &outcomes[v].record, error)
                       : dl2_variant_fail(variant, item, index, outcomes[v].message, error);
         outcomes[v].message = NULL;
-        outcomes[v].record.beside = NULL;
+        outcomes[v].record.sidecars = NULL;
         outcomes[v].record.reduction.colour = NULL;
         if (status == DL2_OK)
             status = one;
@@ -673,8 +675,8 @@ static int make_all(struct run *run, struct dl2_error *error)
     run->workers = dl2_calloc(loop.jobs, sizeof *run->workers);
     size_t outcomes = loop.window * run->variant_count;
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
-    run->beside = dl2_calloc(loop.window, sizeof *run->beside);
-    if (!run->workers || !run->outcomes || !run->beside)
+    run->sidecars = dl2_calloc(loop.window, sizeof *run->sidecars);
+    if (!run->workers || !run->outcomes || !run->sidecars)
         return dl2_error_memory(error, "images");
     int status = DL2_OK;
     for (unsigned i = 0; status == DL2_OK && i < loop.jobs; i++)
@@ -684,12 +686,12 @@ static int make_all(struct run *run, struct dl2_error *error)
         status = dl2_parallel_run(&loop, error);
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
-        free(run->outcomes[i].record.beside);
+        free(run->outcomes[i].record.sidecars);
         free(run->outcomes[i].record.reduction.colour);
         dl2_bytes_free(&run->outcomes[i].encoded);
     }
     for (size_t i = 0; i < loop.window; i++)
-        dl2_beside_free(&run->beside[i]);
+        dl2_sidecars_free(&run->sidecars[i]);
     for (unsigned i = 0; i < loop.jobs; i++)
         free_worker(&run->workers[i], run->variant_count);
     return status;
@@ -813,7 +815,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.source.by_key);
     free(run.workers);
     free(run.outcomes);
-    free(run.beside);
+    free(run.sidecars);
     free(run.todo);
     if (run.dataset)
         dl2_dataset_close(run.dataset);

@@ -7,8 +7,8 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/quote.h"
-#include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
+#include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
 
 #include "config.h"
@@ -102,10 +102,9 @@ static json_t *describe_decoding(const struct dl2_external_decoders *external)
         char version[DL2_CODEC_VERSION_SIZE];
         const char *equals = strchr(external->commands[i], '=');
         dl2_external_command_version(equals ? equals + 1 : "", version);
-        json_array_append_new(commands,
-                              json_pack("{s:o, s:o}", "command",
-                                        dl2_json_text(external->commands[i]), "files",
-                                        dl2_json_text(version)));
+        json_array_append_new(commands, json_pack("{s:o, s:o}", "command",
+                                                  dl2_json_text(external->commands[i]), "files",
+                                                  dl2_json_text(version)));
     }
     return json_pack("{s:s, s:o, s:o}", "dl2", PACKAGE_VERSION, "decoders", commands, "timeout",
                      dl2_json_real(external ? external->timeout : 0));
@@ -297,19 +296,19 @@ static void print_escaped(FILE *out, const char *text)
 }
 
 /* What lies beside an image and the sum that tells whether it changes. */
-static void print_beside(const struct dl2_source_item *item, const char *beside, FILE *out)
+static void print_sidecars(const struct dl2_source_item *item, const char *sidecars, FILE *out)
 {
-    for (const char *at = beside ? beside : ""; *at;) {
+    for (const char *at = sidecars ? sidecars : ""; *at;) {
         char extension[NAME_MAX + 1];
         const size_t length = strcspn(at, "/");
         snprintf(extension, sizeof extension, "%.*s", (int)length, at);
-        fputs(at == beside ? ",\"beside\":[\"" : ",\"", out);
+        fputs(at == sidecars ? ",\"beside\":[\"" : ",\"", out);
         print_escaped(out, extension);
         at += length + (at[length] == '/');
         fputs(*at ? "\"" : "\"]", out);
     }
-    if (item->beside_sum)
-        fprintf(out, ",\"beside_sum\":\"%016" PRIx64 "\"", item->beside_sum);
+    if (item->sidecar_sum)
+        fprintf(out, ",\"beside_sum\":\"%016" PRIx64 "\"", item->sidecar_sum);
 }
 
 /*
@@ -335,7 +334,7 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
     dl2_reduction_print(&record->reduction, out);
-    print_beside(item, record->beside, out);
+    print_sidecars(item, record->sidecars, out);
     fputs("}\n", out);
 }
 
@@ -357,7 +356,7 @@ static char *line_of(const struct dl2_variant *variant, const struct dl2_source_
 }
 
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
-                     const void *data, size_t size, const struct dl2_beside *beside,
+                     const void *data, size_t size, const struct dl2_sidecars *sidecars,
                      const struct dl2_record *record, struct dl2_error *error)
 {
     char *line = NULL;
@@ -366,30 +365,32 @@ int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *
             return dl2_error_memory(error, "a variant");
         dl2_writer_set_line(variant->writer, line);
     }
-    const int status = dl2_writer_add_beside(variant->writer, item->key, variant->codec->extension,
-                                             item->label, data, size, beside, error);
+    const int status =
+        dl2_writer_add_with_sidecars(variant->writer, item->key, variant->codec->extension,
+                                     item->label, data, size, sidecars, error);
     free(line);
     return status;
 }
 
-int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
-                           const struct dl2_source_item *item, const struct dl2_beside *beside,
-                           struct dl2_record *record, struct dl2_error *error)
+int dl2_variant_put_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
+                             const struct dl2_source_item *item,
+                             const struct dl2_sidecars *sidecars, struct dl2_record *record,
+                             struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {dl2_variant_has_key, items};
     struct dl2_bytes names = DL2_BYTES_INIT;
     int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < beside->count; i++) {
-        const struct dl2_beside_item *one = &beside->items[i];
+    for (size_t i = 0; status == DL2_OK && i < sidecars->count; i++) {
+        const struct dl2_sidecar *one = &sidecars->items[i];
         if (strlen(one->extension) > NAME_MAX ||
-            !dl2_beside_can_hold(&keys, item->key, one->extension, one->bytes.data,
-                                 one->bytes.size)) {
+            !dl2_sidecars_can_hold(&keys, item->key, one->extension, one->bytes.data,
+                                   one->bytes.size)) {
             pthread_mutex_lock(&variant->mutex);
             dl2_left_out_count(&variant->left_out, one->extension);
             pthread_mutex_unlock(&variant->mutex);
             continue;
         }
-        status = dl2_beside_write(variant->root, item->key, one, error);
+        status = dl2_sidecars_write(variant->root, item->key, one, error);
         if (status == DL2_OK)
             status = dl2_bytes_append(&names, names.size ? "/" : "", names.size > 0, error);
         if (status == DL2_OK)
@@ -399,7 +400,7 @@ int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_
         status = dl2_bytes_append(&names, "", 1, error);
     if (status < 0)
         dl2_bytes_free(&names);
-    record->beside = (char *)names.data;
+    record->sidecars = (char *)names.data;
     return status;
 }
 
@@ -414,7 +415,7 @@ char *dl2_variant_left_out(const struct dl2_variant *variant)
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error)
 {
-    free(variant->records[index].beside);
+    free(variant->records[index].sidecars);
     free(variant->records[index].reduction.colour);
     variant->records[index] = *record;
     variant->made++;
@@ -470,7 +471,7 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
     *removed = 0;
     for (size_t i = 0; i < variant->stray_count; i++) {
         if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0 &&
-            !dl2_beside_is_companion(&keys, variant->strays[i]))
+            !dl2_sidecars_is_companion(&keys, variant->strays[i]))
             continue;
         DL2_TRY(dl2_variant_begin(variant, error));
         bool gone;
@@ -567,14 +568,14 @@ static int save_lines(const struct dl2_variant *variant, const struct dl2_source
 }
 
 /* The files beside images that the variant has now, NULL-ended. */
-static int list_beside(const struct dl2_variant *variant, const struct dl2_source_items *items,
-                       char ***out, struct dl2_error *error)
+static int list_sidecars(const struct dl2_variant *variant, const struct dl2_source_items *items,
+                         char ***out, struct dl2_error *error)
 {
     size_t count = 0;
     for (size_t i = 0; i < items->count; i++) {
         const struct dl2_record *record = &variant->records[i];
-        const bool any = record->state == DL2_RECORD_VALID && record->beside;
-        for (const char *at = any ? record->beside : ""; *at;) {
+        const bool any = record->state == DL2_RECORD_VALID && record->sidecars;
+        for (const char *at = any ? record->sidecars : ""; *at;) {
             const size_t length = strcspn(at, "/");
             char *path;
             if (asprintf(&path, "%s.%.*s", items->items[i].key, (int)length, at) < 0)
@@ -587,15 +588,15 @@ static int list_beside(const struct dl2_variant *variant, const struct dl2_sourc
 }
 
 /* What earlier runs have put beside images and this one hasn't is gone from the source. */
-static int remove_old_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
-                             struct dl2_error *error)
+static int remove_old_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
+                               struct dl2_error *error)
 {
     char **wanted = NULL;
-    if (!variant->old_beside)
+    if (!variant->old_sidecars)
         return DL2_OK;
-    int status = list_beside(variant, items, &wanted, error);
+    int status = list_sidecars(variant, items, &wanted, error);
     if (status == DL2_OK)
-        status = dl2_beside_remove_others(variant->root, variant->old_beside, wanted, error);
+        status = dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error);
     dl2_free_list(wanted);
     return status;
 }
@@ -621,7 +622,7 @@ int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_item
                        struct dl2_error *error)
 {
     DL2_TRY(sum_up(variant, items, error));
-    DL2_TRY(remove_old_beside(variant, items, error));
+    DL2_TRY(remove_old_sidecars(variant, items, error));
     json_t *failed;
     DL2_TRY(list_failed(variant, items, &failed, error));
     int status = DL2_OK;
@@ -643,12 +644,12 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
     for (size_t i = 0; variant->records && i < items; i++) {
-        free(variant->records[i].beside);
+        free(variant->records[i].sidecars);
         free(variant->records[i].reduction.colour);
     }
     json_decref(variant->losses);
     dl2_free_list(variant->strays);
-    dl2_free_list(variant->old_beside);
+    dl2_free_list(variant->old_sidecars);
     dl2_left_out_free(&variant->left_out);
     free(variant->errors);
     free(variant->records);

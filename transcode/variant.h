@@ -23,7 +23,7 @@
  * source has something else beside it now is made again. What lines of earlier runs name and those
  * of this run don't is removed at the end.
  *
- * Threads: dl2_variant_begin() and dl2_variant_put_beside() on any; everything else on one at a
+ * Threads: dl2_variant_begin() and dl2_variant_put_sidecars() on any; everything else on one at a
  * time.
  */
 #ifndef DL2_TRANSCODE_VARIANT_H
@@ -31,8 +31,8 @@
 
 #include "codec/codec.h"
 #include "common/error.h"
-#include "dataset/beside.h"
 #include "dataset/dataset.h"
+#include "dataset/sidecars.h"
 #include "dataset/variant_facts.h"
 #include "dataset/writer.h"
 #include "transcode/colours.h"
@@ -50,9 +50,9 @@ struct dl2_source_item {
     char *key_text, *name_text; /* the same as UTF-8, what isn't replaced; the item's own */
     uint64_t bytes;
     int64_t mtime_ns;
-    int label;           /* for packed variants */
-    size_t same_key_as;  /* the item that has the key already, or SIZE_MAX */
-    uint64_t beside_sum; /* dl2_dataset_beside_sum() */
+    int label;            /* for packed variants */
+    size_t same_key_as;   /* the item that has the key already, or SIZE_MAX */
+    uint64_t sidecar_sum; /* dl2_dataset_sidecar_sum() */
 };
 
 struct dl2_source_items {
@@ -76,14 +76,14 @@ struct dl2_record {
     float encode_cpu, decode_cpu; /* seconds */
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */
-    char *beside;
+    char *sidecars;
     struct dl2_reduction reduction; /* its name is a string to free, too */
     uint8_t channels;
-    uint8_t state;   /* enum dl2_record_state */
-    bool copied;     /* it is the source's file, unchanged */
+    uint8_t state;    /* enum dl2_record_state */
+    bool copied;      /* it is the source's file, unchanged */
     bool pixels_only; /* it has the pixels of a source file that it was to keep whole */
-    bool has_output; /* there is a file, good or not, from before this run */
-    bool unread;     /* it failed for no fault of the source's bytes: the next run tries again */
+    bool has_output;  /* there is a file, good or not, from before this run */
+    bool unread;      /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
 struct dl2_variant_totals {
@@ -104,14 +104,14 @@ struct dl2_variant {
     char *name;                               /* "jpeg-05" */
     char *root;                               /* DEST/name; the address of a table */
     const char *source;
-    json_t *about; /* codec, quality, options, encoder, libraries: what images depend on */
+    json_t *about;    /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *decoding; /* what failures depend on beside these and the sources */
-    json_t *old;   /* the dl2-variant.json that was found, or NULL */
+    json_t *old;      /* the dl2-variant.json that was found, or NULL */
     struct dl2_record *records; /* one an item */
     char **errors;              /* why an item failed, or NULL */
     /* Files below root that earlier runs have put beside images, NULL-ended or NULL. */
-    char **old_beside;
-    size_t old_beside_count;
+    char **old_sidecars;
+    size_t old_sidecars_count;
     struct dl2_left_out left_out; /* of a folder, in this run; under `mutex` */
     char **strays; /* files below root that no item accounts for; NULL-ended or NULL */
     size_t stray_count;
@@ -147,14 +147,15 @@ int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
 /* Puts an image and what lies beside it into a packed variant, after dl2_variant_begin(), in the
  * source's order. `record` is the one that dl2_variant_add() gets next. */
 int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
-                     const void *data, size_t size, const struct dl2_beside *beside,
+                     const void *data, size_t size, const struct dl2_sidecars *sidecars,
                      const struct dl2_record *record, struct dl2_error *error);
 
 /* Writes what lies beside an image into a variant that is a folder, after dl2_variant_begin(), and
  * notes in the record what that could hold. On any thread. */
-int dl2_variant_put_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
-                           const struct dl2_source_item *item, const struct dl2_beside *beside,
-                           struct dl2_record *record, struct dl2_error *error);
+int dl2_variant_put_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
+                             const struct dl2_source_item *item,
+                             const struct dl2_sidecars *sidecars, struct dl2_record *record,
+                             struct dl2_error *error);
 
 /* Says what could not be held beside images in this run: a string to free, or NULL if nothing. */
 char *dl2_variant_left_out(const struct dl2_variant *variant);

@@ -3,8 +3,8 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
-#include "transcode/beside_files.h"
 #include "transcode/output_folder.h"
+#include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
 
 #include <inttypes.h>
@@ -30,23 +30,23 @@ static bool made_by_same_options(const struct dl2_variant *variant)
 }
 
 /* Notes a file beside an image that a line names; a line that names anything else is damaged. */
-static int take_old_beside(struct dl2_variant *variant, const struct dl2_source_items *items,
-                           const struct dl2_source_item *item, const json_t *name,
-                           struct dl2_error *error)
+static int take_old_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
+                             const struct dl2_source_item *item, const json_t *name,
+                             struct dl2_error *error)
 {
     const struct dl2_folder_keys keys = {dl2_variant_has_key, items};
     const char *extension = json_string_value(name);
     char *path;
-    if (!extension || !dl2_beside_can_hold(&keys, item->key, extension, NULL, 0))
+    if (!extension || !dl2_sidecars_can_hold(&keys, item->key, extension, NULL, 0))
         return DL2_OK;
     if (asprintf(&path, "%s.%s", item->key, extension) < 0)
         path = NULL;
-    return dl2_variant_add_text(&variant->old_beside, &variant->old_beside_count, path, error);
+    return dl2_variant_add_text(&variant->old_sidecars, &variant->old_sidecars_count, path, error);
 }
 
 /* "json/seg.png" of a line's list; false if that is damaged or a file is gone. */
-static bool read_beside(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                        const json_t *list, char **out)
+static bool read_sidecar(const struct dl2_variant *variant, const struct dl2_source_item *item,
+                         const json_t *list, char **out)
 {
     struct dl2_bytes text = DL2_BYTES_INIT;
     size_t i;
@@ -80,14 +80,14 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
         return DL2_OK;
     const struct dl2_source_item *item = &items->items[index];
     struct dl2_record *record = &variant->records[index];
-    const json_t *beside = json_object_get(line, "beside");
+    const json_t *sidecars = json_object_get(line, "beside");
     json_t *name;
     char sum[20] = "";
     if (!variant->packed)
-        json_array_foreach(beside, i, name)
-            DL2_TRY(take_old_beside(variant, items, item, name, error));
-    if (item->beside_sum)
-        snprintf(sum, sizeof sum, "%016" PRIx64, item->beside_sum);
+        json_array_foreach(sidecars, i, name)
+            DL2_TRY(take_old_sidecars(variant, items, item, name, error));
+    if (item->sidecar_sum)
+        snprintf(sum, sizeof sum, "%016" PRIx64, item->sidecar_sum);
     if (!variant->same_options || strcmp(dl2_json_get_text(line, "beside_sum", ""), sum) != 0)
         return DL2_OK;
     uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
@@ -95,9 +95,9 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
         dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns ||
         !record->has_output || output_bytes[index] != bytes)
         return DL2_OK;
-    free(record->beside);
-    record->beside = NULL;
-    if (!variant->packed && !read_beside(variant, item, beside, &record->beside)) {
+    free(record->sidecars);
+    record->sidecars = NULL;
+    if (!variant->packed && !read_sidecar(variant, item, sidecars, &record->sidecars)) {
         record->state = DL2_RECORD_MISSING;
         return DL2_OK;
     }
@@ -215,7 +215,7 @@ static int match_files(struct dl2_variant *variant, const struct dl2_source_item
             output_bytes[outputs[o].item] = files->bytes[f];
         } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
                    strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
-                   !dl2_beside_is_companion(&keys, path)) {
+                   !dl2_sidecars_is_companion(&keys, path)) {
             DL2_TRY(
                 dl2_variant_add_text(&variant->strays, &variant->stray_count, strdup(path), error));
         }

@@ -34,8 +34,8 @@ __all__ = ["Dataset", "Loader", "IMAGENET_MEAN", "IMAGENET_STD"]
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
-Beside = Dict[str, Any]  # lists of bytes by extension, and "crop_boxes", "masks" and "indices", tensors
-Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Beside]]
+Sidecars = Dict[str, Any]  # lists of bytes by extension, and "crop_boxes", "masks" and "indices", tensors
+Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Sidecars]]
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
 _DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
@@ -139,15 +139,15 @@ def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Option
     return images.contiguous() if layout == "NCHW" else images
 
 
-def _beside(batch: dl2.Batch, indices: bool) -> Beside:
-    beside: Beside = dict(batch.targets)
+def _sidecars(batch: dl2.Batch, indices: bool) -> Sidecars:
+    sidecars: Sidecars = dict(batch.targets)
     if batch.masks is not None:
-        beside["masks"] = from_dlpack(batch.masks.__dlpack__())
-    if beside:
-        beside["crop_boxes"] = from_dlpack(batch.crop_boxes.__dlpack__())
+        sidecars["masks"] = from_dlpack(batch.masks.__dlpack__())
+    if sidecars:
+        sidecars["crop_boxes"] = from_dlpack(batch.crop_boxes.__dlpack__())
     if indices:
-        beside["indices"] = from_dlpack(batch.indices.__dlpack__())
-    return beside
+        sidecars["indices"] = from_dlpack(batch.indices.__dlpack__())
+    return sidecars
 
 
 class _Sampler(data.Sampler):
@@ -199,7 +199,7 @@ class Loader(data.IterableDataset):
                  of a CSV file with lines NAME,NUMBER,... Targets are int64 [n] for one whole number
                  each, else float32 [n] or [n, columns]; -1 or NaN for an image that can't be
                  decoded, in validation
-    indices      batches have beside["indices"], int64 [n]: loader.dataset.sample(i) is what is
+    indices      batches have sidecars["indices"], int64 [n]: loader.dataset.sample(i) is what is
                  known of sample i, such as its path
     batch_transform  a function that is called with what a batch is to be, as in
                  batch_transform(images, targets), and returns what it is
@@ -214,13 +214,13 @@ class Loader(data.IterableDataset):
     Targets are the numbers of the classes, in the order of `classes`. In validation the target of
     an image that can't be decoded is -1, and the image black: give the loss ignore_index=-1.
 
-    With targets=("json", "txt"), batches are (images, targets, beside): beside["json"] is a list of
+    With targets=("json", "txt"), batches are (images, targets, sidecars): sidecars["json"] is a list of
     what the samples have beside their images under this extension, as bytes, or None. For boxes,
-    beside["crop_boxes"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
+    sidecars["crop_boxes"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
     of each image that was resized to image_size, in pixels of the upright image, and 1 where left
     and right were exchanged then, else 0.
 
-    With mask="png", beside["masks"] are the masks that lie beside the images: uint8 [n, height,
+    With mask="png", sidecars["masks"] are the masks that lie beside the images: uint8 [n, height,
     width], in memory of the CPU, cropped, flipped and moved by `augment` as the images are.
 
     The images lie in the loader's memory and are not copied, but for a card. The memory is used
@@ -434,7 +434,7 @@ class Loader(data.IterableDataset):
         rows[bad] = -1 if rows.dtype == torch.int64 else math.nan
         return rows
 
-    def _finish(self, epoch: int, step: int, beside: Beside, images: torch.Tensor,
+    def _finish(self, epoch: int, step: int, sidecars: Sidecars, images: torch.Tensor,
                 targets: torch.Tensor) -> Batch:
         """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
         if (self.mixup or self.cutmix) and not self.mixup_enabled:
@@ -444,7 +444,7 @@ class Loader(data.IterableDataset):
             key = f"dl2 {self._settings['seed']} {epoch} {step} {self._settings['rank']}"
             mix = _mix.draw(key, self.mixup, self.cutmix, height, width)
             targets = _mix.apply(mix, images, targets, len(self.classes), self.layout == "NHWC")
-        batch = (images, targets, beside) if beside else (images, targets)
+        batch = (images, targets, sidecars) if sidecars else (images, targets)
         return batch if self.batch_transform is None else self.batch_transform(*batch)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -493,8 +493,8 @@ class _OnCpu:
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._permutes:
             images = images.permute(0, 3, 1, 2)
-        beside = _beside(batch, self._owner.indices)
-        return self._owner._finish(batch.epoch, batch.step, beside, images, self._owner._targets(batch))
+        sidecars = _sidecars(batch, self._owner.indices)
+        return self._owner._finish(batch.epoch, batch.step, sidecars, images, self._owner._targets(batch))
 
 
 class _OnCard:
@@ -538,7 +538,7 @@ class _OnCard:
         batch, (images, targets, copied) = self._ahead
         self._ahead = None
         copied.synchronize()  # it was queued a step ago; now the loader may fill the memory again
-        where = batch.epoch, batch.step, _beside(batch, self._owner.indices)
+        where = batch.epoch, batch.step, _sidecars(batch, self._owner.indices)
         del batch
         current = torch.cuda.current_stream(self._owner.device)
         current.wait_stream(self._stream)

@@ -223,7 +223,7 @@ static double cover(const struct dl2_plot *plot, const struct box *box, const st
 }
 
 /* The label's box beside the point, in one of several directions; the first is the best. */
-static struct box beside(const struct dl2_plot_point *point, size_t direction)
+static struct box sidecars(const struct dl2_plot_point *point, size_t direction)
 {
     static const struct {
         int x, y; /* -1, 0 or 1 */
@@ -251,7 +251,7 @@ void dl2_plot_labels(struct dl2_plot *plot)
         double least = INFINITY;
         struct box best = {0};
         for (size_t d = 0; d < DIRECTIONS; d++) {
-            const struct box box = beside(&plot->points[i], d);
+            const struct box box = sidecars(&plot->points[i], d);
             const double own = cover(plot, &box, placed, count);
             if (own < least) {
                 least = own;

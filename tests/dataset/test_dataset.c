@@ -1030,11 +1030,11 @@ static void test_idx_packed_refusals(void **state)
 }
 
 /* What lies beside an image under this extension; NULL: nothing. */
-static void expect_beside(const struct dl2_dataset *dataset, size_t index, const char *extension,
-                          const char *text)
+static void expect_sidecar(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                           const char *text)
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
-    const int status = dl2_dataset_read_beside(dataset, index, extension, &bytes, NULL);
+    const int status = dl2_dataset_read_sidecar(dataset, index, extension, &bytes, NULL);
     assert_int_equal(status, text ? 1 : 0);
     if (text) {
         assert_int_equal(bytes.size, strlen(text));
@@ -1048,7 +1048,7 @@ static bool is_jpg(const char *path)
     return strstr(path, ".jpg");
 }
 
-static void test_beside(void **state)
+static void test_sidecars(void **state)
 {
     (void)state;
     put("a/1.jpg");
@@ -1059,17 +1059,17 @@ static void test_beside(void **state)
     put_text("a/2.txt", "another's");
     const struct dl2_dataset_options options = {.keep = is_jpg};
     struct dl2_dataset *dataset = open_with("", &options);
-    assert_true(dl2_dataset_has_beside(dataset));
-    expect_beside(dataset, 0, "txt", "a caption");
-    expect_beside(dataset, 0, "json", "{}");
-    expect_beside(dataset, 0, "cls", NULL);
-    expect_beside(dataset, 1, "txt", "2");
-    expect_beside(dataset, 1, "json", NULL);
+    assert_true(dl2_dataset_has_sidecars(dataset));
+    expect_sidecar(dataset, 0, "txt", "a caption");
+    expect_sidecar(dataset, 0, "json", "{}");
+    expect_sidecar(dataset, 0, "cls", NULL);
+    expect_sidecar(dataset, 1, "txt", "2");
+    expect_sidecar(dataset, 1, "json", NULL);
     dl2_dataset_close(dataset);
     put_idx("i/train", 1, 3, false);
     dataset = open_split("i", "all");
-    assert_false(dl2_dataset_has_beside(dataset));
-    expect_beside(dataset, 0, "txt", NULL);
+    assert_false(dl2_dataset_has_sidecars(dataset));
+    expect_sidecar(dataset, 0, "txt", NULL);
     dl2_dataset_close(dataset);
 }
 
@@ -1101,7 +1101,7 @@ int main(void)
         TEST(test_subset_is_nested),
         TEST(test_subset_is_said),
         TEST(test_links),
-        TEST(test_beside),
+        TEST(test_sidecars),
         TEST(test_select),
         TEST(test_unreadable_folder),
         TEST(test_nothing_there),

@@ -922,14 +922,14 @@ static void test_many_shards(void **state)
 }
 
 /* What lies beside a sample, by its key; NULL: nothing. */
-static void expect_beside(const struct dl2_dataset *dataset, const char *key, const char *extension,
-                          const char *text)
+static void expect_sidecar(const struct dl2_dataset *dataset, const char *key,
+                           const char *extension, const char *text)
 {
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
     size_t first, count;
     assert_true(dl2_dataset_find(dataset, key, &first, &count));
-    const int status = dl2_dataset_read_beside(dataset, first, extension, &bytes, &error);
+    const int status = dl2_dataset_read_sidecar(dataset, first, extension, &bytes, &error);
     if (status < 0)
         fail_msg("%s", error.message);
     assert_int_equal(status, text ? 1 : 0);
@@ -941,28 +941,28 @@ static void expect_beside(const struct dl2_dataset *dataset, const char *key, co
 }
 
 /* All that lies beside a sample, as "EXT=BYTES EXT=BYTES". */
-static void expect_all_beside(const struct dl2_dataset *dataset, const char *key, const char *want)
+static void expect_sidecars(const struct dl2_dataset *dataset, const char *key, const char *want)
 {
-    struct dl2_beside beside = {0};
+    struct dl2_sidecars sidecars = {0};
     struct dl2_error error = DL2_ERROR_INIT;
     size_t first, count, size;
     char *text = NULL;
     assert_true(dl2_dataset_find(dataset, key, &first, &count));
-    if (dl2_dataset_read_all_beside(dataset, first, &beside, &error) < 0)
+    if (dl2_dataset_read_sidecars(dataset, first, &sidecars, &error) < 0)
         fail_msg("%s", error.message);
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    for (size_t i = 0; i < beside.count; i++)
-        fprintf(out, "%s%s=%.*s", i ? " " : "", beside.items[i].extension,
-                (int)beside.items[i].bytes.size,
-                beside.items[i].bytes.size ? (const char *)beside.items[i].bytes.data : "");
+    for (size_t i = 0; i < sidecars.count; i++)
+        fprintf(out, "%s%s=%.*s", i ? " " : "", sidecars.items[i].extension,
+                (int)sidecars.items[i].bytes.size,
+                sidecars.items[i].bytes.size ? (const char *)sidecars.items[i].bytes.data : "");
     fclose(out);
     assert_string_equal(text, want);
     free(text);
-    dl2_beside_free(&beside);
+    dl2_sidecars_free(&sidecars);
 }
 
-static void test_beside_in_tar(void **state)
+static void test_sidecars_in_tar(void **state)
 {
     (void)state;
     struct tar tar = {.size = 0};
@@ -981,20 +981,20 @@ static void test_beside_in_tar(void **state)
     /* With a split's folder in the keys, with an index and without. */
     for (int indexed = 0; indexed < 2; indexed++) {
         struct dl2_dataset *dataset = open_split("t", "all");
-        expect_beside(dataset, "train/a/1", "json", "{1}");
-        expect_beside(dataset, "train/a/1", "txt", "behind it");
-        expect_beside(dataset, "train/a/2", "txt", NULL);
-        expect_beside(dataset, "train/a/2", "json", NULL);
-        expect_beside(dataset, "train/a/3", "txt", "");
-        expect_beside(dataset, "train/a/3", "seg.png", "mask");
-        expect_beside(dataset, "train/1", "txt", "its own");
-        expect_beside(dataset, "train/1", "json", NULL);
-        expect_beside(dataset, "train/v.1", "txt", "a dot in the key");
-        expect_all_beside(dataset, "train/a/1", "json={1} txt=behind it");
-        expect_all_beside(dataset, "train/a/2", "");
-        expect_all_beside(dataset, "train/a/3", "seg.png=mask txt=");
-        expect_all_beside(dataset, "train/1", "txt=its own");
-        expect_all_beside(dataset, "train/v.1", "TXT=a dot in the key");
+        expect_sidecar(dataset, "train/a/1", "json", "{1}");
+        expect_sidecar(dataset, "train/a/1", "txt", "behind it");
+        expect_sidecar(dataset, "train/a/2", "txt", NULL);
+        expect_sidecar(dataset, "train/a/2", "json", NULL);
+        expect_sidecar(dataset, "train/a/3", "txt", "");
+        expect_sidecar(dataset, "train/a/3", "seg.png", "mask");
+        expect_sidecar(dataset, "train/1", "txt", "its own");
+        expect_sidecar(dataset, "train/1", "json", NULL);
+        expect_sidecar(dataset, "train/v.1", "txt", "a dot in the key");
+        expect_sidecars(dataset, "train/a/1", "json={1} txt=behind it");
+        expect_sidecars(dataset, "train/a/2", "");
+        expect_sidecars(dataset, "train/a/3", "seg.png=mask txt=");
+        expect_sidecars(dataset, "train/1", "txt=its own");
+        expect_sidecars(dataset, "train/v.1", "TXT=a dot in the key");
         dl2_dataset_close(dataset);
         size_t count;
         assert_int_equal(dl2_dataset_write_index(at("t"), NULL, 1, &count, NULL), DL2_OK);
@@ -1008,15 +1008,15 @@ static void test_beside_in_tar(void **state)
     tar_link(&tar, "d.txt", '1', "c.txt");
     tar_end(&tar, "l.tar");
     struct dl2_dataset *dataset = open_split("l.tar", "all");
-    expect_beside(dataset, "b", "txt", "first");
-    expect_beside(dataset, "c", "txt", "second");
+    expect_sidecar(dataset, "b", "txt", "first");
+    expect_sidecar(dataset, "c", "txt", "second");
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_dataset_read_beside(dataset, 2, "txt", &bytes, &error), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_dataset_read_sidecar(dataset, 2, "txt", &bytes, &error), DL2_ERR_FORMAT);
     assert_non_null(strstr(error.message, "l.tar[d]: txt: it is a hard link"));
-    expect_all_beside(dataset, "b", "txt=first");
-    expect_all_beside(dataset, "c", "txt=second");
-    expect_all_beside(dataset, "d", "");
+    expect_sidecars(dataset, "b", "txt=first");
+    expect_sidecars(dataset, "c", "txt=second");
+    expect_sidecars(dataset, "d", "");
     dl2_bytes_free(&bytes);
     dl2_dataset_close(dataset);
     /* A tree of files has nothing beside them. */
@@ -1024,9 +1024,9 @@ static void test_beside_in_tar(void **state)
     tar_add(&tar, "e/f.2.jpg", "2");
     tar_end(&tar, "p.tar");
     dataset = open_split("p.tar", "all");
-    expect_beside(dataset, "e/f.1", "2.jpg", NULL);
-    expect_beside(dataset, "e/f.2", "txt", NULL);
-    expect_all_beside(dataset, "e/f.1", "");
+    expect_sidecar(dataset, "e/f.1", "2.jpg", NULL);
+    expect_sidecar(dataset, "e/f.2", "txt", NULL);
+    expect_sidecars(dataset, "e/f.1", "");
     dl2_dataset_close(dataset);
     /* More than anybody means, of which the last comes twice in another case. */
     tar_add(&tar, "m.jpg", "many");
@@ -1045,19 +1045,19 @@ static void test_beside_in_tar(void **state)
     }
     tar_end(&tar, "m.tar");
     dataset = open_split("m.tar", "all");
-    struct dl2_beside beside = {0};
-    assert_int_equal(dl2_dataset_read_all_beside(dataset, 0, &beside, NULL), DL2_OK);
-    assert_int_equal(beside.count, DL2_BESIDE_MAX_ITEMS);
-    assert_int_equal(beside.bytes, strlen("the last counts"));
-    dl2_beside_free(&beside);
+    struct dl2_sidecars sidecars = {0};
+    assert_int_equal(dl2_dataset_read_sidecars(dataset, 0, &sidecars, NULL), DL2_OK);
+    assert_int_equal(sidecars.count, DL2_BESIDE_MAX_ITEMS);
+    assert_int_equal(sidecars.bytes, strlen("the last counts"));
+    dl2_sidecars_free(&sidecars);
     dl2_error_clear(&error);
-    assert_int_equal(dl2_dataset_read_all_beside(dataset, 1, &beside, &error), DL2_ERR_LIMIT);
+    assert_int_equal(dl2_dataset_read_sidecars(dataset, 1, &sidecars, &error), DL2_ERR_LIMIT);
     assert_non_null(strstr(error.message, "m.tar[n]: more than 256 things"));
-    dl2_beside_free(&beside);
+    dl2_sidecars_free(&sidecars);
     dl2_dataset_close(dataset);
 }
 
-static void test_beside_in_gulp(void **state)
+static void test_sidecars_in_gulp(void **state)
 {
     (void)state;
     char path[512];
@@ -1065,13 +1065,13 @@ static void test_beside_in_gulp(void **state)
     const struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     struct dl2_dataset *dataset;
     assert_int_equal(dl2_dataset_open(path, &options, &dataset, NULL), DL2_OK);
-    expect_beside(dataset, "17", "json", "{\"id\": \"17\", \"label\": \"tulip\", \"idx\": 0}");
-    expect_beside(dataset, "film/00002", "json",
-                  "{\"id\": \"film\", \"label\": \"r\303\266schen\", \"idx\": 1}");
-    expect_beside(dataset, "rose/1", "json",
-                  "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
-    expect_beside(dataset, "17", "txt", NULL);
-    expect_all_beside(dataset, "17", "");
+    expect_sidecar(dataset, "17", "json", "{\"id\": \"17\", \"label\": \"tulip\", \"idx\": 0}");
+    expect_sidecar(dataset, "film/00002", "json",
+                   "{\"id\": \"film\", \"label\": \"r\303\266schen\", \"idx\": 1}");
+    expect_sidecar(dataset, "rose/1", "json",
+                   "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
+    expect_sidecar(dataset, "17", "txt", NULL);
+    expect_sidecars(dataset, "17", "");
     /* Found by key in a selection, too. */
     static const uint32_t numbers[] = {4, 1, 0};
     size_t first, count;
@@ -1120,8 +1120,8 @@ int main(void)
         TEST(test_damaged_index),
         TEST(test_unfinished),
         TEST(test_many_shards),
-        TEST(test_beside_in_tar),
-        TEST(test_beside_in_gulp),
+        TEST(test_sidecars_in_tar),
+        TEST(test_sidecars_in_gulp),
         TEST(test_writer_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,7 +250,7 @@ class Masks(unittest.TestCase):
     def test_follows_what_moves_pixels(self):
         """Without a resize, the image is ten times its mask still, whatever moved it; colours leave a mask alone."""
         keys = [key for key, mask in self.masks.items() if mask.shape == (self.HEIGHT, self.WIDTH)]
-        data = dl2.Dataset(self.folder, "all", beside="png", select=lambda key: key in keys)
+        data = dl2.Dataset(self.folder, "all", sidecars="png", select=lambda key: key in keys)
         settings = dict(image_size=(self.HEIGHT, self.WIDTH), area=(1, 1), aspect=(self.WIDTH / self.HEIGHT,) * 2, mask_fill=21)
         moved = 0
         for augment in None, "vflip", "rotate:degrees=90:fill=210", "shear:x=30:y=20:fill=210,translate:x=0.3:fill=210":

@@ -141,14 +141,14 @@ class Tensors(unittest.TestCase):
             keys, seen, states = loader.dataset.keys, [], []
             with_indices = [batch.indices.tolist() for batch in dl2.Loader(
                 folder, batch=5, image_size=SIZE, split="all", seed=2, train=train, targets="json,txt")]
-            for (images, targets, beside), indices in zip(loader, with_indices):
-                self.assertEqual(list(beside), ["json", "txt", "crop_boxes"])
-                self.assertEqual(beside["txt"], [None] * len(images))
-                for index, text in zip(indices, beside["json"]):
+            for (images, targets, sidecars), indices in zip(loader, with_indices):
+                self.assertEqual(list(sidecars), ["json", "txt", "crop_boxes"])
+                self.assertEqual(sidecars["txt"], [None] * len(images))
+                for index, text in zip(indices, sidecars["json"]):
                     n = int(keys[index][2:])
                     self.assertEqual(text and json.loads(text), {"number": n, "classes": [n % 2, 2 + n % 3]} if n % 3 else None)
-                    self.assertEqual(loader.dataset.beside(index, "json"), text)
-                seen.append({**beside, "crop_boxes": beside["crop_boxes"].tolist()})
+                    self.assertEqual(loader.dataset.sidecar(index, "json"), text)
+                seen.append({**sidecars, "crop_boxes": sidecars["crop_boxes"].tolist()})
                 states.append(loader.state_dict())
             self.assertEqual(len(seen), 3)
             again = dt.Loader(folder, train=train, workers=1, **settings)
@@ -157,7 +157,7 @@ class Tensors(unittest.TestCase):
             again.set_epoch(0)
             copies = [pickle.loads(pickle.dumps(again))] + [DataLoader(again, batch_size=None)] * (not SANITIZED)
             for batches, expected in [everything] + [(copy, seen) for copy in copies]:
-                self.assertEqual([{**beside, "crop_boxes": beside["crop_boxes"].tolist()} for _, _, beside in batches], expected)
+                self.assertEqual([{**sidecars, "crop_boxes": sidecars["crop_boxes"].tolist()} for _, _, sidecars in batches], expected)
         for wrong in ("json,json",), "", ".json", "crop_boxes":
             with self.assertRaisesRegex(ValueError, "targets"):
                 dt.Loader(folder, targets=wrong)
@@ -173,11 +173,11 @@ class Tensors(unittest.TestCase):
             with open(f"{folder}/a/{n}.mask.pgm", "wb") as file:
                 file.write(b"P5\n40 30\n255\n" + bytes((n,) * 1200))
         settings = {"image_size": (20, 30), "split": "all", "mask": "mask.pgm", "workers": 2, "seed": 0}
-        for batch, (images, targets, beside) in zip(dl2.Loader(folder, 4, **settings), dt.Loader(folder, 4, **settings)):
-            self.assertEqual((images.shape[2:], list(beside)), ((20, 30), ["masks", "crop_boxes"]))
-            self.assertEqual((beside["masks"].dtype, beside["masks"].shape), (torch.uint8, (len(targets), 20, 30)))
-            keys = dl2.Dataset(folder, "all", beside="mask.pgm").keys
-            for index, mask in zip(batch.indices.tolist(), beside["masks"]):
+        for batch, (images, targets, sidecars) in zip(dl2.Loader(folder, 4, **settings), dt.Loader(folder, 4, **settings)):
+            self.assertEqual((images.shape[2:], list(sidecars)), ((20, 30), ["masks", "crop_boxes"]))
+            self.assertEqual((sidecars["masks"].dtype, sidecars["masks"].shape), (torch.uint8, (len(targets), 20, 30)))
+            keys = dl2.Dataset(folder, "all", sidecars="mask.pgm").keys
+            for index, mask in zip(batch.indices.tolist(), sidecars["masks"]):
                 self.assertEqual(mask.unique().tolist(), [int(keys[index][2:])])
         self.assertEqual(list(next(iter(dt.Loader(folder, targets="json", **settings)))[2]), ["json", "masks", "crop_boxes"])
         with self.assertRaisesRegex(ValueError, "mixup and cutmix mix"):
@@ -286,10 +286,10 @@ class Targets(unittest.TestCase):
         for train in True, False:
             loader = make(train=train, indices=True)
             targets = loader.dataset.targets
-            for batch, (images, classes, beside) in zip(make(train=train).loader, loader):
-                self.assertEqual((list(beside), beside["indices"].dtype), (["indices"], torch.int64))
-                self.assertEqual(beside["indices"].tolist(), batch.indices.tolist())
-                self.assertEqual([targets[i] for i in beside["indices"]], classes.tolist())
+            for batch, (images, classes, sidecars) in zip(make(train=train).loader, loader):
+                self.assertEqual((list(sidecars), sidecars["indices"].dtype), (["indices"], torch.int64))
+                self.assertEqual(sidecars["indices"].tolist(), batch.indices.tolist())
+                self.assertEqual([targets[i] for i in sidecars["indices"]], classes.tolist())
         with self.assertRaisesRegex(ValueError, "'indices' is a tensor"):
             make(targets="indices")
 
@@ -298,9 +298,9 @@ class Targets(unittest.TestCase):
         for labels, dtype in ((numbers, torch.int64), (numbers.numpy() / 8, torch.float32), (numbers.tolist(), torch.int64),
                               (torch.eye(40)[numbers].to(torch.uint8), torch.float32)):
             expected = torch.as_tensor(labels).to(dtype)
-            for images, targets, beside in make(labels=labels, indices=True):
+            for images, targets, sidecars in make(labels=labels, indices=True):
                 self.assertEqual(targets.dtype, dtype)
-                self.assertTrue(torch.equal(targets, expected[beside["indices"]]))
+                self.assertTrue(torch.equal(targets, expected[sidecars["indices"]]))
         for wrong in numbers[1:], torch.zeros(40, 2, 2), 3:
             with self.assertRaisesRegex(ValueError, "labels has the shape .* each of 40 samples"):
                 make(labels=wrong)
@@ -317,8 +317,8 @@ class Targets(unittest.TestCase):
                 file.write("\n".join(lines) + "\n")
 
         def check(expected, **settings):
-            for images, targets, beside in make(labels=path, indices=True, **settings):
-                self.assertEqual(targets.tolist(), [expected[i] for i in beside["indices"].tolist()])
+            for images, targets, sidecars in make(labels=path, indices=True, **settings):
+                self.assertEqual(targets.tolist(), [expected[i] for i in sidecars["indices"].tolist()])
             return targets.dtype
 
         write([f"{key},{n}" for n, key in enumerate(keys)])
@@ -326,8 +326,8 @@ class Targets(unittest.TestCase):
         write(["image,x,y", "", *(f"{key}.ppm,{n},{n / 2}" for n, key in enumerate(keys)), "val/rose/00.ppm,1,1"])
         self.assertIs(check([[n, n / 2] for n in range(40)]), torch.float32)
         loader = dt.Loader(dl2.Dataset(flowers, select=[3, 3, 4]), 3, SIZE, labels=path, indices=True, seed=0)
-        images, targets, beside = next(iter(loader))
-        self.assertEqual(targets[:, 0].tolist(), [[3, 3, 4][i] for i in beside["indices"].tolist()])
+        images, targets, sidecars = next(iter(loader))
+        self.assertEqual(targets[:, 0].tolist(), [[3, 3, 4][i] for i in sidecars["indices"].tolist()])
         folder = f"{scratch.name}/named"
         for n in range(3):
             write_picture(f"{folder}/{'ab'[n % 2]}/{n}.ppm", 40, 40, 0, 99, n)
@@ -347,22 +347,22 @@ class Targets(unittest.TestCase):
             write_picture(f"{folder}/{n}.ppm", 40, 40, 0, 99, n)
         os.truncate(f"{folder}/2.ppm", 100)
         settings = {"batch_size": 4, "image_size": SIZE, "split": "all", "seed": 0, "indices": True}
-        images, targets, beside = next(iter(dt.Loader(folder, train=False, labels=[5, 6, 7, 8], **settings)))
-        self.assertEqual((targets.tolist(), beside["indices"].tolist()), ([5, 6, -1, 8], [0, 1, 2, 3]))
-        images, targets, beside = next(iter(dt.Loader(folder, train=False, labels=[[.5, 1]] * 4, **settings)))
+        images, targets, sidecars = next(iter(dt.Loader(folder, train=False, labels=[5, 6, 7, 8], **settings)))
+        self.assertEqual((targets.tolist(), sidecars["indices"].tolist()), ([5, 6, -1, 8], [0, 1, 2, 3]))
+        images, targets, sidecars = next(iter(dt.Loader(folder, train=False, labels=[[.5, 1]] * 4, **settings)))
         self.assertEqual(targets.isnan().tolist(), [[False] * 2, [False] * 2, [True] * 2, [False] * 2])
-        images, targets, beside = next(iter(dt.Loader(folder, labels=[5, 6, 7, 8], **settings)))
-        self.assertEqual(targets.tolist(), [5 + i for i in beside["indices"].tolist()])
+        images, targets, sidecars = next(iter(dt.Loader(folder, labels=[5, 6, 7, 8], **settings)))
+        self.assertEqual(targets.tolist(), [5 + i for i in sidecars["indices"].tolist()])
         self.assertNotIn(7, targets)
 
     def test_batch_transform(self):
-        def twice(images, targets, beside=None):
-            return {"images": images * 2, "targets": targets + 1, "beside": beside}
+        def twice(images, targets, sidecars=None):
+            return {"images": images * 2, "targets": targets + 1, "sidecars": sidecars}
 
         for settings in {}, {"indices": True}:
             for batch, made in zip(make(**settings), make(batch_transform=twice, **settings)):
                 self.assertTrue(torch.equal(made["images"], batch[0] * 2) and torch.equal(made["targets"], batch[1] + 1))
-                self.assertEqual(made["beside"] is not None, "indices" in settings)
+                self.assertEqual(made["sidecars"] is not None, "indices" in settings)
 
     def test_what_image_folder_has(self):
         dataset = dl2.Dataset(flowers)
@@ -429,11 +429,11 @@ class Seeds(unittest.TestCase):
         first = make(seed=5, indices=True)
         running = iter(first)
         next(running)
-        state, rest = first.state_dict(), [beside["indices"].tolist() for images, targets, beside in running]
+        state, rest = first.state_dict(), [sidecars["indices"].tolist() for images, targets, sidecars in running]
         other = make(seed=None, indices=True)
         other.set_epoch(7)
         other.load_state_dict(state)
-        self.assertEqual([beside["indices"].tolist() for images, targets, beside in other], rest)
+        self.assertEqual([sidecars["indices"].tolist() for images, targets, sidecars in other], rest)
         self.assertIn("seed 5, ", repr(pickle.loads(pickle.dumps(other))))
         with self.assertRaisesRegex(ValueError, "seed"):
             make(seed=6).load_state_dict(state)
@@ -581,9 +581,9 @@ class Shown(unittest.TestCase):
             loader = dt.Loader(folder, 4, SIZE, split="all", dtype="uint8", layout="NHWC", targets="txt", seed=1, **settings)
             flips = set()
             for _ in range(4):
-                for images, _, beside in loader:
-                    self.assertEqual(tuple(beside["crop_boxes"].shape), (len(images), 5))
-                    for image, (left, top, right, bottom, flipped) in zip(images.float(), beside["crop_boxes"].tolist()):
+                for images, _, sidecars in loader:
+                    self.assertEqual(tuple(sidecars["crop_boxes"].shape), (len(images), 5))
+                    for image, (left, top, right, bottom, flipped) in zip(images.float(), sidecars["crop_boxes"].tolist()):
                         at = (torch.arange(SIZE) + 0.5) / SIZE
                         across, down = left + at * (right - left) - 0.5, top + at * (bottom - top) - 0.5
                         inner = slice(2, -2)  # at an image's edge, a filter has one side only

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "transcode/beside_files.h"
+#include "transcode/sidecar_files.h"
 
 #include "codec/codec.h"
 #include "common/file.h"
@@ -21,7 +21,7 @@ static bool is_mask(const char *path, size_t key_length)
     return is;
 }
 
-bool dl2_beside_is_companion(const struct dl2_folder_keys *keys, const char *path)
+bool dl2_sidecars_is_companion(const struct dl2_folder_keys *keys, const char *path)
 {
     char *key = strdup(path);
     const size_t base = (size_t)(dl2_path_base(path) - path);
@@ -59,8 +59,8 @@ static bool is_utf8(const char *text)
     return json;
 }
 
-bool dl2_beside_can_hold(const struct dl2_folder_keys *keys, const char *key, const char *extension,
-                         const uint8_t *data, size_t size)
+bool dl2_sidecars_can_hold(const struct dl2_folder_keys *keys, const char *key,
+                           const char *extension, const uint8_t *data, size_t size)
 {
     char *path;
     if (!*extension || *extension == '.' || strchr(extension, '/') || !is_utf8(extension) ||
@@ -88,8 +88,8 @@ static bool is_there(const char *path, const struct dl2_bytes *wanted)
     return same;
 }
 
-int dl2_beside_write(const char *root, const char *key, const struct dl2_beside_item *item,
-                     struct dl2_error *error)
+int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidecar *item,
+                       struct dl2_error *error)
 {
     char *path;
     if (asprintf(&path, "%s/%s.%s", root, key, item->extension) < 0)
@@ -111,7 +111,7 @@ static size_t sort_paths(char **paths)
     return count;
 }
 
-int dl2_beside_remove_others(const char *root, char **old, char **wanted, struct dl2_error *error)
+int dl2_sidecars_remove_others(const char *root, char **old, char **wanted, struct dl2_error *error)
 {
     const size_t old_count = sort_paths(old), wanted_count = sort_paths(wanted);
     for (size_t i = 0, w = 0; i < old_count; i++) {

@@ -13,7 +13,7 @@ run() { # STATUS ARGUMENTS...
 made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
 field() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1/dl2-variant.json"; }
 beside() { (cd "$1" && find . \( -name '*.json' -o -name '*.txt' -o -name '*.seg.png' \) ! -name 'dl2-*' | sort); }
-same_beside() { # A B: the same files with the same bytes
+same_sidecars() { # A B: the same files with the same bytes
     is "$(beside "$1")" "$(beside "$2")" "files beside images in $2"
     for file in $(beside "$1"); do cmp "$1/$file" "$2/$file" || fail "$2/$file"; done
 }
@@ -33,7 +33,7 @@ mv "$work/src/README.txt" "$work/kept"
 # ---- A folder: the same files, none of them a sample
 run 0 --q 50 "$work/src" "$work/folder"
 is "$(made jpeg-50) $(field "$work/folder/jpeg-50" ignored)" '12 0' 'made, ignored'
-same_beside "$work/src" "$work/folder/jpeg-50"
+same_sidecars "$work/src" "$work/folder/jpeg-50"
 is "$(beside "$work/src" | wc -l)" 5 'files beside images'
 cp "$work/kept" "$work/src/README.txt"
 run 0 --q 50 "$work/src" "$work/folder"
@@ -45,21 +45,21 @@ printf 'a red rose' >"$work/src/$rose.txt"
 rm "$work/src/$rose.a.b.txt" "$work/src/${other%.ppm}.txt"
 run 0 --q 50 "$work/src" "$work/folder"
 is "$(made jpeg-50)" 2 'made for what changed beside them'
-same_beside "$work/src" "$work/folder/jpeg-50"
+same_sidecars "$work/src" "$work/folder/jpeg-50"
 [ -f "$work/folder/jpeg-50/$rose.note" ] || fail 'removed what is not ours'
 run 0 --q 50 "$work/src" "$work/folder"
 is "$(made jpeg-50)" 0 'made again'
 rm "$work/folder/jpeg-50/$rose.seg.png"
 run 0 --q 50 "$work/src" "$work/folder"
 is "$(made jpeg-50)" 1 'made for what was missing'
-same_beside "$work/src" "$work/folder/jpeg-50"
+same_sidecars "$work/src" "$work/folder/jpeg-50"
 # ---- Other options, and source files that are taken as they are
 run 0 --q 50 --restart=none "$work/src" "$work/folder"
 is "$(made jpeg-50)" 12 'made by other options'
-same_beside "$work/src" "$work/folder/jpeg-50"
+same_sidecars "$work/src" "$work/folder/jpeg-50"
 run 0 --q 90 "$work/folder/jpeg-50" "$work/taken"
 is "$(field "$work/taken/jpeg-90" copied)" 12 'copied'
-same_beside "$work/src" "$work/taken/jpeg-90"
+same_sidecars "$work/src" "$work/taken/jpeg-90"
 
 # ---- A line that leads elsewhere, or to an image, removes nothing
 echo precious >"$work/folder/precious"
@@ -69,7 +69,7 @@ rm "$work/src/$rose.json"
 run 0 --q 50 --restart=none "$work/src" "$work/folder"
 is "$(made jpeg-50)" 1 'made for a line that is damaged'
 [ -f "$work/folder/precious" ] && [ -f "$work/folder/jpeg-50/$rose.jpg" ] || fail 'a line removed another file'
-same_beside "$work/src" "$work/folder/jpeg-50"
+same_sidecars "$work/src" "$work/folder/jpeg-50"
 printf '{"boxes": [[1, 2, 3, 4]], "id": "theirs", "weight": 0.5}' >"$work/src/$rose.json"
 run 0 --q 50 "$work/src" "$work/folder"
 
@@ -80,17 +80,17 @@ is "$(made jpeg-50)" 0 'a tar file made again'
 tar xOf "$work/tar/jpeg-50/train/shard-000000.tar" rose/0001.seg.png | cmp - "$work/src/$rose.seg.png" || fail 'a mask in tar'
 expect 0 dl2-load check --quiet "$work/tar/jpeg-50"
 run 0 --copy "$work/tar/jpeg-50" "$work/back"
-same_beside "$work/src" "$work/back"
+same_sidecars "$work/src" "$work/back"
 printf 'a white rose' >"$work/src/$rose.txt"
 run 0 --q 50 --container=tar "$work/src" "$work/tar"
 is "$(made jpeg-50)" 12 'a tar file of another caption'
 rm "$work/src/$rose.txt"
 run 0 --q 50 --container=tar "$work/src" "$work/tar"
 run 0 --copy "$work/tar/jpeg-50" "$work/back"
-same_beside "$work/src" "$work/back"
+same_sidecars "$work/src" "$work/back"
 # A variant of what is in tar
 run 0 --codec webp,png --q 50 "$work/tar/jpeg-50" "$work/of-tar"
-same_beside "$work/src" "$work/of-tar/png"
+same_sidecars "$work/src" "$work/of-tar/png"
 
 # ---- Copies: made again for what changes beside images, and only for that
 run 0 --copy --container=tar "$work/src" "$work/copy"
@@ -100,13 +100,13 @@ printf 'a rose again' >"$work/src/$rose.txt"
 run 0 --copy --container=tar "$work/src" "$work/copy"
 grep -q ' 12 written' "$work/out" || fail 'not copied again'
 run 0 --copy "$work/copy" "$work/unpacked"
-same_beside "$work/src" "$work/unpacked"
+same_sidecars "$work/src" "$work/unpacked"
 rm "$work/src/$rose.txt"
 run 0 --copy --container=tar "$work/src" "$work/copy"
 grep -q ' 12 written' "$work/out" || fail 'not copied again without a file'
 echo mine >"$work/unpacked/$rose.note"
 run 0 --copy "$work/copy" "$work/unpacked"
-same_beside "$work/src" "$work/unpacked"
+same_sidecars "$work/src" "$work/unpacked"
 [ -f "$work/unpacked/$rose.note" ] || fail 'a copy removed what is not ours'
 
 # ---- GulpIO: an object of JSON is metadata, all else bytes, also JSON that is no object
@@ -120,7 +120,7 @@ run 0 --q 50 "$work/gulp" "$work/of-gulp"
 is "$(cat "$work/of-gulp/jpeg-50/$rose.json")" \
     '{"id": "rose/0001", "label": "rose", "idx": 0, "boxes": [[1, 2, 3, 4]], "weight": 0.5}' 'metadata'
 cp "$work/src/$rose.json" "$work/of-gulp/jpeg-50/$rose.json"
-same_beside "$work/src" "$work/of-gulp/jpeg-50"
+same_sidecars "$work/src" "$work/of-gulp/jpeg-50"
 rm "$work/gulp/dl2-index.bin"
 run 0 --copy --container=gulp "$work/gulp" "$work/gulp-2"
 for file in data_0.gulp meta_0.gmeta; do
@@ -129,7 +129,7 @@ done
 # A name that leads elsewhere, and bytes beyond the data file
 sed 's|"seg.png": |"/../../seg.png": |' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
 run 1 --copy --container=tar "$work/gulp-2" "$work/gulp-3"
-said '[train/rose/0001]: beside "/../../seg.png": not an extension'
+said '[train/rose/0001]: sidecar "/../../seg.png": not an extension'
 sed 's|"seg.png": \[|&9999999|' "$work/gulp/train/meta_0.gmeta" >"$work/gulp-2/train/meta_0.gmeta"
 run 1 --copy "$work/gulp-2" "$work/gulp-4"
 said 'are not within the data file'

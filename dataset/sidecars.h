@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What samples have beside their images, as dl2_dataset_read_all_beside() reads it and
- * dl2_writer_add_beside() writes it: items of bytes that go by their extensions ("json",
+ * What samples have beside their images, as dl2_dataset_read_sidecars() reads it and
+ * dl2_writer_add_with_sidecars() writes it: items of bytes that go by their extensions ("json",
  * "seg.png").
  *
  * Threads: one at a time for each object.
@@ -24,8 +24,8 @@ enum { DL2_BESIDE_MAX_ITEMS = 256 };
 #define DL2_BESIDE_MAX_BYTES ((uint64_t)INT32_MAX)
 
 /* Zeroed at first. */
-struct dl2_beside {
-    struct dl2_beside_item {
+struct dl2_sidecars {
+    struct dl2_sidecar {
         char *extension;
         struct dl2_bytes bytes;
     } * items;
@@ -34,12 +34,12 @@ struct dl2_beside {
 };
 
 /* Adds an item of `size` bytes, to be filled in by the caller, and points *item at it. */
-int dl2_beside_add(struct dl2_beside *beside, const char *extension, uint64_t size,
-                   struct dl2_beside_item **item, struct dl2_error *error);
+int dl2_sidecars_add(struct dl2_sidecars *sidecars, const char *extension, uint64_t size,
+                     struct dl2_sidecar **item, struct dl2_error *error);
 /* Sorts the items by their extensions, as every list of them is. */
-void dl2_beside_sort(struct dl2_beside *beside);
+void dl2_sidecars_sort(struct dl2_sidecars *sidecars);
 /* Frees the items and zeroes the list. */
-void dl2_beside_free(struct dl2_beside *beside);
+void dl2_sidecars_free(struct dl2_sidecars *sidecars);
 
 /* Items that a container could not hold, counted by extension. Zeroed at first. */
 struct dl2_left_out {

@@ -4,7 +4,7 @@
 #ifndef DL2_TRANSCODE_BESIDE_FILES_H
 #define DL2_TRANSCODE_BESIDE_FILES_H
 
-#include "dataset/beside.h"
+#include "dataset/sidecars.h"
 
 /* The keys of the images of a folder. */
 struct dl2_folder_keys {
@@ -13,21 +13,22 @@ struct dl2_folder_keys {
 };
 
 /* Is a file ROOT/`path` beside one of the images, and not an image of its own? By names alone. */
-bool dl2_beside_is_companion(const struct dl2_folder_keys *keys, const char *path);
+bool dl2_sidecars_is_companion(const struct dl2_folder_keys *keys, const char *path);
 
 /*
  * Can a folder hold this beside the image `key`? Not if readers would take the file for an image or
  * for another image's. `data` NULL: the name alone decides.
  */
-bool dl2_beside_can_hold(const struct dl2_folder_keys *keys, const char *key, const char *extension,
-                         const uint8_t *data, size_t size);
+bool dl2_sidecars_can_hold(const struct dl2_folder_keys *keys, const char *key,
+                           const char *extension, const uint8_t *data, size_t size);
 
 /* Writes ROOT/KEY.EXTENSION, unless a file with these bytes is there, to a folder that is there. */
-int dl2_beside_write(const char *root, const char *key, const struct dl2_beside_item *item,
-                     struct dl2_error *error);
+int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidecar *item,
+                       struct dl2_error *error);
 
 /* Sorts two NULL-ended lists of paths and removes the files below root that the first has and the
  * second lacks. */
-int dl2_beside_remove_others(const char *root, char **old, char **wanted, struct dl2_error *error);
+int dl2_sidecars_remove_others(const char *root, char **old, char **wanted,
+                               struct dl2_error *error);
 
 #endif

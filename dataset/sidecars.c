@@ -1,56 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "dataset/beside.h"
+#include "dataset/sidecars.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int dl2_beside_add(struct dl2_beside *beside, const char *extension, uint64_t size,
-                   struct dl2_beside_item **item, struct dl2_error *error)
+int dl2_sidecars_add(struct dl2_sidecars *sidecars, const char *extension, uint64_t size,
+                     struct dl2_sidecar **item, struct dl2_error *error)
 {
-    if (beside->count == DL2_BESIDE_MAX_ITEMS)
+    if (sidecars->count == DL2_BESIDE_MAX_ITEMS)
         return dl2_error_set(error, DL2_ERR_LIMIT, "more than %d things lie beside one image",
                              DL2_BESIDE_MAX_ITEMS);
-    if (size > DL2_BESIDE_MAX_BYTES - beside->bytes)
+    if (size > DL2_BESIDE_MAX_BYTES - sidecars->bytes)
         return dl2_error_set(error, DL2_ERR_LIMIT,
                              "what lies beside the image passes 2 GiB with .%s of %" PRIu64
                              " bytes",
                              extension, size);
-    struct dl2_beside_item *grown = dl2_realloc(beside->items, beside->count + 1, sizeof *grown);
+    struct dl2_sidecar *grown = dl2_realloc(sidecars->items, sidecars->count + 1, sizeof *grown);
     if (!grown)
         return dl2_error_memory(error, "what lies beside an image");
-    beside->items = grown;
-    struct dl2_beside_item *added = &grown[beside->count];
-    *added = (struct dl2_beside_item){.extension = strdup(extension)};
+    sidecars->items = grown;
+    struct dl2_sidecar *added = &grown[sidecars->count];
+    *added = (struct dl2_sidecar){.extension = strdup(extension)};
     if (!added->extension)
         return dl2_error_memory(error, "what lies beside an image");
-    beside->count++;
-    beside->bytes += size;
+    sidecars->count++;
+    sidecars->bytes += size;
     *item = added;
     return dl2_bytes_resize(&added->bytes, (size_t)size, error);
 }
 
 static int compare_items(const void *a, const void *b)
 {
-    return strcmp(((const struct dl2_beside_item *)a)->extension,
-                  ((const struct dl2_beside_item *)b)->extension);
+    return strcmp(((const struct dl2_sidecar *)a)->extension,
+                  ((const struct dl2_sidecar *)b)->extension);
 }
 
-void dl2_beside_sort(struct dl2_beside *beside)
+void dl2_sidecars_sort(struct dl2_sidecars *sidecars)
 {
-    if (beside->count > 1)
-        qsort(beside->items, beside->count, sizeof *beside->items, compare_items);
+    if (sidecars->count > 1)
+        qsort(sidecars->items, sidecars->count, sizeof *sidecars->items, compare_items);
 }
 
-void dl2_beside_free(struct dl2_beside *beside)
+void dl2_sidecars_free(struct dl2_sidecars *sidecars)
 {
-    for (size_t i = 0; i < beside->count; i++) {
-        free(beside->items[i].extension);
-        dl2_bytes_free(&beside->items[i].bytes);
+    for (size_t i = 0; i < sidecars->count; i++) {
+        free(sidecars->items[i].extension);
+        dl2_bytes_free(&sidecars->items[i].bytes);
     }
-    free(beside->items);
-    *beside = (struct dl2_beside){0};
+    free(sidecars->items);
+    *sidecars = (struct dl2_sidecars){0};
 }
 
 enum { ROWS = sizeof((struct dl2_left_out *)0)->rows / sizeof(struct dl2_left_out_row) };
