@@ -25,7 +25,7 @@ static int load(const struct dl2_dataset *dataset, struct dl2_error *error)
     struct dl2_loader *loader;
     struct dl2_batch *batch;
     unsigned long digest = 0;
-    config.image_size = 224;
+    config.height = 224;
     int status = dl2_loader_create(dataset, &config, &loader, error);
     for (unsigned epoch = 0; status >= 0 && epoch < 2; epoch++) {
         status = dl2_loader_start_epoch(loader, epoch, 0, error);

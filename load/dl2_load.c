@@ -95,7 +95,7 @@ static const struct dl2_option options[] = {
      .commands = LOADS},
     {DL2_OPTION_PARSE, "image-size", 'i', "SIZE",
      "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH",
-     AT(options.loader.image_size), .parse = dl2_parse_image_size, .show = dl2_show_image_size,
+     AT(options.loader.height), .parse = dl2_parse_image_size, .show = dl2_show_image_size,
      .commands = LOADS},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "With --val, what is shown of an image: center: the middle, after a resize that keeps the "

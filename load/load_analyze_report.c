@@ -28,7 +28,7 @@ static void print_device(FILE *out, const struct dl2_load_analysis *analysis)
     if (device->shared)
         fprintf(out, ", with %u thread%s on the loader's %u processors", device->threads,
                 device->threads == 1 ? "" : "s", device->cores);
-    fprintf(out, ".\nThe loader: %ux%ux%u in batches of %u, %u workers.\n\n", config->image_size,
+    fprintf(out, ".\nThe loader: %ux%ux%u in batches of %u, %u workers.\n\n", config->height,
             dl2_loader_width(config), config->channels, config->batch, config->workers);
 }
 
@@ -251,7 +251,7 @@ static json_t *analysis_json(const struct dl2_load_analysis *analysis)
     return json_pack(
         "{s:s, s:s, s:i, s:o, s:i, s:i, s:f, s:i, s:I, s:o, s:o, s:{s:o, s:o, s:f}, s:O, s:o, s:o}",
         "schema", "dl2-load-analysis/1", "mode", config->train ? "train" : "val", "batch",
-        (int)config->batch, "image_size", dl2_show_image_size(&config->image_size), "channels",
+        (int)config->batch, "image_size", dl2_show_image_size(&config->height), "channels",
         (int)config->channels, "workers", (int)config->workers, "seconds",
         analysis->options->seconds, "rounds", DL2_LOAD_ANALYSIS_ROUNDS, "memory_bytes",
         (json_int_t)analysis->memory, "device", device_json(&analysis->device), "variants",

@@ -51,7 +51,7 @@ struct bench {
 
 static size_t sample_bytes(const struct dl2_loader_config *config)
 {
-    return (size_t)config->image_size * dl2_loader_width(config) * config->channels *
+    return (size_t)config->height * dl2_loader_width(config) * config->channels *
            dl2_dtype_size(config->dtype);
 }
 
@@ -299,7 +299,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     const struct dl2_loader_config *config = &options->loader;
     fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
             DL2_SHOWN(bench->name), bench->samples, config->train ? "training" : "validation",
-            config->image_size, dl2_loader_width(config), config->channels,
+            config->height, dl2_loader_width(config), config->channels,
             dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
             config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
     for (unsigned i = 0; bench->epoch_count > 1 && i < bench->epoch_count; i++)
@@ -405,7 +405,7 @@ static json_t *bench_json(const struct bench *bench)
                   "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
                   config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
                   (int)bench->epoch_count, "batch", (int)config->batch, "image_size",
-                  dl2_show_image_size(&config->image_size), "channels", (int)config->channels,
+                  dl2_show_image_size(&config->height), "channels", (int)config->channels,
                   "workers", (int)config->workers, "config", config_json(bench->options));
     if (!json)
         return NULL;

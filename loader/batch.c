@@ -97,9 +97,8 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
 {
     const struct dl2_loader_config *config = &loader->config;
     if (config->decoder) {
-        DL2_TRY(config->decoder->ops->slot_create(config->decoder, config->batch,
-                                                  config->image_size, config->channels,
-                                                  &slot->decode_slot, error));
+        DL2_TRY(config->decoder->ops->slot_create(config->decoder, config->batch, config->height,
+                                                  config->channels, &slot->decode_slot, error));
         slot->batch.images = config->decoder->ops->images(slot->decode_slot);
         slot->refused = dl2_calloc(config->batch, sizeof *slot->refused);
         return slot->refused ? DL2_OK : dl2_error_memory(error, "a batch");

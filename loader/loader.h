@@ -11,10 +11,10 @@
  * whose aspect is uniform in [log aspect_min, log aspect_max]; after ten crops that don't fit, the
  * central crop (Inception's rule, as in torchvision); an antialiased resize, bilinear unless
  * config.interpolation says otherwise; a flip with probability 1/2. Validation: the same resize of
- * the shorter side to `resize`, and the central crop of image_size; or of the whole image to
- * image_size (config.val_crop). Outputs need not be square: crops have the same aspects then. An
- * augmentation (config.augment) follows the flip, with random numbers of the same sample. Only the
- * part of an image that the crop needs is decoded, at the lowest resolution that suffices; with
+ * the shorter side to `resize`, and the central crop of height x width; or of the whole image to
+ * height x width (config.val_crop). Outputs need not be square: crops have the same aspects then.
+ * An augmentation (config.augment) follows the flip, with random numbers of the same sample. Only
+ * the part of an image that the crop needs is decoded, at the lowest resolution that suffices; with
  * DL2_NEAREST, at the full one.
  *
  * Before all that, images are turned upright by their EXIF orientation, and images with an alpha
@@ -122,10 +122,9 @@ struct dl2_operation {
 #define DL2_PARTITIONS_MAX 4096
 
 struct dl2_loader_config {
-    unsigned batch;       /* samples in a batch */
-    unsigned image_size;  /* height of the output, pixels, and its width if image_width is 0 */
-    unsigned image_width; /* width of an output that is not square */
-    unsigned channels;    /* 1 or 3 */
+    unsigned batch;         /* samples in a batch */
+    unsigned height, width; /* of the output, pixels; width 0: as the height */
+    unsigned channels;      /* 1 or 3 */
     /* Validation resizes an image until it covers the output, enlarged so that its shorter side is
      * `resize` pixels, and cuts the output from the middle. 0: 256 / 224 of the output's shorter
      * side, rounded. */
@@ -258,18 +257,18 @@ struct dl2_loader_config {
 /* The width of the output. */
 static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
 {
-    return config->image_width ? config->image_width : config->image_size;
+    return config->width ? config->width : config->height;
 }
 
 static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *config)
 {
     const unsigned width = dl2_loader_width(config);
-    return width < config->image_size ? width : config->image_size;
+    return width < config->height ? width : config->height;
 }
 
 #define DL2_LOADER_DEFAULTS                                                                        \
     {                                                                                              \
-        .batch = 64, .image_size = 64, .channels = 3, .train = true, .area_min = 0.08,             \
+        .batch = 64, .height = 64, .channels = 3, .train = true, .area_min = 0.08,                 \
         .area_max = 1.0, .aspect_min = 3.0 / 4, .aspect_max = 4.0 / 3, .flip = true, .depth = 3,   \
         .max_bad = 0.1, .std = {                                                                   \
             1,                                                                                     \

@@ -125,7 +125,7 @@ int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
         return DL2_OK;
     snprintf(text, sizeof text, "%lld", (long long)json_integer_value(json));
     return dl2_parse_image_size(json_is_string(json) ? json_string_value(json) : text,
-                                &config->image_size, error);
+                                &config->height, error);
 }
 
 /* Keeps the text as it is given. */
@@ -175,8 +175,8 @@ _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
                    offsetof(struct dl2_loader_config, aspect_max) ==
                        offsetof(struct dl2_loader_config, aspect_min) + sizeof(double),
                "ranges are parsed as two doubles");
-_Static_assert(offsetof(struct dl2_loader_config, image_width) ==
-                   offsetof(struct dl2_loader_config, image_size) + sizeof(unsigned),
+_Static_assert(offsetof(struct dl2_loader_config, width) ==
+                   offsetof(struct dl2_loader_config, height) + sizeof(unsigned),
                "an image size is parsed as two numbers");
 
 enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };

@@ -44,7 +44,7 @@ json_t *dl2_show_range(const void *value);
 
 /*
  * Parses an image size, "224" or HEIGHTxWIDTH, "192x256", into struct dl2_loader_config's
- * image_size and image_width; a square leaves the latter 0. Shows it as JSON: a number, or such a
+ * height and width; a square leaves the latter 0. Shows it as JSON: a number, or such a
  * text.
  */
 int dl2_parse_image_size(const char *text, void *value, struct dl2_error *error);

@@ -50,8 +50,7 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
         const char *says;
     } rules[] = {
         {!config->batch, "batch must be at least 1"},
-        {!config->image_size || config->image_size > MAX_IMAGE_SIZE ||
-             config->image_width > MAX_IMAGE_SIZE,
+        {!config->height || config->height > MAX_IMAGE_SIZE || config->width > MAX_IMAGE_SIZE,
          "image_size must be 1 to 65536"},
         {config->channels != 1 && config->channels != 3, "channels must be 1 or 3"},
         {config->depth < 2, "depth must be at least 2"},
@@ -97,7 +96,7 @@ static int check_config(const struct dl2_loader_config *config, struct dl2_error
               config->decoded_cache_bytes || config->decoded_cache),
          "a batch decoder needs uint8, NHWC, the bilinear filter, no augmentation, no operations "
          "and no cache of decoded images"},
-        {config->decoder && dl2_loader_width(config) != config->image_size,
+        {config->decoder && dl2_loader_width(config) != config->height,
          "a batch decoder needs square images"},
         {config->decoder && config->mask, "a batch decoder makes no masks"},
         {!(config->max_bad >= 0 && config->max_bad <= 1), "max_bad must be 0 to 1"},
@@ -128,7 +127,7 @@ static int out_of_memory(struct dl2_error *error)
 static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    size_t bytes = config->image_size;
+    size_t bytes = config->height;
     if (!dl2_size_mul(bytes, dl2_loader_width(config), &bytes) ||
         !dl2_size_mul(bytes, config->channels, &bytes) ||
         !dl2_size_mul(bytes, dl2_dtype_size(config->dtype), &bytes))

@@ -12,7 +12,7 @@ int dl2_mask_init(struct dl2_sample_mask *mask, const struct dl2_loader_config *
     const unsigned width = dl2_loader_width(config);
     DL2_TRY(dl2_decoder_create(&mask->decoder, error));
     DL2_TRY(dl2_bytes_resize(&mask->columns, width * sizeof(uint32_t), error));
-    DL2_TRY(dl2_pixels_init(&mask->pixels, width, config->image_size, 1, error));
+    DL2_TRY(dl2_pixels_init(&mask->pixels, width, config->height, 1, error));
     mask->pixels.is_mask = true;
     mask->pixels.mask_fill = (uint8_t)config->mask_fill;
     return DL2_OK;

@@ -24,8 +24,8 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
     DL2_TRY(dl2_mask_init(&job->mask, config, error));
     if (!operations_of(recipe))
         return DL2_OK;
-    return dl2_pixels_init(&job->pixels, dl2_loader_width(config), config->image_size,
-                           config->channels, error);
+    return dl2_pixels_init(&job->pixels, dl2_loader_width(config), config->height, config->channels,
+                           error);
 }
 
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -80,7 +80,7 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
     struct dl2_resize_output output = {
         .data = out,
         .width = dl2_loader_width(config),
-        .height = config->image_size,
+        .height = config->height,
         .channels = config->channels,
         .dtype = config->dtype,
         .layout = config->layout,
@@ -334,7 +334,7 @@ static int run_operation(struct dl2_job *job, const struct dl2_recipe *recipe,
     }
     const int status =
         operation->run(operation->context, job->plan.index, &job->plan.random, job->pixels.data,
-                       dl2_loader_width(config), config->image_size, config->channels, error);
+                       dl2_loader_width(config), config->height, config->channels, error);
     /* The number is the caller's: it must not be taken for lack of memory or a stop. */
     if (status < 0 && error->status == DL2_OK)
         dl2_error_set(error, DL2_ERR_FORMAT, "failed");

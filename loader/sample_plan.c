@@ -19,7 +19,7 @@ struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *co
 {
     const uint64_t shorter = dl2_loader_shorter_side(config);
     return (struct dl2_crop_config){
-        .height = config->image_size,
+        .height = config->height,
         .width = dl2_loader_width(config),
         .resize = config->resize ? config->resize : (unsigned)((shorter * 256 + 112) / 224),
         .squash = config->val_crop == DL2_VAL_SQUASH,
@@ -47,7 +47,7 @@ uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct
 {
     return config->interpolation == DL2_NEAREST
                ? 1
-               : dl2_crop_reduction(crop, config->image_size, dl2_loader_width(config));
+               : dl2_crop_reduction(crop, config->height, dl2_loader_width(config));
 }
 
 /* If the crop needs about all slices, the sample is read whole: one read of it is as good. */

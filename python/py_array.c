@@ -104,7 +104,7 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                                             [DL2_BFLOAT16] = PY_BFLOAT16,
                                             [DL2_FLOAT16] = PY_FLOAT16};
     const struct dl2_loader_config *config = &loader->settings.loader;
-    const Py_ssize_t height = config->image_size, width = dl2_loader_width(config);
+    const Py_ssize_t height = config->height, width = dl2_loader_width(config);
     const Py_ssize_t channels = config->channels;
     const Py_ssize_t nhwc[] = {batch->count, height, width, channels};
     const Py_ssize_t nchw[] = {batch->count, channels, height, width};
@@ -126,7 +126,7 @@ PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
 {
     struct py_array *owner = (struct py_array *)images;
     const struct dl2_loader_config *config = &owner->loader->settings.loader;
-    const Py_ssize_t shape[] = {owner->batch->count, config->image_size, dl2_loader_width(config)};
+    const Py_ssize_t shape[] = {owner->batch->count, config->height, dl2_loader_width(config)};
     struct py_array *self = make(state, PY_UINT8, 3, shape);
     if (!self)
         return NULL;

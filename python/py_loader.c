@@ -184,7 +184,7 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     const struct py_state *state = py_state_of(type);
     struct py_settings settings = {.loader = DL2_LOADER_DEFAULTS, .hold_timeout = 60};
     struct py_arguments given;
-    settings.loader.image_size = 224;
+    settings.loader.height = 224;
     settings.loader.wait_for_release = true;
     if (!py_settings_parse(&settings, &given, args, kwargs))
         return NULL;

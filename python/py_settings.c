@@ -47,7 +47,7 @@ struct setting {
 static const struct setting settings[] = {
     {"dataset", OBJECT, GIVEN(dataset), NULL, false},
     {"batch", UNSIGNED, AT(batch), NULL, false},
-    {"image_size", SIZE, AT(image_size), NULL, true},
+    {"image_size", SIZE, AT(height), NULL, true},
     {"train", BOOL, AT(train), NULL, false},
     {"seed", UINT64, AT(seed), NULL, false},
     {"workers", UNSIGNED, AT(workers), NULL, false},
@@ -304,9 +304,9 @@ static bool check_decode(const struct py_settings *given, const struct py_argume
     else if (!cpu && arguments->memory != Py_None)
         PyErr_SetString(PyExc_ValueError, "memory has no effect with decode 'gpu' or 'hybrid': the "
                                           "images lie in the card's memory");
-    else if (!cpu && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC ||
-                      config->image_width || config->interpolation != DL2_BILINEAR ||
-                      config->augment || config->mask || config->decoded_cache_bytes))
+    else if (!cpu && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->width ||
+                      config->interpolation != DL2_BILINEAR || config->augment || config->mask ||
+                      config->decoded_cache_bytes))
         PyErr_SetString(PyExc_ValueError,
                         "decode 'gpu' and 'hybrid' need dtype 'uint8', layout 'NHWC', a square "
                         "image_size and interpolation 'bilinear', and neither augment nor mask nor "
@@ -399,8 +399,8 @@ static PyObject *channels_of(const struct dl2_loader_config *config, const float
 
 PyObject *py_size_of(const struct dl2_loader_config *config)
 {
-    return config->image_width ? Py_BuildValue("(II)", config->image_size, config->image_width)
-                               : PyLong_FromUnsignedLong(config->image_size);
+    return config->width ? Py_BuildValue("(II)", config->height, config->width)
+                         : PyLong_FromUnsignedLong(config->height);
 }
 
 static PyObject *value_of(const struct setting *setting, const struct py_settings *from)

@@ -116,12 +116,11 @@ static int check_config_images(const struct dl2_configs *configs, const struct d
                                const struct dl2_train_config *config)
 {
     const struct dl2_train_config *first = configs->count ? &configs->models[0].config : config;
-    if (config->loader.image_size == first->loader.image_size)
+    if (config->loader.height == first->loader.height)
         return 0;
     return dl2_program_usage_error(
         program, "images of %s have %u pixels and those of %s, by '%s', %u: give one --image-size",
-        config->arch, config->loader.image_size, first->arch, first->name,
-        first->loader.image_size);
+        config->arch, config->loader.height, first->arch, first->name, first->loader.height);
 }
 
 static int fill_config(const struct dl2_configs *configs, const struct dl2_configs_base *base,

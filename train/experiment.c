@@ -29,10 +29,10 @@ static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *
 {
     const struct dl2_train_stage *given = &run->config->stages[stage];
     const struct dl2_loader_config *loader = &run->config->loader;
-    const bool resized = given->image_size && (given->image_size != loader->image_size ||
-                                               given->image_width != loader->image_width);
+    const bool resized =
+        given->height && (given->height != loader->height || given->width != loader->width);
     if (resized)
-        json_object_set_new(object, "image_size", dl2_show_image_size(&given->image_size));
+        json_object_set_new(object, "image_size", dl2_show_image_size(&given->height));
     if (given->freeze)
         json_object_set_new(object, "freeze", json_true());
     return resized || given->freeze;
@@ -476,9 +476,8 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 /* "224" or "192x256". */
 static json_t *size_text(const struct dl2_train_config *config)
 {
-    json_auto_t *shown = dl2_show_image_size(&config->loader.image_size);
-    return json_is_string(shown) ? json_incref(shown)
-                                 : json_sprintf("%u", config->loader.image_size);
+    json_auto_t *shown = dl2_show_image_size(&config->loader.height);
+    return json_is_string(shown) ? json_incref(shown) : json_sprintf("%u", config->loader.height);
 }
 
 json_t *dl2_run_export_texts(const struct dl2_run *run)

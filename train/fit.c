@@ -230,7 +230,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run_data *stage = stream->stages;
     stage->name = strdup("rows");
     stage->images = config->synthetic_images;
-    stage->height = config->loader.image_size;
+    stage->height = config->loader.height;
     stage->width = dl2_loader_width(&config->loader);
     stage->share_end = 1;
     run->name = strdup("rows");
@@ -254,7 +254,7 @@ static int set_up_images(struct dl2_fit *fit, uint64_t max_pixels, struct dl2_er
     if (loader->train && loader->augment)
         DL2_TRY(dl2_augmentation_parse(loader->augment, &fit->recipe.augmentation, error));
     fit->recipe.planner = (struct dl2_planner){.config = loader};
-    if (!dl2_size_mul(loader->image_size, dl2_loader_width(loader), &bytes) ||
+    if (!dl2_size_mul(loader->height, dl2_loader_width(loader), &bytes) ||
         !dl2_size_mul(bytes, loader->channels, &fit->recipe.sample_bytes))
         return dl2_error_memory(error, "a batch");
     fit->batch.images = dl2_alloc_aligned(loader->batch, fit->recipe.sample_bytes);
@@ -274,7 +274,7 @@ static int check_memory(const struct dl2_fit *fit, size_t model, uint64_t limit,
 {
     const double mib = 1048576;
     const struct dl2_loader_config *loader = &fit->config.loader;
-    const double pixels = (double)loader->image_size * dl2_loader_width(loader);
+    const double pixels = (double)loader->height * dl2_loader_width(loader);
     uint64_t network;
     DL2_TRY(dl2_run_plan_bytes(run_of(fit), &network, error));
     const double all =

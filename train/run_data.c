@@ -110,11 +110,11 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
         struct dl2_run_data *stage = &stream->stages[i];
         stream->stage_count = i + 1;
         struct dl2_loader_config size = config->loader;
-        if (config->stages[i].image_size) {
-            size.image_size = config->stages[i].image_size;
-            size.image_width = config->stages[i].image_width;
+        if (config->stages[i].height) {
+            size.height = config->stages[i].height;
+            size.width = config->stages[i].width;
         }
-        stage->height = size.image_size;
+        stage->height = size.height;
         stage->width = dl2_loader_width(&size);
         end += config->stages[i].epochs;
         stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
@@ -346,8 +346,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.resize = 0;
     if (train) {
         loader.val_crop = DL2_VAL_CENTER;
-        loader.image_size = stage->height;
-        loader.image_width = stage->width;
+        loader.height = stage->height;
+        loader.width = stage->width;
         loader.decoded_cache_bytes = cache_share(stream, stage);
     } else { /* opened anew for each validation: caches of its own would be of no use */
         loader.augment = NULL;
@@ -383,8 +383,8 @@ static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
 static bool loads_alike(const struct dl2_loader_config *a, const struct dl2_loader_config *b)
 {
     const char *one = a->augment ? a->augment : "", *other = b->augment ? b->augment : "";
-    return a->batch == b->batch && a->image_size == b->image_size &&
-           a->image_width == b->image_width && strcmp(one, other) == 0;
+    return a->batch == b->batch && a->height == b->height && a->width == b->width &&
+           strcmp(one, other) == 0;
 }
 
 void dl2_run_take_turn(struct dl2_run *run)
@@ -396,7 +396,7 @@ void dl2_run_take_turn(struct dl2_run *run)
         run->source->feed = NULL;
     }
     stream->config = run->config;
-    stream->stages[0].height = loader->image_size;
+    stream->stages[0].height = loader->height;
     stream->stages[0].width = dl2_loader_width(loader);
 }
 

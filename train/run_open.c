@@ -139,7 +139,7 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     network.arch = config->arch;
     network.batch = config->loader.batch;
-    network.height = config->loader.image_size;
+    network.height = config->loader.height;
     network.width = dl2_loader_width(&config->loader);
     network.channels = run->stream->channels;
     network.classes = run->stream->classes;

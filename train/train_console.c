@@ -47,8 +47,8 @@ static void show_data(const struct dl2_train_config *own, const struct dl2_train
 {
     printf("%s: %llu images of %u classes at ", DL2_SHOWN(run->variant),
            (unsigned long long)run->images, run->classes);
-    if (own->loader.image_width)
-        printf("%ux", own->loader.image_size);
+    if (own->loader.width)
+        printf("%ux", own->loader.height);
     printf("%u pixels, batches of %u", dl2_loader_width(&own->loader), own->loader.batch);
     if (own->loader.partitions)
         printf(", partitions: %u", own->loader.partitions);

@@ -51,7 +51,7 @@ struct dl2_train_config dl2_train_defaults(void)
         .checkpoint_every = 1,
         .given.epochs = NAN,
     };
-    config.loader.channels = config.loader.image_size = 0;
+    config.loader.channels = config.loader.height = 0;
     return config;
 }
 
@@ -106,13 +106,13 @@ static void drop_stages(struct dl2_train_config *config)
 static int parse_input_size(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_loader_config size = DL2_LOADER_DEFAULTS;
-    DL2_TRY(dl2_parse_image_size(text, &size.image_size, error));
+    DL2_TRY(dl2_parse_image_size(text, &size.height, error));
     const unsigned width = dl2_loader_width(&size);
-    if (size.image_size < LEAST_SIZE || size.image_size > MAX_SIZE || width < LEAST_SIZE ||
+    if (size.height < LEAST_SIZE || size.height > MAX_SIZE || width < LEAST_SIZE ||
         width > MAX_SIZE)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %d and %d", text,
                              LEAST_SIZE, MAX_SIZE);
-    memcpy(value, &size.image_size, 2 * sizeof size.image_size);
+    memcpy(value, &size.height, 2 * sizeof size.height);
     return DL2_OK;
 }
 
@@ -129,7 +129,7 @@ static bool parse_stage_setting(const char *text, size_t length, struct dl2_trai
     snprintf(pixels, sizeof pixels, "%.*s", (int)(length - sizeof size + 1),
              text + sizeof size - 1);
     return length - sizeof size + 1 < sizeof pixels &&
-           parse_input_size(pixels, &stage->image_size, NULL) == DL2_OK;
+           parse_input_size(pixels, &stage->height, NULL) == DL2_OK;
 }
 
 /* "DIR:N", then ":size=SIZE" and ":freeze" in any order, `length` bytes long. */
@@ -322,8 +322,8 @@ const struct dl2_option dl2_train_options[] = {
      AT(split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
-     "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH",
-     AT(loader.image_size), .parse = parse_input_size, .show = dl2_show_image_size,
+     "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
+     .parse = parse_input_size, .show = dl2_show_image_size,
      .unset = "that of the architecture, see below", .roles = RUN | DL2_OPTION_ALONE},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
@@ -595,8 +595,8 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         return dl2_program_usage_error(program, "--arch: %s", error.message);
     if ((unsigned)config->optimizer == OPTIMIZER_OF_ARCH)
         config->optimizer = arch->optimizer;
-    if (!config->loader.image_size)
-        config->loader.image_size = arch->image_size;
+    if (!config->loader.height)
+        config->loader.height = arch->image_size;
     return 0;
 }
 

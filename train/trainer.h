@@ -51,9 +51,9 @@
 struct dl2_train_stage {
     const char *path; /* of a dataset; NULL: noise without one */
     double epochs;    /* > 0; INFINITY for one stage that only the time budget ends */
-    /* Height and width of its training images, as in dl2_loader_config; image_size 0: the loader's,
+    /* Height and width of its training images, as in dl2_loader_config; height 0: the loader's,
      * which validation has. */
-    unsigned image_size, image_width;
+    unsigned height, width;
     bool freeze; /* train the last layer alone: dl2_network_freeze() */
 };
 

@@ -238,8 +238,7 @@ static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
     due->val = dl2_calloc(run->stream->val_count, sizeof *due->val);
     if (!due->val)
         return dl2_error_memory(error, "a validation");
-    DL2_TRY(
-        dl2_network_use_size(run->network, loader->image_size, dl2_loader_width(loader), error));
+    DL2_TRY(dl2_network_use_size(run->network, loader->height, dl2_loader_width(loader), error));
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
     DL2_TRY(dl2_checkpoint_share_statistics(run->network, run->config->world, error));
     return dl2_run_use_average(run, true, error);

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     config.batch = argc > 3 ? (unsigned)atoi(argv[3]) : 4;
     load.factor = argc > 4 ? (unsigned)atoi(argv[4]) : 40;
     config.depth = argc > 5 ? (unsigned)atoi(argv[5]) : config.depth;
-    config.image_size = 16;
+    config.height = 16;
     char root[] = "/tmp/bench-batching.XXXXXX", command[300];
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_dataset *dataset = NULL;

@@ -65,7 +65,7 @@ static struct dl2_loader_config settings(bool train, unsigned channels)
 {
     struct dl2_loader_config config = config_for(train, 3);
     config.batch = BATCH;
-    config.image_size = SIDE;
+    config.height = SIDE;
     config.channels = channels;
     config.resize = config.train ? 0 : SIDE + 10;
     config.depth = 3;

@@ -123,7 +123,7 @@ struct dl2_loader_config config_for(bool train, unsigned workers)
 {
     struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
     config.batch = 8;
-    config.image_size = SIZE;
+    config.height = SIZE;
     config.train = train;
     config.workers = workers;
     config.depth = 2;

@@ -40,7 +40,7 @@ static int show(char **arguments, struct dl2_error *error)
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     struct dl2_loader_config config = DL2_LOADER_DEFAULTS;
-    config.image_size = (unsigned)atoi(arguments[2]);
+    config.height = (unsigned)atoi(arguments[2]);
     config.resize = (unsigned)atoi(arguments[3]);
     config.train = !strcmp(arguments[4], "train");
     config.channels = (unsigned)atoi(arguments[5]);
@@ -55,7 +55,7 @@ static int show(char **arguments, struct dl2_error *error)
     if (status == DL2_OK)
         status = dl2_loader_start_epoch(loader, epoch, 0, error);
     while (status >= 0 && (status = dl2_loader_next(loader, &batch, error)) == 1) {
-        const size_t size = (size_t)config.image_size * config.image_size * config.channels;
+        const size_t size = (size_t)config.height * config.height * config.channels;
         for (unsigned i = 0; status >= 0 && i < batch->count; i++) {
             status = show_crop(dataset, &config, epoch, batch->indices[i], error);
             fwrite(batch->images + i * size, 1, size, stdout);

@@ -96,7 +96,7 @@ static void test_no_allocations(void **state)
     for (unsigned mode = 0; mode < 3; mode++)
         for (int train = 0; train < 2; train++) {
             struct dl2_loader_config config = config_for(train, 3);
-            config.image_size = 48;
+            config.height = 48;
             config.batching = modes[mode];
             config.fetch.cache_bytes = mode == 1 ? 1 << 16 : 0;
             config.decoded_cache_bytes = mode == 2 ? 1 << 18 : 0;

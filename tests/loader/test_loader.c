@@ -714,7 +714,7 @@ static void expect_same_epoch(struct dl2_loader *a, struct dl2_loader *b, uint64
 static void test_cached_reductions(void **state)
 {
     struct dl2_loader_config config = config_for(true, 2);
-    config.image_size = 3;
+    config.height = 3;
     struct dl2_loader *plain = create(samples, &config);
     config.decoded_cache_bytes = 1 << 24;
     struct dl2_loader *caching = create(samples, &config);
@@ -1036,8 +1036,8 @@ static void test_masks(void **state)
     dl2_bytes_free(&bytes);
     for (unsigned run = 0; run < 6; run++) {
         struct dl2_loader_config config = config_for(run % 2, 1 + run);
-        config.image_size = SIZE + 4;
-        config.image_width = SIZE;
+        config.height = SIZE + 4;
+        config.width = SIZE;
         config.batching = (enum dl2_batching)(run % 3);
         config.mask = "mask";
         config.mask_fill = 3;
