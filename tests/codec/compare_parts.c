@@ -385,7 +385,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
                          const struct dl2_loader_config *config, const struct dl2_batch *batch,
                          unsigned place)
 {
-    const size_t bytes = (size_t)config->image_size * config->image_size * config->channels;
+    const size_t bytes = (size_t)config->height * config->height * config->channels;
     const uint32_t index = batch->indices[place];
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -407,7 +407,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
     dl2_random_init(&random, config->seed, DL2_RANDOM_AUGMENT, batch->epoch, index);
     const struct dl2_crop_config crops = dl2_loader_crop_config(config);
     dl2_crop_for_training(&crops, &random, request.width, request.height, &crop);
-    request.reduction = dl2_crop_reduction(&crop, config->image_size, config->image_size);
+    request.reduction = dl2_crop_reduction(&crop, config->height, config->height);
     if (dl2_decoder_decode(state->other, &request, &whole, NULL) < 0)
         return;
     need(dl2_bytes_resize(&state->crop, bytes, &error), &error);
@@ -428,7 +428,7 @@ static void compare_crop(struct state *state, const struct dl2_dataset *dataset,
         say(state,
             "the loader's crop of %ux%u at %u,%u to %u pixels: %" PRIu64
             " of %zu values differ, by %d at most",
-            crop.width, crop.height, crop.x, crop.y, config->image_size, off, bytes, most);
+            crop.width, crop.height, crop.x, crop.y, config->height, off, bytes, most);
         state->different_crops++;
     }
 }
@@ -440,7 +440,7 @@ static int compare_epoch(struct state *state, const struct dl2_dataset *dataset,
     struct dl2_loader *loader;
     struct dl2_batch *batch;
     config.batch = 8;
-    config.image_size = size;
+    config.height = size;
     DL2_TRY(dl2_loader_create(dataset, &config, &loader, error));
     int status = dl2_loader_start_epoch(loader, 1, 0, error);
     while (status >= 0 && (status = dl2_loader_next(loader, &batch, error)) == 1) {
