@@ -601,7 +601,7 @@ static int remove_old_sidecars(struct dl2_variant *variant, const struct dl2_sou
     return status;
 }
 
-/* A table that is being written takes the summary along; else that is the last of the files. */
+/* A table that is being written takes the summary along; otherwise it is the last file written. */
 static int complete_variant(struct dl2_variant *variant, const struct dl2_source_items *items,
                             const json_t *summary, struct dl2_error *error)
 {
@@ -614,8 +614,7 @@ static int complete_variant(struct dl2_variant *variant, const struct dl2_source
     if (variant->is_table)
         return variant->writer ? DL2_OK : dl2_facts_save(variant->root, summary, error);
     DL2_TRY(save_lines(variant, items, error));
-    DL2_TRY(dl2_facts_save(variant->root, summary, error));
-    return remove_inside(variant, DL2_VARIANT_JOURNAL, error);
+    return dl2_facts_save(variant->root, summary, error);
 }
 
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
@@ -633,6 +632,9 @@ int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_item
         json_decref(summary);
     }
     json_decref(failed);
+    /* Also if nothing was to be done: a run may have been killed before it came to this. */
+    if (status == DL2_OK && !variant->is_table)
+        status = remove_inside(variant, DL2_VARIANT_JOURNAL, error);
     return status;
 }
 

@@ -36,6 +36,13 @@ check_whole() {
     done
 }
 
+# A kill between a run's last two steps: all is done, but the journal is still there. The random kills below hit that
+# moment once in a thousand.
+cp -Rp "$work/good" "$work/late"
+cp "$work/late/jpeg-50/dl2-variant.jsonl" "$work/late/jpeg-50/.dl2-variant.journal"
+transcode "$work/late" >"$work/out" || fail 'a run that has nothing to do'
+diff -r "$work/good" "$work/late" || fail 'a journal without a run is left over'
+
 kills=0 saved=0 round=0
 while [ $((($(now) - start) / 1000000000)) -lt "$seconds" ] && [ $round -lt 40 ]; do
     rm -rf "$work/victim"
