@@ -6,6 +6,7 @@
 #include "common/quote.h"
 #include "dataset/group_column.h"
 #include "report/analysis.h"
+#include "report/answer.h"
 #include "report/collect.h"
 #include "report/forecast.h"
 #include "report/groups.h"
@@ -25,7 +26,7 @@ static struct {
     const char *output, *title, *about, *command, *gnuplot, *variants, *trainings, *group;
     struct dl2_question question;
     double accuracy;
-    bool decide, forecast, new_plan;
+    bool decide, forecast, new_plan, answer;
 } arguments = {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
 
@@ -124,6 +125,9 @@ static const struct dl2_option options[] = {
      "Write no page; give up the plan in FOLDER/report/plan.json, so that the next report is the "
      "first look of another. The pages of that say that a plan was given up",
      AT(new_plan), .commands = ONE_STUDY},
+    {DL2_OPTION_FLAG, "answer", 0, NULL,
+     "Write no page; print the answer again that was printed with FOLDER/report/report.html",
+     AT(answer), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
      .unset = "the folder's name; of several, how many they are"},
     {DL2_OPTION_TEXT, "about", 0, "TEXT",
@@ -157,8 +161,9 @@ static const struct dl2_program program = {
         "FOLDER is the output of a study: variants/, quality/, load/ and train/; any of them may "
         "be missing. It may also be that of dl2-train --search, or hold one as search/. The page "
         "needs no network and no other file. The plots are also written to "
-        "plots/ beside it, as SVG with their data and gnuplot scripts. Without gnuplot the page "
-        "has only the tables.\n\n"
+        "plots/ beside it, as SVG with their data and gnuplot scripts, and the answer of one study "
+        "to answer.json and answer.csv, for scripts. Without gnuplot the page has only the "
+        "tables.\n\n"
         "A variant is recommended if its top-1 accuracy is within the tolerance of the original's. "
         "Each codec's variants are tested from the largest file to the smallest, so that the "
         "probability of any wrong recommendation is at most 2.5% for each network. The tests count "
@@ -187,22 +192,18 @@ static const struct dl2_program program = {
     .min_arguments = 1,
 };
 
-/* "FOLDER/plots" for a page in FOLDER. */
-static char *plots_folder(const char *page)
+/* "FOLDER/NAME" beside a page in FOLDER, or NULL if memory runs out. */
+static char *beside_page(const char *name)
 {
-    const size_t length = (size_t)(dl2_path_base(page) - page);
-    char *folder = malloc(length + sizeof "plots");
-    if (folder) {
-        memcpy(folder, page, length);
-        strcpy(folder + length, "plots");
-    }
-    return folder;
+    char *path;
+    const int length = (int)(dl2_path_base(arguments.output) - arguments.output);
+    return asprintf(&path, "%.*s%s", length, arguments.output, name) < 0 ? NULL : path;
 }
 
 /* What a page is drawn with. `folder`, which the caller frees, is made. */
 static int prepare_plotter(struct dl2_plotter *plotter, char **folder, struct dl2_error *error)
 {
-    *folder = plots_folder(arguments.output);
+    *folder = beside_page("plots");
     *plotter = (struct dl2_plotter){*folder, arguments.gnuplot, ""};
     if (!*folder)
         return dl2_error_memory(error, "the report");
@@ -221,31 +222,6 @@ static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
     if (status == DL2_OK && plotter->problem[0])
         fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter->problem));
     return status;
-}
-
-static void print_answer(const struct dl2_study *study, const struct dl2_analysis *analyses,
-                         const struct dl2_speeds *speeds)
-{
-    if (study->arch_count == 0)
-        puts("Nothing was trained yet: the report is of size and image quality alone.");
-    if (study->grouped)
-        puts(DL2_SHOWN(study->grouped));
-    for (size_t a = 0; a < study->arch_count; a++) {
-        if (study->arch_count > 1)
-            printf("%s:\n", DL2_SHOWN(study->archs[a]));
-        printf("%s\n", DL2_SHOWN(analyses[a].smallest.text));
-        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
-            const struct dl2_advice *advice = &speeds[a].fastest[kind];
-            if (advice->sure < study->variant_count || advice->likely < study->variant_count)
-                printf("%s\n", DL2_SHOWN(advice->text));
-        }
-    }
-}
-
-static void print_notes(FILE *out, const struct dl2_plan *plan)
-{
-    for (size_t i = 0; i < plan->note_count; i++)
-        fprintf(out, "%s\n", DL2_SHOWN(plan->notes[i]));
 }
 
 /* One line for each network and variant, for scripts. */
@@ -421,6 +397,17 @@ static int draw_several(const struct dl2_several_studies *several, const struct 
     return status;
 }
 
+/* Writes the answer beside the page. */
+static int save_answer(const json_t *answer, struct dl2_error *error)
+{
+    char *path = beside_page("answer.json"), *table = beside_page("answer.csv");
+    const int status = path && table && answer ? dl2_answer_save(answer, path, table, error)
+                                               : dl2_error_memory(error, "the answer");
+    free(path);
+    free(table);
+    return status;
+}
+
 /* Collects, analyses, and prints decisions or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
@@ -446,16 +433,21 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
         status = print_forecasts(study, &conditions, error);
     } else if (status == DL2_OK && arguments.decide) {
         print_decisions(study, analyses);
-        print_notes(stderr, &plan);
+        for (size_t i = 0; i < plan.note_count; i++)
+            fprintf(stderr, "%s\n", DL2_SHOWN(plan.notes[i]));
     } else if (status == DL2_OK) {
         status = dl2_conditions_analyse(&conditions, arguments.question.tolerance, error);
         if (status == DL2_OK)
             status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search,
                                &plan, error);
-        if (status == DL2_OK && !quiet && (study->arch_count || !search.report)) {
-            print_answer(study, analyses, speeds);
-            print_notes(stdout, &plan);
-        }
+        const struct dl2_answer made = {study, analyses, speeds, &plan,
+                                        arguments.question.tolerance};
+        json_t *answer = status == DL2_OK ? dl2_answer_make(&made) : NULL;
+        if (status == DL2_OK)
+            status = save_answer(answer, error);
+        if (status == DL2_OK && !quiet && (study->arch_count || !search.report))
+            dl2_answer_print(answer);
+        json_decref(answer);
     }
     dl2_plan_free(&plan);
     for (size_t a = 0; analyses && speeds && a < study->arch_count; a++) {
@@ -467,6 +459,17 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     dl2_conditions_free(&conditions);
     dl2_loading_free(&loading);
     dl2_search_results_free(&search);
+    return status;
+}
+
+/* The answer that was printed with a study's page. */
+static int print_saved_answer(const char *study, struct dl2_error *error)
+{
+    char *path;
+    if (asprintf(&path, "%s/report/answer.json", study) < 0)
+        return dl2_error_memory(error, "the answer");
+    const int status = dl2_answer_print_saved(path, error);
+    free(path);
     return status;
 }
 
@@ -511,13 +514,14 @@ int main(int argc, char **argv)
 
     struct dl2_study study;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.decide + arguments.forecast + arguments.new_plan > 1) {
+    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer > 1) {
         free(folders);
-        return dl2_program_usage_error(
-            &program, "--decide, --forecast and --new-plan are of different outputs: name one");
+        return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
+                                                 "are of different outputs: name one");
     }
-    if (arguments.new_plan) {
-        if (dl2_plan_give_up(folders[0], &error) < 0)
+    if (arguments.new_plan || arguments.answer) {
+        if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
+                                : print_saved_answer(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
         free(folders);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;

@@ -5,6 +5,7 @@ libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/compared.c report/page/compared.h \
 	report/analysis.c report/analysis.h \
+	report/answer.c report/answer.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
 	report/collect.c report/collect.h \

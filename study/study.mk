@@ -541,21 +541,22 @@ in_quotes = $(if $(word 2,$1),"$(strip $1)",$(strip $1))
 in_shell = $(if $(word 2,$1)$(findstring ',$1),$(call quote,$1),$1)
 command = make$(if $(checkout),, -f $(call in_shell,$(shell realpath -s -- $(call quote,$(this))))) $(or $(filter study-% forecast,$(goals)),study) \
     $(foreach v,$(said),$v=$(call in_quotes,$(or $(said_$v),$($v))))
-# A report that names broken results isn't up to date.
+# A report that names broken results isn't up to date. Its answer is printed at once; that of any other one at the end of
+# its goal, also if there was nothing to do.
 define report_it
 	@mkdir -p $(out)/report
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(called)' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
-	    $(if $(LOOKS),--looks $(LOOKS)) $(group) $(if $(about_$(DATASET)),--about '$(about_$(DATASET))') $(REPORT_FLAGS) -o $(report_file) $(out) || \
-	    { status=$$?; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
+	    $(if $(LOOKS),--looks $(LOOKS)) $(group) $(if $(about_$(DATASET)),--about '$(about_$(DATASET))') $(REPORT_FLAGS) -o $(report_file) $(out) >$(made)/answer || \
+	    { status=$$?; cat $(made)/answer; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
 # Evaluations are shown as they are; only `matrix` makes them.
 evaluated := $(wildcard $(matrix_files))
 $(report_file): $(variant_files) $(quality_files) $(crops_file) $(load_files) $(throughput_file) $(run_files) \
-    $(made)/report $(wildcard $(out)/survey.json) $(group_file) \
+    $(made)/report $(wildcard $(out)/survey.json) $(group_file) $(if $(wildcard $(out)/report/answer.json),,FORCE) \
     $(if $(evaluated),$(if $(shell find $(evaluated) -newer $(report_file) -print -quit 2>/dev/null),FORCE))
 	$(report_it)
-said_where := echo 'The report: $(abspath $(report_file))'
+said_where := $(call program,dl2-report) --answer $(out) && echo 'The report: $(abspath $(report_file))'
 
 survey: $(out)/survey.json
 	@cat $(out)/survey.txt

@@ -33,10 +33,14 @@ grep -q '<h2>Speed</h2>' results/report/report.html || fail "the report has no s
 grep -q '"trainers": 1' results/throughput/convnet/raw/round-1.json || fail "not measured alone"
 grep -qF "The report: $work/results/report/report.html" "$work/out" || fail "the report's path isn't said"
 
-# Nothing twice.
+# Nothing twice, but the answer.
+dl2-report --answer results >"$work/answer" && [ -s "$work/answer" ] || fail "no answer"
+echo "The report: $work/results/report/report.html" >>"$work/answer"
+tail -n "$(wc -l <"$work/answer")" "$work/out" | cmp - "$work/answer" || fail "the study ends without its answer"
 mark
 expect 0 study QUALITIES='10 50' -j2
 [ -z "$(news)" ] || fail "made again: $(news)"
+cmp "$work/out" "$work/answer" || fail "the answer is not printed again"
 expect 0 study QUALITIES='10 50' -q results/report/report.html
 
 # What training would wait for: beside the study, and once.

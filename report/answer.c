@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/answer.h"
+#include "common/file.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "common/quote.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SCHEMA "dl2-answer/1"
+
+static json_t *name_of(const struct dl2_study *study, size_t v)
+{
+    return v < study->variant_count ? dl2_json_text(study->variants[v].name) : json_null();
+}
+
+/* Sets a field whose name may hold any bytes. */
+static void set_named(json_t *object, const char *name, json_t *value)
+{
+    json_t *text = dl2_json_text(name);
+    json_object_set_new(object, text ? json_string_value(text) : name, value);
+    json_decref(text);
+}
+
+/* ---- In sentences */
+
+static json_t *make_sentences(const struct dl2_answer *answer)
+{
+    const struct dl2_study *study = answer->study;
+    json_t *lines = json_array();
+    if (!study->arch_count)
+        json_array_append_new(lines, json_string("Nothing was trained yet: the report is of size "
+                                                 "and image quality alone."));
+    if (study->grouped)
+        json_array_append_new(lines, dl2_json_text(study->grouped));
+    for (size_t a = 0; a < study->arch_count; a++) {
+        if (study->arch_count > 1)
+            json_array_append_new(lines, json_sprintf("%s:", study->archs[a]));
+        json_array_append_new(lines, dl2_json_text(answer->analyses[a].smallest.text));
+        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
+            const struct dl2_advice *advice = &answer->speeds[a].fastest[kind];
+            if (advice->sure < study->variant_count || advice->likely < study->variant_count)
+                json_array_append_new(lines, dl2_json_text(advice->text));
+        }
+    }
+    for (size_t i = 0; i < answer->plan->note_count; i++)
+        json_array_append_new(lines, dl2_json_text(answer->plan->notes[i]));
+    return lines;
+}
+
+void dl2_answer_print(const json_t *answer)
+{
+    size_t i;
+    json_t *line;
+    json_array_foreach(json_object_get(answer, "sentences"), i, line)
+        printf("%s\n", DL2_SHOWN(json_string_value(line)));
+}
+
+/* ---- In figures */
+
+static json_t *make_interval(double low, double high)
+{
+    return json_pack("[o, o]", dl2_json_real(low), dl2_json_real(high));
+}
+
+static json_t *make_advice(const struct dl2_study *study, const struct dl2_advice *advice)
+{
+    return json_pack("{s:o, s:o, s:o}", "claimed", name_of(study, advice->sure), "candidate",
+                     name_of(study, advice->likely), "text", dl2_json_text(advice->text));
+}
+
+/* Why a variant has its verdict. */
+static const char *reason_of(const struct dl2_comparison *comparison, size_t v, double tolerance)
+{
+    const double half = dl2_comparison_half(comparison);
+    if (comparison->verdict == DL2_VERDICT_NONE)
+        return "not trained";
+    if (comparison->verdict == DL2_VERDICT_WITHIN)
+        return "claimed";
+    if (!isfinite(half))
+        return "no interval";
+    if (comparison->verdict == DL2_VERDICT_BEYOND)
+        return "interval beyond the tolerance";
+    if (comparison->difference - half < -tolerance)
+        return "interval reaches beyond the tolerance";
+    return comparison->blocker != v ? "larger variant not claimed" : "share of the error";
+}
+
+/* What one question, on the variant's own images or on the original's, says of a variant. */
+static json_t *make_comparison(const struct dl2_study *study,
+                               const struct dl2_comparison *comparison, size_t v, double tolerance)
+{
+    const double difference = comparison->difference, half = dl2_comparison_half(comparison);
+    const bool compared = comparison->verdict != DL2_VERDICT_NONE;
+    const char *verdict = dl2_verdict_text(comparison->verdict);
+    return json_pack(
+        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o}", "top1",
+        dl2_json_real(comparison->top1.mean), "top5", dl2_json_real(comparison->top5.mean), "seeds",
+        (json_int_t)(compared ? comparison->pairs : comparison->top1.count), "difference",
+        dl2_json_real(difference), "interval", make_interval(difference - half, difference + half),
+        "interval_training",
+        make_interval(difference - comparison->half, difference + comparison->half), "images",
+        (json_int_t)comparison->images, "groups",
+        (json_int_t)(comparison->units == comparison->images ? 0 : comparison->units), "verdict",
+        compared ? json_string(verdict) : json_null(), "reason",
+        reason_of(comparison, v, tolerance), "blocked_by",
+        compared && comparison->verdict != DL2_VERDICT_WITHIN && comparison->blocker != v
+            ? name_of(study, comparison->blocker)
+            : json_null());
+}
+
+static json_t *make_speeds(const struct dl2_speed *speed)
+{
+    json_t *speeds = json_pack(
+        "{s:o, s:o, s:o, s:o}", "load_rate", dl2_json_real(speed->load_rate.mean), "train_rate",
+        dl2_json_real(speed->train_rate.mean), "epochs_to_accuracy", dl2_json_real(speed->epochs),
+        "seconds_to_accuracy", dl2_json_real(speed->seconds));
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+        json_object_set_new(speeds, dl2_speed_words[kind],
+                            json_pack("{s:o, s:o, s:b}", "ratio",
+                                      dl2_json_real(speed->ratio[kind].ratio), "interval",
+                                      make_interval(dl2_ratio_low(&speed->ratio[kind]),
+                                                    dl2_ratio_high(&speed->ratio[kind])),
+                                      "faster", speed->faster[kind]));
+    return speeds;
+}
+
+static json_t *make_network(const struct dl2_answer *answer, size_t a)
+{
+    const struct dl2_study *study = answer->study;
+    const struct dl2_analysis *analysis = &answer->analyses[a];
+    const struct dl2_speeds *speeds = &answer->speeds[a];
+    json_t *variants = json_object(), *fastest = json_object();
+    for (size_t v = 0; v < study->variant_count; v++) {
+        json_t *variant = make_comparison(study, &analysis->comparisons[v], v, answer->tolerance);
+        if (strcmp(study->variants[v].name, "raw") == 0) {
+            json_object_set_new(variant, "reason", json_string("original"));
+            json_object_set_new(variant, "seeds", json_integer((json_int_t)analysis->seeds));
+        } else if (analysis->on_original) {
+            json_object_set_new(
+                variant, "on_original",
+                make_comparison(study, &analysis->on_original[v], v, answer->tolerance));
+        }
+        json_object_set_new(variant, "speed", make_speeds(&speeds->variants[v]));
+        set_named(variants, study->variants[v].name, variant);
+    }
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
+        json_object_set_new(fastest, dl2_speed_words[kind],
+                            make_advice(study, &speeds->fastest[kind]));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "smallest",
+                     make_advice(study, &analysis->smallest), "new_study_seeds",
+                     analysis->needed.few ? json_pack("[I, I]", (json_int_t)analysis->needed.few,
+                                                      (json_int_t)analysis->needed.many)
+                                          : json_null(),
+                     "new_study_times_images",
+                     dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN),
+                     "fastest", fastest, "variants", variants);
+}
+
+static json_t *make_variant(const struct dl2_study_variant *variant)
+{
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "codec", dl2_json_text(variant->codec),
+        "quality", variant->quality ? json_integer(variant->quality) : json_null(), "images",
+        dl2_json_real(variant->images), "bytes", dl2_json_real(variant->bytes), "ratio",
+        dl2_json_real(variant->ratio), "bits_per_pixel", dl2_json_real(variant->bits_per_pixel),
+        "psnr_rgb", dl2_json_real(variant->psnr_rgb), "ssim", dl2_json_real(variant->ssim),
+        "encode_cpu_seconds", dl2_json_real(variant->encode_seconds));
+}
+
+json_t *dl2_answer_make(const struct dl2_answer *answer)
+{
+    const struct dl2_study *study = answer->study;
+    json_t *variants = json_object(), *networks = json_object();
+    for (size_t v = 0; v < study->variant_count; v++)
+        set_named(variants, study->variants[v].name, make_variant(&study->variants[v]));
+    for (size_t a = 0; a < study->arch_count; a++)
+        set_named(networks, study->archs[a], make_network(answer, a));
+    if (json_object_size(variants) != study->variant_count ||
+        json_object_size(networks) != study->arch_count) {
+        json_decref(variants);
+        json_decref(networks);
+        return NULL;
+    }
+    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
+                     answer->tolerance, "look", (json_int_t)answer->plan->look, "sentences",
+                     make_sentences(answer), "variants", variants, "networks", networks);
+}
+
+/* ---- As a table */
+
+/* A column: where it is, below the variant (v) or below the network's variant (n). */
+static const struct {
+    const char *name;
+    char below;
+    const char *path[3];
+} columns[] = {
+    {"codec", 'v', {"codec"}},
+    {"quality", 'v', {"quality"}},
+    {"images", 'v', {"images"}},
+    {"bytes", 'v', {"bytes"}},
+    {"ratio", 'v', {"ratio"}},
+    {"bits_per_pixel", 'v', {"bits_per_pixel"}},
+    {"psnr_rgb", 'v', {"psnr_rgb"}},
+    {"ssim", 'v', {"ssim"}},
+    {"encode_cpu_seconds", 'v', {"encode_cpu_seconds"}},
+    {"seeds", 'n', {"seeds"}},
+    {"top1", 'n', {"top1"}},
+    {"difference", 'n', {"difference"}},
+    {"low", 'n', {"interval", "0"}},
+    {"high", 'n', {"interval", "1"}},
+    {"verdict", 'n', {"verdict"}},
+    {"reason", 'n', {"reason"}},
+    {"on_original_difference", 'n', {"on_original", "difference"}},
+    {"on_original_low", 'n', {"on_original", "interval", "0"}},
+    {"on_original_high", 'n', {"on_original", "interval", "1"}},
+    {"on_original_verdict", 'n', {"on_original", "verdict"}},
+    {"load_rate", 'n', {"speed", "load_rate"}},
+    {"train_rate", 'n', {"speed", "train_rate"}},
+    {"seconds_to_accuracy", 'n', {"speed", "seconds_to_accuracy"}},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void print_cell(FILE *out, const json_t *from, const char *const path[3])
+{
+    for (size_t i = 0; i < 3 && path[i]; i++)
+        from = json_is_array(from) ? json_array_get(from, (size_t)atoi(path[i]))
+                                   : json_object_get(from, path[i]);
+    fputc(',', out);
+    if (json_is_string(from))
+        dl2_csv_field(out, json_string_value(from));
+    else if (json_is_integer(from))
+        fprintf(out, "%lld", (long long)json_integer_value(from));
+    else if (json_is_real(from))
+        fprintf(out, "%.10g", json_real_value(from));
+}
+
+static void print_line(FILE *out, const char *network, const char *name, const json_t *variant,
+                       const json_t *own)
+{
+    dl2_csv_field(out, network);
+    fputc(',', out);
+    dl2_csv_field(out, name);
+    for (size_t i = 0; i < COLUMNS; i++)
+        print_cell(out, columns[i].below == 'v' ? variant : own, columns[i].path);
+    fputc('\n', out);
+}
+
+static void print_table(FILE *out, const json_t *answer)
+{
+    json_t *variants = json_object_get(answer, "variants");
+    json_t *networks = json_object_get(answer, "networks"), *network, *variant;
+    const char *network_name, *name;
+    fputs("network,variant", out);
+    for (size_t i = 0; i < COLUMNS; i++)
+        fprintf(out, ",%s", columns[i].name);
+    fputc('\n', out);
+    if (json_object_size(networks) == 0)
+        json_object_foreach(variants, name, variant) print_line(out, "", name, variant, NULL);
+    json_object_foreach(networks, network_name, network)
+        json_object_foreach(variants, name, variant)
+            print_line(out, network_name, name, variant,
+                       json_object_get(json_object_get(network, "variants"), name));
+}
+
+static int save_table(const json_t *answer, const char *path, struct dl2_error *error)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return dl2_error_memory(error, "%s", path);
+    print_table(out, answer);
+    const bool whole = !ferror(out);
+    const int status = fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
+                                                 : dl2_error_memory(error, "%s", path);
+    free(text);
+    return status;
+}
+
+/* Files of these names may be somebody else's: an answer is only written over another one. */
+static int expect_answer(const char *json, const char *table, struct dl2_error *error)
+{
+    json_t *old = NULL;
+    struct dl2_error own = DL2_ERROR_INIT;
+    const bool any = access(json, F_OK) == 0;
+    const bool ours = any && dl2_json_load(json, SCHEMA, &old, &own) == DL2_OK;
+    json_decref(old);
+    if (ours || (!any && access(table, F_OK) != 0))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s is not dl2-report's and would be overwritten: move it away, or name a "
+                         "page in another folder with -o",
+                         any ? json : table);
+}
+
+int dl2_answer_save(const json_t *answer, const char *path, const char *table,
+                    struct dl2_error *error)
+{
+    DL2_TRY(expect_answer(path, table, error));
+    DL2_TRY(dl2_json_save(path, answer, error));
+    return save_table(answer, table, error);
+}
+
+int dl2_answer_print_saved(const char *path, struct dl2_error *error)
+{
+    json_t *answer;
+    DL2_TRY(dl2_json_load(path, SCHEMA, &answer, error));
+    dl2_answer_print(answer);
+    json_decref(answer);
+    return DL2_OK;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The answer of a study for scripts, beside the page: answer.json, "dl2-answer/1" of
+ * docs/formats.md, and answer.csv, a line for each network and variant. The file keeps the
+ * sentences that dl2-report prints, so that they can be printed again without the study.
+ */
+#ifndef DL2_REPORT_ANSWER_H
+#define DL2_REPORT_ANSWER_H
+
+#include "report/analysis.h"
+#include "report/plan.h"
+#include "report/speed.h"
+
+/* What an answer is made of. All is borrowed; analyses and speeds are [study->arch_count]. */
+struct dl2_answer {
+    const struct dl2_study *study;
+    const struct dl2_analysis *analyses;
+    const struct dl2_speeds *speeds;
+    const struct dl2_plan *plan;
+    double tolerance; /* points of top-1 */
+};
+
+/* The answer as JSON: a new reference, or NULL if memory runs out. */
+json_t *dl2_answer_make(const struct dl2_answer *answer);
+
+/* Writes it to `path` and its table to `table`, each whole or not at all. DL2_ERR_ARGUMENT if there
+ * are files of these names that are not an answer's. */
+int dl2_answer_save(const json_t *answer, const char *path, const char *table,
+                    struct dl2_error *error);
+
+/* Prints the sentences of an answer: one a line. */
+void dl2_answer_print(const json_t *answer);
+
+/* Prints those of a file that dl2_answer_save() wrote. */
+int dl2_answer_print_saved(const char *path, struct dl2_error *error);
+
+#endif

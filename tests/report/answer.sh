@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The answer for scripts: answer.json and answer.csv beside the page, and the sentences again.
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/report/make_study.sh"
+need_python json python3
+study=$work/study report=$work/study/report
+
+load "$study" raw 900
+variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
+variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+variant "$study" jpeg-90 jpeg 90 3000000 40 0.99 1900
+for seed in 1 2 3; do
+    training "$study" raw small "$seed" "0.70$seed"
+    training "$study" jpeg-10 small "$seed" "0.70$seed"
+    training "$study" jpeg-50 small "$seed" "0.60$seed"
+    training "$study" jpeg-90 small "$seed" "0.70$((4 - seed))"
+done
+expect 0 dl2-report "$study" -o "$report/report.html"
+cp "$work/out" "$work/printed"
+
+# The same sentences, and no look at the study.
+expect 0 dl2-report --answer "$study"
+cmp "$work/out" "$work/printed" || fail '--answer prints something else'
+
+# Verdicts, and their reasons.
+"$PYTHON3" - "$report" "$work/printed" <<'PY' || fail 'answer.json: see above'
+import csv, json, math, sys
+answer = json.load(open(sys.argv[1] + "/answer.json"))
+assert answer["schema"] == "dl2-answer/1" and answer["tolerance"] == 1, answer
+assert answer["sentences"] == open(sys.argv[2]).read().splitlines(), answer["sentences"]
+network = answer["networks"]["small"]
+variants = network["variants"]
+told = {name: (v["verdict"], v["reason"], v["blocked_by"]) for name, v in variants.items()}
+assert told == {
+    "raw": (None, "original", None),
+    "jpeg-90": ("within", "claimed", None),
+    "jpeg-50": ("worse", "interval beyond the tolerance", None),
+    "jpeg-10": ("could be", "larger variant not claimed", "jpeg-50"),
+}, told
+assert network["smallest"]["claimed"] == "jpeg-90", network["smallest"]
+assert math.isclose(variants["jpeg-50"]["difference"], -10, abs_tol=1e-9)
+low, high = variants["jpeg-90"]["interval"]
+assert low < 0 < high and variants["jpeg-90"]["seeds"] == 3
+assert answer["variants"]["jpeg-10"]["ratio"] == 0.035
+table = list(csv.DictReader(open(sys.argv[1] + "/answer.csv")))
+assert [row["variant"] for row in table] == list(answer["variants"]), table
+for row in table:
+    own = variants[row["variant"]]
+    assert row["network"] == "small" and row["verdict"] == (own["verdict"] or ""), row
+    assert row["reason"] == own["reason"], row
+    if own["verdict"]:
+        assert math.isclose(float(row["low"]), own["interval"][0], rel_tol=1e-8), row
+PY
+
+# Not only sentences of one network.
+for seed in 1 2; do
+    training "$study" raw large "$seed" "0.80$seed"
+    training "$study" jpeg-90 large "$seed" "0.80$seed"
+done
+expect 0 dl2-report "$study" -o "$report/report.html"
+"$PYTHON3" -c 'import json, sys
+networks = json.load(open(sys.argv[1]))["networks"]
+assert networks["large"]["variants"]["jpeg-10"]["reason"] == "not trained", networks
+assert len(networks["large"]["variants"]) == 4 and "small" in networks' "$report/answer.json" || fail 'two networks'
+
+# Somebody else's file of that name is not overwritten, and a study without a report has no answer.
+mkdir "$work/own"
+echo '{"schema": "mine"}' >"$work/own/answer.json"
+expect 1 dl2-report "$study" -o "$work/own/report.html"
+said "$work/own/answer.json is not dl2-report's"
+is "$(cat "$work/own/answer.json")" '{"schema": "mine"}' 'a file of another kind'
+rm -r "$report"
+expect 1 dl2-report --answer "$study"
+said "answer.json"
