@@ -28,7 +28,7 @@
 /* The probability of any wrong claim. */
 #define DL2_CLAIMS_LEVEL 0.025
 
-enum { DL2_MAX_LOOKS = 17 }; /* 16 of --looks, and one that was made before */
+enum { DL2_MAX_LOOKS = 17 }; /* 16 of --interim, and one that was made before */
 
 /* Numbers of seeds after which one looks, growing; count 1: a study of that many. */
 struct dl2_looks {

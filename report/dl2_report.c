@@ -101,7 +101,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Top-1 accuracy to which the time of training is compared", AT(accuracy), .max = 100,
      .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
-    {DL2_OPTION_PARSE, "looks", 0, "LIST",
+    {DL2_OPTION_PARSE, "interim", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
      AT(question.looks), .parse = parse_looks,
@@ -183,7 +183,7 @@ static const struct dl2_program program = {
         "Examples:\n"
         "  $ dl2-report study-out/demo -o report.html\n"
         "  $ dl2-report study-out/demo --tolerance 2 --title 'Our photographs'\n"
-        "  $ dl2-report study-out/demo --looks 2,3,4,6,8 --decide\n"
+        "  $ dl2-report study-out/demo --interim 2,3,4,6,8 --decide\n"
         "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
         "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
         "  $ dl2-report study-out/demo --new-plan",

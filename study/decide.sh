@@ -54,7 +54,7 @@ done
 while :; do
     "$@" LOOKS="$looks" RUNS="$runs" train
     has_trained
-    "$REPORT" --decide --looks "$looks" --tolerance "$TOLERANCE" --variants "$NAMES" \
+    "$REPORT" --decide --interim "$looks" --tolerance "$TOLERANCE" --variants "$NAMES" \
         ${GROUPED:+--group "$GROUPED"} --trainings "$runs" "$OUT" >"$OUT/.make/decided" 2>"$OUT/.make/decide.log" || {
         cat "$OUT/.make/decide.log" >&2
         exit 1

@@ -226,8 +226,8 @@ two_digits = $(if $(filter 1 2 3 4 5 6 7 8 9,$1),0$1,$1)
 variants := $(foreach c,$(CODECS) $(external),$(if $(filter $(ungraded),$c),$c,$(foreach \
     q,$(QUALITIES),$c-$(call two_digits,$q))))
 names := raw $(variants)
-strangers := $(filter-out $(variants),$(TRAIN_ON))
-$(if $(strangers),$(error TRAIN_ON names $(strangers): not among the variants $(variants)))
+unknown_variants := $(filter-out $(variants),$(TRAIN_ON))
+$(if $(unknown_variants),$(error TRAIN_ON names $(unknown_variants): not among the variants $(variants)))
 # decide.sh names them itself.
 runs := $(or $(RUNS),$(foreach n,raw $(TRAIN_ON),$(foreach a,$(ARCHS),$(foreach s,$(SEEDS),$n/$a/seed-$s))))
 # Where a variant or the original lies, in quotes: the table that dl2-transcode makes, or a folder.
@@ -547,7 +547,7 @@ define report_it
 	@mkdir -p $(out)/report
 	$(Q)$(call program,dl2-report) --tolerance $(TOLERANCE) --title '$(called)' \
 	    --command '$(subst ','\'',$(command))' --variants '$(names)' --trainings '$(runs)' \
-	    $(if $(LOOKS),--looks $(LOOKS)) $(group) $(if $(about_$(DATASET)),--about '$(about_$(DATASET))') $(REPORT_FLAGS) -o $(report_file) $(out) >$(made)/answer || \
+	    $(if $(LOOKS),--interim $(LOOKS)) $(group) $(if $(about_$(DATASET)),--about '$(about_$(DATASET))') $(REPORT_FLAGS) -o $(report_file) $(out) >$(made)/answer || \
 	    { status=$$?; cat $(made)/answer; test ! -e $(report_file) || touch -d @0 $(report_file); exit $$status; }
 endef
 # Evaluations are shown as they are; only `matrix` makes them.

@@ -54,12 +54,12 @@ bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *c
 static int take_source(const struct dl2_codec *codec, const struct dl2_encode_options *encode,
                        struct dl2_bytes *out, struct dl2_error *error)
 {
-    const int recut =
+    const int status =
         codec->set_restart_intervals
             ? codec->set_restart_intervals(encode->source, encode->source_size, encode, out, error)
             : 0;
-    if (recut)
-        return recut;
+    if (status)
+        return status;
     DL2_TRY(dl2_bytes_resize(out, encode->source_size, error));
     memcpy(out->data, encode->source, encode->source_size);
     return DL2_OK;

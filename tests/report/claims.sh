@@ -80,7 +80,7 @@ says "$work/out" "webp-50 is the smallest variant shown to lose less than 3 poin
 
 # For scripts: what is decided, and how many seeds the next look needs.
 rm -r "$study/train/jpeg-50/small/seed-3" "$study/train/jpeg-10/small/seed-3"
-expect 0 dl2-report --looks 2,3,5 --tolerance 6 --decide "$study"
+expect 0 dl2-report --interim 2,3,5 --tolerance 6 --decide "$study"
 cat >"$work/expected" <<'OUT'
 small jpeg-10 beyond 0
 small jpeg-50 within 0
@@ -88,7 +88,7 @@ small webp-50 within 0
 small raw done 0
 OUT
 diff "$work/expected" "$work/out" || fail "--decide"
-expect 0 dl2-report --looks 2,3,5 --tolerance 2.5 --decide "$study"
+expect 0 dl2-report --interim 2,3,5 --tolerance 2.5 --decide "$study"
 cat >"$work/expected" <<'OUT'
 small jpeg-10 beyond 0
 small jpeg-50 open 3
@@ -97,16 +97,16 @@ small raw open 5
 OUT
 diff "$work/expected" "$work/out" || fail "--decide"
 # No seeds help where the choice of the images alone is too uncertain.
-expect 0 dl2-report --looks 2,3,5 --tolerance 1 --decide "$study"
+expect 0 dl2-report --interim 2,3,5 --tolerance 1 --decide "$study"
 says "$work/out" "small webp-50 undecided 0"
 # A file that is smaller than one that is beyond can't be claimed.
 variant "$study" jpeg-05 jpeg 5 500000 25.9 0.815 2900
 predicted "$study" jpeg-05 1 1; predicted "$study" jpeg-05 2 1
-expect 0 dl2-report --looks 2,3,5 --tolerance 6 --decide "$study"
+expect 0 dl2-report --interim 2,3,5 --tolerance 6 --decide "$study"
 says "$work/out" "small jpeg-05 behind 0"
-expect 0 report --looks 2,3,5 --tolerance 6 "$study"
+expect 0 report --interim 2,3,5 --tolerance 6 "$study"
 says "$page" "looks after 2, 3 and 5; all looks share the 2.5%"
 for looks in 3,2 1,2 x 2,,3 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18; do
-    expect 2 dl2-report --looks "$looks" --decide "$study"
+    expect 2 dl2-report --interim "$looks" --decide "$study"
 done
 exit 0

@@ -10,7 +10,7 @@ evaluation "$work/study" jpeg-25 convnet 1 data:0.5 jpeg-25:0.6 jpeg-50:0.7
 crops "$work/study" 100 jpeg-50
 survey "$work/study"
 training "$work/study" raw convnet 1 0.82
-expect 0 dl2-report --looks 2,3 --gnuplot "$work/none" -o "$work/page.html" "$work/study"
+expect 0 dl2-report --interim 2,3 --gnuplot "$work/none" -o "$work/page.html" "$work/study"
 mkdir "$work/corpus"
 study=$work/study kind=0
 for file in variants/jpeg-50/dl2-variant.json quality/jpeg-50.json load/jpeg-50.json \

@@ -117,17 +117,17 @@ says "$plan" '"spent": 0.75'
 # Planned looks go on without a word, and spend what they planned.
 again
 rm -r "$study"/train/*/*/seed-3
-expect 0 report --looks 2,3,4
+expect 0 report --interim 2,3,4
 silent "$work/out" "Changed after"
 says "$plan" '"spent": 0.5,'
 trained 3
-expect 0 report --looks 2,3,4
+expect 0 report --interim 2,3,4
 silent "$work/out" "Changed after"
 says "$plan" '"spent": 0.75,'
-expect 0 report --looks 2,3,5
+expect 0 report --interim 2,3,5
 noted "Changed after results were seen: seed 3 added, other numbers of seeds to look at (look 3 of this plan)."
 trained 4 5
-expect 0 report --looks 2,3,5
+expect 0 report --interim 2,3,5
 noted "Changed after results were seen: seeds 3 4 5 added, other numbers of seeds to look at (look 4 of this plan)."
 says "$plan" '"spent": 1.0,'
 expect 0 report --tolerance 2

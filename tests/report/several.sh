@@ -71,7 +71,7 @@ dataset tools 0.6 0.2 0.4
 # Looks share the error: what is claimed of one look need not be of several.
 expect 0 report --tolerance 0.6 birds flowers tools
 says "$work/out" "webp-50 is within 0.6 points on all 3 datasets"
-expect 0 report --tolerance 0.6 --looks 2,3,40 birds flowers tools
+expect 0 report --tolerance 0.6 --interim 2,3,40 birds flowers tools
 says "$work/out" "No smaller variant is shown"
 
 # One dataset twice, by folder, by fingerprint, by its images.

@@ -24,7 +24,7 @@ fi
 expect 0 decide
 trained >last
 grep -q 'ppm/convnet/seed-3' last && fail "seeds are added to what is decided"
-dl2-report --looks 2,3,4 --tolerance 40 --decide "$work/results" >decided || fail "--decide"
+dl2-report --interim 2,3,4 --tolerance 40 --decide "$work/results" >decided || fail "--decide"
 grep -q ' [1-9][0-9]*$' decided && fail "ended before all was decided: $(cat decided)"
 if grep -q 'jpeg-01/convnet/seed-3' last; then
     grep -q 'raw/convnet/seed-3' last || fail "nothing to compare a seed with"
