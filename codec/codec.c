@@ -172,6 +172,35 @@ int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec
                          "not an image of a known kind (it starts with no known signature)");
 }
 
+int dl2_image_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
+                    struct dl2_error *error)
+{
+    const struct dl2_codec *codec = dl2_codec_sniff(data, size);
+    return codec && codec->slice ? codec->slice(data, size, slicing, error) : 0;
+}
+
+struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t y, uint32_t height)
+{
+    const struct dl2_codec *codec = dl2_codec_sniff(cuts->head, cuts->head_size);
+    if (!codec || !codec->join_slices)
+        return (struct dl2_slice_range){0};
+    const uint32_t top = y < codec->slice_margin ? 0 : y - codec->slice_margin;
+    const uint64_t bottom = (uint64_t)y + height + codec->slice_margin;
+    const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
+    const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
+    return count < cuts->count ? (struct dl2_slice_range){first, count}
+                               : (struct dl2_slice_range){0};
+}
+
+int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,
+                          const uint8_t *data, size_t size, struct dl2_bytes *out,
+                          struct dl2_error *error)
+{
+    const struct dl2_codec *codec;
+    DL2_TRY(dl2_codec_recognise(cuts->head, cuts->head_size, &codec, error));
+    return codec->join_slices(cuts, range, data, size, out, error);
+}
+
 void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,
                  const uint8_t background[3])
 {

@@ -14,6 +14,7 @@
 #include "codec/image_file.h"
 #include "common/error.h"
 #include "common/memory.h"
+#include "common/slices.h"
 #include "pixels/image.h"
 #include "pixels/raster.h"
 
@@ -91,6 +92,24 @@ struct dl2_decode_request {
         .reduction = 1, .planes = true, .background = { 255, 255, 255 }                            \
     }
 
+/* A file's planes, as decoders in hardware have to know them. */
+struct dl2_coded_frame {
+    uint32_t width, height;  /* pixels */
+    uint32_t components;     /* 1 or 3 */
+    uint32_t step_x, step_y; /* pixels from chroma sample to chroma sample, 1 or 2; gray: 1 */
+};
+
+/* The bytes of a crop: a file that shows at least the crop, for decoders in hardware. */
+struct dl2_crop_bytes {
+    const uint8_t *data;
+    size_t size;
+    struct dl2_coded_frame frame;
+    uint32_t x, y; /* where its first pixel lies in the image, but for shifts */
+    /* For each row of MCUs (8 * step pixels each way): how many MCUs further to the right it lies
+     * than x says. NULL: 0 for all rows. */
+    const uint32_t *shift;
+};
+
 struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
@@ -162,6 +181,19 @@ struct dl2_codec {
                                  struct dl2_error *error);
 
     /*
+     * Files that can be read in part, in slices of whole pixel rows (common/slices.h). slice()
+     * finds the cuts. Rows of slices have the pixels of the whole image, at any reduction, but for
+     * the margin at either end. join_slices() makes of slices `range` and the head a file of their
+     * rows, whose bytes replace `out`; DL2_ERR_FORMAT where they are not what slices are made of.
+     * NULL: files of this codec are never cut.
+     */
+    dl2_slice_function slice;
+    uint32_t slice_margin; /* pixel rows */
+    int (*join_slices)(const struct dl2_cuts *cuts, struct dl2_slice_range range,
+                       const uint8_t *data, size_t size, struct dl2_bytes *out,
+                       struct dl2_error *error);
+
+    /*
      * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the
      * end. A state of zeroed bytes is ready for open(). It keeps its memory from image to image and
      * may be opened again at any time, also after an error. Coordinates are pixels as coded:
@@ -182,6 +214,13 @@ struct dl2_codec {
      */
     int (*read)(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                 struct dl2_raster *raster, struct dl2_error *error);
+    /*
+     * The bytes of a rectangle of the open file, for decoders in hardware: the file itself, or if
+     * `small` a file made of its part, where one can be made. They stay until the state's next use;
+     * read() may follow. False: such decoders don't know the file. NULL: they don't know the codec.
+     */
+    bool (*crop_bytes)(void *state, const struct dl2_decode_request *crop, bool small,
+                       struct dl2_crop_bytes *out);
     /*
      * Finds the file of another codec that the open file was made of without loss: 1, with bytes
      * that stay until the state's next open() or close(); 0: there is none. In both cases read()
@@ -217,6 +256,18 @@ const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size);
 /* Sniffs, then parses the header. DL2_ERR_UNSUPPORTED when no codec knows the bytes. */
 int dl2_image_read_info(const uint8_t *data, size_t size, struct dl2_image_info *info,
                         struct dl2_error *error);
+/*
+ * Slices (common/slices.h) of a file of any codec. dl2_image_slice() is a dl2_slice_function. The
+ * second gives the slices that decoding `height` rows from row y on needs; count 0: it takes about
+ * all of them, so the file is better read whole. The third is the codec's join_slices().
+ */
+int dl2_image_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing,
+                    struct dl2_error *error);
+struct dl2_slice_range dl2_image_slices_of(const struct dl2_cuts *cuts, uint32_t y,
+                                           uint32_t height);
+int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,
+                          const uint8_t *data, size_t size, struct dl2_bytes *out,
+                          struct dl2_error *error);
 /*
  * Decodes a whole image: sniffs, checks the size against the limit, reads, turns upright, converts
  * channels. `scratch` is reused memory for turning and may be any image struct. A truncated or

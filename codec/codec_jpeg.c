@@ -44,6 +44,7 @@
 #include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
 #include "codec/jpeg/jpeg_sink.h"
+#include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "common/simd.h"
@@ -263,9 +264,13 @@ const struct dl2_codec dl2_codec_jpeg = {
     .coding = dl2_jpeg_coding,
     .colour = dl2_jpeg_colour,
     .set_restart_intervals = jpeg_set_restart_intervals,
+    .slice = dl2_jpeg_slice,
+    .slice_margin = DL2_JPEG_SLICE_MARGIN,
+    .join_slices = dl2_jpeg_join_slices,
     .state_size = sizeof(struct dl2_jpeg_decoder),
     .open = dl2_jpeg_open,
     .read = dl2_jpeg_read,
+    .crop_bytes = dl2_jpeg_crop_bytes,
     .close = dl2_jpeg_close,
     .memory = dl2_jpeg_memory,
     .encode = jpeg_encode,

@@ -9,6 +9,7 @@
 struct dl2_decoder {
     const struct dl2_codec *codec; /* of the open image; NULL: none is open */
     void *state;                   /* the codec's, one of `states` */
+    bool unwrapped;                /* it lies in the file that was opened */
     struct dl2_image_info info;
     struct dl2_image image, scratch;
     void *states[]; /* by the codec's place in the registry; NULL until its first image */
@@ -80,6 +81,7 @@ static int decoder_unwrap(struct dl2_decoder *decoder, uint64_t limit, struct dl
             info.width == shown->width && info.height == shown->height &&
             info.channels == shown->channels && info.orientation == shown->orientation) {
             decoder->codec = codec;
+            decoder->unwrapped = true;
             return DL2_OK;
         }
     }
@@ -93,6 +95,7 @@ static int decoder_open_outer(struct dl2_decoder *decoder, const uint8_t *data, 
 {
     const struct dl2_codec *codec;
     decoder->codec = NULL;
+    decoder->unwrapped = false;
     DL2_TRY(dl2_codec_recognise(data, size, &codec, error));
     DL2_TRY(decoder_find_state(decoder, codec, error));
     decoder->info = (struct dl2_image_info){.orientation = 1};
@@ -115,6 +118,14 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
 bool dl2_decoder_reduces(const struct dl2_decoder *decoder)
 {
     return decoder->codec && decoder->codec->reduces && decoder->info.orientation == 1;
+}
+
+bool dl2_decoder_crop_bytes(struct dl2_decoder *decoder, const struct dl2_decode_request *crop,
+                            bool small, struct dl2_crop_bytes *out)
+{
+    return decoder->codec && decoder->codec->crop_bytes && !decoder->unwrapped &&
+           decoder->info.orientation == 1 &&
+           decoder->codec->crop_bytes(decoder->state, crop, small, out);
 }
 
 /* The start of [start, start + length) once an axis of `size` pixels runs backwards. */

@@ -41,6 +41,15 @@ int dl2_decoder_open(struct dl2_decoder *decoder, const uint8_t *data, size_t si
 bool dl2_decoder_reduces(const struct dl2_decoder *decoder);
 
 /*
+ * The bytes of a rectangle of the open image, for decoders in hardware: the file that was opened,
+ * or if `small` a file made of the part under the rectangle, where one can be made. They stay until
+ * the decoder's next use; dl2_decoder_decode() may follow. False: such decoders don't know the
+ * file, or it doesn't stand upright.
+ */
+bool dl2_decoder_crop_bytes(struct dl2_decoder *decoder, const struct dl2_decode_request *crop,
+                            bool small, struct dl2_crop_bytes *out);
+
+/*
  * Decodes what dl2_decoder_open() opened, once. The rectangle is one of the upright image. Every
  * plane of the raster covers at least the rectangle (it may hold more); it is valid until the
  * decoder's next use. The errors of dl2_image_decode(), and DL2_ERR_ARGUMENT for a rectangle

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sliced samples: an encoded image of which any run of pixel rows can be decoded from a part of its
- * bytes. This is the interface between code that can cut one (codec/jpeg/jpeg_slices.h) and code
- * that stores and reads the bytes (dataset/).
+ * bytes. This is the interface between code that can cut one (codec/codec.h) and code that stores
+ * and reads the bytes (dataset/).
  *
  *     sample's bytes:  ... | slice 0 | slice 1 | ... | slice count-1 | ...
  *
@@ -38,6 +38,13 @@ typedef int (*dl2_slice_function)(const uint8_t *data, size_t size, struct dl2_s
                                   struct dl2_error *error);
 
 void dl2_slicing_free(struct dl2_slicing *slicing);
+
+/* The same, as a reader of the sample's bytes knows it. */
+struct dl2_cuts {
+    uint32_t width, height, rows, count; /* as in struct dl2_slicing */
+    const uint8_t *head;
+    size_t head_size;
+};
 
 /* Some of the slices of a sample. */
 struct dl2_slice_range {

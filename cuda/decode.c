@@ -126,9 +126,9 @@ static uint8_t *take(struct dl2_decode_slot *slot, struct place *place, size_t s
     return dl2_bytes_resize(&place->spill, size, error) < 0 ? NULL : place->spill.data;
 }
 
-static unsigned mcu_rows(const struct dl2_jpeg_plain *jpeg)
+static unsigned mcu_rows(const struct dl2_coded_frame *frame)
 {
-    return (jpeg->height + 8 * jpeg->step_y - 1) / (8 * jpeg->step_y);
+    return (frame->height + 8 * frame->step_y - 1) / (8 * frame->step_y);
 }
 
 /* The shifts behind the bytes, both in one piece. */
@@ -136,17 +136,18 @@ static int nvjpeg_add(struct dl2_decode_slot *slot, unsigned n, const struct dl2
                       struct dl2_error *error)
 {
     struct place *place = &slot->places[n];
-    const size_t shifts = image->shift ? mcu_rows(&image->jpeg) * sizeof *image->shift : 0;
-    const size_t bytes = round_up(image->size, sizeof *image->shift);
+    const size_t shifts =
+        image->file.shift ? mcu_rows(&image->file.frame) * sizeof *image->file.shift : 0;
+    const size_t bytes = round_up(image->file.size, sizeof *image->file.shift);
     uint8_t *memory = take(slot, place, bytes + shifts, error);
     if (!memory)
         return DL2_ERR_MEMORY;
-    memcpy(memory, image->data, image->size);
+    memcpy(memory, image->file.data, image->file.size);
     place->image = *image;
-    place->image.data = memory;
+    place->image.file.data = memory;
     if (shifts)
-        memcpy(memory + bytes, image->shift, shifts);
-    place->image.shift = shifts ? (const uint32_t *)(const void *)(memory + bytes) : NULL;
+        memcpy(memory + bytes, image->file.shift, shifts);
+    place->image.file.shift = shifts ? (const uint32_t *)(const void *)(memory + bytes) : NULL;
     atomic_store(&place->kind, ENCODED);
     return DL2_OK;
 }
@@ -169,10 +170,10 @@ static uint8_t *nvjpeg_images(struct dl2_decode_slot *slot)
     return slot->images;
 }
 
-static bool nvjpeg_takes(const struct dl2_batch_decoder *base, const struct dl2_jpeg_plain *jpeg)
+static bool nvjpeg_takes(const struct dl2_batch_decoder *base, const struct dl2_coded_frame *frame)
 {
     (void)base;
-    return jpeg->width <= MAX_SIDE && jpeg->height <= MAX_SIDE;
+    return frame->width <= MAX_SIDE && frame->height <= MAX_SIDE;
 }
 
 /* ---- a group: images whose planes fit into memory together ---- */
@@ -192,10 +193,11 @@ static uint32_t last_pixel(double at, uint32_t size)
 static size_t lay_out(const struct dl2_decode_slot *slot, struct place *place)
 {
     const struct dl2_encoded *image = &place->image;
-    const struct dl2_jpeg_plain *plain = &image->jpeg;
+    const struct dl2_coded_frame *plain = &image->file.frame;
     const bool regions = slot->decoder->options.regions;
     struct dl2_raster *raster = &place->jpeg.raster;
-    place->jpeg = (struct dl2_listed_jpeg){image->data, image->size, plain, .refusal = NULL};
+    place->jpeg =
+        (struct dl2_listed_jpeg){image->file.data, image->file.size, plain, .refusal = NULL};
     raster->color = regions                                         ? DL2_COLOR_RGB
                     : slot->channels == 1 || plain->components == 1 ? DL2_COLOR_GRAY
                                                                     : DL2_COLOR_YCBCR;
@@ -206,7 +208,7 @@ static size_t lay_out(const struct dl2_decode_slot *slot, struct place *place)
         plane->step_y = p ? plain->step_y : 1;
         plane->width = (plain->width + plane->step_x - 1) / plane->step_x;
         plane->height = (plain->height + plane->step_y - 1) / plane->step_y;
-        if (regions && !image->shift) {
+        if (regions && !image->file.shift) {
             plane->x = first_pixel(image->limit.left, plain->step_x);
             plane->y = first_pixel(image->limit.top, plain->step_y);
             plane->width = last_pixel(image->limit.right, plain->width) - plane->x;
@@ -262,13 +264,13 @@ static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned
         if (atomic_load(&place->kind) != ENCODED || place->jpeg.refusal)
             continue;
         const uint32_t *shift = NULL;
-        if (encoded->shift) {
-            const size_t bytes = mcu_rows(&encoded->jpeg) * sizeof *shift;
+        if (encoded->file.shift) {
+            const size_t bytes = mcu_rows(&encoded->file.frame) * sizeof *shift;
             if (used + bytes > slot->table_room) {
                 place->jpeg.refusal = "too high"; /* there is room for heights up to MAX_SIDE */
                 continue;
             }
-            memcpy(slot->table + used, encoded->shift, bytes);
+            memcpy(slot->table + used, encoded->file.shift, bytes);
             shift = (const uint32_t *)(const void *)(slot->table_card + used);
             used += bytes;
         }
@@ -277,8 +279,8 @@ static int transform_group(struct dl2_decode_slot *slot, unsigned from, unsigned
                                             .box = encoded->box,
                                             .flip = encoded->flip,
                                             .shift = shift,
-                                            .mcu_x = encoded->jpeg.step_x,
-                                            .mcu_y = encoded->jpeg.step_y,
+                                            .mcu_x = encoded->file.frame.step_x,
+                                            .mcu_y = encoded->file.frame.step_y,
                                             .out = slot->images + i * slot->sample_bytes};
         if (!dl2_gpu_plan_add(&plan, &image))
             place->jpeg.refusal = "a crop beyond the image";
@@ -313,7 +315,7 @@ static void count(struct dl2_decode_slot *slot, unsigned from, unsigned end,
         }
         stats->images++;
         stats->by_engines += place->jpeg.by_engines;
-        stats->bytes += place->image.size;
+        stats->bytes += place->image.file.size;
         stats->pixels += (uint64_t)plane->width * plane->height;
     }
 }

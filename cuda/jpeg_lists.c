@@ -117,7 +117,7 @@ static nvjpegImage_t planes_of(const struct dl2_listed_jpeg *image)
 /* Parses the header. Does nvJPEG see the image that memory was laid out for? */
 static bool agrees(struct dl2_jpeg_lists *lists, const struct dl2_listed_jpeg *image)
 {
-    const struct dl2_jpeg_plain *plain = image->plain;
+    const struct dl2_coded_frame *plain = image->plain;
     unsigned width = 0, height = 0, components = 0;
     nvjpegChromaSubsampling_t subsampling = NVJPEG_CSS_UNKNOWN;
     static const nvjpegChromaSubsampling_t of_steps[2][2] = {{NVJPEG_CSS_444, NVJPEG_CSS_440},

@@ -25,7 +25,7 @@ struct dl2_jpeg_lists;    /* decoders' states, for lists one after the other */
 struct dl2_listed_jpeg {
     const uint8_t *data; /* until it is decoded; pinned memory is faster */
     size_t size;
-    const struct dl2_jpeg_plain *plain; /* its header, which memory was laid out by */
+    const struct dl2_coded_frame *plain; /* its header, which memory was laid out by */
     /* Where it goes: RGB with regions, else gray or YCbCr. Planes begin at multiples of the steps
      * of chroma. */
     struct dl2_raster raster;

@@ -30,8 +30,8 @@ struct dl2_gpu_image {
     struct dl2_box limit, box; /* as for dl2_resize_raster() */
     bool flip;
     /*
-     * Of each row of MCUs, by how many MCUs its samples lie too far right (struct dl2_encoded), in
-     * the card's memory; NULL: none. An MCU is of 8 * mcu_x by 8 * mcu_y pixels.
+     * Of each row of MCUs, by how many MCUs its samples lie too far right (struct dl2_crop_bytes),
+     * in the card's memory; NULL: none. An MCU is of 8 * mcu_x by 8 * mcu_y pixels.
      */
     const uint32_t *shift;
     uint32_t mcu_x, mcu_y;

@@ -279,13 +279,9 @@ int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const ui
 
 /*
  * How a sample is cut into slices (common/slices.h), so that a part of it can be read. The index of
- * a packed dataset knows this. False for a sample that is not cut.
+ * a packed dataset knows this. False for a sample that is not cut. The head lives as long as the
+ * dataset.
  */
-struct dl2_cuts {
-    uint32_t width, height, rows, count; /* as in struct dl2_slicing */
-    const uint8_t *head;                 /* lives as long as the dataset */
-    size_t head_size;
-};
 bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts);
 
 /*
@@ -328,8 +324,8 @@ bool dl2_dataset_is_packed(const char *path);
 
 /*
  * Writes PATH/dl2-index.bin for a packed dataset that another program has made, or whose index is
- * out of date. Reads every sample for its check sum, and cuts it by `slice` (dl2_jpeg_slice() of
- * codec/jpeg/jpeg_slices.h, for example; NULL: not at all). Runs `jobs` threads (0: one a
+ * out of date. Reads every sample for its check sum, and cuts it by `slice` (dl2_image_slice() of
+ * codec/codec.h, for example; NULL: not at all). Runs `jobs` threads (0: one a
  * processor), each of which holds two samples; their number changes no byte. Sets *count to the
  * number of samples.
  */

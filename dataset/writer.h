@@ -56,7 +56,7 @@ struct dl2_writer_options {
      * Beside train, val and test any folder is a split, for samples with a class if there are any.
      */
     bool has_parts;
-    /* Finds how samples can be cut, as dl2_jpeg_slice() does; NULL: they are not cut. */
+    /* Finds how samples can be cut, as dl2_image_slice() does; NULL: they are not cut. */
     dl2_slice_function slice;
 };
 

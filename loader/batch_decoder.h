@@ -17,7 +17,7 @@
 #ifndef DL2_LOADER_BATCH_DECODER_H
 #define DL2_LOADER_BATCH_DECODER_H
 
-#include "codec/jpeg/jpeg_plain.h"
+#include "codec/codec.h"
 #include "common/error.h"
 #include "loader/loader.h"
 #include "pixels/resize.h"
@@ -36,16 +36,10 @@ struct dl2_batch_decoder {
 
 /* An image to decode. The memory that it points at is the caller's and is not used after add(). */
 struct dl2_encoded {
-    const uint8_t *data;
-    size_t size;
-    struct dl2_jpeg_plain jpeg;
-    struct dl2_box limit, box; /* as in dl2_resize_raster(), in pixels of this JPEG */
+    struct dl2_crop_bytes file;
+    /* As in dl2_resize_raster(), in pixels of the file, but for shifts. */
+    struct dl2_box limit, box;
     bool flip;
-    /*
-     * For each row of MCUs (8 * step pixels each way): how many MCUs further to the right it lies
-     * than `limit` and `box` assume (struct dl2_jpeg_splice). NULL: 0 for all rows.
-     */
-    const uint32_t *shift;
 };
 
 /* Figures since the decoder was opened. */
@@ -67,8 +61,8 @@ struct dl2_batch_decoder_class {
     /* Describes the card and its decoder for reports: a new object, which the caller frees. */
     json_t *(*describe)(const struct dl2_batch_decoder *decoder);
 
-    /* Can it decode such a JPEG? */
-    bool (*takes)(const struct dl2_batch_decoder *decoder, const struct dl2_jpeg_plain *jpeg);
+    /* Can it decode such a file? */
+    bool (*takes)(const struct dl2_batch_decoder *decoder, const struct dl2_coded_frame *frame);
 
     /* Allocates a slot for a batch of `samples` images of side x side x channels. */
     int (*slot_create)(struct dl2_batch_decoder *decoder, unsigned samples, unsigned side,
@@ -119,7 +113,7 @@ enum dl2_decode_engine {
 enum dl2_decode_mode { DL2_DECODE_CPU, DL2_DECODE_GPU, DL2_DECODE_HYBRID };
 
 /* The decoder's input: files, of which it decodes the whole or the region under the crop; or small
- * JPEGs that are spliced of the segments under the crop, of files that have such segments. */
+ * files made of the part under the crop, where the codec can make them. */
 enum dl2_decode_input { DL2_DECODE_PLAIN, DL2_DECODE_REGION, DL2_DECODE_SPLICED };
 
 /* The choice that users make by options. */

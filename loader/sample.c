@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "loader/sample.h"
 
-#include "codec/jpeg/jpeg_slices.h"
 #include "common/clock.h"
 
 #include <inttypes.h>
@@ -36,7 +35,6 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_decoder_destroy(job->decoder);
     job->decoder = NULL;
     dl2_resizer_free(&job->resizer);
-    dl2_jpeg_splice_free(&job->splice);
     dl2_pixels_free(&job->pixels);
     dl2_targets_free(job->targets, recipe->targets.count);
     dl2_mask_free(&job->mask);
@@ -46,7 +44,6 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
-           job->splice.jpeg.capacity + job->splice.shift.capacity + job->splice.segments.capacity +
            dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
            dl2_resizer_memory(&job->resizer);
@@ -173,56 +170,35 @@ static bool lies_in_bytes(const struct dl2_job *job)
     return pixels >= bytes && pixels < bytes + job->fetched.size;
 }
 
-/* Makes a JPEG of the rows that were read. From here on the crop is relative to these rows. */
+/* Makes a file of the rows that were read. From here on the crop is relative to these rows. */
 static int join_slices(struct dl2_job *job, const struct dl2_recipe *recipe,
                        struct dl2_error *error)
 {
-    const struct dl2_cuts *cuts = &job->plan.cuts;
-    const int status = dl2_jpeg_join_slices(cuts->head, cuts->head_size, cuts->width, cuts->height,
-                                            cuts->rows, job->plan.slices, job->fetched.data,
-                                            job->fetched.size, &job->joined, error);
+    struct dl2_sample_plan *plan = &job->plan;
+    const int status = dl2_image_join_slices(&plan->cuts, plan->slices, job->fetched.data,
+                                             job->fetched.size, &job->joined, error);
     dl2_job_drop(job, recipe);
-    job->plan.crop.y -= job->plan.slices.first * cuts->rows;
+    plan->crop.y -= plan->slices.first * plan->cuts.rows;
     return status;
-}
-
-/* Makes a small JPEG of the segments under the crop; false if that does not cover the crop. */
-static bool splice_crop(struct dl2_job *job, const uint8_t *data, size_t size)
-{
-    const struct dl2_crop *crop = &job->plan.crop;
-    struct dl2_jpeg_splice *splice = &job->splice;
-    return dl2_jpeg_splice(splice, data, size, crop->x, crop->y, crop->width, crop->height, NULL) ==
-               1 &&
-           splice->y + splice->height >= crop->y + crop->height;
 }
 
 /* Fills in job->encoded if the batch decoder takes the image. */
 static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
-                          const struct dl2_image_info *info, const uint8_t *data, size_t size)
+                          const struct dl2_decode_request *request, const uint8_t *data)
 {
-    struct dl2_batch_decoder *decoder = recipe->planner.config->decoder;
+    const struct dl2_loader_config *config = recipe->planner.config;
     const struct dl2_crop *crop = &job->plan.crop;
     struct dl2_encoded *encoded = &job->encoded;
-    *encoded = (struct dl2_encoded){.data = data, .size = size, .flip = crop->flip};
-    if (info->orientation != 1 || !dl2_jpeg_plain_read(&encoded->jpeg, data, size))
+    struct dl2_crop_bytes *file = &encoded->file;
+    if (!dl2_decoder_crop_bytes(job->decoder, request, config->decoder_splices, file) ||
+        !config->decoder->ops->takes(config->decoder, &file->frame))
         return false;
-    double x = crop->x, y = crop->y;
-    if (recipe->planner.config->decoder_splices && splice_crop(job, data, size)) {
-        encoded->data = job->splice.jpeg.data;
-        encoded->size = job->splice.jpeg.size;
-        encoded->jpeg.width = job->splice.width;
-        encoded->jpeg.height = job->splice.height;
-        if (job->splice.shifted)
-            encoded->shift = (const uint32_t *)(const void *)job->splice.shift.data;
-        x -= job->splice.x;
-        y -= job->splice.y;
-    }
-    if (!decoder->ops->takes(decoder, &encoded->jpeg))
-        return false;
+    const double x = (double)crop->x - file->x, y = (double)crop->y - file->y;
+    encoded->flip = crop->flip;
     encoded->limit = (struct dl2_box){x, y, x + crop->width, y + crop->height};
     encoded->box = (struct dl2_box){x + crop->box.left, y + crop->box.top, x + crop->box.right,
                                     y + crop->box.bottom};
-    if (encoded->data != data)
+    if (file->data != data)
         dl2_job_drop(job, recipe);
     return true;
 }
@@ -256,23 +232,22 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
                              "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
                              "x%" PRIu32 ": run dl2-transcode --index",
                              width, height, plan->cuts.width, plan->cuts.height);
-    job->staged = job->to_decoder && stage_encoded(job, recipe, &info, data, size);
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    request.x = plan->crop.x;
+    request.y = plan->crop.y;
+    request.width = plan->crop.width;
+    request.height = plan->crop.height;
+    job->staged = job->to_decoder && stage_encoded(job, recipe, &request, data);
     if (job->staged)
         return DL2_OK;
-    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.external = &config->external;
     request.channels = config->channels == 1 ? 1 : 0;
     request.reduction = dl2_plan_reduction(config, &plan->crop);
     int status = 0;
     if (recipe->decoded)
         status = decode_whole(job, recipe, &request, &info, data, size, error);
-    if (status == 0) {
-        request.x = plan->crop.x;
-        request.y = plan->crop.y;
-        request.width = plan->crop.width;
-        request.height = plan->crop.height;
+    if (status == 0)
         status = dl2_decoder_decode(job->decoder, &request, &job->raster, error);
-    }
     if (status < 0 || !lies_in_bytes(job))
         dl2_job_drop(job, recipe);
     return status < 0 ? status : DL2_OK;

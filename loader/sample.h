@@ -20,7 +20,6 @@
 #define DL2_LOADER_SAMPLE_H
 
 #include "codec/decoder.h"
-#include "codec/jpeg/jpeg_tiles.h"
 #include "loader/batch_decoder.h"
 #include "loader/decoded.h"
 #include "loader/fetch.h"
@@ -66,7 +65,7 @@ struct dl2_job {
 
     struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
-    struct dl2_bytes joined;                /* the JPEG made of slices */
+    struct dl2_bytes joined;                /* the file made of slices */
     const struct dl2_decoded_image *cached; /* NULL: not in the cache */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
@@ -82,7 +81,6 @@ struct dl2_job {
     struct dl2_decode_slot *decode_slot; /* of the sample's place, once it has one */
     unsigned place_number;
     struct dl2_encoded encoded;
-    struct dl2_jpeg_splice splice;
 };
 
 /* Makes a job of zeroed memory. */

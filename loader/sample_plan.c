@@ -2,7 +2,6 @@
 #include "loader/sample_plan.h"
 
 #include "codec/decoder.h"
-#include "codec/jpeg/jpeg_slices.h"
 
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config)
@@ -50,18 +49,6 @@ uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct
                : dl2_crop_reduction(crop, config->height, dl2_loader_width(config));
 }
 
-/* If the crop needs about all slices, the sample is read whole: one read of it is as good. */
-static struct dl2_slice_range slices_of_crop(const struct dl2_cuts *cuts,
-                                             const struct dl2_crop *crop)
-{
-    const uint32_t top = crop->y < DL2_JPEG_SLICE_MARGIN ? 0 : crop->y - DL2_JPEG_SLICE_MARGIN;
-    const uint64_t bottom = (uint64_t)crop->y + crop->height + DL2_JPEG_SLICE_MARGIN;
-    const uint64_t end = bottom < cuts->height ? (bottom - 1) / cuts->rows + 1 : cuts->count;
-    const uint32_t first = top / cuts->rows, count = (uint32_t)end - first;
-    return count < cuts->count ? (struct dl2_slice_range){first, count}
-                               : (struct dl2_slice_range){0};
-}
-
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
 void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
                      struct dl2_sample_plan *plan)
@@ -77,5 +64,5 @@ void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t i
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;
     dl2_plan_crop(planner, plan->cuts.width, plan->cuts.height, plan);
-    plan->slices = slices_of_crop(&plan->cuts, &plan->crop);
+    plan->slices = dl2_image_slices_of(&plan->cuts, plan->crop.y, plan->crop.height);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
 #include "codec/external.h"
-#include "codec/jpeg/jpeg_slices.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
@@ -165,7 +164,7 @@ static struct dl2_writer_options pack_options(const char *dest)
     return (struct dl2_writer_options){.container = dl2_dataset_is_database(dest)
                                                         ? "postgresql"
                                                         : dl2_container_name(arguments.container),
-                                       .slice = dl2_jpeg_slice,
+                                       .slice = dl2_image_slice,
                                        .shard_bytes = (uint64_t)arguments.shard_mib << 20};
 }
 
@@ -509,7 +508,7 @@ static int write_index(const char *path)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, dl2_jpeg_slice, common.jobs, &count, &error);
+    int status = dl2_dataset_write_index(path, dl2_image_slice, common.jobs, &count, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
     return end_program(status, &error, false);

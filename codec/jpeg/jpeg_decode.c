@@ -24,6 +24,7 @@
 #include "codec/codecs.h"
 #include "codec/exif.h"
 #include "codec/jpeg/jpeg_header.h"
+#include "codec/jpeg/jpeg_plain.h"
 #include "common/simd.h"
 
 #include <stdlib.h>
@@ -676,6 +677,31 @@ int dl2_jpeg_read(void *state, const struct dl2_decode_request *request, struct 
     if (request->planes && jpeg_has_planes(cinfo, gray))
         return jpeg_read_planes(jpeg, &wanted, gray, reduction, raster, error);
     return jpeg_read_pixels(jpeg, &wanted, gray, reduction, image, raster, error);
+}
+
+/* The small file is spliced of the segments under the crop, unless that does not cover it. */
+bool dl2_jpeg_crop_bytes(void *state, const struct dl2_decode_request *crop, bool small,
+                         struct dl2_crop_bytes *out)
+{
+    struct dl2_jpeg_decoder *const jpeg = state;
+    struct dl2_jpeg_splice *const splice = &jpeg->splice;
+    *out = (struct dl2_crop_bytes){.data = jpeg->data, .size = jpeg->size};
+    if (!dl2_jpeg_plain_read(&out->frame, jpeg->data, jpeg->size))
+        return false;
+    if (!small ||
+        dl2_jpeg_splice(splice, jpeg->data, jpeg->size, crop->x, crop->y, crop->width, crop->height,
+                        NULL) != 1 ||
+        splice->y + splice->height < crop->y + crop->height)
+        return true;
+    out->data = splice->jpeg.data;
+    out->size = splice->jpeg.size;
+    out->frame.width = splice->width;
+    out->frame.height = splice->height;
+    out->x = splice->x;
+    out->y = splice->y;
+    if (splice->shifted)
+        out->shift = (const uint32_t *)(const void *)splice->shift.data;
+    return true;
 }
 
 size_t dl2_jpeg_memory(const void *state)

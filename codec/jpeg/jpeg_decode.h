@@ -34,6 +34,8 @@ int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pi
                   struct dl2_image_info *info, struct dl2_error *error);
 int dl2_jpeg_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                   struct dl2_raster *raster, struct dl2_error *error);
+bool dl2_jpeg_crop_bytes(void *state, const struct dl2_decode_request *crop, bool small,
+                         struct dl2_crop_bytes *out);
 void dl2_jpeg_close(void *state);
 size_t dl2_jpeg_memory(const void *state);
 

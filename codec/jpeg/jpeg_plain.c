@@ -25,7 +25,7 @@ static bool plain_has_end(const uint8_t *data, size_t scan, size_t size)
     return false;
 }
 
-bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size)
+bool dl2_jpeg_plain_read(struct dl2_coded_frame *frame, const uint8_t *data, size_t size)
 {
     struct dl2_jpeg_header header;
     if (!dl2_jpeg_header_read(&header, data, size) || data[header.sof + 1] != DL2_JPEG_SOF0 ||
@@ -33,15 +33,15 @@ bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size
         !plain_has_end(data, header.scan, size))
         return false;
     /* Precision, height, width, number; then of each component: its name, sampling, table. */
-    const uint8_t *const frame = data + header.sof + 4;
-    *plain = (struct dl2_jpeg_plain){.width = header.width,
-                                     .height = header.height,
-                                     .components = header.components,
-                                     .step_x = frame[7] >> 4,
-                                     .step_y = frame[7] & 15};
-    if (plain->step_x > 2 || plain->step_y > 2)
+    const uint8_t *const sof = data + header.sof + 4;
+    *frame = (struct dl2_coded_frame){.width = header.width,
+                                      .height = header.height,
+                                      .components = header.components,
+                                      .step_x = sof[7] >> 4,
+                                      .step_y = sof[7] & 15};
+    if (frame->step_x > 2 || frame->step_y > 2)
         return false;
-    if (plain->components == 1)
-        return plain->step_x == 1 && plain->step_y == 1;
-    return frame[10] == 0x11 && frame[13] == 0x11 && plain_is_ycbcr(&header, frame);
+    if (frame->components == 1)
+        return frame->step_x == 1 && frame->step_y == 1;
+    return sof[10] == 0x11 && sof[13] == 0x11 && plain_is_ycbcr(&header, sof);
 }

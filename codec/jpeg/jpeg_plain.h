@@ -7,20 +7,16 @@
 #ifndef DL2_CODEC_JPEG_JPEG_PLAIN_H
 #define DL2_CODEC_JPEG_JPEG_PLAIN_H
 
+#include "codec/codec.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct dl2_jpeg_plain {
-    uint32_t width, height;  /* pixels */
-    uint32_t components;     /* 1 or 3 */
-    uint32_t step_x, step_y; /* pixels from chroma sample to chroma sample, 1 or 2; gray: 1 */
-};
 
 /*
  * Is it one? Looks at the headers, for YCbCr by libjpeg's rules, and at the end, which a file that
  * was cut off lacks. Damage between the two goes unnoticed here.
  */
-bool dl2_jpeg_plain_read(struct dl2_jpeg_plain *plain, const uint8_t *data, size_t size);
+bool dl2_jpeg_plain_read(struct dl2_coded_frame *frame, const uint8_t *data, size_t size);
 
 #endif

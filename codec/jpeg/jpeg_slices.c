@@ -108,13 +108,14 @@ static bool slice_renumber(uint8_t *data, size_t size, uint64_t first, uint64_t 
     return at == stop;
 }
 
-int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, uint32_t height,
-                         uint32_t rows, struct dl2_slice_range range, const uint8_t *data,
-                         size_t size, struct dl2_bytes *out, struct dl2_error *error)
+int dl2_jpeg_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,
+                         const uint8_t *data, size_t size, struct dl2_bytes *out,
+                         struct dl2_error *error)
 {
+    const uint32_t width = cuts->width, height = cuts->height, rows = cuts->rows;
     struct dl2_jpeg_header header;
-    if (!dl2_jpeg_header_read(&header, head, head_size) || !header.interval || !width || !height ||
-        width > UINT16_MAX || height > UINT16_MAX || !rows || rows % header.mcu_height ||
+    if (!dl2_jpeg_header_read(&header, cuts->head, cuts->head_size) || !header.interval || !width ||
+        !height || width > UINT16_MAX || height > UINT16_MAX || !rows || rows % header.mcu_height ||
         !range.count || (uint64_t)range.first * rows >= height ||
         (uint64_t)(range.first + (uint64_t)range.count - 1) * rows >= height)
         return slice_fail(error);
@@ -129,7 +130,7 @@ int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, 
     DL2_TRY(dl2_jpeg_reserve(out, header.scan + 6 + size, error));
     const uint32_t y = range.first * rows;
     const uint32_t shown = bottom < header.mcus_y ? range.count * rows : height - y;
-    uint8_t *scan = dl2_jpeg_header_write(&header, head, width, shown, out->data);
+    uint8_t *scan = dl2_jpeg_header_write(&header, cuts->head, width, shown, out->data);
     memcpy(scan, data, size);
     out->size = (size_t)(scan - out->data) + size;
     return slice_renumber(scan, size, first, end, segments) ? DL2_OK : slice_fail(error);

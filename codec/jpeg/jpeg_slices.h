@@ -31,13 +31,12 @@ int dl2_jpeg_slice(const uint8_t *data, size_t size, struct dl2_slicing *slicing
                    struct dl2_error *error);
 
 /*
- * Makes a JPEG of slices `range` (of an image of width x height, cut every `rows`) whose bytes are
- * `data`; its first row is row range.first * rows of the image. Replaces `out`. DL2_ERR_FORMAT
- * where head or bytes are not what slices are made of.
+ * Makes a JPEG of slices `range` whose bytes are `data`; its first row is row range.first * rows of
+ * the image. Replaces `out`. DL2_ERR_FORMAT where head or bytes are not what slices are made of.
  */
-int dl2_jpeg_join_slices(const uint8_t *head, size_t head_size, uint32_t width, uint32_t height,
-                         uint32_t rows, struct dl2_slice_range range, const uint8_t *data,
-                         size_t size, struct dl2_bytes *out, struct dl2_error *error);
+int dl2_jpeg_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,
+                         const uint8_t *data, size_t size, struct dl2_bytes *out,
+                         struct dl2_error *error);
 
 #ifdef __cplusplus
 }

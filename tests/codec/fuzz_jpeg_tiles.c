@@ -55,9 +55,12 @@ static void join(const uint8_t *choice, const uint8_t *data, size_t size)
     const struct dl2_slice_range range = {choice[4], choice[5]};
     const size_t from = size * choice[6] / 256;
     dl2_jpeg_slice(data, size, &cuts, NULL);
-    dl2_jpeg_join_slices(data, size, choice[0] | (uint32_t)choice[1] << 8,
-                         choice[2] | (uint32_t)choice[3] << 8, 8u * (choice[7] % 8), range,
-                         data + from, size - from, &joined, NULL);
+    const struct dl2_cuts read = {.width = choice[0] | (uint32_t)choice[1] << 8,
+                                  .height = choice[2] | (uint32_t)choice[3] << 8,
+                                  .rows = 8u * (choice[7] % 8),
+                                  .head = data,
+                                  .head_size = size};
+    dl2_jpeg_join_slices(&read, range, data + from, size - from, &joined, NULL);
     dl2_bytes_free(&joined);
     dl2_slicing_free(&cuts);
 }
@@ -76,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     data += CHOICE;
     size -= CHOICE;
     join(choice, data, size);
-    struct dl2_jpeg_plain plain;
+    struct dl2_coded_frame plain;
     const bool is_plain = dl2_jpeg_plain_read(&plain, data, size);
     for (size_t i = 0; i < 2; i++)
         require(dl2_decoder_create(&decoder[i], NULL) == DL2_OK);

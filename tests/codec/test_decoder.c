@@ -636,6 +636,12 @@ static void a_splice_is_a_jpeg(void **state)
     dl2_jpeg_splice_free(&splice);
 }
 
+static struct dl2_cuts as_read(const struct dl2_slicing *cuts)
+{
+    return (struct dl2_cuts){cuts->width, cuts->height,    cuts->rows,
+                             cuts->count, cuts->head.data, cuts->head.size};
+}
+
 /* What a crop needs of slices, with the margin, at random; the joined
  * JPEG is told it in its rows. */
 static void check_slices(struct dl2_random *random, const struct dl2_slicing *cuts,
@@ -651,10 +657,12 @@ static void check_slices(struct dl2_random *random, const struct dl2_slicing *cu
     bottom = bottom < cuts->height ? bottom : cuts->height;
     const uint32_t first = top / cuts->rows, end = up(bottom, cuts->rows);
     const struct dl2_slice_range range = {first, end - first};
-    assert_int_equal(dl2_jpeg_join_slices(cuts->head.data, cuts->head.size, cuts->width,
-                                          cuts->height, cuts->rows, range,
-                                          jpeg.data + offsets[first], offsets[end] - offsets[first],
-                                          joined, NULL),
+    const struct dl2_cuts read = as_read(cuts);
+    const struct dl2_slice_range needed = dl2_image_slices_of(&read, request.y, request.height);
+    assert_int_equal(needed.count, range.count < cuts->count ? range.count : 0);
+    assert_true(!needed.count || needed.first == first);
+    assert_int_equal(dl2_image_join_slices(&read, range, jpeg.data + offsets[first],
+                                           offsets[end] - offsets[first], joined, NULL),
                      DL2_OK);
     open_ok(joined, &info);
     assert_int_equal(info.width, cuts->width);
@@ -681,7 +689,7 @@ static void slices_make_the_same_pixels(void **state)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             make_jpeg(find_kind(names[k]), shapes[s].width, shapes[s].height, shapes[s].interval,
                       &jpeg);
-            const int status = dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL);
+            const int status = dl2_image_slice(jpeg.data, jpeg.size, &cuts, NULL);
             assert_true(status >= 0);
             if (!status)
                 continue;
@@ -709,7 +717,7 @@ static void slices_are_checked(void **state)
     struct dl2_slicing cuts = {0};
     struct dl2_bytes joined = DL2_BYTES_INIT;
     make_jpeg(find_kind("4:2:0"), 1024, 900, 4, &jpeg);
-    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 1);
+    assert_int_equal(dl2_image_slice(jpeg.data, jpeg.size, &cuts, NULL), 1);
     const uint32_t *offsets = (const uint32_t *)(const void *)cuts.offsets.data;
     assert_true(cuts.count >= 4 && offsets[cuts.count] == jpeg.size);
     assert_int_equal(cuts.count, up(cuts.height, cuts.rows));
@@ -728,21 +736,23 @@ static void slices_are_checked(void **state)
         {{cuts.count, 1}, cuts.rows, 0, 1, DL2_ERR_FORMAT},
         {{UINT32_MAX, 2}, cuts.rows, 0, 1, DL2_ERR_FORMAT},
     };
-    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++)
+    struct dl2_cuts read = as_read(&cuts);
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        read.rows = tries[i].rows;
         assert_int_equal(
-            dl2_jpeg_join_slices(cuts.head.data, cuts.head.size, cuts.width, cuts.height,
-                                 tries[i].rows, tries[i].range, jpeg.data + offsets[tries[i].from],
-                                 offsets[tries[i].to] - offsets[tries[i].from], &joined, NULL),
+            dl2_image_join_slices(&read, tries[i].range, jpeg.data + offsets[tries[i].from],
+                                  offsets[tries[i].to] - offsets[tries[i].from], &joined, NULL),
             tries[i].status);
-    assert_int_equal(dl2_jpeg_join_slices(cuts.head.data, cuts.head.size - 9, cuts.width,
-                                          cuts.height, cuts.rows, tries[1].range,
-                                          jpeg.data + offsets[1], offsets[3] - offsets[1], &joined,
-                                          NULL),
+    }
+    read.rows = cuts.rows;
+    read.head_size -= 9;
+    assert_int_equal(dl2_image_join_slices(&read, tries[1].range, jpeg.data + offsets[1],
+                                           offsets[3] - offsets[1], &joined, NULL),
                      DL2_ERR_FORMAT);
     make_jpeg(find_kind("4:2:0"), 1024, 900, 0, &jpeg);
-    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
+    assert_int_equal(dl2_image_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
     make_jpeg(find_kind("4:2:0"), 64, 64, 4, &jpeg); /* too small */
-    assert_int_equal(dl2_jpeg_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
+    assert_int_equal(dl2_image_slice(jpeg.data, jpeg.size, &cuts, NULL), 0);
     dl2_slicing_free(&cuts);
     dl2_bytes_free(&joined);
 }

@@ -36,7 +36,7 @@ struct nvjpegJpegState {
     atomic_uint queued; /* decodings that streams have not come to */
 };
 struct nvjpegJpegStream {
-    struct dl2_jpeg_plain jpeg;
+    struct dl2_coded_frame jpeg;
 };
 struct nvjpegDecodeParams {
     nvjpegOutputFormat_t format;
@@ -245,7 +245,7 @@ nvjpegStatus_t nvjpegJpegStreamGetComponentsNum(nvjpegJpegStream_t stream, unsig
 nvjpegStatus_t nvjpegJpegStreamGetChromaSubsampling(nvjpegJpegStream_t stream,
                                                     nvjpegChromaSubsampling_t *subsampling)
 {
-    const struct dl2_jpeg_plain *jpeg = &stream->jpeg;
+    const struct dl2_coded_frame *jpeg = &stream->jpeg;
     *subsampling = jpeg->components == 1                    ? NVJPEG_CSS_GRAY
                    : jpeg->step_x == 2 && jpeg->step_y == 2 ? NVJPEG_CSS_420
                    : jpeg->step_x == 2                      ? NVJPEG_CSS_422
@@ -292,7 +292,7 @@ nvjpegStatus_t nvjpegDecodeParamsSetROI(nvjpegDecodeParams_t params, int x, int 
 nvjpegStatus_t nvjpegDecodeBatchedSupportedEx(nvjpegHandle_t handle, nvjpegJpegStream_t stream,
                                               nvjpegDecodeParams_t params, int *answer)
 {
-    const struct dl2_jpeg_plain *jpeg = &stream->jpeg;
+    const struct dl2_coded_frame *jpeg = &stream->jpeg;
     (void)params;
     if (handle->backend != NVJPEG_BACKEND_HARDWARE)
         return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
@@ -323,7 +323,7 @@ static nvjpegStatus_t decode_list(nvjpegJpegState_t state, const unsigned char *
     for (int i = 0; i < state->length; i++) {
         if (params && params[i]->format != state->format)
             return NVJPEG_STATUS_INVALID_PARAMETER;
-        struct dl2_jpeg_plain plain;
+        struct dl2_coded_frame plain;
         if (params && dl2_jpeg_plain_read(&plain, data[i], lengths[i]) &&
             (params[i]->x % (int)plain.step_x || params[i]->y % (int)plain.step_y))
             give_up("a rectangle that begins within a sample of chroma");

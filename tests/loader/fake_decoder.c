@@ -30,10 +30,10 @@ struct dl2_decode_slot {
     } * places;
 };
 
-static bool fake_takes(const struct dl2_batch_decoder *decoder, const struct dl2_jpeg_plain *jpeg)
+static bool fake_takes(const struct dl2_batch_decoder *decoder, const struct dl2_coded_frame *frame)
 {
     (void)decoder;
-    return jpeg->width != 33; /* some it doesn't */
+    return frame->width != 33; /* some it doesn't */
 }
 
 static int fake_slot_create(struct dl2_batch_decoder *decoder, unsigned count, unsigned side,
@@ -95,15 +95,16 @@ static int fake_add(struct dl2_decode_slot *slot, unsigned n, const struct dl2_e
     (void)error;
     slot->places[n].kind = ENCODED;
     slot->places[n].image = *image;
-    slot->places[n].data = malloc(image->size);
-    memcpy(slot->places[n].data, image->data, image->size);
-    slot->places[n].image.data = slot->places[n].data;
-    if (image->shift) {
-        const unsigned side = 8 * image->jpeg.step_y;
-        const size_t size = (image->jpeg.height + side - 1) / side * sizeof *image->shift;
+    slot->places[n].data = malloc(image->file.size);
+    memcpy(slot->places[n].data, image->file.data, image->file.size);
+    slot->places[n].image.file.data = slot->places[n].data;
+    if (image->file.shift) {
+        const unsigned side = 8 * image->file.frame.step_y;
+        const size_t size =
+            (image->file.frame.height + side - 1) / side * sizeof *image->file.shift;
         slot->places[n].shift = malloc(size);
-        memcpy(slot->places[n].shift, image->shift, size);
-        slot->places[n].image.shift = slot->places[n].shift;
+        memcpy(slot->places[n].shift, image->file.shift, size);
+        slot->places[n].image.file.shift = slot->places[n].shift;
     }
     return DL2_OK;
 }
@@ -122,8 +123,9 @@ static void straighten(const struct dl2_encoded *image, struct dl2_raster *raste
         struct dl2_plane *plane = &raster->planes[p];
         copies[p] = calloc(plane->height, plane->stride);
         for (uint32_t y = 0; y < plane->height; y++) {
-            const size_t by = (size_t)image->shift[y * plane->step_y / (8 * image->jpeg.step_y)] *
-                              8 * image->jpeg.step_x / plane->step_x;
+            const size_t by =
+                (size_t)image->file.shift[y * plane->step_y / (8 * image->file.frame.step_y)] * 8 *
+                image->file.frame.step_x / plane->step_x;
             memcpy(copies[p] + y * plane->stride, plane->data + y * plane->stride + by,
                    plane->width - by);
         }
@@ -144,10 +146,10 @@ static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *
     request.y = (uint32_t)image->limit.top;
     request.width = (uint32_t)(image->limit.right - image->limit.left);
     request.height = (uint32_t)(image->limit.bottom - image->limit.top);
-    if (image->shift) {
+    if (image->file.shift) {
         request.x = request.y = 0;
-        request.width = image->jpeg.width;
-        request.height = image->jpeg.height;
+        request.width = image->file.frame.width;
+        request.height = image->file.frame.height;
     }
     request.channels = slot->channels == 1 ? 1 : 0;
     request.reduction = dl2_crop_reduction(&crop, slot->side, slot->side);
@@ -157,13 +159,14 @@ static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *
                                              .channels = slot->channels,
                                              .flip = image->flip};
     must(dl2_decoder_create(&decoder, NULL) == DL2_OK);
-    bool good = dl2_decoder_open(decoder, image->data, image->size, 0, &info, NULL) == DL2_OK;
+    bool good =
+        dl2_decoder_open(decoder, image->file.data, image->file.size, 0, &info, NULL) == DL2_OK;
     if (good) {
-        must(info.width == image->jpeg.width && info.height == image->jpeg.height);
+        must(info.width == image->file.frame.width && info.height == image->file.frame.height);
         good = dl2_decoder_decode(decoder, &request, &raster, NULL) == DL2_OK;
     }
     uint8_t *copies[3] = {NULL};
-    if (good && image->shift)
+    if (good && image->file.shift)
         straighten(image, &raster, copies);
     if (good)
         must(dl2_resize_raster(&resizer, &raster, &image->limit, &image->box, &output, NULL) ==
@@ -190,11 +193,12 @@ static int fake_finish(struct dl2_decode_slot *slot, unsigned count, bool *refus
             memcpy(out, slot->host + i * slot->sample_bytes, slot->sample_bytes);
         if (slot->places[i].kind == ENCODED) {
             atomic_fetch_add(&fake->images, 1);
-            atomic_fetch_add(&fake->bytes, image->size);
-            atomic_fetch_add(&fake->pixels, (uint64_t)image->jpeg.width * image->jpeg.height);
-            if (image->shift)
+            atomic_fetch_add(&fake->bytes, image->file.size);
+            atomic_fetch_add(&fake->pixels,
+                             (uint64_t)image->file.frame.width * image->file.frame.height);
+            if (image->file.shift)
                 atomic_fetch_add(&fake->shifted, 1);
-            const uLong sum = crc32_z(0, image->data, image->size);
+            const uLong sum = crc32_z(0, image->file.data, image->file.size);
             if ((fake->refuses && sum % fake->refuses == 0) || !fake_decode(slot, image, out)) {
                 refused[i] = true;
                 atomic_fetch_add(&fake->refused, 1);

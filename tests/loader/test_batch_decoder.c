@@ -5,6 +5,7 @@
  * are, and also where samples are bad or an epoch is left.
  */
 #include "codec/codec.h"
+#include "codec/jpeg/jpeg_plain.h"
 #include "tests/loader/fake_decoder.h"
 #include "tests/loader/photos.h"
 
@@ -259,7 +260,7 @@ static void test_misuse(void **state)
 static void test_plain_jpeg(void **state)
 {
     struct dl2_bytes file = DL2_BYTES_INIT;
-    struct dl2_jpeg_plain plain;
+    struct dl2_coded_frame plain;
     make_photo(1, &file);
     assert_true(dl2_jpeg_plain_read(&plain, file.data, file.size));
     assert_int_equal(plain.components, 3);
