@@ -146,7 +146,7 @@ static unsigned reductions_of(const struct dl2_planner *planner, uint32_t index,
     at.sliced = false;
     for (at.epoch = 0; at.epoch < EPOCHS; at.epoch++) {
         dl2_plan_sample(&at, 0, index, &plan);
-        dl2_plan_crop(&at, width, height, &plan);
+        dl2_plan_set_size(&at, width, height, &plan, NULL);
         reductions |= dl2_plan_reduction(at.config, &plan.crop);
     }
     return reductions;
@@ -390,7 +390,7 @@ static int run_storage(const struct dl2_load_analysis *analysis,
     dl2_parallel_resolve(&loop);
     dl2_sampler_set_epoch(&subject->sampler, round);
     DL2_TRY(make_cold(subject, error));
-    DL2_TRY(dl2_fetch_create(&reading.planner, &how, NULL, &reading.fetch, error));
+    DL2_TRY(dl2_fetch_create(&reading.planner, &how, &reading.fetch, error));
     reading.held = dl2_calloc(loop.jobs, sizeof *reading.held);
     const int status = reading.held ? read_for(analysis, subject, round, &loop, count, error)
                                     : dl2_error_memory(error, "%u readers", loop.jobs);

@@ -59,18 +59,18 @@ static const struct dl2_decoded_image *image_at(const struct dl2_decoded_cache *
 }
 
 const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
-                                                 const struct dl2_planner *planner, size_t claim,
-                                                 uint32_t index, struct dl2_sample_plan *plan)
+                                                 size_t index, uint32_t reduction)
+{
+    return image_at(cache, place_of(index, reduction));
+}
+
+const struct dl2_decoded_image *dl2_decoded_find_any(const struct dl2_decoded_cache *cache,
+                                                     size_t index)
 {
     const struct dl2_decoded_image *any = NULL;
     for (size_t i = 0; i < REDUCTIONS && !any; i++)
-        any = image_at(cache, (size_t)index * REDUCTIONS + i);
-    if (!any)
-        return NULL;
-    dl2_plan_sample(planner, claim, index, plan);
-    dl2_plan_crop(planner, any->width, any->height, plan);
-    const uint32_t reduction = dl2_plan_reduction(planner->config, &plan->crop);
-    return image_at(cache, place_of(index, reduction));
+        any = image_at(cache, index * REDUCTIONS + i);
+    return any;
 }
 
 static size_t aligned(size_t size)

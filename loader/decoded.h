@@ -13,7 +13,6 @@
 #define DL2_LOADER_DECODED_H
 
 #include "common/error.h"
-#include "loader/sample_plan.h"
 #include "pixels/raster.h"
 
 #include <stdbool.h>
@@ -34,13 +33,12 @@ int dl2_decoded_create(size_t count, uint64_t limit, struct dl2_decoded_cache **
 /* NULL is allowed. */
 void dl2_decoded_destroy(struct dl2_decoded_cache *cache);
 
-/*
- * Plans the sample and its crop, and returns the image as decoding that crop would. NULL: it is not
- * in the cache; the plan is then not to be used.
- */
+/* The image as a request for `reduction`, 1, 2, 4 or 8, gives it; NULL: it is not in the cache. */
 const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
-                                                 const struct dl2_planner *planner, size_t claim,
-                                                 uint32_t index, struct dl2_sample_plan *plan);
+                                                 size_t index, uint32_t reduction);
+/* The same at any reduction, for its size. */
+const struct dl2_decoded_image *dl2_decoded_find_any(const struct dl2_decoded_cache *cache,
+                                                     size_t index);
 
 /*
  * True if the image is the caller's to decode, and there is room even if its planes are all at the

@@ -63,32 +63,33 @@ static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
     return status;
 }
 
-/*
- * Takes the plan and what was read ahead. False where nothing was, and where the bytes are wrong:
- * reading them once more gives the reason.
- */
-static bool take_ahead(struct dl2_fetch *fetch, size_t position, uint32_t index,
-                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched)
+void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
+{
+    if (fetched->request)
+        dl2_read_ahead_release(fetch->ahead, fetched->request);
+    fetched->data = NULL;
+    fetched->size = 0;
+    fetched->request = NULL;
+}
+
+/* Are there bytes that were read ahead, and good ones? If not, reading them once more gives the
+ * reason. */
+static bool take_ahead(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
+                       struct dl2_fetched *fetched)
 {
     const struct dl2_dataset *dataset = fetch->planner->dataset;
-    if (!fetch->ahead) {
-        dl2_plan_sample(fetch->planner, position, index, plan);
+    if (!fetched->request)
         return false;
-    }
-    struct dl2_read_request *request =
-        dl2_read_ahead_acquire(fetch->ahead, position, index, plan, &fetched->data, &fetched->size);
-    if (!request)
-        return false;
-    const int status = plan->slices.count
-                           ? dl2_dataset_verify_slices(dataset, index, plan->slices, fetched->data,
-                                                       fetched->size, NULL)
-                           : dl2_dataset_verify(dataset, index, fetched->data, fetched->size, NULL);
+    const int status =
+        plan->slices.count
+            ? dl2_dataset_verify_slices(dataset, plan->index, plan->slices, fetched->data,
+                                        fetched->size, NULL)
+            : dl2_dataset_verify(dataset, plan->index, fetched->data, fetched->size, NULL);
     if (status < 0) {
-        dl2_read_ahead_release(fetch->ahead, request);
+        dl2_fetch_release(fetch, fetched);
         return false;
     }
     add_to(&fetch->taken_ahead, 1);
-    fetched->request = request;
     return true;
 }
 
@@ -105,17 +106,6 @@ static void keep_in_cache(struct dl2_fetch *fetch, uint32_t index,
     dl2_cache_publish(fetch->cache, index, block);
 }
 
-static bool take_cached(struct dl2_fetch *fetch, uint32_t index, struct dl2_fetched *fetched)
-{
-    const struct dl2_cache_block *block = fetch->cache ? dl2_cache_find(fetch->cache, index) : NULL;
-    if (!block)
-        return false;
-    fetched->data = block->data;
-    fetched->size = block->size;
-    add_to(&fetch->cache_hits, 1);
-    return true;
-}
-
 int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
                       struct dl2_error *error)
@@ -125,29 +115,25 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
     fetched->request = NULL;
     if (index >= dl2_dataset_count(fetch->planner->dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
-    if (take_cached(fetch, index, fetched)) {
+    const struct dl2_cache_block *kept = fetch->cache ? dl2_cache_find(fetch->cache, index) : NULL;
+    if (kept || !fetch->ahead ||
+        !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched))
         dl2_plan_sample(fetch->planner, position, index, plan);
+    if (plan->decoded) {
+        if (kept && fetch->ahead)
+            dl2_read_ahead_skip(fetch->ahead, position);
         return DL2_OK;
     }
-    if (!take_ahead(fetch, position, index, plan, fetched))
+    if (kept) {
+        fetched->data = kept->data;
+        fetched->size = kept->size;
+        add_to(&fetch->cache_hits, 1);
+        return DL2_OK;
+    }
+    if (!take_ahead(fetch, plan, fetched))
         DL2_TRY(read_now(fetch, plan, fetched, error));
     keep_in_cache(fetch, index, fetched);
     return DL2_OK;
-}
-
-void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position)
-{
-    if (fetch->ahead)
-        dl2_read_ahead_skip(fetch->ahead, position);
-}
-
-void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched)
-{
-    if (fetched->request)
-        dl2_read_ahead_release(fetch->ahead, fetched->request);
-    fetched->data = NULL;
-    fetched->size = 0;
-    fetched->request = NULL;
 }
 
 /*
@@ -184,8 +170,7 @@ void dl2_fetch_start(struct dl2_fetch *fetch, const uint32_t *order, size_t orde
 }
 
 int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                     const struct dl2_decoded_cache *decoded, struct dl2_fetch **out,
-                     struct dl2_error *error)
+                     struct dl2_fetch **out, struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_fetch *fetch = dl2_calloc(1, sizeof *fetch);
@@ -198,8 +183,7 @@ int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_c
         status = dl2_cache_create(dl2_dataset_count(planner->dataset), config->cache_bytes,
                                   &fetch->cache, error);
     if (status == DL2_OK && config->io != DL2_IO_DIRECT)
-        status =
-            dl2_read_ahead_create(planner, config, fetch->cache, decoded, &fetch->ahead, error);
+        status = dl2_read_ahead_create(planner, config, fetch->cache, &fetch->ahead, error);
     if (status < 0) {
         dl2_fetch_destroy(fetch);
         return status;

@@ -28,13 +28,10 @@ struct dl2_fetch_stats {
 
 struct dl2_fetch;
 
-/*
- * The planner and its dataset must outlive it. Samples in `decoded`, which may be NULL, won't be
- * taken, so they are not read ahead. A planner that plans slices needs config->cache_bytes 0.
- */
+/* The planner and its dataset must outlive it. A planner that plans slices needs
+ * config->cache_bytes 0. */
 int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                     const struct dl2_decoded_cache *decoded, struct dl2_fetch **out,
-                     struct dl2_error *error);
+                     struct dl2_fetch **out, struct dl2_error *error);
 void dl2_fetch_destroy(struct dl2_fetch *fetch);
 
 /*
@@ -54,16 +51,14 @@ struct dl2_fetched {
 
 /*
  * Takes sample `index` as number `position` of the order: its plan, and the bytes that the plan
- * asks for. Blocks until they are there. Positions may be taken in any order, but about one after
- * the other: a position that is not taken is dropped once later ones need its room. A sample that
- * stands elsewhere in the order, or was taken already, is planned and read at once; the sample that
- * replaces a bad one is read so. Errors name the sample.
+ * asks for: none if it has the decoded image. Blocks until they are there. Positions may be taken
+ * in any order, but about one after the other: a position that is not taken is dropped once later
+ * ones need its room. A sample that stands elsewhere in the order, or was taken already, is planned
+ * and read at once; the sample that replaces a bad one is read so. Errors name the sample.
  */
 int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched,
                       struct dl2_error *error);
-/* Nobody will take number `position`: the sample's decoded image was there. */
-void dl2_fetch_skip(struct dl2_fetch *fetch, size_t position);
 /* Gives the bytes back; needed after an error, too. */
 void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 

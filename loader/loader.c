@@ -391,8 +391,8 @@ static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats
     stats->requests = fetch.requests - loader->fetch_before.requests;
     stats->encoded_hits = fetch.cache_hits - loader->fetch_before.cache_hits;
     stats->memory += fetch.memory;
-    if (loader->recipe.decoded)
-        stats->memory += dl2_decoded_bytes(loader->recipe.decoded);
+    if (loader->recipe.planner.decoded)
+        stats->memory += dl2_decoded_bytes(loader->recipe.planner.decoded);
 }
 
 void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_stats *stats)

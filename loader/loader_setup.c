@@ -287,12 +287,10 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    loader->recipe.decoded = config->decoded_cache;
     if (config->decoded_cache_bytes)
         DL2_TRY(dl2_decoded_create(loader->sampler.count, config->decoded_cache_bytes,
-                                   &loader->recipe.decoded, error));
-    return dl2_fetch_create(&loader->recipe.planner, &config->fetch, loader->recipe.decoded,
-                            &loader->recipe.fetch, error);
+                                   &loader->recipe.planner.decoded, error));
+    return dl2_fetch_create(&loader->recipe.planner, &config->fetch, &loader->recipe.fetch, error);
 }
 
 /* Sets up the queue of samples that are put aside. */
@@ -421,7 +419,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
         dl2_job_free(&loader->claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
     if (!loader->config.decoded_cache)
-        dl2_decoded_destroy(loader->recipe.decoded);
+        dl2_decoded_destroy(loader->recipe.planner.decoded);
     dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
     dl2_target_list_free(&loader->recipe.targets);

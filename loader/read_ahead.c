@@ -77,7 +77,6 @@ struct entry {
 struct dl2_read_ahead {
     const struct dl2_planner *planner;
     const struct dl2_cache *cached;
-    const struct dl2_decoded_cache *decoded;
     bool drop_behind;
     bool own_files; /* each sample is a file: not a packed dataset */
     bool batches;   /* samples do not lie in files, and are read in batches */
@@ -248,18 +247,11 @@ static size_t room_to_plan(const struct dl2_read_ahead *ahead)
     return room;
 }
 
-static bool is_kept(const struct dl2_read_ahead *ahead, size_t position)
+/* Is a position left to its taker, whatever its plan? */
+static bool is_left(const struct dl2_read_ahead *ahead, size_t position)
 {
-    const uint32_t index = ahead->order[position];
-    struct dl2_sample_plan unused;
-    return (ahead->cached && dl2_cache_find(ahead->cached, index)) ||
-           (ahead->decoded &&
-            dl2_decoded_find(ahead->decoded, ahead->planner, position, index, &unused));
-}
-
-static bool must_be_read(const struct dl2_read_ahead *ahead, size_t position)
-{
-    return !(ahead->is_auto && position % PROBE == PROBE - 1) && !is_kept(ahead, position);
+    return (ahead->is_auto && position % PROBE == PROBE - 1) ||
+           (ahead->cached && dl2_cache_find(ahead->cached, ahead->order[position]));
 }
 
 /* The entry of a position, with the sample's plan, which may have been made in an earlier batch. */
@@ -270,6 +262,8 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
         entry->position = position;
         entry->request = NULL;
         dl2_plan_sample(ahead->planner, position, ahead->order[position], &entry->plan);
+    } else {
+        dl2_plan_find_decoded(ahead->planner, &entry->plan);
     }
     return entry;
 }
@@ -292,10 +286,11 @@ static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
 {
     size_t count = 0, pages = 0;
     for (; positions; positions--, ahead->next++) {
-        if (!must_be_read(ahead, ahead->next))
+        if (is_left(ahead, ahead->next))
             continue;
         struct entry *entry = plan_entry(ahead, ahead->next);
-        if (!locate_entry(ahead, entry) || entry->at.bytes > ahead->pages * PAGE / 4)
+        if (entry->plan.decoded || !locate_entry(ahead, entry) ||
+            entry->at.bytes > ahead->pages * PAGE / 4)
             continue;
         pages += (size_t)entry->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
@@ -491,9 +486,8 @@ void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *
 
 /* ---- for loader/fetch.c ---- */
 
-struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position,
-                                                uint32_t index, struct dl2_sample_plan *plan,
-                                                const uint8_t **data, size_t *size)
+bool dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position, uint32_t index,
+                            struct dl2_sample_plan *plan, struct dl2_fetched *fetched)
 {
     pthread_mutex_lock(&ahead->mutex);
     struct entry *entry = &ahead->entries[position % ahead->ring];
@@ -504,11 +498,16 @@ struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, si
     if (planned) {
         entry->position = NOWHERE;
         *plan = entry->plan;
+        dl2_plan_find_decoded(ahead->planner, plan);
         request = entry->request; /* the entry's use of it is the taker's now */
     }
+    if (request && plan->decoded) {
+        release_request(ahead, request);
+        request = NULL;
+    }
     if (request) {
-        *data = request->buffer + (entry->at.offset - request->offset);
-        *size = (size_t)entry->at.bytes;
+        fetched->data = request->buffer + (entry->at.offset - request->offset);
+        fetched->size = (size_t)entry->at.bytes;
     }
     wake_engine_if_due(ahead);
     if (request && request->state == DL2_REQUEST_QUEUED) {
@@ -525,9 +524,8 @@ struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, si
         request = NULL;
     }
     pthread_mutex_unlock(&ahead->mutex);
-    if (!planned)
-        dl2_plan_sample(ahead->planner, position, index, plan);
-    return request;
+    fetched->request = request;
+    return planned;
 }
 
 void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position)
@@ -717,8 +715,8 @@ static void free_ahead(struct dl2_read_ahead *ahead)
 }
 
 int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, const struct dl2_decoded_cache *decoded,
-                          struct dl2_read_ahead **out, struct dl2_error *error)
+                          const struct dl2_cache *cached, struct dl2_read_ahead **out,
+                          struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
@@ -728,7 +726,6 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     pthread_cond_init(&ahead->work, NULL);
     ahead->planner = planner;
     ahead->cached = cached;
-    ahead->decoded = decoded;
     ahead->own_files = has_own_files(planner->dataset);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;

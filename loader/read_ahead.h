@@ -11,7 +11,6 @@
 #define DL2_LOADER_READ_AHEAD_H
 
 #include "loader/cache.h"
-#include "loader/decoded.h"
 #include "loader/fetch.h"
 
 struct dl2_read_ahead;
@@ -19,12 +18,12 @@ struct dl2_read_request;
 
 /*
  * config->io is DL2_IO_THREADS, DL2_IO_URING, or DL2_IO_AUTO for the best one that works here.
- * Samples in `cached` or `decoded`, either of which may be NULL, are not read. The planner must
- * outlive it.
+ * Samples in `cached`, which may be NULL, and those whose plan has the decoded image are not read.
+ * The planner must outlive it.
  */
 int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fetch_config *config,
-                          const struct dl2_cache *cached, const struct dl2_decoded_cache *decoded,
-                          struct dl2_read_ahead **out, struct dl2_error *error);
+                          const struct dl2_cache *cached, struct dl2_read_ahead **out,
+                          struct dl2_error *error);
 /* Waits for reads that are under way. All requests must have been given back. */
 void dl2_read_ahead_destroy(struct dl2_read_ahead *ahead);
 
@@ -38,14 +37,13 @@ void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, s
 void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t bytes);
 
 /*
- * Hands over the plan of the sample at `position`, which is made now if it wasn't before, and the
- * bytes that were read for it. The bytes were not verified; they are valid until the request is
- * given back. NULL: nothing was read, the caller reads.
+ * Hands over the plan of the sample at `position`, and the bytes that were read for it. They were
+ * not verified; they are valid until the request is given back. Without a request nothing was read:
+ * the caller reads, unless the plan has the decoded image. False: the sample was not planned.
  */
-struct dl2_read_request *dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position,
-                                                uint32_t index, struct dl2_sample_plan *plan,
-                                                const uint8_t **data, size_t *size);
-/* Nobody takes the sample at `position`: another loader has decoded it since it was planned. */
+bool dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position, uint32_t index,
+                            struct dl2_sample_plan *plan, struct dl2_fetched *fetched);
+/* Nobody takes the sample at `position`: its decoded image is there. */
 void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position);
 void dl2_read_ahead_release(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 

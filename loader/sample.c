@@ -3,7 +3,6 @@
 
 #include "common/clock.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,17 +115,10 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
 
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
-    const uint32_t index = job->plan.index;
-    job->cached = recipe->decoded ? dl2_decoded_find(recipe->decoded, &recipe->planner,
-                                                     job->position, index, &job->plan)
-                                  : NULL;
-    if (job->cached) {
-        dl2_fetch_skip(recipe->fetch, job->position);
-        return DL2_OK;
-    }
     job->holds_bytes = true; /* to be given back after an error, too */
-    DL2_TRY(
-        dl2_fetch_acquire(recipe->fetch, job->position, index, &job->plan, &job->fetched, error));
+    DL2_TRY(dl2_fetch_acquire(recipe->fetch, job->position, job->plan.index, &job->plan,
+                              &job->fetched, error));
+    job->holds_bytes = !job->plan.decoded;
     job->stats.bytes += job->fetched.size;
     return DL2_OK;
 }
@@ -146,18 +138,18 @@ static int decode_whole(struct dl2_job *job, const struct dl2_recipe *recipe,
     const uint32_t index = job->plan.index;
     const bool reduces = dl2_decoder_reduces(job->decoder);
     const uint32_t reduction = reduces ? request.reduction : 1;
-    if (!dl2_decoded_claim(recipe->decoded, index, reduction, image.width, image.height,
+    if (!dl2_decoded_claim(recipe->planner.decoded, index, reduction, image.width, image.height,
                            request.channels == 1 ? 1 : 3))
         return 0;
     request.x = request.y = 0;
     request.width = image.width;
     request.height = image.height;
     if (dl2_decoder_decode(job->decoder, &request, &image.raster, NULL) < 0) {
-        dl2_decoded_unclaim(recipe->decoded, index, reduction);
+        dl2_decoded_unclaim(recipe->planner.decoded, index, reduction);
         return dl2_decoder_open(job->decoder, data, size, recipe->planner.config->max_pixels,
                                 &unused, error);
     }
-    dl2_decoded_keep(recipe->decoded, index, reduction, reduces, &image);
+    dl2_decoded_keep(recipe->planner.decoded, index, reduction, reduces, &image);
     job->raster = image.raster;
     return 1;
 }
@@ -209,10 +201,8 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
 {
     const struct dl2_loader_config *config = recipe->planner.config;
     struct dl2_sample_plan *plan = &job->plan;
-    if (job->cached) {
-        job->raster = job->cached->raster;
-        job->width = job->cached->width;
-        job->height = job->cached->height;
+    if (plan->decoded) {
+        job->raster = plan->decoded->raster;
         job->stats.decoded_hits++;
         return DL2_OK;
     }
@@ -222,16 +212,9 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     const uint8_t *const data = plan->slices.count ? job->joined.data : job->fetched.data;
     const size_t size = plan->slices.count ? job->joined.size : job->fetched.size;
     DL2_TRY(dl2_decoder_open(job->decoder, data, size, config->max_pixels, &info, error));
-    const uint32_t width = dl2_upright_width(&info), height = dl2_upright_height(&info);
-    job->width = plan->slices.count ? plan->cuts.width : width;
-    job->height = plan->slices.count ? plan->cuts.height : height;
-    if (!plan->has_crop)
-        dl2_plan_crop(&recipe->planner, width, height, plan);
-    else if (!plan->slices.count && (width != plan->cuts.width || height != plan->cuts.height))
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "is of %" PRIu32 "x%" PRIu32 " where the index says %" PRIu32
-                             "x%" PRIu32 ": run dl2-transcode --index",
-                             width, height, plan->cuts.width, plan->cuts.height);
+    if (!plan->slices.count)
+        DL2_TRY(dl2_plan_set_size(&recipe->planner, dl2_upright_width(&info),
+                                  dl2_upright_height(&info), plan, error));
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.x = plan->crop.x;
     request.y = plan->crop.y;
@@ -244,7 +227,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     request.channels = config->channels == 1 ? 1 : 0;
     request.reduction = dl2_plan_reduction(config, &plan->crop);
     int status = 0;
-    if (recipe->decoded)
+    if (recipe->planner.decoded)
         status = decode_whole(job, recipe, &request, &info, data, size, error);
     if (status == 0)
         status = dl2_decoder_decode(job->decoder, &request, &job->raster, error);
@@ -256,8 +239,8 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_crop_box crop = dl2_job_crop_box(job);
-    const int status =
-        dl2_mask_show(&job->mask, recipe->planner.config, job->width, job->height, &crop, error);
+    const int status = dl2_mask_show(&job->mask, recipe->planner.config, job->plan.width,
+                                     job->plan.height, &crop, error);
     if (status < 0)
         dl2_error_prefix(error, "mask '%s'", recipe->planner.config->mask);
     return status;

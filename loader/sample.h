@@ -35,7 +35,6 @@
 struct dl2_recipe {
     struct dl2_planner planner; /* with the dataset and the loader's settings */
     struct dl2_fetch *fetch;
-    struct dl2_decoded_cache *decoded;     /* the loader's or a shared one; NULL: none */
     struct dl2_augmentation *augmentation; /* NULL: none */
     size_t sample_bytes;                   /* in the batch */
     struct dl2_target_list targets;
@@ -65,11 +64,9 @@ struct dl2_job {
 
     struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
-    struct dl2_bytes joined;                /* the file made of slices */
-    const struct dl2_decoded_image *cached; /* NULL: not in the cache */
+    struct dl2_bytes joined; /* the file made of slices */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
-    uint32_t width, height;   /* of the whole upright image */
     struct dl2_resizer resizer;
     struct dl2_pixels pixels;         /* what operations work on */
     struct dl2_target_bytes *targets; /* [recipe->targets.count] */

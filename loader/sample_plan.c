@@ -2,6 +2,9 @@
 #include "loader/sample_plan.h"
 
 #include "codec/decoder.h"
+#include "loader/decoded.h"
+
+#include <inttypes.h>
 
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config)
@@ -9,6 +12,7 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
     return (struct dl2_planner){
         .dataset = dataset,
         .config = config,
+        .decoded = config->decoded_cache,
         .sliced = !config->fetch.whole && !config->fetch.cache_bytes &&
                   !config->decoded_cache_bytes && !config->decoded_cache,
     };
@@ -31,15 +35,16 @@ struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *co
     };
 }
 
-void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
-                   struct dl2_sample_plan *plan)
+static void draw_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
+                      struct dl2_sample_plan *plan)
 {
     const struct dl2_crop_config crops = dl2_loader_crop_config(planner->config);
     if (planner->config->train)
         dl2_crop_for_training(&crops, &plan->random, width, height, &plan->crop);
     else
         dl2_crop_for_validation(&crops, width, height, &plan->crop);
-    plan->has_crop = true;
+    plan->width = width;
+    plan->height = height;
 }
 
 uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct dl2_crop *crop)
@@ -49,6 +54,33 @@ uint32_t dl2_plan_reduction(const struct dl2_loader_config *config, const struct
                : dl2_crop_reduction(crop, config->height, dl2_loader_width(config));
 }
 
+void dl2_plan_find_decoded(const struct dl2_planner *planner, struct dl2_sample_plan *plan)
+{
+    if (!planner->decoded || plan->decoded)
+        return;
+    if (!plan->width) {
+        const struct dl2_decoded_image *any = dl2_decoded_find_any(planner->decoded, plan->index);
+        if (!any)
+            return;
+        draw_crop(planner, any->width, any->height, plan);
+    }
+    plan->decoded = dl2_decoded_find(planner->decoded, plan->index,
+                                     dl2_plan_reduction(planner->config, &plan->crop));
+}
+
+int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_t height,
+                      struct dl2_sample_plan *plan, struct dl2_error *error)
+{
+    if (!plan->width)
+        draw_crop(planner, width, height, plan);
+    if (width == plan->width && height == plan->height)
+        return DL2_OK;
+    return dl2_error_set(
+        error, DL2_ERR_FORMAT, "is of %" PRIu32 "x%" PRIu32 " where %s %" PRIu32 "x%" PRIu32 "%s",
+        width, height, planner->sliced ? "the index says" : "it was decoded before as", plan->width,
+        plan->height, planner->sliced ? ": run dl2-transcode --index" : "");
+}
+
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
 void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
                      struct dl2_sample_plan *plan)
@@ -56,13 +88,16 @@ void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t i
     const uint64_t most = planner->config->max_pixels;
     const uint64_t place = planner->places ? (uint64_t)planner->places[claim] + 1 : 0;
     plan->index = index;
-    plan->has_crop = false;
+    plan->width = plan->height = 0;
+    plan->decoded = NULL;
     plan->slices = (struct dl2_slice_range){0};
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
                     place << 32 | index);
-    if (!planner->sliced || !dl2_dataset_cuts(planner->dataset, index, &plan->cuts) ||
+    dl2_plan_find_decoded(planner, plan);
+    if (plan->width || !planner->sliced ||
+        !dl2_dataset_cuts(planner->dataset, index, &plan->cuts) ||
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;
-    dl2_plan_crop(planner, plan->cuts.width, plan->cuts.height, plan);
+    draw_crop(planner, plan->cuts.width, plan->cuts.height, plan);
     plan->slices = dl2_image_slices_of(&plan->cuts, plan->crop.y, plan->crop.height);
 }

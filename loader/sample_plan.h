@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The plan of a sample: what is known of it before any of its bytes are read. It is made once, by
- * read-ahead or else by the worker that takes the sample, and travels with the sample to the end.
+ * read-ahead or else when the sample is taken, and travels with the sample to the end.
  *
  * The sample's random numbers are keyed by (seed, epoch, index); where samples may come several
- * times in an epoch, also by their place in it. If the dataset knows the image's size
- * (dl2_dataset_cuts()), the crop is drawn here, and the byte range follows from it. If not, the
- * crop is drawn when the header is decoded, from the same random state. So the crop's numbers come
- * first in either case, and those of the caller's operations follow.
+ * times in an epoch, also by their place in it. The crop is drawn once, as soon as the image's size
+ * is known: from the dataset (dl2_dataset_cuts()), and then the byte range follows from it; from
+ * the cache of decoded images; or else from the header. The random state is the same, so the
+ * crop's numbers come first in any case, and those of the caller's operations follow.
  *
  * Threads: any number at once; a planner changes only between epochs.
  */
@@ -23,6 +23,7 @@
 struct dl2_planner {
     const struct dl2_dataset *dataset;
     const struct dl2_loader_config *config;
+    struct dl2_decoded_cache *decoded; /* the loader's or a shared one; NULL: none */
     bool sliced; /* plan a byte range for samples that can be cut; caches keep samples whole */
     uint64_t epoch;
     const uint32_t *places; /* by claim, in all ranks' epoch; NULL: no sample comes twice */
@@ -30,12 +31,13 @@ struct dl2_planner {
 
 struct dl2_sample_plan {
     uint32_t index;
-    bool has_crop;
+    uint32_t width, height; /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
         random; /* the next number is the first after the crop's, once that is drawn */
     struct dl2_crop crop;
-    struct dl2_cuts cuts;          /* if the crop was drawn from them */
-    struct dl2_slice_range slices; /* the slices to read; count 0: the whole sample */
+    const struct dl2_decoded_image *decoded; /* from the cache; NULL: it is to be decoded */
+    struct dl2_cuts cuts;                    /* where slices are to be read */
+    struct dl2_slice_range slices;           /* count 0: the whole sample */
 };
 
 /* The planner of a loader for epoch 0. Dataset and settings must outlive it. */
@@ -46,9 +48,12 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
 void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
                      struct dl2_sample_plan *plan);
 
-/* Draws the crop of an image whose size was not known before, in pixels. */
-void dl2_plan_crop(const struct dl2_planner *planner, uint32_t width, uint32_t height,
-                   struct dl2_sample_plan *plan);
+/* Looks in the cache for an image that was not there when the plan was made. */
+void dl2_plan_find_decoded(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
+
+/* Sets the image's size from its header, in pixels. DL2_ERR_FORMAT if it was known and differs. */
+int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_t height,
+                      struct dl2_sample_plan *plan, struct dl2_error *error);
 
 /* How much coarser the image of a crop may be decoded: dl2_crop_reduction(), where the filter sees
  * all pixels. */

@@ -108,7 +108,7 @@ static int run(const struct dl2_dataset *dataset, const struct dl2_sampler *samp
     struct dl2_fetch *fetch;
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats stats;
-    DL2_TRY(dl2_fetch_create(&planner, &config, NULL, &fetch, error));
+    DL2_TRY(dl2_fetch_create(&planner, &config, &fetch, error));
     int status = DL2_OK;
     if (cold)
         status = dl2_fetch_evict(dataset, &result->resident, error);

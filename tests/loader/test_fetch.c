@@ -69,12 +69,13 @@ static struct dl2_planner planner; /* of the fetch that a test made last; they l
 
 static struct dl2_fetch *new_fetch(const struct dl2_dataset *dataset,
                                    const struct dl2_fetch_config *config,
-                                   const struct dl2_decoded_cache *decoded)
+                                   struct dl2_decoded_cache *decoded)
 {
     planner = dl2_planner_of(dataset, &loader_config);
+    planner.decoded = decoded;
     struct dl2_fetch *fetch;
     struct dl2_error error = DL2_ERROR_INIT;
-    expect_ok(dl2_fetch_create(&planner, config, decoded, &fetch, &error), &error);
+    expect_ok(dl2_fetch_create(&planner, config, &fetch, &error), &error);
     return fetch;
 }
 
@@ -414,7 +415,7 @@ static struct dl2_fetch *try_fetch(const struct dl2_dataset *dataset,
     struct dl2_fetch *fetch = NULL;
     struct dl2_error error = DL2_ERROR_INIT;
     planner = dl2_planner_of(dataset, &loader_config);
-    const int status = dl2_fetch_create(&planner, config, NULL, &fetch, &error);
+    const int status = dl2_fetch_create(&planner, config, &fetch, &error);
     if (status == DL2_ERR_UNSUPPORTED && config->io == DL2_IO_URING) {
         assert_non_null(strstr(error.message, "io_uring"));
         print_message("%s\n", error.message);
@@ -769,7 +770,7 @@ static void auto_follows_the_storage(void **state)
     struct dl2_read_ahead *ahead;
     struct dl2_fetch_stats before, after;
     const struct timespec pause = {0, 1000000};
-    assert_int_equal(dl2_read_ahead_create(&planner, &config, NULL, NULL, &ahead, NULL), 0);
+    assert_int_equal(dl2_read_ahead_create(&planner, &config, NULL, &ahead, NULL), 0);
     shuffle(order, 0);
     dl2_read_ahead_start(ahead, order, SAMPLES);
     for (unsigned i = 0; i < 63; i++)
@@ -816,11 +817,11 @@ static void without_io_uring(void **state)
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
             _exit(77);
         planner = dl2_planner_of(samples, &loader_config);
-        if (dl2_fetch_create(&planner, &config, NULL, &fetch, &error) != DL2_ERR_UNSUPPORTED ||
+        if (dl2_fetch_create(&planner, &config, &fetch, &error) != DL2_ERR_UNSUPPORTED ||
             !strstr(error.message, "io_uring"))
             _exit(1);
         config.io = DL2_IO_AUTO;
-        if (dl2_fetch_create(&planner, &config, NULL, &fetch, NULL) != DL2_OK)
+        if (dl2_fetch_create(&planner, &config, &fetch, NULL) != DL2_OK)
             _exit(2);
         use(fetch);
         dl2_fetch_destroy(fetch);

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/half.h"
 #include "loader/decoded.h"
+#include "pixels/resize.h"
 #include "tests/loader/pictures.h"
 
 #include <math.h>
