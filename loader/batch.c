@@ -7,7 +7,7 @@
 uint32_t dl2_samples_before(const struct dl2_loader *loader, uint64_t step)
 {
     const uint64_t samples = step * loader->config.batch;
-    const uint32_t positions = loader->sampler.positions;
+    const uint32_t positions = loader->order.sampler.positions;
     return samples < positions ? (uint32_t)samples : positions;
 }
 
@@ -20,7 +20,7 @@ struct dl2_slot *dl2_slot_of_step(const struct dl2_loader *loader, uint64_t step
 {
     struct dl2_slot *unused = NULL;
     for (unsigned i = 0; i < loader->config.depth; i++) {
-        struct dl2_slot *slot = &loader->slots[i];
+        struct dl2_slot *slot = &loader->ring.slots[i];
         if (slot->state == DL2_SLOT_FREE)
             unused = unused ? unused : slot;
         else if (slot->state != DL2_SLOT_TAKEN && slot->batch.step == step)
@@ -79,15 +79,15 @@ void dl2_slot_release(struct dl2_slot *slot)
 void dl2_slots_reset(struct dl2_loader *loader)
 {
     for (unsigned i = 0; i < loader->config.depth; i++)
-        if (loader->slots[i].state != DL2_SLOT_TAKEN)
-            loader->slots[i].state = DL2_SLOT_FREE;
+        if (loader->ring.slots[i].state != DL2_SLOT_TAKEN)
+            loader->ring.slots[i].state = DL2_SLOT_FREE;
 }
 
 unsigned dl2_slots_ready(const struct dl2_loader *loader)
 {
     unsigned ready = 0;
     for (unsigned i = 0; i < loader->config.depth; i++)
-        ready += loader->slots[i].state == DL2_SLOT_READY;
+        ready += loader->ring.slots[i].state == DL2_SLOT_READY;
     return ready;
 }
 
@@ -110,14 +110,15 @@ static int init_images(struct dl2_loader *loader, struct dl2_slot *slot, size_t 
 
 int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
 {
+    struct dl2_ring *ring = &loader->ring;
     const struct dl2_loader_config *config = &loader->config;
     const size_t mask_bytes = dl2_loader_mask_bytes(config);
     size_t bytes;
-    loader->slots = dl2_calloc(config->depth, sizeof *loader->slots);
-    if (!loader->slots || !dl2_size_mul(loader->recipe.sample_bytes, config->batch, &bytes))
+    ring->slots = dl2_calloc(config->depth, sizeof *ring->slots);
+    if (!ring->slots || !dl2_size_mul(loader->recipe.sample_bytes, config->batch, &bytes))
         return dl2_error_memory(error, "%u batches", config->depth);
     for (unsigned i = 0; i < config->depth; i++) {
-        struct dl2_slot *slot = &loader->slots[i];
+        struct dl2_slot *slot = &ring->slots[i];
         DL2_TRY(init_images(loader, slot, bytes, error));
         slot->batch.labels = dl2_calloc(config->batch, sizeof *slot->batch.labels);
         slot->batch.indices = dl2_calloc(config->batch, sizeof *slot->batch.indices);
@@ -148,9 +149,10 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
 
 void dl2_slots_free(struct dl2_loader *loader)
 {
+    struct dl2_ring *ring = &loader->ring;
     const struct dl2_loader_config *config = &loader->config;
-    for (unsigned i = 0; loader->slots && i < config->depth; i++) {
-        struct dl2_slot *slot = &loader->slots[i];
+    for (unsigned i = 0; ring->slots && i < config->depth; i++) {
+        struct dl2_slot *slot = &ring->slots[i];
         if (config->decoder)
             config->decoder->ops->slot_free(slot->decode_slot);
         else if (config->slot_free && slot->batch.images)
@@ -166,6 +168,6 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->batch.masks);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }
-    free(loader->slots);
-    loader->slots = NULL;
+    free(ring->slots);
+    ring->slots = NULL;
 }

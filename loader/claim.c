@@ -18,7 +18,7 @@ int dl2_loader_nothing_can_be_read(struct dl2_loader *loader, struct dl2_error *
     const char *const *texts = dl2_bad_samples_texts(&loader->bad_samples);
     const int status = dl2_error_set(
         error, DL2_ERR_FORMAT, "none of the %" PRIu32 " samples can be read; the first: %s",
-        loader->sampler.size, texts && loader->bad_samples.count ? texts[0] : "?");
+        loader->order.sampler.size, texts && loader->bad_samples.count ? texts[0] : "?");
     pthread_mutex_unlock(&loader->mutex);
     return status;
 }
@@ -38,7 +38,7 @@ static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
     if (status > 0) {
         loader->stats.bad++;
         status = dl2_loader_check_bad(loader->config.max_bad, list->count,
-                                      loader->sampler.population, text, error);
+                                      loader->order.sampler.population, text, error);
     }
     pthread_mutex_unlock(&loader->mutex);
     return status < 0 ? status : DL2_OK;
@@ -50,11 +50,11 @@ static int note_bad(struct dl2_loader *loader, uint32_t index, const char *text,
  * epoch's order. Returns 1, or 0 if there is none. */
 static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
 {
-    const uint32_t size = loader->sampler.size;
+    const uint32_t size = loader->order.sampler.size;
     const uint32_t tries = loader->config.train ? size : 1;
     while (claim->tries < tries) {
         const uint64_t at = (uint64_t)claim->position + claim->tries++;
-        const uint32_t index = loader->sampler.order[at % size];
+        const uint32_t index = loader->order.sampler.order[at % size];
         if (loader->config.stop_on_bad || !dl2_bad_samples_has(&loader->bad_samples, index)) {
             dl2_job_begin(&claim->job, index, claim->number);
             claim->begun = true;
@@ -72,14 +72,14 @@ static int wait_for_place(struct dl2_loader *loader, struct dl2_claim *claim)
         return DL2_OK;
     pthread_mutex_lock(&loader->mutex);
     while (!atomic_load_explicit(&loader->canceled, memory_order_relaxed)) {
-        found = dl2_place_acquire(loader, loader->next_place, &claim->place);
+        found = dl2_place_acquire(loader, loader->ring.next_place, &claim->place);
         if (found || loader->fail_claim != DL2_NOWHERE)
             break;
         const double start = dl2_clock_wall();
-        pthread_cond_wait(&loader->place_available, &loader->mutex);
+        pthread_cond_wait(&loader->ring.place_available, &loader->mutex);
         loader->stats.worker_wait += dl2_clock_wall() - start;
     }
-    loader->next_place += found;
+    loader->ring.next_place += found;
     pthread_mutex_unlock(&loader->mutex);
     return found ? DL2_OK : DL2_ERR_CANCELED;
 }
@@ -113,7 +113,8 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
 {
     const struct dl2_target_list *list = &loader->recipe.targets;
     const struct dl2_place *place = &claim->place;
-    const uint32_t index = good ? claim->job.plan.index : loader->sampler.order[claim->position];
+    const uint32_t index =
+        good ? claim->job.plan.index : loader->order.sampler.order[claim->position];
     struct dl2_sample sample;
     dl2_dataset_sample(loader->recipe.planner.dataset, index, &sample);
     place->slot->batch.labels[place->number] = good ? sample.label : -1;
@@ -233,5 +234,5 @@ void dl2_claim_fail(struct dl2_loader *loader, uint64_t number, int status,
         return;
     loader->fail_claim = number;
     loader->error = *error;
-    pthread_cond_broadcast(&loader->place_available);
+    pthread_cond_broadcast(&loader->ring.place_available);
 }

@@ -37,7 +37,7 @@ static void blend_time(double *kept, double seconds, double part)
 
 static void set_share(struct dl2_loader *loader)
 {
-    struct dl2_shares *shares = &loader->shares;
+    struct dl2_shares *shares = &loader->decode.shares;
     if (!(shares->processor > 0 && shares->stage > 0 && shares->decoder > 0))
         return;
     const double workers = loader->config.workers;
@@ -48,7 +48,7 @@ static void set_share(struct dl2_loader *loader)
 
 bool dl2_decoder_wants_next(struct dl2_loader *loader)
 {
-    struct dl2_shares *shares = &loader->shares;
+    struct dl2_shares *shares = &loader->decode.shares;
     if (!loader->config.decoder_shares)
         return true;
     shares->owed += shares->share;
@@ -59,7 +59,7 @@ bool dl2_decoder_wants_next(struct dl2_loader *loader)
 
 void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *job)
 {
-    struct dl2_shares *shares = &loader->shares;
+    struct dl2_shares *shares = &loader->decode.shares;
     blend_time(job->staged ? &shares->stage : &shares->processor, job->seconds, SAMPLE_PART);
     set_share(loader);
 }
@@ -68,29 +68,32 @@ void dl2_decoder_share_observe(struct dl2_loader *loader, const struct dl2_job *
 
 void dl2_decode_queue_add(struct dl2_loader *loader, struct dl2_slot *slot)
 {
-    const unsigned end = (loader->staged_first + loader->staged_count++) % loader->config.depth;
-    loader->staged[end] = slot;
+    struct dl2_decode_queue *queue = &loader->decode;
+    const unsigned end = (queue->staged_first + queue->staged_count++) % loader->config.depth;
+    queue->staged[end] = slot;
     loader->in_flight++;
-    pthread_cond_signal(&loader->batch_staged);
+    pthread_cond_signal(&queue->batch_staged);
 }
 
 void dl2_decode_queue_drop(struct dl2_loader *loader)
 {
-    loader->in_flight -= loader->staged_count;
-    loader->staged_count = 0;
-    pthread_cond_broadcast(&loader->batch_staged);
+    struct dl2_decode_queue *queue = &loader->decode;
+    loader->in_flight -= queue->staged_count;
+    queue->staged_count = 0;
+    pthread_cond_broadcast(&queue->batch_staged);
 }
 
 /* Locked. NULL when the loader closes. */
 static struct dl2_slot *take_staged(struct dl2_loader *loader)
 {
-    while (!loader->closing && !loader->staged_count)
-        pthread_cond_wait(&loader->batch_staged, &loader->mutex);
+    struct dl2_decode_queue *queue = &loader->decode;
+    while (!loader->closing && !queue->staged_count)
+        pthread_cond_wait(&queue->batch_staged, &loader->mutex);
     if (loader->closing)
         return NULL;
-    struct dl2_slot *slot = loader->staged[loader->staged_first];
-    loader->staged_first = (loader->staged_first + 1) % loader->config.depth;
-    loader->staged_count--;
+    struct dl2_slot *slot = queue->staged[queue->staged_first];
+    queue->staged_first = (queue->staged_first + 1) % loader->config.depth;
+    queue->staged_count--;
     return slot;
 }
 
@@ -104,8 +107,8 @@ static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, stru
     /* It was counted when it was staged, and is counted again. */
     claim->job.stats.images--;
     claim->done--;
-    claim->bad -=
-        dl2_bad_samples_has(&loader->bad_samples, loader->sampler.order[slot->positions[number]]);
+    claim->bad -= dl2_bad_samples_has(&loader->bad_samples,
+                                      loader->order.sampler.order[slot->positions[number]]);
     return dl2_claim_run(loader, claim, error);
 }
 
@@ -136,19 +139,19 @@ static void end_batch(struct dl2_loader *loader, struct dl2_slot *slot, int stat
                       const struct dl2_error *error)
 {
     const uint64_t first = slot->batch.step * loader->config.batch;
-    const uint64_t number = first > loader->first_place ? first - loader->first_place : 0;
+    const uint64_t number = first > loader->ring.first_place ? first - loader->ring.first_place : 0;
     if (status == DL2_OK)
         dl2_slot_decoded(slot);
     else
         dl2_claim_fail(loader, number, status, error);
     loader->stats.finish += seconds;
     if (status == DL2_OK && slot->by_decoder) {
-        blend_time(&loader->shares.decoder, seconds / slot->by_decoder / loader->decoding,
-                   BATCH_PART);
+        blend_time(&loader->decode.shares.decoder,
+                   seconds / slot->by_decoder / loader->decode.active, BATCH_PART);
         set_share(loader);
     }
     loader->in_flight--;
-    pthread_cond_signal(&loader->progress);
+    pthread_cond_signal(&loader->ring.progress);
 }
 
 static void *decode_thread(void *context)
@@ -156,17 +159,17 @@ static void *decode_thread(void *context)
     struct dl2_loader *loader = context;
     struct dl2_slot *slot;
     pthread_mutex_lock(&loader->mutex);
-    struct dl2_claim *claim = &loader->decode_claims[loader->decode_threads_begun++];
+    struct dl2_claim *claim = &loader->decode.claims[loader->decode.threads_begun++];
     while ((slot = take_staged(loader))) {
         struct dl2_error error = DL2_ERROR_INIT;
         double seconds = 0;
-        loader->decoding++;
+        loader->decode.active++;
         pthread_mutex_unlock(&loader->mutex);
         const int status = decode_batch(loader, claim, slot, &seconds, &error);
         pthread_mutex_lock(&loader->mutex);
         dl2_claim_add_stats(loader, claim);
         end_batch(loader, slot, status, seconds, &error);
-        loader->decoding--;
+        loader->decode.active--;
     }
     pthread_mutex_unlock(&loader->mutex);
     return NULL;
@@ -176,35 +179,37 @@ static void *decode_thread(void *context)
 
 int dl2_decode_queue_init(struct dl2_loader *loader, struct dl2_error *error)
 {
+    struct dl2_decode_queue *queue = &loader->decode;
     if (!loader->config.decoder)
         return DL2_OK;
-    loader->shares.share = 0.5;
-    loader->staged = dl2_calloc(loader->config.depth, sizeof *loader->staged);
-    loader->decode_claims = dl2_calloc(DL2_DECODE_THREADS, sizeof *loader->decode_claims);
-    if (!loader->staged || !loader->decode_claims)
+    queue->shares.share = 0.5;
+    queue->staged = dl2_calloc(loader->config.depth, sizeof *queue->staged);
+    queue->claims = dl2_calloc(DL2_DECODE_THREADS, sizeof *queue->claims);
+    if (!queue->staged || !queue->claims)
         return dl2_error_memory(error, "a loader");
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
-        struct dl2_claim *claim = &loader->decode_claims[i];
+        struct dl2_claim *claim = &queue->claims[i];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
         claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
         loader->memory += claim->memory;
     }
     for (unsigned i = 0; i < DL2_DECODE_THREADS; i++) {
-        const int reason = pthread_create(&loader->decode_threads[i], NULL, decode_thread, loader);
+        const int reason = pthread_create(&queue->threads[i], NULL, decode_thread, loader);
         if (reason)
             return dl2_error_set(error, DL2_ERR_SYSTEM, "can't start a thread for batches: %s",
                                  strerror(reason));
-        loader->decode_thread_count++;
+        queue->thread_count++;
     }
     return DL2_OK;
 }
 
 void dl2_decode_queue_free(struct dl2_loader *loader)
 {
-    for (unsigned i = 0; i < loader->decode_thread_count; i++)
-        pthread_join(loader->decode_threads[i], NULL);
-    for (unsigned i = 0; loader->decode_claims && i < DL2_DECODE_THREADS; i++)
-        dl2_job_free(&loader->decode_claims[i].job, &loader->recipe);
-    free(loader->decode_claims);
-    free(loader->staged);
+    struct dl2_decode_queue *queue = &loader->decode;
+    for (unsigned i = 0; i < queue->thread_count; i++)
+        pthread_join(queue->threads[i], NULL);
+    for (unsigned i = 0; queue->claims && i < DL2_DECODE_THREADS; i++)
+        dl2_job_free(&queue->claims[i].job, &loader->recipe);
+    free(queue->claims);
+    free(queue->staged);
 }

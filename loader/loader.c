@@ -33,7 +33,7 @@ uint64_t dl2_loader_epoch_samples(const struct dl2_loader_config *config, uint64
 
 uint64_t dl2_loader_steps(const struct dl2_loader *loader)
 {
-    return loader->sampler.steps;
+    return loader->order.sampler.steps;
 }
 
 /* Locked. Drops what is left of an epoch. On return nothing is in flight, and all slots are free
@@ -42,92 +42,97 @@ static void stop_epoch(struct dl2_loader *loader)
 {
     dl2_workers_cancel(loader);
     while (loader->in_flight)
-        pthread_cond_wait(&loader->progress, &loader->mutex);
+        pthread_cond_wait(&loader->ring.progress, &loader->mutex);
     atomic_store_explicit(&loader->canceled, false, memory_order_relaxed);
     dl2_slots_reset(loader);
 }
 
 static void set_delivered(struct dl2_loader *loader, uint32_t position, bool delivered)
 {
+    struct dl2_claim_order *order = &loader->order;
     const uint64_t bit = (uint64_t)1 << position % 64;
     if (delivered)
-        loader->delivered[position / 64] |= bit;
+        order->delivered[position / 64] |= bit;
     else
-        loader->delivered[position / 64] &= ~bit;
+        order->delivered[position / 64] &= ~bit;
 }
 
 static int keep_pending(struct dl2_loader *loader, const uint32_t *missing, uint32_t count,
                         struct dl2_error *error)
 {
-    if (count && !loader->queue) {
-        loader->queue = dl2_calloc(loader->sampler.positions, sizeof *loader->queue);
-        loader->pending = dl2_calloc(loader->sampler.positions, sizeof *loader->pending);
-        if (!loader->queue || !loader->pending)
+    struct dl2_claim_order *order = &loader->order;
+    if (count && !order->queue) {
+        order->queue = dl2_calloc(order->sampler.positions, sizeof *order->queue);
+        order->pending = dl2_calloc(order->sampler.positions, sizeof *order->pending);
+        if (!order->queue || !order->pending)
             return dl2_error_memory(error, "a loader");
-        loader->memory += (uint64_t)loader->sampler.positions * 2 * sizeof *loader->queue;
+        loader->memory += (uint64_t)order->sampler.positions * 2 * sizeof *order->queue;
     }
     if (count)
-        memmove(loader->pending, missing, count * sizeof *missing);
-    loader->pending_count = count;
+        memmove(order->pending, missing, count * sizeof *missing);
+    order->pending_count = count;
     return DL2_OK;
 }
 
 /* The sample numbers of the epoch, in the order of claims. */
 static const uint32_t *fill_queue(struct dl2_loader *loader)
 {
-    const uint32_t *order = loader->sampler.order;
-    if (!loader->pending_count)
-        return order + loader->resumed_at;
-    for (uint32_t number = 0; number < loader->end_claim; number++)
-        loader->queue[number] = order[dl2_claim_position(loader, number)];
-    return loader->queue;
+    struct dl2_claim_order *order = &loader->order;
+    if (!order->pending_count)
+        return order->sampler.order + order->resumed_at;
+    for (uint32_t number = 0; number < order->end_claim; number++)
+        order->queue[number] = order->sampler.order[dl2_claim_position(loader, number)];
+    return order->queue;
 }
 
 /* Where each claim's sample is in the epoch of all ranks. */
 static const uint32_t *fill_places(struct dl2_loader *loader)
 {
-    const uint32_t *places = loader->sampler.places;
-    for (uint32_t number = 0; places && number < loader->end_claim; number++)
-        loader->places[number] = places[dl2_claim_position(loader, number)];
-    return loader->places;
+    struct dl2_claim_order *order = &loader->order;
+    const uint32_t *places = order->sampler.places;
+    for (uint32_t number = 0; places && number < order->end_claim; number++)
+        order->places[number] = places[dl2_claim_position(loader, number)];
+    return order->places;
 }
 
 /* Locked, with nothing in flight. */
 static int start_at(struct dl2_loader *loader, const struct dl2_loader_position *at,
                     struct dl2_error *error)
 {
-    const uint32_t positions = loader->sampler.positions;
+    struct dl2_ring *ring = &loader->ring;
+    struct dl2_claim_order *order = &loader->order;
+    const uint32_t positions = order->sampler.positions;
     DL2_TRY(keep_pending(loader, at->missing, at->missing_count, error));
-    memset(loader->delivered, 0, (positions / 64 + 1) * sizeof *loader->delivered);
+    memset(order->delivered, 0, (positions / 64 + 1) * sizeof *order->delivered);
     for (uint32_t i = 0; i < at->next; i++)
         set_delivered(loader, i, true);
     for (uint32_t i = 0; i < at->missing_count; i++)
-        set_delivered(loader, loader->pending[i], false);
+        set_delivered(loader, order->pending[i], false);
     dl2_fetch_start(loader->recipe.fetch, NULL, 0); /* the order changes now */
-    dl2_sampler_set_epoch(&loader->sampler, at->epoch);
+    dl2_sampler_set_epoch(&order->sampler, at->epoch);
     loader->recipe.planner.epoch = at->epoch;
-    loader->resumed_at = at->next;
-    loader->next_step = at->step;
-    loader->first_place = loader->next_place = at->next - at->missing_count;
-    loader->next_claim = 0;
-    loader->end_claim = positions - loader->first_place;
+    order->resumed_at = at->next;
+    ring->next_step = at->step;
+    ring->first_place = ring->next_place = at->next - at->missing_count;
+    order->next_claim = 0;
+    order->end_claim = positions - ring->first_place;
     loader->fail_claim = DL2_NOWHERE;
     loader->epoch_done = loader->epoch_bad = 0;
     loader->started = true;
     dl2_error_clear(&loader->error);
     loader->recipe.planner.places = fill_places(loader);
-    dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), loader->end_claim);
-    pthread_cond_broadcast(&loader->work_available);
+    dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), order->end_claim);
+    pthread_cond_broadcast(&loader->workers.work_available);
     return DL2_OK;
 }
 
 int dl2_loader_start_epoch(struct dl2_loader *loader, uint64_t epoch, uint64_t first_step,
                            struct dl2_error *error)
 {
-    if (first_step > loader->sampler.steps)
+    if (first_step > loader->order.sampler.steps)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "there is no step %" PRIu64 ": an epoch has %" PRIu64, first_step,
-                             loader->sampler.steps);
+                             loader->order.sampler.steps);
     const struct dl2_loader_position at = {
         .epoch = epoch, .step = first_step, .next = dl2_samples_before(loader, first_step)};
     pthread_mutex_lock(&loader->mutex);
@@ -152,24 +157,24 @@ static uint64_t hash_of_keys(const struct dl2_dataset *dataset)
 
 void dl2_loader_get_order(struct dl2_loader *loader, struct dl2_loader_order *order)
 {
-    const struct dl2_loader_config *config = &loader->sampler.config;
-    if (!loader->order.samples)
-        loader->order =
+    const struct dl2_loader_config *config = &loader->order.sampler.config;
+    if (!loader->order.identity.samples)
+        loader->order.identity =
             (struct dl2_loader_order){.seed = config->train ? config->seed : 0,
                                       .dataset = hash_of_keys(loader->recipe.planner.dataset),
-                                      .samples = loader->sampler.count,
+                                      .samples = loader->order.sampler.count,
                                       .batch = config->batch,
                                       .rank = config->rank,
                                       .world = config->world,
                                       .shuffle_chunk = config->shuffle_chunk,
                                       .shuffle_window = config->shuffle_window,
-                                      .weights = loader->weights_hash,
+                                      .weights = loader->order.weights_hash,
                                       .repeats = config->repeats > 1 ? config->repeats : 0,
                                       .draws = config->draws,
                                       .train = config->train,
                                       .drop_last = config->drop_last,
                                       .balanced = config->balanced};
-    *order = loader->order;
+    *order = loader->order.identity;
 }
 
 static int check_order(struct dl2_loader *loader, const struct dl2_loader_order *theirs,
@@ -219,8 +224,8 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
 {
     const struct dl2_loader_position *at = position;
     DL2_TRY(check_order(loader, &at->order, error));
-    bool fits = at->step <= loader->sampler.steps && at->next <= loader->sampler.positions &&
-                at->missing_count <= at->next &&
+    bool fits = at->step <= loader->order.sampler.steps &&
+                at->next <= loader->order.sampler.positions && at->missing_count <= at->next &&
                 at->next - at->missing_count == dl2_samples_before(loader, at->step);
     for (uint32_t i = 0; fits && i < at->missing_count; i++)
         fits = at->missing[i] < at->next && (i == 0 || at->missing[i] > at->missing[i - 1]);
@@ -242,7 +247,7 @@ int dl2_loader_resume(struct dl2_loader *loader, const struct dl2_loader_positio
 static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
-    struct dl2_slot *slot = *out = dl2_slot_of_step(loader, loader->next_step);
+    struct dl2_slot *slot = *out = dl2_slot_of_step(loader, loader->ring.next_step);
     /* Batches begin in the order of their steps, so no slot is FILLING for a later step. */
     if (!slot && config->wait_for_release)
         return 0;
@@ -251,14 +256,14 @@ static int look_for_next(struct dl2_loader *loader, struct dl2_slot **out, struc
                              "all %u batches are taken: give one back before the next",
                              config->depth);
     /* A step in which this rank has no sample: an empty batch keeps it in step with the others. */
-    if (slot->state == DL2_SLOT_FREE && dl2_batch_size(loader, loader->next_step) == 0)
-        dl2_slot_begin(loader, slot, loader->next_step);
+    if (slot->state == DL2_SLOT_FREE && dl2_batch_size(loader, loader->ring.next_step) == 0)
+        dl2_slot_begin(loader, slot, loader->ring.next_step);
     if (slot->state == DL2_SLOT_READY)
         return 1;
     if (loader->fail_claim == DL2_NOWHERE || loader->in_flight)
         return 0;
-    const uint64_t failed = (loader->first_place + loader->fail_claim) / config->batch;
-    if (!loader->strict || failed == loader->next_step)
+    const uint64_t failed = (loader->ring.first_place + loader->fail_claim) / config->batch;
+    if (!loader->strict || failed == loader->ring.next_step)
         return dl2_error_copy(error, &loader->error);
     return 0;
 }
@@ -272,9 +277,9 @@ static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadl
     while ((status = look_for_next(loader, out, error)) == 0 && !late) {
         const double start = dl2_clock_wall();
         if (deadline)
-            late = pthread_cond_timedwait(&loader->progress, &loader->mutex, deadline) != 0;
+            late = pthread_cond_timedwait(&loader->ring.progress, &loader->mutex, deadline) != 0;
         else
-            pthread_cond_wait(&loader->progress, &loader->mutex);
+            pthread_cond_wait(&loader->ring.progress, &loader->mutex);
         loader->stats.consumer_wait += dl2_clock_wall() - start;
     }
     return status;
@@ -283,7 +288,7 @@ static int wait_for_next(struct dl2_loader *loader, const struct timespec *deadl
 /* Locked. */
 static struct dl2_batch *hand_out(struct dl2_loader *loader, struct dl2_slot *slot)
 {
-    loader->next_step++;
+    loader->ring.next_step++;
     dl2_slot_acquire(slot);
     for (unsigned i = 0; i < slot->batch.count; i++)
         set_delivered(loader, slot->positions[i], true);
@@ -300,7 +305,7 @@ int dl2_loader_wait(struct dl2_loader *loader, double seconds)
     deadline.tv_sec += (time_t)(ns / 1000000000);
     deadline.tv_nsec = (long)(ns % 1000000000);
     pthread_mutex_lock(&loader->mutex);
-    const bool ready = !loader->started || loader->next_step >= loader->sampler.steps ||
+    const bool ready = !loader->started || loader->ring.next_step >= loader->order.sampler.steps ||
                        wait_for_next(loader, &deadline, &slot, NULL) != 0;
     pthread_mutex_unlock(&loader->mutex);
     return ready;
@@ -312,7 +317,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     *out = NULL;
     pthread_mutex_lock(&loader->mutex);
     int status = 0;
-    const bool ended = loader->next_step >= loader->sampler.steps;
+    const bool ended = loader->ring.next_step >= loader->order.sampler.steps;
     if (!loader->started)
         status = dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     else if (!ended)
@@ -320,7 +325,7 @@ int dl2_loader_next(struct dl2_loader *loader, struct dl2_batch **out, struct dl
     if (status == 1)
         *out = hand_out(loader, slot);
     /* If only this rank's share is bad, that is no error here: other ranks have good samples. */
-    const bool all_bad = loader->bad_samples.count == loader->sampler.count;
+    const bool all_bad = loader->bad_samples.count == loader->order.sampler.count;
     pthread_mutex_unlock(&loader->mutex);
     if (status == 0 && ended && all_bad)
         return dl2_loader_nothing_can_be_read(loader, error);
@@ -332,25 +337,27 @@ void dl2_loader_release(struct dl2_loader *loader, struct dl2_batch *batch)
     struct dl2_slot *slot = (struct dl2_slot *)batch;
     pthread_mutex_lock(&loader->mutex);
     dl2_slot_release(slot);
-    pthread_cond_broadcast(loader->strict ? &loader->work_available : &loader->place_available);
-    pthread_cond_signal(&loader->progress); /* the consumer fills in empty batches */
+    pthread_cond_broadcast(loader->strict ? &loader->workers.work_available
+                                          : &loader->ring.place_available);
+    pthread_cond_signal(&loader->ring.progress); /* the consumer fills in empty batches */
     pthread_mutex_unlock(&loader->mutex);
 }
 
 /* Locked. Was the sample at a position not returned by dl2_loader_next()? */
 static bool is_missing(const struct dl2_loader *loader, uint32_t position)
 {
-    return !(loader->delivered[position / 64] >> position % 64 & 1);
+    return !(loader->order.delivered[position / 64] >> position % 64 & 1);
 }
 
 int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_position *position,
                             struct dl2_error *error)
 {
+    struct dl2_claim_order *order = &loader->order;
     *position = (struct dl2_loader_position){0};
     if (!loader->started)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no epoch was started");
     pthread_mutex_lock(&loader->mutex);
-    const uint32_t done = dl2_samples_before(loader, loader->next_step);
+    const uint32_t done = dl2_samples_before(loader, loader->ring.next_step);
     /* `next` follows the last of the `done` positions that were returned. */
     uint32_t next = 0, missing = 0;
     for (uint32_t counted = 0; counted < done; next++) {
@@ -358,24 +365,24 @@ int dl2_loader_get_position(struct dl2_loader *loader, struct dl2_loader_positio
         missing += is_missing(loader, next);
     }
     int status = DL2_OK;
-    if (missing > loader->missing_capacity) {
-        uint32_t *grown = dl2_realloc(loader->missing, missing, sizeof *grown);
+    if (missing > order->missing_capacity) {
+        uint32_t *grown = dl2_realloc(order->missing, missing, sizeof *grown);
         if (grown) {
-            loader->missing = grown;
-            loader->missing_capacity = missing;
+            order->missing = grown;
+            order->missing_capacity = missing;
         } else {
             status = dl2_error_memory(error, "a loader");
         }
     }
     for (uint32_t i = 0, filled = 0; status == DL2_OK && filled < missing; i++)
         if (is_missing(loader, i))
-            loader->missing[filled++] = i;
+            order->missing[filled++] = i;
     *position = (struct dl2_loader_position){
         .epoch = loader->recipe.planner.epoch,
-        .step = loader->next_step,
+        .step = loader->ring.next_step,
         .next = next,
         .missing_count = missing,
-        .missing = loader->missing,
+        .missing = order->missing,
     };
     pthread_mutex_unlock(&loader->mutex);
     dl2_loader_get_order(loader, &position->order);
@@ -400,8 +407,8 @@ void dl2_loader_get_stats(const struct dl2_loader *loader, struct dl2_loader_sta
     struct dl2_loader *shared = (struct dl2_loader *)loader; /* only the mutex changes */
     pthread_mutex_lock(&shared->mutex);
     *stats = shared->stats;
-    if (shared->aware && shared->slow_samples.threshold < HUGE_VAL)
-        stats->threshold = shared->slow_samples.threshold;
+    if (shared->aware && shared->workers.slow_samples.threshold < HUGE_VAL)
+        stats->threshold = shared->workers.slow_samples.threshold;
     add_storage(shared, stats);
     pthread_mutex_unlock(&shared->mutex);
 }

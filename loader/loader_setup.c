@@ -232,10 +232,10 @@ static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_erro
         config->weights_file = NULL;
     }
     if (config->weights && !config->balanced) {
-        loader->weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
-        loader->weights_hash += !loader->weights_hash;
+        loader->order.weights_hash = XXH64(config->weights, count * sizeof *config->weights, 0);
+        loader->order.weights_hash += !loader->order.weights_hash;
     }
-    const int status = dl2_sampler_init_for(&loader->sampler, config, dataset, error);
+    const int status = dl2_sampler_init_for(&loader->order.sampler, config, dataset, error);
     config->weights = NULL;
     free(made);
     return status;
@@ -269,18 +269,19 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples are more than a loader can count",
                              count);
     DL2_TRY(init_weighed(loader, count, error));
-    const struct dl2_sampler *sampler = &loader->sampler;
+    const struct dl2_sampler *sampler = &loader->order.sampler;
     if (sampler->places) { /* and the same by claim */
-        loader->places = dl2_calloc(sampler->positions, sizeof *loader->places);
-        if (!loader->places)
+        loader->order.places = dl2_calloc(sampler->positions, sizeof *loader->order.places);
+        if (!loader->order.places)
             return out_of_memory(error);
         loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
                           (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
     }
-    loader->delivered = dl2_calloc(loader->sampler.positions / 64 + 1, sizeof *loader->delivered);
-    if (!loader->delivered)
+    loader->order.delivered =
+        dl2_calloc(loader->order.sampler.positions / 64 + 1, sizeof *loader->order.delivered);
+    if (!loader->order.delivered)
         return out_of_memory(error);
-    loader->memory += (uint64_t)count * 5 + loader->sampler.positions / 8;
+    loader->memory += (uint64_t)count * 5 + loader->order.sampler.positions / 8;
     return dl2_bad_samples_init(&loader->bad_samples, (uint32_t)count, error);
 }
 
@@ -288,7 +289,7 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 {
     const struct dl2_loader_config *config = &loader->config;
     if (config->decoded_cache_bytes)
-        DL2_TRY(dl2_decoded_create(loader->sampler.count, config->decoded_cache_bytes,
+        DL2_TRY(dl2_decoded_create(loader->order.sampler.count, config->decoded_cache_bytes,
                                    &loader->recipe.planner.decoded, error));
     return dl2_fetch_create(&loader->recipe.planner, &config->fetch, &loader->recipe.fetch, error);
 }
@@ -296,51 +297,54 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
 /* Sets up the queue of samples that are put aside. */
 static int make_side(struct dl2_loader *loader, struct dl2_error *error)
 {
+    struct dl2_workers *workers = &loader->workers;
     const struct dl2_loader_config *config = &loader->config;
-    const uint32_t count = loader->sampler.count;
+    const uint32_t count = loader->order.sampler.count;
     if (!loader->aware)
         return DL2_OK;
     const unsigned wanted = config->side_workers ? config->side_workers : config->workers / 2;
-    loader->side_most = wanted < config->workers ? wanted : config->workers - 1;
-    loader->side_now = 1;
-    loader->put_aside_capacity = config->workers;
-    loader->put_aside = dl2_calloc(loader->put_aside_capacity, sizeof *loader->put_aside);
-    if (!loader->put_aside)
+    workers->side_most = wanted < config->workers ? wanted : config->workers - 1;
+    workers->side_now = 1;
+    workers->put_aside_capacity = config->workers;
+    workers->put_aside = dl2_calloc(workers->put_aside_capacity, sizeof *workers->put_aside);
+    if (!workers->put_aside)
         return out_of_memory(error);
     loader->memory += count;
-    return dl2_slow_samples_init(&loader->slow_samples, count,
+    return dl2_slow_samples_init(&workers->slow_samples, count,
                                  config->slow_percentile > 0 ? config->slow_percentile : 75, error);
 }
 
 static int make_claims(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const unsigned count = loader->config.workers + loader->put_aside_capacity;
-    loader->claims = dl2_calloc(count, sizeof *loader->claims);
-    loader->free_claims = dl2_calloc(count, sizeof *loader->free_claims);
-    if (!loader->claims || !loader->free_claims)
+    struct dl2_workers *workers = &loader->workers;
+    const unsigned count = loader->config.workers + workers->put_aside_capacity;
+    workers->claims = dl2_calloc(count, sizeof *workers->claims);
+    workers->free_claims = dl2_calloc(count, sizeof *workers->free_claims);
+    if (!workers->claims || !workers->free_claims)
         return out_of_memory(error);
-    for (loader->claim_count = 0; loader->claim_count < count; loader->claim_count++) {
-        struct dl2_claim *claim = &loader->claims[loader->claim_count];
+    for (workers->claim_count = 0; workers->claim_count < count; workers->claim_count++) {
+        struct dl2_claim *claim = &workers->claims[workers->claim_count];
         DL2_TRY(dl2_job_init(&claim->job, &loader->recipe, error));
         claim->memory = dl2_job_memory(&claim->job, &loader->recipe);
         loader->memory += claim->memory;
-        loader->free_claims[loader->free_count++] = claim;
+        workers->free_claims[workers->free_count++] = claim;
     }
     return DL2_OK;
 }
 
 static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 {
+    struct dl2_workers *workers = &loader->workers;
     const unsigned count = loader->config.workers;
-    loader->threads = dl2_calloc(count, sizeof *loader->threads);
-    if (!loader->threads)
+    workers->threads = dl2_calloc(count, sizeof *workers->threads);
+    if (!workers->threads)
         return out_of_memory(error);
     for (unsigned i = 0; i < count; i++) {
-        const int reason = pthread_create(&loader->threads[i], NULL, dl2_worker_run, loader);
+        const int reason = pthread_create(&workers->threads[i], NULL, dl2_worker_run, loader);
         if (reason)
             return dl2_error_set(error, DL2_ERR_SYSTEM, "can't start worker %u of %u: %s", i + 1,
                                  count, strerror(reason));
-        loader->thread_count++;
+        workers->thread_count++;
     }
     return DL2_OK;
 }
@@ -391,10 +395,10 @@ int dl2_loader_create(const struct dl2_dataset *dataset, const struct dl2_loader
     loader->strict = config->batching == DL2_BATCHING_STRICT;
     loader->aware = config->batching == DL2_BATCHING_AWARE && loader->config.workers > 1;
     pthread_mutex_init(&loader->mutex, NULL);
-    pthread_cond_init(&loader->work_available, NULL);
-    pthread_cond_init(&loader->place_available, NULL);
-    pthread_cond_init(&loader->batch_staged, NULL);
-    init_clocked(&loader->progress);
+    pthread_cond_init(&loader->workers.work_available, NULL);
+    pthread_cond_init(&loader->ring.place_available, NULL);
+    pthread_cond_init(&loader->decode.batch_staged, NULL);
+    init_clocked(&loader->ring.progress);
     const int status = set_up_loader(loader, error);
     if (status < 0) {
         dl2_loader_destroy(loader);
@@ -412,11 +416,11 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     loader->closing = true;
     dl2_workers_cancel(loader);
     pthread_mutex_unlock(&loader->mutex);
-    for (unsigned i = 0; i < loader->thread_count; i++)
-        pthread_join(loader->threads[i], NULL);
+    for (unsigned i = 0; i < loader->workers.thread_count; i++)
+        pthread_join(loader->workers.threads[i], NULL);
     dl2_decode_queue_free(loader);
-    for (unsigned i = 0; i < loader->claim_count; i++)
-        dl2_job_free(&loader->claims[i].job, &loader->recipe);
+    for (unsigned i = 0; i < loader->workers.claim_count; i++)
+        dl2_job_free(&loader->workers.claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
     if (!loader->config.decoded_cache)
         dl2_decoded_destroy(loader->recipe.planner.decoded);
@@ -426,23 +430,23 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     free(loader->mask_name);
     for (size_t i = 0; loader->external[i]; i++)
         free(loader->external[i]);
-    pthread_cond_destroy(&loader->progress);
-    pthread_cond_destroy(&loader->place_available);
-    pthread_cond_destroy(&loader->batch_staged);
-    pthread_cond_destroy(&loader->work_available);
+    pthread_cond_destroy(&loader->ring.progress);
+    pthread_cond_destroy(&loader->ring.place_available);
+    pthread_cond_destroy(&loader->decode.batch_staged);
+    pthread_cond_destroy(&loader->workers.work_available);
     pthread_mutex_destroy(&loader->mutex);
-    dl2_sampler_free(&loader->sampler);
-    dl2_slow_samples_free(&loader->slow_samples);
+    dl2_sampler_free(&loader->order.sampler);
+    dl2_slow_samples_free(&loader->workers.slow_samples);
     dl2_bad_samples_free(&loader->bad_samples);
     free(loader->operations);
-    free(loader->delivered);
-    free(loader->pending);
-    free(loader->queue);
-    free(loader->places);
-    free(loader->missing);
-    free(loader->put_aside);
-    free(loader->free_claims);
-    free(loader->claims);
-    free(loader->threads);
+    free(loader->order.delivered);
+    free(loader->order.pending);
+    free(loader->order.queue);
+    free(loader->order.places);
+    free(loader->order.missing);
+    free(loader->workers.put_aside);
+    free(loader->workers.free_claims);
+    free(loader->workers.claims);
+    free(loader->workers.threads);
     free(loader);
 }

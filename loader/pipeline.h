@@ -101,45 +101,39 @@ struct dl2_claim {
     size_t place_memory; /* bytes that its place took over from it, not counted yet */
 };
 
-struct dl2_loader {
-    struct dl2_loader_config config;
-    struct dl2_operation *operations;
-    char *mask_name;                           /* config.mask */
-    char *external[DL2_EXTERNAL_DECODERS + 1]; /* config.external.commands */
-    /* These two change only while nothing is in flight. */
-    struct dl2_recipe recipe;
-    struct dl2_sampler sampler;
-    bool strict, aware;
-
-    pthread_mutex_t mutex;
-    pthread_cond_t work_available;  /* for workers */
-    pthread_cond_t place_available; /* for workers whose sample is finished */
-    pthread_cond_t progress;        /* for the consumer */
-    struct dl2_slot *slots;         /* [depth] */
-    pthread_t *threads;
-    unsigned thread_count;                   /* threads that were started */
-    struct dl2_claim *claims, **free_claims; /* [claim_count]; a stack of free_count pointers */
-    unsigned claim_count, free_count;
-    unsigned in_flight; /* samples that are claimed and not finished, and STAGED batches */
-    bool started, closing;
-    uint64_t next_step;   /* the consumer's */
-    uint64_t next_place;  /* the first that was not taken */
-    uint64_t first_place; /* where this epoch was started */
+/* Which sample each claim of the epoch is of, and which of them next() has returned. */
+struct dl2_claim_order {
+    struct dl2_sampler sampler; /* changes only while nothing is in flight */
     uint64_t next_claim, end_claim;
-    uint64_t fail_claim; /* the claim that `error` is about, or DL2_NOWHERE */
-    struct dl2_error error;
-
     /* Claim c is at position pending[c], or behind those at resumed_at + c - pending_count. */
     uint32_t *pending;
     uint32_t *queue;  /* sample numbers by claim; used only with pending positions */
     uint32_t *places; /* of claims' samples in the epoch of all ranks, where some may come twice */
-    uint64_t weights_hash; /* 0: none were given */
     size_t pending_count;
     uint32_t resumed_at;
     uint64_t *delivered; /* a bit for each position */
     uint32_t *missing;   /* the array that dl2_loader_get_position() returned last */
     uint32_t missing_capacity;
-    struct dl2_loader_order order; /* samples 0: not made yet */
+    uint64_t weights_hash;            /* 0: none were given */
+    struct dl2_loader_order identity; /* samples 0: not made yet */
+};
+
+/* The batch slots, and how far the epoch has come in them. */
+struct dl2_ring {
+    struct dl2_slot *slots;         /* [depth] */
+    pthread_cond_t place_available; /* for workers whose sample is finished */
+    pthread_cond_t progress;        /* for the consumer */
+    uint64_t next_step;             /* the consumer's */
+    uint64_t next_place;            /* the first that was not taken */
+    uint64_t first_place;           /* where this epoch was started */
+};
+
+struct dl2_workers {
+    pthread_cond_t work_available;
+    pthread_t *threads;
+    unsigned thread_count;                   /* threads that were started */
+    struct dl2_claim *claims, **free_claims; /* [claim_count]; a stack of free_count pointers */
+    unsigned claim_count, free_count;
 
     /* DL2_BATCHING_AWARE */
     struct dl2_claim **put_aside; /* a ring of samples that wait for a side worker */
@@ -148,15 +142,17 @@ struct dl2_loader {
     unsigned side_now;    /* how many should, while new samples can be claimed */
     unsigned side_most;   /* the limit of side_now */
     struct dl2_slow_samples slow_samples;
+};
 
-    /* With a batch decoder; decode_queue.c. */
+/* With a batch decoder: the batches that wait for it, its threads, and its share of the samples. */
+struct dl2_decode_queue {
     pthread_cond_t batch_staged; /* for decode threads */
-    pthread_t decode_threads[DL2_DECODE_THREADS];
-    unsigned decode_thread_count;    /* threads that were started */
-    unsigned decode_threads_begun;   /* threads that have their claim */
-    unsigned decoding;               /* threads that decode a batch now */
-    struct dl2_claim *decode_claims; /* [DL2_DECODE_THREADS], to decode what was refused */
-    struct dl2_slot **staged;        /* a ring of `depth` */
+    pthread_t threads[DL2_DECODE_THREADS];
+    unsigned thread_count;    /* threads that were started */
+    unsigned threads_begun;   /* threads that have their claim */
+    unsigned active;          /* threads that decode a batch now */
+    struct dl2_claim *claims; /* [DL2_DECODE_THREADS], to decode what was refused */
+    struct dl2_slot **staged; /* a ring of `depth` */
     unsigned staged_first, staged_count;
     struct dl2_shares {
         double share;     /* of the samples, to go to the decoder */
@@ -165,6 +161,26 @@ struct dl2_loader {
         double stage;     /* a worker's recent seconds for a sample that the decoder decodes */
         double decoder;   /* the decoder's recent seconds for a sample */
     } shares;
+};
+
+struct dl2_loader {
+    struct dl2_loader_config config;
+    struct dl2_operation *operations;
+    char *mask_name;                           /* config.mask */
+    char *external[DL2_EXTERNAL_DECODERS + 1]; /* config.external.commands */
+    struct dl2_recipe recipe;                  /* changes only while nothing is in flight */
+    bool strict, aware;
+
+    pthread_mutex_t mutex; /* guards the four parts and what follows */
+    struct dl2_claim_order order;
+    struct dl2_ring ring;
+    struct dl2_workers workers;
+    struct dl2_decode_queue decode;
+
+    unsigned in_flight; /* samples that are claimed and not finished, and STAGED batches */
+    bool started, closing;
+    uint64_t fail_claim; /* the claim that `error` is about, or DL2_NOWHERE */
+    struct dl2_error error;
 
     struct dl2_loader_stats stats;
     struct dl2_fetch_stats fetch_before; /* at the last reset */

@@ -25,58 +25,64 @@
 
 uint32_t dl2_claim_position(const struct dl2_loader *loader, uint64_t number)
 {
-    return number < loader->pending_count
-               ? loader->pending[number]
-               : (uint32_t)(loader->resumed_at + number - loader->pending_count);
+    const struct dl2_claim_order *order = &loader->order;
+    return number < order->pending_count
+               ? order->pending[number]
+               : (uint32_t)(order->resumed_at + number - order->pending_count);
 }
 
 static bool can_claim(const struct dl2_loader *loader)
 {
-    if (loader->next_claim >= loader->end_claim)
+    const struct dl2_claim_order *order = &loader->order;
+    if (order->next_claim >= order->end_claim)
         return false;
     if (loader->strict)
-        return loader->next_claim < loader->fail_claim &&
-               dl2_slot_of_step(loader, loader->next_place / loader->config.batch);
+        return order->next_claim < loader->fail_claim &&
+               dl2_slot_of_step(loader, loader->ring.next_place / loader->config.batch);
     return loader->fail_claim == DL2_NOWHERE;
 }
 
 static bool put_aside(struct dl2_loader *loader, struct dl2_claim *claim)
 {
-    if (loader->put_aside_count == loader->put_aside_capacity ||
+    struct dl2_workers *workers = &loader->workers;
+    if (workers->put_aside_count == workers->put_aside_capacity ||
         atomic_load_explicit(&loader->canceled, memory_order_relaxed))
         return false;
     const unsigned end =
-        (loader->put_aside_first + loader->put_aside_count++) % loader->put_aside_capacity;
-    loader->put_aside[end] = claim;
-    pthread_cond_signal(&loader->work_available);
+        (workers->put_aside_first + workers->put_aside_count++) % workers->put_aside_capacity;
+    workers->put_aside[end] = claim;
+    pthread_cond_signal(&workers->work_available);
     return true;
 }
 
 /* NULL: the sample was put aside. */
 static struct dl2_claim *claim_next(struct dl2_loader *loader)
 {
-    struct dl2_claim *claim = loader->free_claims[--loader->free_count];
-    claim->number = (uint32_t)loader->next_claim++;
+    struct dl2_workers *workers = &loader->workers;
+    struct dl2_claim *claim = workers->free_claims[--workers->free_count];
+    claim->number = (uint32_t)loader->order.next_claim++;
     dl2_claim_reset(claim, dl2_claim_position(loader, claim->number));
     claim->may_put_aside = loader->aware;
-    claim->threshold = loader->aware ? loader->slow_samples.threshold : INFINITY;
+    claim->threshold = loader->aware ? workers->slow_samples.threshold : INFINITY;
     claim->job.to_decoder = loader->config.decoder && dl2_decoder_wants_next(loader);
     loader->in_flight++;
     if (loader->aware &&
-        dl2_slow_samples_has(&loader->slow_samples, loader->sampler.order[claim->position]) &&
+        dl2_slow_samples_has(&workers->slow_samples,
+                             loader->order.sampler.order[claim->position]) &&
         put_aside(loader, claim))
         return NULL;
     if (loader->strict)
-        dl2_place_acquire(loader, loader->next_place++, &claim->place);
+        dl2_place_acquire(loader, loader->ring.next_place++, &claim->place);
     return claim;
 }
 
 static struct dl2_claim *take_put_aside(struct dl2_loader *loader)
 {
-    struct dl2_claim *claim = loader->put_aside[loader->put_aside_first];
-    loader->put_aside_first = (loader->put_aside_first + 1) % loader->put_aside_capacity;
-    loader->put_aside_count--;
-    loader->side_active++;
+    struct dl2_workers *workers = &loader->workers;
+    struct dl2_claim *claim = workers->put_aside[workers->put_aside_first];
+    workers->put_aside_first = (workers->put_aside_first + 1) % workers->put_aside_capacity;
+    workers->put_aside_count--;
+    workers->side_active++;
     claim->was_put_aside = true;
     claim->may_put_aside = false;
     return claim;
@@ -84,11 +90,12 @@ static struct dl2_claim *take_put_aside(struct dl2_loader *loader)
 
 static void drop_put_aside(struct dl2_loader *loader)
 {
-    while (loader->put_aside_count) {
+    struct dl2_workers *workers = &loader->workers;
+    while (workers->put_aside_count) {
         struct dl2_claim *claim = take_put_aside(loader);
-        loader->side_active--;
+        workers->side_active--;
         dl2_job_drop(&claim->job, &loader->recipe);
-        loader->free_claims[loader->free_count++] = claim;
+        workers->free_claims[workers->free_count++] = claim;
         loader->in_flight--;
     }
 }
@@ -96,19 +103,20 @@ static void drop_put_aside(struct dl2_loader *loader)
 void dl2_workers_cancel(struct dl2_loader *loader)
 {
     atomic_store_explicit(&loader->canceled, true, memory_order_relaxed);
-    loader->end_claim = 0;
+    loader->order.end_claim = 0;
     drop_put_aside(loader);
     dl2_decode_queue_drop(loader);
-    pthread_cond_broadcast(&loader->work_available);
-    pthread_cond_broadcast(&loader->place_available);
+    pthread_cond_broadcast(&loader->workers.work_available);
+    pthread_cond_broadcast(&loader->ring.place_available);
 }
 
 /* Waits for work. NULL when the loader closes. */
 static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
 {
+    struct dl2_workers *workers = &loader->workers;
     while (!loader->closing) {
         const bool claimable = can_claim(loader);
-        if (loader->put_aside_count && (!claimable || loader->side_active < loader->side_now))
+        if (workers->put_aside_count && (!claimable || workers->side_active < workers->side_now))
             return take_put_aside(loader);
         if (claimable) {
             struct dl2_claim *claim = claim_next(loader);
@@ -116,9 +124,9 @@ static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
                 return claim;
             continue;
         }
-        const bool wanted = loader->strict && loader->next_claim < loader->end_claim;
+        const bool wanted = loader->strict && loader->order.next_claim < loader->order.end_claim;
         const double start = dl2_clock_wall();
-        pthread_cond_wait(&loader->work_available, &loader->mutex);
+        pthread_cond_wait(&workers->work_available, &loader->mutex);
         if (wanted)
             loader->stats.worker_wait += dl2_clock_wall() - start;
     }
@@ -127,43 +135,45 @@ static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
 
 static void adapt_side_workers(struct dl2_loader *loader)
 {
+    struct dl2_workers *workers = &loader->workers;
     const double full = (double)dl2_slots_ready(loader) / loader->config.depth;
-    const double queue = (double)loader->put_aside_count / loader->put_aside_capacity;
+    const double queue = (double)workers->put_aside_count / workers->put_aside_capacity;
     const double change = fmax(-2, fmin(2, 2 * (full - 0.5) + 2 * (queue - 0.5)));
-    const long now = (long)loader->side_now + lrint(change);
-    loader->side_now = now < 1                         ? 1
-                       : now > (long)loader->side_most ? loader->side_most
-                                                       : (unsigned)now;
+    const long now = (long)workers->side_now + lrint(change);
+    workers->side_now = now < 1                          ? 1
+                        : now > (long)workers->side_most ? workers->side_most
+                                                         : (unsigned)now;
 }
 
 static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int status,
                          const struct dl2_error *error)
 {
+    struct dl2_workers *workers = &loader->workers;
     if (loader->aware && status == DL2_OK && claim->begun)
-        dl2_slow_samples_add(&loader->slow_samples, claim->job.plan.index, claim->job.seconds,
+        dl2_slow_samples_add(&workers->slow_samples, claim->job.plan.index, claim->job.seconds,
                              claim->job.seconds > claim->threshold);
     if (loader->config.decoder && status == DL2_OK && claim->begun) {
         claim->place.slot->by_decoder += claim->job.staged;
         dl2_decoder_share_observe(loader, &claim->job);
     }
-    loader->side_active -= claim->was_put_aside;
+    workers->side_active -= claim->was_put_aside;
     loader->stats.aside += claim->was_put_aside && status == DL2_OK;
     if (status == DL2_OK && dl2_place_fill(&claim->place)) {
         if (claim->place.slot->decode_slot)
             dl2_decode_queue_add(loader, claim->place.slot);
         if (loader->aware)
             adapt_side_workers(loader);
-        pthread_cond_signal(&loader->progress);
+        pthread_cond_signal(&loader->ring.progress);
     }
     if (status < 0)
         dl2_claim_fail(loader, claim->number, status, error);
     dl2_claim_add_stats(loader, claim);
-    loader->free_claims[loader->free_count++] = claim;
+    workers->free_claims[workers->free_count++] = claim;
     /* Whoever stops an epoch waits for the last, and who is to learn of a failure. Otherwise it
      * would wake the consumer once a sample where there is one worker. */
     if (--loader->in_flight == 0 && (loader->fail_claim != DL2_NOWHERE ||
                                      atomic_load_explicit(&loader->canceled, memory_order_relaxed)))
-        pthread_cond_signal(&loader->progress);
+        pthread_cond_signal(&loader->ring.progress);
 }
 
 void *dl2_worker_run(void *context)
