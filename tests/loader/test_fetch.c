@@ -746,6 +746,42 @@ static void decoded_samples_are_not_read_ahead(void **state)
     dl2_decoded_destroy(decoded);
 }
 
+/* One crop is drawn, whoever knows the size first, also if the cache has another reduction only. */
+static void crops_are_drawn_once(void **state)
+{
+    const uint8_t pixels[4] = {1, 2, 3, 4};
+    const struct dl2_decoded_image image = {
+        3000, 2000, {DL2_COLOR_GRAY, {{pixels, 2, 2, 2, 0, 0, 1, 1, 0, 0}}}};
+    struct dl2_planner with = dl2_planner_of(samples, &loader_config), without = with;
+    struct dl2_sample_plan plan, expected;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_decoded_create(SAMPLES, 1000000, &with.decoded, NULL), 0);
+    assert_true(dl2_decoded_claim(with.decoded, 7, 1, 2, 2, 1));
+    dl2_decoded_keep(with.decoded, 7, 1, true, &image); /* which no crop here asks for */
+    dl2_plan_sample(&without, 0, 7, &expected);
+    assert_int_equal(expected.width, 0);
+    expect_ok(dl2_plan_set_size(&without, 3000, 2000, &expected, &error), &error);
+    dl2_plan_sample(&with, 0, 7, &plan);
+    assert_int_equal(plan.width, 3000);
+    assert_null(plan.decoded);
+    dl2_plan_find_decoded(&with, &plan);
+    expect_ok(dl2_plan_set_size(&with, 3000, 2000, &plan, &error), &error);
+    assert_memory_equal(&plan.random, &expected.random, sizeof plan.random);
+    assert_int_equal(plan.crop.x, expected.crop.x);
+    assert_int_equal(plan.crop.y, expected.crop.y);
+    assert_int_equal(plan.crop.width, expected.crop.width);
+    assert_int_equal(plan.crop.height, expected.crop.height);
+    assert_int_equal(dl2_plan_set_size(&with, 2000, 3000, &plan, &error), DL2_ERR_FORMAT);
+    dl2_error_clear(&error);
+    for (uint32_t reduction = 2; reduction <= 8; reduction *= 2)
+        if (dl2_decoded_claim(with.decoded, 7, reduction, 2, 2, 1))
+            dl2_decoded_keep(with.decoded, 7, reduction, false, &image);
+    dl2_plan_find_decoded(&with, &plan);
+    assert_non_null(plan.decoded);
+    assert_memory_equal(&plan.random, &expected.random, sizeof plan.random);
+    dl2_decoded_destroy(with.decoded);
+}
+
 /* Goes on when reads are slow, and off again when they are fast. */
 static void auto_follows_the_storage(void **state)
 {
@@ -849,6 +885,7 @@ int main(void)
         cmocka_unit_test(positions_may_be_skipped),
         cmocka_unit_test(held_samples_stay),
         cmocka_unit_test(decoded_samples_are_not_read_ahead),
+        cmocka_unit_test(crops_are_drawn_once),
         cmocka_unit_test(auto_follows_the_storage),
         cmocka_unit_test(without_io_uring),
     };
