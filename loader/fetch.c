@@ -119,11 +119,8 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
     if (kept || !fetch->ahead ||
         !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched))
         dl2_plan_sample(fetch->planner, position, index, plan);
-    if (plan->decoded) {
-        if (kept && fetch->ahead)
-            dl2_read_ahead_skip(fetch->ahead, position);
+    if (plan->decoded)
         return DL2_OK;
-    }
     if (kept) {
         fetched->data = kept->data;
         fetched->size = kept->size;

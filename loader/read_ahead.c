@@ -528,18 +528,6 @@ bool dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position, uint3
     return planned;
 }
 
-void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position)
-{
-    pthread_mutex_lock(&ahead->mutex);
-    struct entry *entry = &ahead->entries[position % ahead->ring];
-    if (position < ahead->count && position >= ahead->high)
-        ahead->high = position + 1;
-    if (entry->position == position)
-        drop_entry(ahead, entry);
-    wake_engine_if_due(ahead);
-    pthread_mutex_unlock(&ahead->mutex);
-}
-
 void dl2_read_ahead_release(struct dl2_read_ahead *ahead, struct dl2_read_request *request)
 {
     pthread_mutex_lock(&ahead->mutex);

@@ -43,8 +43,6 @@ void dl2_read_ahead_observe(struct dl2_read_ahead *ahead, double seconds, size_t
  */
 bool dl2_read_ahead_acquire(struct dl2_read_ahead *ahead, size_t position, uint32_t index,
                             struct dl2_sample_plan *plan, struct dl2_fetched *fetched);
-/* Nobody takes the sample at `position`: its decoded image is there. */
-void dl2_read_ahead_skip(struct dl2_read_ahead *ahead, size_t position);
 void dl2_read_ahead_release(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
 /* Sets bytes_read, requests and memory. */
