@@ -118,7 +118,7 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
     const struct dl2_cache_block *kept = fetch->cache ? dl2_cache_find(fetch->cache, index) : NULL;
     if (kept || !fetch->ahead ||
         !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched))
-        dl2_plan_sample(fetch->planner, position, index, plan);
+        dl2_plan_sample(fetch->planner, index, plan->place, plan);
     if (plan->decoded)
         return DL2_OK;
     if (kept) {

@@ -82,12 +82,12 @@ int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_
 }
 
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
-void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
+void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index, uint64_t place,
                      struct dl2_sample_plan *plan)
 {
     const uint64_t most = planner->config->max_pixels;
-    const uint64_t place = planner->places ? (uint64_t)planner->places[claim] + 1 : 0;
     plan->index = index;
+    plan->place = place;
     plan->width = plan->height = 0;
     plan->decoded = NULL;
     plan->slices = (struct dl2_slice_range){0};

@@ -31,6 +31,7 @@ struct dl2_planner {
 
 struct dl2_sample_plan {
     uint32_t index;
+    uint64_t place; /* in all ranks' epoch, from 1; 0: no sample comes twice */
     uint32_t width, height; /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
         random; /* the next number is the first after the crop's, once that is drawn */
@@ -44,8 +45,8 @@ struct dl2_sample_plan {
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 
-/* `claim`: the number of the claim, in the epoch's order since it was begun or resumed. */
-void dl2_plan_sample(const struct dl2_planner *planner, size_t claim, uint32_t index,
+/* `place` is that of struct dl2_sample_plan. */
+void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index, uint64_t place,
                      struct dl2_sample_plan *plan);
 
 /* Looks in the cache for an image that was not there when the plan was made. */

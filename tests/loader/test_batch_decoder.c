@@ -218,6 +218,27 @@ static void test_orders_and_shares(void **state)
     free(want);
 }
 
+/* Of a sample that comes several times in an epoch, each time has a crop of its own; a refused one
+ * keeps it. */
+static void test_repeats(void **state)
+{
+    struct dl2_loader_config config = settings(true, 3, 3);
+    config.repeats = 2;
+    config.draws = PHOTOS;
+    struct dl2_loader *plain = create(samples, &config);
+    struct loaded *want = load_epoch(plain, 3, 2, 0);
+    struct fake_decoder fake = make_fake(3);
+    config.decoder = &fake.base;
+    struct dl2_loader *loader = create(samples, &config);
+    struct loaded *have = load_epoch(loader, 3, 2, 0);
+    assert_true(atomic_load(&fake.refused) > 0);
+    expect_same(want, have);
+    free(want);
+    free(have);
+    dl2_loader_destroy(plain);
+    dl2_loader_destroy(loader);
+}
+
 /* A slow decoder gets little, a fast one much. */
 static void test_shares_follow_rates(void **state)
 {
@@ -304,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_destroy_at_any_time),
         cmocka_unit_test(test_decoder_fails),
         cmocka_unit_test(test_orders_and_shares),
+        cmocka_unit_test(test_repeats),
         cmocka_unit_test(test_shares_follow_rates),
         cmocka_unit_test(test_misuse),
     };

@@ -92,7 +92,7 @@ static bool is_right(unsigned number, const uint8_t *data, size_t size)
 static int take(struct dl2_fetch *fetch, size_t position, uint32_t index,
                 struct dl2_fetched *fetched, struct dl2_error *error)
 {
-    struct dl2_sample_plan plan;
+    struct dl2_sample_plan plan = {.place = 0};
     const int status = dl2_fetch_acquire(fetch, position, index, &plan, fetched, error);
     return status == DL2_OK && plan.index != index ? DL2_ERR_ARGUMENT : status;
 }
@@ -758,10 +758,10 @@ static void crops_are_drawn_once(void **state)
     assert_int_equal(dl2_decoded_create(SAMPLES, 1000000, &with.decoded, NULL), 0);
     assert_true(dl2_decoded_claim(with.decoded, 7, 1, 2, 2, 1));
     dl2_decoded_keep(with.decoded, 7, 1, true, &image); /* which no crop here asks for */
-    dl2_plan_sample(&without, 0, 7, &expected);
+    dl2_plan_sample(&without, 7, 0, &expected);
     assert_int_equal(expected.width, 0);
     expect_ok(dl2_plan_set_size(&without, 3000, 2000, &expected, &error), &error);
-    dl2_plan_sample(&with, 0, 7, &plan);
+    dl2_plan_sample(&with, 7, 0, &plan);
     assert_int_equal(plan.width, 3000);
     assert_null(plan.decoded);
     dl2_plan_find_decoded(&with, &plan);
