@@ -560,6 +560,18 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
             common->given[i] = given;
 }
 
+const struct dl2_option *dl2_option_of(const struct dl2_program *program, const void *member,
+                                       bool negates)
+{
+    struct row rows[DL2_MAX_OPTIONS];
+    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].option->name && rows[i].value == member &&
+            (rows[i].option->type == DL2_OPTION_NEGATE) == negates)
+            return rows[i].option;
+    return NULL;
+}
+
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command)
 {

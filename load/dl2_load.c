@@ -297,28 +297,10 @@ static int check_effects(enum command command)
         if (is_given(reported[i]))
             return dl2_program_usage_error(&program, "--%s is taken from --device-report",
                                            reported[i]);
-    const struct {
-        bool idle;
-        const char *option, *reason;
-    } rules[] = {
-        {!own->loader.train, "crop-area", "needs --train"},
-        {!own->loader.train, "augment", "needs --train"},
-        {own->loader.train, "resize", "needs --val"},
-        {own->loader.train, "val-crop", "needs --val"},
-        {own->loader.val_crop == DL2_VAL_SQUASH, "resize",
-         "has no effect with --val-crop squash, which resizes to --image-size"},
-        {!own->loader.train, "shuffle-chunk", "needs --train: --val loads in order"},
-        {own->loader.fetch.io == DL2_IO_DIRECT, "ahead",
-         "has no effect with --io direct, which reads nothing ahead"},
-        {own->decode.mode == DL2_DECODE_CPU, "device", "needs --decode gpu or hybrid"},
-    };
-    const char *sampling = dl2_sampling_given(&program, &common);
-    if (sampling && !own->loader.train)
-        return dl2_program_usage_error(&program, "--%s needs --train", sampling);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].idle && is_given(rules[i].option))
-            return dl2_program_usage_error(&program, "--%s %s", rules[i].option, rules[i].reason);
-    return dl2_sampling_check(&program, &common);
+    if (own->decode.mode == DL2_DECODE_CPU && is_given("device"))
+        return dl2_program_usage_error(&program, "--device needs --decode gpu or hybrid");
+    return dl2_loader_options_check(&program, &common, &own->loader, 0,
+                                    own->decode.mode != DL2_DECODE_CPU);
 }
 
 /* Checks all arguments; returns 0 or an exit status. */
@@ -338,12 +320,6 @@ static int check_usage(int command, size_t paths)
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_decode_choice_check(&own->decode, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
-    if (own->decode.mode != DL2_DECODE_CPU &&
-        (loader->dtype != DL2_UINT8 || loader->layout != DL2_NHWC || loader->decoded_cache_bytes ||
-         loader->augment || loader->interpolation != DL2_BILINEAR))
-        return dl2_program_usage_error(
-            &program, "--decode gpu or hybrid needs --dtype uint8 and --layout nhwc, and neither "
-                      "--cache-decoded nor --augment nor another --interpolation than bilinear");
     if (!own->models != !own->ranks)
         return dl2_program_usage_error(&program, "--models and --ranks need each other");
     if (!own->models && (is_given("parameters") || is_given("link")))

@@ -3,7 +3,7 @@
 
 #include "common/file.h"
 #include "loader/batch_decoder.h"
-#include "loader/loader.h"
+#include "loader/loader_settings.h"
 #include "loader/sample_weights.h"
 #include "pixels/augment.h"
 #include "pixels/resize.h"
@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 const char *const dl2_split_words[] = {"all", "train", "val", "test", NULL};
@@ -262,25 +263,6 @@ const char *dl2_sampling_given(const struct dl2_program *program,
     return NULL;
 }
 
-int dl2_sampling_check(const struct dl2_program *program, const struct dl2_common_options *common)
-{
-    static const struct {
-        const char *option, *other;
-    } pairs[] = {
-        {"weights", "balanced"},      {"weights", "repeats"},        {"balanced", "repeats"},
-        {"weights", "shuffle-chunk"}, {"balanced", "shuffle-chunk"},
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (dl2_option_given(program, common, pairs[i].option) &&
-            dl2_option_given(program, common, pairs[i].other))
-            return dl2_program_usage_error(program, "--%s excludes --%s", pairs[i].other,
-                                           pairs[i].option);
-    if (dl2_option_given(program, common, "shuffle-window") &&
-        !dl2_option_given(program, common, "shuffle-chunk"))
-        return dl2_program_usage_error(program, "--shuffle-window needs --shuffle-chunk");
-    return 0;
-}
-
 #undef AT
 #define AT(member) offsetof(struct dl2_decode_choice, member)
 
@@ -299,3 +281,64 @@ const struct dl2_option dl2_decode_options[] = {
      AT(engine), .words = dl2_decode_engine_words, .roles = RUN},
     {DL2_OPTION_END},
 };
+
+/* ---- Checks ---- */
+
+struct source {
+    const struct dl2_program *program;
+    const struct dl2_common_options *common;
+    const struct dl2_loader_config *config;
+};
+
+static const struct dl2_option *option_of(const struct source *source,
+                                          const struct dl2_loader_setting *setting, bool negates)
+{
+    return dl2_option_of(source->program, (const char *)source->config + setting->offset, negates);
+}
+
+static bool is_given(const void *context, const struct dl2_loader_setting *setting)
+{
+    const struct source *source = context;
+    for (int negates = 0; negates < 2; negates++) {
+        const struct dl2_option *option = option_of(source, setting, negates);
+        if (option && dl2_option_given(source->program, source->common, option->name))
+            return true;
+    }
+    return false;
+}
+
+static void translate(const void *context, const struct dl2_loader_setting *setting, bool cleared,
+                      char text[64])
+{
+    const struct dl2_option *option = option_of(context, setting, cleared);
+    if (option)
+        snprintf(text, 64, "--%s", option->name);
+    else if (strcmp(setting->name, "decoder") == 0)
+        snprintf(text, 64, "--decode gpu or hybrid");
+    else /* of dl2-train, which has no mode but that of --evaluate */
+        snprintf(text, 64, "%s", strcmp(setting->name, "train") ? setting->name : "training");
+}
+
+int dl2_loader_options_check(const struct dl2_program *program,
+                             const struct dl2_common_options *common,
+                             const struct dl2_loader_config *config, unsigned modes,
+                             bool decodes_on_card)
+{
+    const struct source own = {program, common, config};
+    const struct dl2_loader_source source = {
+        .modes = modes,
+        .decodes_on_card = decodes_on_card,
+        .given = is_given,
+        .translate = translate,
+        .context = &own,
+    };
+    struct dl2_loader_config known = *config;
+    struct dl2_loader_fault fault;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (!known.channels)
+        known.channels = 3;
+    if (dl2_loader_check(&known, &source, &fault) == DL2_OK)
+        return 0;
+    dl2_loader_explain(&fault, &source, &error);
+    return dl2_program_usage_error(program, "%s", error.message);
+}

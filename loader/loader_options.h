@@ -17,12 +17,18 @@ extern const struct dl2_option dl2_sampling_options[];
 /* The first of them on the command line of a program that includes them; NULL: none is. */
 const char *dl2_sampling_given(const struct dl2_program *program,
                                const struct dl2_common_options *common);
-/* Refuses options about the order and about which images it has that exclude or need each other.
- * Returns 0, or an exit status after an error message. */
-int dl2_sampling_check(const struct dl2_program *program, const struct dl2_common_options *common);
-
 /* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];
+
+/*
+ * dl2_loader_check() of a program's settings, which lie in its values: refuses those that exclude
+ * or need each other, or would have no effect. `modes` is of struct dl2_loader_source. Channels may
+ * be 0, to be known later. Returns 0, or an exit status after an error message.
+ */
+int dl2_loader_options_check(const struct dl2_program *program,
+                             const struct dl2_common_options *common,
+                             const struct dl2_loader_config *config, unsigned modes,
+                             bool decodes_on_card);
 
 /* Each ends with NULL. */
 extern const char *const dl2_split_words[];         /* "all", "train"...: offered */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes and destroys a loader: settings, memory, threads. */
+#include "loader/loader_settings.h"
 #include "loader/pipeline.h"
 #include "loader/sample_weights.h"
 
@@ -12,102 +13,34 @@
 #include <time.h>
 #include <xxhash.h>
 
-#define MAX_IMAGE_SIZE 65536
-
 /* ---- settings ---- */
 
 static int check_channel(const struct dl2_loader_config *config, unsigned c,
                          struct dl2_error *error)
 {
     const double mean = config->mean[c], std = config->std[c];
-    if (config->dtype == DL2_UINT8 && (mean != 0 || (std != 1 && std != 0)))
-        return dl2_error_set(
-            error, DL2_ERR_ARGUMENT,
-            "mean and std (%g and %g of channel %u) are for types of floats, not for "
-            "uint8",
-            mean, std, c);
-    if (config->dtype != DL2_UINT8 && !isfinite(mean))
+    if (config->dtype == DL2_UINT8)
+        return DL2_OK;
+    if (!isfinite(mean))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
                              mean);
-    if (config->dtype != DL2_UINT8 && (mean > 1 || (std > 1 && std <= 255)))
+    if (mean > 1 || (std > 1 && std <= 255))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mean and std of channel %u are %g and %g: values are 0 to 1 here, so "
                              "divide numbers for 0 to 255 by 255",
                              c, mean, std);
-    if (config->dtype != DL2_UINT8 && !(std > 0 && isfinite(std)))
+    if (!(std > 0 && isfinite(std)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the std of channel %u is %g: it must be above 0", c, std);
     return DL2_OK;
 }
 
-/* Settings that would have no effect are errors, too: the caller expects one. */
 static int check_config(const struct dl2_loader_config *config, struct dl2_error *error)
 {
-    const bool aware = config->batching == DL2_BATCHING_AWARE;
-    const bool weighed = config->weights || config->weights_file || config->balanced;
-    const struct {
-        bool broken;
-        const char *says;
-    } rules[] = {
-        {!config->batch, "batch must be at least 1"},
-        {!config->height || config->height > MAX_IMAGE_SIZE || config->width > MAX_IMAGE_SIZE,
-         "image_size must be 1 to 65536"},
-        {config->channels != 1 && config->channels != 3, "channels must be 1 or 3"},
-        {config->depth < 2, "depth must be at least 2"},
-        {config->train && config->resize, "resize is for validation, not for training"},
-        {config->val_crop > DL2_VAL_SQUASH, "val_crop is not a value of its enum"},
-        {config->train && config->val_crop, "val_crop is for validation, not for training"},
-        {config->resize && config->val_crop == DL2_VAL_SQUASH,
-         "resize is for the central crop: val_crop 'squash' resizes to image_size"},
-        {config->resize && config->resize < dl2_loader_shorter_side(config),
-         "resize must be at least image_size, the shorter side of it: the crop is cut from the "
-         "resized image"},
-        {!(config->area_min > 0 && config->area_min <= config->area_max && config->area_max <= 1),
-         "area_min must be above 0 and at most area_max, which must be at most 1"},
-        {!(config->aspect_min > 0 && config->aspect_min <= config->aspect_max &&
-           config->aspect_max < 1e6),
-         "aspect_min must be above 0 and at most aspect_max, which must be below 1e6"},
-        {config->batching > DL2_BATCHING_AWARE || config->dtype > DL2_FLOAT16 ||
-             config->layout > DL2_NCHW || config->interpolation > DL2_LANCZOS,
-         "batching, dtype, layout or interpolation is not a value of its enum"},
-        {config->shuffle_chunk && !config->train,
-         "shuffle_chunk is for training: validation goes through the samples in order"},
-        {(weighed || config->repeats || config->draws) && !config->train,
-         "weights, balanced, repeats and draws are for training: validation has each image once"},
-        {(config->weights || config->weights_file) && config->balanced,
-         "weights and balanced are two ways to weigh"},
-        {config->weights && config->weights_file, "weights and weights_file are two ways to weigh"},
-        {weighed && (config->repeats > 1 || config->shuffle_chunk),
-         "weights and balanced draw each image by itself, without repeats and shuffle_chunk"},
-        {config->shuffle_window && !config->shuffle_chunk, "shuffle_window needs shuffle_chunk"},
-        {!(config->slow_percentile >= 0 && config->slow_percentile < 100),
-         "slow_percentile must be at least 0 and below 100"},
-        {config->slow_percentile > 0 && !aware, "slow_percentile needs sample-aware batching"},
-        {config->side_workers && !aware, "side_workers needs sample-aware batching"},
-        {(config->fetch.ahead || config->fetch.ahead_bytes) && config->fetch.io == DL2_IO_DIRECT,
-         "ahead and ahead_bytes limit what is read ahead, and with io 'direct' nothing is"},
-        {(config->decoder_shares || config->decoder_splices) && !config->decoder,
-         "decoder_shares and decoder_splices need a batch decoder"},
-        {config->augment && !config->train,
-         "augment is for training: validation shows images as they are"},
-        {config->decoder &&
-             (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->augment ||
-              config->interpolation != DL2_BILINEAR || config->operation_count ||
-              config->decoded_cache_bytes || config->decoded_cache),
-         "a batch decoder needs uint8, NHWC, the bilinear filter, no augmentation, no operations "
-         "and no cache of decoded images"},
-        {config->decoder && dl2_loader_width(config) != config->height,
-         "a batch decoder needs square images"},
-        {config->decoder && config->mask, "a batch decoder makes no masks"},
-        {!(config->max_bad >= 0 && config->max_bad <= 1), "max_bad must be 0 to 1"},
-        {config->mask_fill > 255, "mask_fill must be 0 to 255"},
-        {config->mask_fill && !config->mask, "mask_fill needs mask"},
-        {config->decoded_cache && config->decoded_cache_bytes,
-         "decoded_cache has a limit already: leave out decoded_cache_bytes"},
-    };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].broken)
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s", rules[i].says);
+    const struct dl2_loader_source source = {0};
+    struct dl2_loader_fault fault;
+    if (dl2_loader_check(config, &source, &fault) < 0)
+        return dl2_loader_explain(&fault, &source, error);
     for (unsigned c = 0; c < config->channels; c++)
         DL2_TRY(check_channel(config, c, error));
     for (unsigned i = 0; i < config->operation_count; i++)

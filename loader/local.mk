@@ -13,6 +13,7 @@ libloader_la_SOURCES = \
 	loader/fetch.c loader/fetch.h \
 	loader/loader.c loader/loader.h \
 	loader/loader_options.c loader/loader_options.h \
+	loader/loader_settings.c loader/loader_settings.h \
 	loader/loader_setup.c \
 	loader/masks.c loader/masks.h \
 	loader/pipeline.h \

@@ -2,6 +2,8 @@
 /* The settings of a dl2.Loader: one table for arguments, loader.settings and the loader's state. */
 #include "python/py_dl2.h"
 
+#include "loader/loader_settings.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -268,35 +270,54 @@ static void name_setting(const char *name, PyObject *given)
     Py_XDECREF(trace);
 }
 
-/* Arguments that would have no effect: whoever gives them expects one. Those of which a value says
- * that they were not given are left to dl2_loader_create(). */
-static bool check_effects(const struct py_settings *given, PyObject *kwargs)
+struct source {
+    PyObject *kwargs;
+    const struct dl2_loader_config *config;
+};
+
+/* Defaults that are values, too, say nothing of whether they were given. */
+static bool is_given(const void *context, const struct dl2_loader_setting *setting)
 {
-    const struct dl2_loader_config *config = &given->loader;
-    static const char *const of_training[] = {"area", "aspect", "flip", "augment", NULL};
-    static const char *const of_floats[] = {"mean", "std", NULL};
-    for (int i = 0; !config->train && kwargs && of_training[i]; i++) {
-        PyObject *value = PyDict_GetItemString(kwargs, of_training[i]);
-        if (value && value != Py_False && value != Py_None) {
-            PyErr_Format(PyExc_ValueError, "%s has no effect without train", of_training[i]);
-            return false;
-        }
-    }
-    for (int i = 0; config->dtype == DL2_UINT8 && kwargs && of_floats[i]; i++) {
-        PyObject *value = PyDict_GetItemString(kwargs, of_floats[i]);
-        if (value && value != Py_None) {
-            PyErr_SetString(PyExc_ValueError, "mean and std are for dtypes of floats, not for "
-                                              "'uint8'");
-            return false;
-        }
-    }
-    return true;
+    const struct source *source = context;
+    if (setting->kind != DL2_SETTING_RANGE && setting->kind != DL2_SETTING_CHANNELS &&
+        setting->kind != DL2_SETTING_BOOL)
+        return dl2_loader_is_set(source->config, setting);
+    PyObject *value = source->kwargs ? PyDict_GetItemString(source->kwargs, setting->name) : NULL;
+    return value && value != Py_False && value != Py_None;
 }
 
-/* What decoding on a card needs, before a card is looked for. */
+static void translate(const void *context, const struct dl2_loader_setting *setting, bool cleared,
+                      char text[64])
+{
+    (void)context;
+    if (strcmp(setting->name, "decoder") == 0)
+        snprintf(text, 64, "decode 'gpu' or 'hybrid'");
+    else
+        snprintf(text, 64, "%s%s", setting->name, cleared ? "=False" : "");
+}
+
+/* The rules of the library, before files are opened and a card is looked for. */
+static bool check_loader(const struct py_settings *given, PyObject *kwargs)
+{
+    const struct source own = {kwargs, &given->loader};
+    const struct dl2_loader_source source = {
+        .decodes_on_card = given->decode.mode != DL2_DECODE_CPU,
+        .given = is_given,
+        .translate = translate,
+        .context = &own,
+    };
+    struct dl2_loader_fault fault;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_loader_check(&given->loader, &source, &fault) == DL2_OK)
+        return true;
+    dl2_loader_explain(&fault, &source, &error);
+    PyErr_SetString(PyExc_ValueError, error.message);
+    return false;
+}
+
+/* What decoding on a card needs that is no setting of the library's. */
 static bool check_decode(const struct py_settings *given, const struct py_arguments *arguments)
 {
-    const struct dl2_loader_config *config = &given->loader;
     const bool cpu = given->decode.mode == DL2_DECODE_CPU;
     if (cpu && (given->decode.input || given->decode.engine || given->device))
         PyErr_SetString(PyExc_ValueError, "gpu_input, gpu_engine and device have no effect without "
@@ -304,13 +325,6 @@ static bool check_decode(const struct py_settings *given, const struct py_argume
     else if (!cpu && arguments->memory != Py_None)
         PyErr_SetString(PyExc_ValueError, "memory has no effect with decode 'gpu' or 'hybrid': the "
                                           "images lie in the card's memory");
-    else if (!cpu && (config->dtype != DL2_UINT8 || config->layout != DL2_NHWC || config->width ||
-                      config->interpolation != DL2_BILINEAR || config->augment || config->mask ||
-                      config->decoded_cache_bytes))
-        PyErr_SetString(PyExc_ValueError,
-                        "decode 'gpu' and 'hybrid' need dtype 'uint8', layout 'NHWC', a square "
-                        "image_size and interpolation 'bilinear', and neither augment nor mask nor "
-                        "decoded_cache_bytes");
     else
         return true;
     return false;
@@ -363,7 +377,7 @@ bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments,
         PyErr_SetString(PyExc_ValueError, "hold_timeout is a number of seconds, 0 or above");
         return false;
     }
-    return check_effects(into, kwargs) && check_decode(into, arguments);
+    return check_decode(into, arguments) && check_loader(into, kwargs);
 }
 
 /* ---- to Python ---- */

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "dataset/subset_options.h"
 #include "loader/loader_options.h"
+#include "loader/loader_settings.h"
 #include "network/arch.h"
 #include "train/checkpoint.h"
 
@@ -605,16 +606,6 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_decode_choice_check(&config->decode, &error) < 0)
         return dl2_program_usage_error(program, "%s", error.message);
-    if (config->decode.mode != DL2_DECODE_CPU && config->loader.decoded_cache_bytes)
-        return dl2_program_usage_error(
-            program, "--cache-decoded caches what the processors decode: leave out --decode");
-    if (config->decode.mode != DL2_DECODE_CPU && config->loader.augment)
-        return dl2_program_usage_error(
-            program, "--augment works on what the processors decode: leave out --decode");
-    if (config->decode.mode != DL2_DECODE_CPU && config->loader.interpolation != DL2_BILINEAR)
-        return dl2_program_usage_error(
-            program, "--decode gpu and hybrid resize by the bilinear filter alone: leave out "
-                     "--interpolation");
     if (config->decode.mode != DL2_DECODE_CPU && config->cutmix > 0)
         return dl2_program_usage_error(
             program, "--cutmix works on what the processors decode: leave out --decode");
@@ -647,8 +638,6 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->skip_validation, "val", "excludes --skip-validation"},
         {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->skip_validation, "val-crop", "has no effect with --skip-validation"},
-        {config->loader.val_crop == DL2_VAL_SQUASH, "val-resize",
-         "has no effect with --val-crop squash, which resizes to --image-size"},
         {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
         {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
         {config->synthetic, "keep-best", "has no effect on synthetic data, which is not validated"},
@@ -662,7 +651,6 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
         {config->measure > 0, "keep-best", "excludes --measure"},
         {config->measure > 0, "step-log", "excludes --measure"},
         {config->synthetic, "cold", "has no effect on synthetic data"},
-        {config->evaluate, "augment", "has no effect with --evaluate"},
         {config->stage_count, "partition", "excludes --stages"},
         {config->synthetic, "partition", "has no use on synthetic data"},
         {config->measure > 0, "partition", "excludes --measure"},
@@ -695,7 +683,10 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
     if (config->validate_every != floor(config->validate_every))
         return dl2_program_usage_error(program,
                                        "--validate-every must be a whole number of epochs");
-    return dl2_sampling_check(program, common);
+    return dl2_loader_options_check(
+        program, common, &config->loader,
+        config->evaluate ? DL2_SETTING_VALIDATION : DL2_SETTING_TRAINING | DL2_SETTING_VALIDATION,
+        config->decode.mode != DL2_DECODE_CPU);
 }
 
 static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)

@@ -273,7 +273,7 @@ static void test_misuse(void **state)
         config.layout = i == 1 ? DL2_NCHW : DL2_NHWC;
         config.decoded_cache_bytes = i == 2 ? 1 << 20 : 0;
         assert_int_equal(dl2_loader_create(samples, &config, &loader, &error), DL2_ERR_ARGUMENT);
-        assert_non_null(strstr(error.message, "batch decoder"));
+        assert_non_null(strstr(error.message, "must keep its default with decoder"));
     }
 }
 

@@ -223,7 +223,7 @@ static void test_settings_without_effect(void **state)
     static const char *const says[] = {
         "resize",          "shuffle_chunk", "shuffle_window needs shuffle_chunk",
         "slow_percentile", "side_workers",  "ahead",
-        "ahead_bytes",     "batch decoder"};
+        "ahead_bytes",     "needs decoder"};
     enum { CASES = sizeof says / sizeof *says };
     struct dl2_loader_config cases[CASES];
     for (unsigned i = 0; i < CASES; i++)
@@ -689,7 +689,7 @@ static void test_shared_cache(void **state)
     other.decoded_cache_bytes = 1 << 20; /* two limits */
     struct dl2_error error = DL2_ERROR_INIT;
     assert_int_equal(dl2_loader_create(samples, &other, &alone, &error), DL2_ERR_ARGUMENT);
-    assert_non_null(strstr(error.message, "decoded_cache has a limit"));
+    assert_non_null(strstr(error.message, "excludes decoded_cache, which has a limit"));
 }
 
 /* Both loaders have the same batches in this epoch, of images of `bytes` bytes. */
@@ -867,7 +867,7 @@ static void test_augment(void **state)
     static const struct {
         const char *augment, *says;
         bool train;
-    } wrong[] = {{"invert:p=1", "augment is for training", false},
+    } wrong[] = {{"invert:p=1", "augment needs train: validation", false},
                  {"invert:q=1", "augment: invert has no setting 'q'", true}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct dl2_error error = DL2_ERROR_INIT;

@@ -495,7 +495,7 @@ class Card(unittest.TestCase):
                 pass
 
     def test_wrong_settings(self):
-        needs = "need dtype 'uint8', layout 'NHWC', a square"
+        needs = "must .* with decode 'gpu' or 'hybrid'"
         for settings, what in (({"dtype": "float32"}, needs), ({"layout": "NCHW"}, needs), ({"image_size": (SIZE, 40)}, needs),
                                ({"augment": "gray"}, needs), ({"mask": "png"}, needs), ({"interpolation": "box"}, needs),
                                ({"decoded_cache_bytes": 9}, needs), ({"memory": bytearray}, "memory has no effect with decode"),

@@ -53,14 +53,14 @@ class Errors(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, "std of channel 2"):
                     loader(dtype=dtype, std=(1, 1, number))
         for wrong, says in (
-                ({"mean": MEAN}, "for dtypes of floats"), ({"std": STD}, "not for 'uint8'"), ({"std": (1, 1, 1)}, "not for 'uint8'"),
-                ({"train": False, "area": (0.5, 1)}, "area has no effect"), ({"train": False, "aspect": (1, 1)}, "aspect has no effect"),
-                ({"train": False, "flip": True}, "flip has no effect"),
-                ({"train": False, "augment": "vflip"}, "augment has no effect"), ({"augment": "flip"}, "no operation 'flip'"),
-                ({"augment": "erase:p=x"}, "erase: p is a number from 0 to 1, not 'x'"), ({"augment": ""}, "no operation ''"), ({"resize": 40}, "resize is for validation"),
-                ({"train": False, "shuffle_chunk": 2}, "shuffle_chunk is for training"), ({"shuffle_window": 2}, "needs shuffle_chunk"),
+                ({"mean": MEAN}, "mean is for types of floats"), ({"std": STD}, "not for uint8"), ({"std": (1, 1, 1)}, "not for uint8"),
+                ({"train": False, "area": (0.5, 1)}, "area needs train"), ({"train": False, "aspect": (1, 1)}, "aspect needs train"),
+                ({"train": False, "flip": True}, "flip needs train"),
+                ({"train": False, "augment": "vflip"}, "augment needs train"), ({"augment": "flip"}, "no operation 'flip'"),
+                ({"augment": "erase:p=x"}, "erase: p is a number from 0 to 1, not 'x'"), ({"augment": ""}, "no operation ''"), ({"resize": 40}, "resize needs train=False"),
+                ({"train": False, "shuffle_chunk": 2}, "shuffle_chunk needs train: "), ({"shuffle_window": 2}, "needs shuffle_chunk"),
                 ({"slow_percentile": 50.0}, "sample-aware"), ({"side_workers": 1, "batching": "completion"}, "sample-aware"),
-                ({"io": "direct", "ahead": 3}, "io 'direct'"), ({"io": "direct", "ahead_bytes": 3}, "io 'direct'")):
+                ({"io": "direct", "ahead": 3}, "io direct"), ({"io": "direct", "ahead_bytes": 3}, "io direct")):
             with self.assertRaisesRegex(ValueError, says, msg=wrong):
                 loader(**wrong)
         self.assertEqual(len(loader(train=False, flip=False, resize=40, drop_last=True, batch=6)), 1)

@@ -23,7 +23,7 @@ allowed() {
     train) echo network device ranks loader codec dataset pixels common ;;
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
     postgres) echo train/fit.h transcode quality codec pixels common ;;
-    python) echo loader/loader.h codec/image_file.h loader/batch_decoder.h ;;
+    python) echo loader/loader.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
     *) fail "no such room: $1" ;;
     esac
 }
