@@ -49,7 +49,7 @@ int py_to_uint64(PyObject *object, void *out);
 
 /* What the arguments of dl2.Loader are made of. */
 struct py_settings {
-    struct dl2_loader_config loader;
+    struct dl2_loader_config loader; /* first: its settings' offsets are of this struct, too */
     struct dl2_decode_choice decode;
     const char *device;  /* the card's name, borrowed; NULL: the first */
     double hold_timeout; /* seconds that a batch waits while other threads hold all */

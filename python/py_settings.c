@@ -7,112 +7,53 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The names of the enums in loader.h, batch_decoder.h and pixel_format.h, in their order. */
-static const char *const dtypes[] = {"uint8", "float32", "bfloat16", "float16", NULL};
-static const char *const layouts[] = {"NHWC", "NCHW", NULL};
-static const char *const interpolations[] = {"bilinear", "nearest", "box",
-                                             "bicubic",  "lanczos", NULL};
-static const char *const batchings[] = {"strict", "completion", "aware", NULL};
-static const char *const val_crops[] = {"center", "squash", NULL};
-static const char *const ios[] = {"auto", "direct", "threads", "uring", NULL};
 static const char *const decode_modes[] = {"cpu", "gpu", "hybrid", NULL};
 static const char *const decode_inputs[] = {"plain", "region", "spliced", NULL};
 static const char *const decode_engines[] = {"auto", "engines", "cores", NULL};
 
-enum kind {
-    OBJECT, /* of py_arguments, not of py_settings */
-    UNSIGNED,
-    SIZE, /* an unsigned, or two: height and width */
-    UINT64,
-    BOOL,
-    NUMBER,
-    RANGE,    /* two doubles */
-    CHANNELS, /* a float for each channel; None: the default */
-    CHOICE,
-    TEXT, /* borrowed; None: NULL */
-    NAMES /* the same, with commas; or a sequence of strings */
-};
+/* The library's settings, of struct py_settings' first member, and what Python has besides. */
+_Static_assert(offsetof(struct py_settings, loader) == 0, "the library's offsets are ours");
+#define OBJECT        DL2_SETTING_POINTER /* of py_arguments, not of py_settings */
+#define AT(member)    offsetof(struct py_settings, member)
+#define GIVEN(member) offsetof(struct py_arguments, member)
 
-struct setting {
-    const char *name;
-    enum kind kind;
-    size_t offset;
-    const char *const *choices;
-    bool pixels; /* decides what images hold, so that it belongs to a loader's state */
+static const struct dl2_loader_setting own[] = {
+    {"dataset", OBJECT, GIVEN(dataset)},
+    {"hold_timeout", DL2_SETTING_NUMBER, AT(hold_timeout)},
+    {"external", OBJECT, GIVEN(external)},
+    {"weights", OBJECT, GIVEN(weights)},
+    {"decode", DL2_SETTING_CHOICE, AT(decode.mode), .words = decode_modes, .pixels = true},
+    {"gpu_input", DL2_SETTING_CHOICE, AT(decode.input), .words = decode_inputs, .pixels = true},
+    {"gpu_engine", DL2_SETTING_CHOICE, AT(decode.engine), .words = decode_engines, .pixels = true},
+    {"device", DL2_SETTING_TEXT, AT(device)},
+    {"split", OBJECT, GIVEN(split)},
+    {"val_fraction", OBJECT, GIVEN(val_fraction)},
+    {"memory", OBJECT, GIVEN(memory)},
 };
+enum { OWN = sizeof own / sizeof *own, POSITIONS = 3 };
 
-#define AT(member)     offsetof(struct py_settings, loader.member)
-#define DECODE(member) offsetof(struct py_settings, decode.member)
-#define GIVEN(member)  offsetof(struct py_arguments, member)
-
-/* In the order of the signature; the first three may be given by position. */
-static const struct setting settings[] = {
-    {"dataset", OBJECT, GIVEN(dataset), NULL, false},
-    {"batch", UNSIGNED, AT(batch), NULL, false},
-    {"image_size", SIZE, AT(height), NULL, true},
-    {"train", BOOL, AT(train), NULL, false},
-    {"seed", UINT64, AT(seed), NULL, false},
-    {"workers", UNSIGNED, AT(workers), NULL, false},
-    {"dtype", CHOICE, AT(dtype), dtypes, true},
-    {"layout", CHOICE, AT(layout), layouts, true},
-    {"mean", CHANNELS, AT(mean), NULL, true},
-    {"std", CHANNELS, AT(std), NULL, true},
-    {"channels", UNSIGNED, AT(channels), NULL, true},
-    {"resize", UNSIGNED, AT(resize), NULL, true},
-    {"val_crop", CHOICE, AT(val_crop), val_crops, true},
-    {"drop_last", BOOL, AT(drop_last), NULL, false},
-    {"area", RANGE, AT(area_min), NULL, true},
-    {"aspect", RANGE, AT(aspect_min), NULL, true},
-    {"flip", BOOL, AT(flip), NULL, true},
-    {"interpolation", CHOICE, AT(interpolation), interpolations, true},
-    {"augment", TEXT, AT(augment), NULL, true},
-    {"targets", NAMES, AT(targets), NULL, false},
-    {"mask", TEXT, AT(mask), NULL, false},
-    {"mask_fill", UNSIGNED, AT(mask_fill), NULL, false},
-    {"depth", UNSIGNED, AT(depth), NULL, false},
-    {"hold_timeout", NUMBER, offsetof(struct py_settings, hold_timeout), NULL, false},
-    {"max_pixels", UINT64, AT(max_pixels), NULL, false},
-    {"external", OBJECT, GIVEN(external), NULL, false},
-    {"external_timeout", NUMBER, AT(external.timeout), NULL, false},
-    {"stop_on_bad", BOOL, AT(stop_on_bad), NULL, false},
-    {"max_bad", NUMBER, AT(max_bad), NULL, false},
-    {"rank", UNSIGNED, AT(rank), NULL, false},
-    {"world", UNSIGNED, AT(world), NULL, false},
-    {"shuffle_chunk", UNSIGNED, AT(shuffle_chunk), NULL, false},
-    {"shuffle_window", UNSIGNED, AT(shuffle_window), NULL, false},
-    {"weights", OBJECT, GIVEN(weights), NULL, false},
-    {"balanced", BOOL, AT(balanced), NULL, false},
-    {"repeats", UNSIGNED, AT(repeats), NULL, false},
-    {"draws", UNSIGNED, AT(draws), NULL, false},
-    {"batching", CHOICE, AT(batching), batchings, false},
-    {"slow_percentile", NUMBER, AT(slow_percentile), NULL, false},
-    {"side_workers", UNSIGNED, AT(side_workers), NULL, false},
-    {"io", CHOICE, AT(fetch.io), ios, false},
-    {"ahead", UNSIGNED, AT(fetch.ahead), NULL, false},
-    {"ahead_bytes", UINT64, AT(fetch.ahead_bytes), NULL, false},
-    {"cache_bytes", UINT64, AT(fetch.cache_bytes), NULL, false},
-    {"drop_behind", BOOL, AT(fetch.drop_behind), NULL, false},
-    {"decoded_cache_bytes", UINT64, AT(decoded_cache_bytes), NULL, false},
-    {"decode", CHOICE, DECODE(mode), decode_modes, true},
-    {"gpu_input", CHOICE, DECODE(input), decode_inputs, true},
-    {"gpu_engine", CHOICE, DECODE(engine), decode_engines, true},
-    {"device", TEXT, offsetof(struct py_settings, device), NULL, false},
-    {"split", OBJECT, GIVEN(split), NULL, false},
-    {"val_fraction", OBJECT, GIVEN(val_fraction), NULL, false},
-    {"memory", OBJECT, GIVEN(memory), NULL, false},
-};
-enum { SETTINGS = sizeof settings / sizeof *settings, POSITIONS = 3 };
+/* An argument; the first three may be given by position. NULL: there are fewer. */
+static const struct dl2_loader_setting *setting_at(int number)
+{
+    if (number == 0)
+        return own;
+    for (const struct dl2_loader_setting *row = dl2_loader_settings(); row->name; row++)
+        if (row->kind != DL2_SETTING_POINTER && row->scope != DL2_SETTING_DECODER && --number == 0)
+            return row;
+    return number < OWN ? &own[number] : NULL;
+}
 
 /* ---- from Python ---- */
 
 /* A setting's argument, borrowed; NULL: not given, or, with an exception, given twice. */
 static PyObject *argument(PyObject *args, PyObject *kwargs, int number)
 {
-    PyObject *named = kwargs ? PyDict_GetItemString(kwargs, settings[number].name) : NULL;
+    const char *name = setting_at(number)->name;
+    PyObject *named = kwargs ? PyDict_GetItemString(kwargs, name) : NULL;
     if (number >= PyTuple_Size(args))
         return named;
     if (named)
-        PyErr_Format(PyExc_TypeError, "Loader() got two values for %s", settings[number].name);
+        PyErr_Format(PyExc_TypeError, "Loader() got two values for %s", name);
     return PyTuple_GetItem(args, number);
 }
 
@@ -129,9 +70,9 @@ static bool check_names(PyObject *args, PyObject *kwargs)
     }
     while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
         int i = 0;
-        while (i < SETTINGS && PyUnicode_CompareWithASCIIString(key, settings[i].name) != 0)
+        while (setting_at(i) && PyUnicode_CompareWithASCIIString(key, setting_at(i)->name) != 0)
             i++;
-        if (i == SETTINGS) {
+        if (!setting_at(i)) {
             PyErr_Format(PyExc_TypeError, "Loader() has no argument %R", key);
             return false;
         }
@@ -191,20 +132,19 @@ static bool to_channels(const char *what, PyObject *sequence, unsigned channels,
     return true;
 }
 
-static bool to_choice(const struct setting *setting, PyObject *object, unsigned *out)
+static bool to_choice(const struct dl2_loader_setting *setting, PyObject *object, unsigned *out)
 {
     PyObject *name = PyUnicode_Check(object) ? PyUnicode_AsUTF8String(object) : NULL;
     if (!name && !PyErr_Occurred())
         PyErr_Format(PyExc_TypeError, "%s is a string", setting->name);
-    const int choice =
-        name ? py_choice(setting->name, PyBytes_AsString(name), setting->choices) : -1;
+    const int choice = name ? py_choice(setting->name, PyBytes_AsString(name), setting->words) : -1;
     Py_XDECREF(name);
     *out = choice < 0 ? 0 : (unsigned)choice;
     return choice >= 0;
 }
 
 /* The text lives as long as the argument. */
-static bool to_text(const struct setting *setting, PyObject *object, const char **out)
+static bool to_text(const struct dl2_loader_setting *setting, PyObject *object, const char **out)
 {
     if (object == Py_None)
         return true;
@@ -216,32 +156,33 @@ static bool to_text(const struct setting *setting, PyObject *object, const char 
     return *out != NULL;
 }
 
-static bool take(const struct setting *setting, PyObject *object, struct py_settings *into)
+static bool take(const struct dl2_loader_setting *setting, PyObject *object,
+                 struct py_settings *into)
 {
     void *out = (char *)into + setting->offset;
     int truth;
     switch (setting->kind) {
-    case UNSIGNED:
+    case DL2_SETTING_UNSIGNED:
         return py_to_unsigned(object, out);
-    case SIZE:
+    case DL2_SETTING_SIZE:
         return to_size(setting->name, object, out);
-    case UINT64:
+    case DL2_SETTING_UINT64:
         return py_to_uint64(object, out);
-    case BOOL:
+    case DL2_SETTING_BOOL:
         truth = PyObject_IsTrue(object);
         *(bool *)out = truth == 1;
         return truth >= 0;
-    case NUMBER:
+    case DL2_SETTING_NUMBER:
         *(double *)out = PyFloat_AsDouble(object);
         return !PyErr_Occurred();
-    case RANGE:
+    case DL2_SETTING_RANGE:
         return to_range(setting->name, object, out);
-    case CHANNELS:
+    case DL2_SETTING_CHANNELS:
         return to_channels(setting->name, object, into->loader.channels, out);
-    case CHOICE:
+    case DL2_SETTING_CHOICE:
         return to_choice(setting, object, out);
-    case TEXT:
-    case NAMES: /* py_settings_join() has joined them */
+    case DL2_SETTING_TEXT:
+    case DL2_SETTING_NAMES: /* py_settings_join() has joined them */
         return to_text(setting, object, out);
     default:
         return true;
@@ -275,15 +216,16 @@ struct source {
     const struct dl2_loader_config *config;
 };
 
-/* Defaults that are values, too, say nothing of whether they were given. */
+/* Defaults that are values, too, say nothing of whether they were given; False says no. */
 static bool is_given(const void *context, const struct dl2_loader_setting *setting)
 {
     const struct source *source = context;
-    if (setting->kind != DL2_SETTING_RANGE && setting->kind != DL2_SETTING_CHANNELS &&
-        setting->kind != DL2_SETTING_BOOL)
+    const bool is_flag = setting->kind == DL2_SETTING_BOOL;
+    if (setting->kind != DL2_SETTING_RANGE && setting->kind != DL2_SETTING_CHANNELS && !is_flag)
         return dl2_loader_is_set(source->config, setting);
     PyObject *value = source->kwargs ? PyDict_GetItemString(source->kwargs, setting->name) : NULL;
-    return value && value != Py_False && value != Py_None;
+    return value && value != Py_None &&
+           (!is_flag || *(const bool *)((const char *)source->config + setting->offset));
 }
 
 static void translate(const void *context, const struct dl2_loader_setting *setting, bool cleared,
@@ -299,12 +241,12 @@ static void translate(const void *context, const struct dl2_loader_setting *sett
 /* The rules of the library, before files are opened and a card is looked for. */
 static bool check_loader(const struct py_settings *given, PyObject *kwargs)
 {
-    const struct source own = {kwargs, &given->loader};
+    const struct source context = {kwargs, &given->loader};
     const struct dl2_loader_source source = {
         .decodes_on_card = given->decode.mode != DL2_DECODE_CPU,
         .given = is_given,
         .translate = translate,
-        .context = &own,
+        .context = &context,
     };
     struct dl2_loader_fault fault;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -332,17 +274,19 @@ static bool check_decode(const struct py_settings *given, const struct py_argume
 
 PyObject *py_settings_join(PyObject *kwargs)
 {
+    const struct dl2_loader_setting *setting;
     PyObject *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New(), *comma = NULL;
-    for (int i = 0; copy && !PyErr_Occurred() && i < SETTINGS; i++) {
-        PyObject *given = PyDict_GetItemString(copy, settings[i].name), *text;
-        if (settings[i].kind != NAMES || !given || given == Py_None || PyUnicode_Check(given))
+    for (int i = 0; copy && !PyErr_Occurred() && (setting = setting_at(i)); i++) {
+        PyObject *given = PyDict_GetItemString(copy, setting->name), *text;
+        if (setting->kind != DL2_SETTING_NAMES || !given || given == Py_None ||
+            PyUnicode_Check(given))
             continue;
         comma = PyUnicode_FromString(",");
         text = !comma                        ? NULL
                : PyObject_Length(given) == 0 ? Py_NewRef(Py_None)
                                              : PyUnicode_Join(comma, given);
         if (text)
-            PyDict_SetItemString(copy, settings[i].name, text);
+            PyDict_SetItemString(copy, setting->name, text);
         Py_XDECREF(text);
         Py_XDECREF(comma);
     }
@@ -354,18 +298,19 @@ PyObject *py_settings_join(PyObject *kwargs)
 bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments, PyObject *args,
                        PyObject *kwargs)
 {
+    const struct dl2_loader_setting *setting;
     if (!check_names(args, kwargs))
         return false;
     for (int pass = 0; pass < 2; pass++) /* how many channels there are comes before those of one */
-        for (int i = 0; i < SETTINGS; i++) {
+        for (int i = 0; (setting = setting_at(i)); i++) {
             PyObject *given = argument(args, kwargs, i);
             if (PyErr_Occurred())
                 return false;
-            if (settings[i].kind == OBJECT)
-                *(PyObject **)((char *)arguments + settings[i].offset) = given ? given : Py_None;
-            else if (given && (settings[i].kind == CHANNELS) == (pass == 1) &&
-                     !take(&settings[i], given, into)) {
-                name_setting(settings[i].name, given);
+            if (setting->kind == OBJECT)
+                *(PyObject **)((char *)arguments + setting->offset) = given ? given : Py_None;
+            else if (given && (setting->kind == DL2_SETTING_CHANNELS) == (pass == 1) &&
+                     !take(setting, given, into)) {
+                name_setting(setting->name, given);
                 return false;
             }
         }
@@ -417,41 +362,42 @@ PyObject *py_size_of(const struct dl2_loader_config *config)
                          : PyLong_FromUnsignedLong(config->height);
 }
 
-static PyObject *value_of(const struct setting *setting, const struct py_settings *from)
+static PyObject *value_of(const struct dl2_loader_setting *setting, const struct py_settings *from)
 {
     const void *at = (const char *)from + setting->offset;
     switch (setting->kind) {
-    case UNSIGNED:
+    case DL2_SETTING_UNSIGNED:
         return PyLong_FromUnsignedLong(*(const unsigned *)at);
-    case SIZE:
+    case DL2_SETTING_SIZE:
         return py_size_of(&from->loader);
-    case UINT64:
+    case DL2_SETTING_UINT64:
         return PyLong_FromUnsignedLongLong(*(const uint64_t *)at);
-    case BOOL:
+    case DL2_SETTING_BOOL:
         return PyBool_FromLong(*(const bool *)at);
-    case NUMBER:
+    case DL2_SETTING_NUMBER:
         return PyFloat_FromDouble(*(const double *)at);
-    case RANGE:
+    case DL2_SETTING_RANGE:
         return Py_BuildValue("(dd)", ((const double *)at)[0], ((const double *)at)[1]);
-    case CHANNELS:
+    case DL2_SETTING_CHANNELS:
         return channels_of(&from->loader, at);
-    case TEXT:
-    case NAMES:
+    case DL2_SETTING_TEXT:
+    case DL2_SETTING_NAMES:
         return *(const char *const *)at ? PyUnicode_FromString(*(const char *const *)at)
                                         : Py_NewRef(Py_None);
     default:
-        return PyUnicode_FromString(setting->choices[*(const unsigned *)at]);
+        return PyUnicode_FromString(setting->words[*(const unsigned *)at]);
     }
 }
 
 PyObject *py_settings_get(const struct py_settings *from, bool pixels)
 {
+    const struct dl2_loader_setting *setting;
     PyObject *dict = PyDict_New();
-    for (int i = 0; dict && i < SETTINGS; i++) {
-        if (settings[i].kind == OBJECT || (pixels && !settings[i].pixels))
+    for (int i = 0; dict && (setting = setting_at(i)); i++) {
+        if (setting->kind == OBJECT || (pixels && !setting->pixels))
             continue;
-        PyObject *value = value_of(&settings[i], from);
-        if (!value || PyDict_SetItemString(dict, settings[i].name, value) < 0)
+        PyObject *value = value_of(setting, from);
+        if (!value || PyDict_SetItemString(dict, setting->name, value) < 0)
             Py_CLEAR(dict);
         Py_XDECREF(value);
     }
