@@ -66,25 +66,23 @@ static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *co
                              channels);
     config->batch = (unsigned)batch;
     config->channels = (unsigned)channels;
-    const json_t *area = json_object_get(arguments, "crop-area");
     const json_t *aspect = json_object_get(arguments, "crop-aspect");
-    config->area_min = pair_item(area, 0, config->area_min);
-    config->area_max = pair_item(area, 1, config->area_max);
     config->aspect_min = pair_item(aspect, 0, config->aspect_min);
     config->aspect_max = pair_item(aspect, 1, config->aspect_max);
-    config->augment = dl2_json_get_text(arguments, "augment", NULL);
-    if (config->augment && dl2_augmentation_names_file(config->augment))
+    const char *augment = dl2_json_get_text(arguments, "augment", "");
+    if (dl2_augmentation_names_file(augment))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "its run augments by the plug-in '%s', and a report's plug-in is not "
                              "run: pass --device-rate and --augment instead of --device-report",
-                             config->augment);
-    const char *filter = dl2_json_get_text(arguments, "interpolation", "bilinear");
-    unsigned number = 0;
-    while (dl2_interpolation_words[number] && strcmp(dl2_interpolation_words[number], filter))
-        number++;
-    if (!dl2_interpolation_words[number])
-        return dl2_error_set(error, DL2_ERR_FORMAT, "it speaks of an interpolation '%s'", filter);
-    config->interpolation = (enum dl2_interpolation)number;
+                             augment);
+    static const char *const shared[] = {"crop-area", "augment", "interpolation", NULL};
+    for (const char *const *name = shared; *name; name++) {
+        const int status = dl2_option_from_record(dl2_loader_options, config, *name,
+                                                  json_object_get(arguments, *name), error);
+        if (status < 0)
+            dl2_error_prefix(error, "%s", *name);
+        DL2_TRY(status);
+    }
     return DL2_OK;
 }
 

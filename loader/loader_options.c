@@ -129,12 +129,23 @@ int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
                                 &config->height, error);
 }
 
+/* The text with every setting; NULL and an error. */
+static json_t *augment_json(const char *text, struct dl2_error *error)
+{
+    struct dl2_augmentation *augmentation;
+    if (dl2_augmentation_parse(text, &augmentation, error) < 0)
+        return NULL;
+    json_t *shown = json_string(dl2_augmentation_text(augmentation));
+    dl2_augmentation_free(augmentation);
+    return shown ? shown : json_null();
+}
+
 /* Keeps the text as it is given. */
 static int parse_augment(const char *text, void *value, struct dl2_error *error)
 {
-    struct dl2_augmentation *augmentation;
-    DL2_TRY(dl2_augmentation_parse(text, &augmentation, error));
-    dl2_augmentation_free(augmentation);
+    json_auto_t *shown = augment_json(text, error);
+    if (!shown)
+        return DL2_ERR_ARGUMENT;
     *(const char **)value = text;
     return DL2_OK;
 }
@@ -142,12 +153,8 @@ static int parse_augment(const char *text, void *value, struct dl2_error *error)
 json_t *dl2_show_augment(const void *value)
 {
     const char *text = *(const char *const *)value;
-    struct dl2_augmentation *augmentation;
-    if (!text || dl2_augmentation_parse(text, &augmentation, NULL) < 0)
-        return json_null();
-    json_t *shown = json_string(dl2_augmentation_text(augmentation));
-    dl2_augmentation_free(augmentation);
-    return shown;
+    json_t *shown = text ? augment_json(text, NULL) : NULL;
+    return shown ? shown : json_null();
 }
 
 /* The name of the file and a check sum of what is in it: equal of equal weights, wherever it lies.

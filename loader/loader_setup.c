@@ -57,16 +57,20 @@ static int out_of_memory(struct dl2_error *error)
     return dl2_error_memory(error, "a loader");
 }
 
-static int set_sizes(struct dl2_loader *loader, struct dl2_error *error)
+int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *config,
+                    struct dl2_error *error)
 {
-    const struct dl2_loader_config *config = &loader->config;
-    size_t bytes = config->height;
-    if (!dl2_size_mul(bytes, dl2_loader_width(config), &bytes) ||
-        !dl2_size_mul(bytes, config->channels, &bytes) ||
-        !dl2_size_mul(bytes, dl2_dtype_size(config->dtype), &bytes))
+    recipe->planner.config = config;
+    recipe->sample_bytes = config->height;
+    if (!dl2_size_mul(recipe->sample_bytes, dl2_loader_width(config), &recipe->sample_bytes) ||
+        !dl2_size_mul(recipe->sample_bytes, config->channels, &recipe->sample_bytes) ||
+        !dl2_size_mul(recipe->sample_bytes, dl2_dtype_size(config->dtype), &recipe->sample_bytes))
         return out_of_memory(error);
-    loader->recipe.sample_bytes = bytes;
-    return DL2_OK;
+    if (!config->augment)
+        return DL2_OK;
+    const int status = dl2_augmentation_parse(config->augment, &recipe->augmentation, error);
+    dl2_error_prefix(error, "augment");
+    return status;
 }
 
 static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
@@ -80,20 +84,6 @@ static int copy_operations(struct dl2_loader *loader, struct dl2_error *error)
     memcpy(loader->operations, config->operations,
            config->operation_count * sizeof *loader->operations);
     config->operations = loader->operations;
-    return DL2_OK;
-}
-
-static int make_augmentation(struct dl2_loader *loader, struct dl2_error *error)
-{
-    struct dl2_loader_config *config = &loader->config;
-    if (!config->augment)
-        return DL2_OK;
-    const int status = dl2_augmentation_parse(config->augment, &loader->recipe.augmentation, error);
-    if (status < 0) {
-        dl2_error_prefix(error, "augment");
-        return status;
-    }
-    config->augment = dl2_augmentation_text(loader->recipe.augmentation);
     return DL2_OK;
 }
 
@@ -287,11 +277,12 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
     DL2_TRY(copy_operations(loader, error));
-    DL2_TRY(make_augmentation(loader, error));
+    DL2_TRY(dl2_recipe_init(&loader->recipe, &loader->config, error));
+    if (loader->recipe.augmentation)
+        loader->config.augment = dl2_augmentation_text(loader->recipe.augmentation);
     DL2_TRY(copy_external(loader, error));
     DL2_TRY(make_targets(loader, error));
     DL2_TRY(make_masks(loader, error));
-    DL2_TRY(set_sizes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
     DL2_TRY(make_side(loader, error));

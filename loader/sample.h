@@ -40,6 +40,11 @@ struct dl2_recipe {
     struct dl2_target_list targets;
 };
 
+/* Sets the settings, which stay the caller's, and what follows from them: the size of a sample and
+ * the augmentation, which the caller frees, of this recipe and of one that failed. */
+int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *config,
+                    struct dl2_error *error);
+
 /* How a sample's pixels are stored at `out`, as the settings have it. */
 struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *config, void *out);
 

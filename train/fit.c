@@ -246,17 +246,13 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
 static int set_up_images(struct dl2_fit *fit, uint64_t max_pixels, struct dl2_error *error)
 {
     struct dl2_loader_config *loader = &fit->loader;
-    size_t bytes;
     *loader = fit->config.loader;
     loader->train = fit->kind == DL2_FIT_TRAIN;
     loader->channels = fit->stream.channels;
     loader->max_pixels = max_pixels;
-    if (loader->train && loader->augment)
-        DL2_TRY(dl2_augmentation_parse(loader->augment, &fit->recipe.augmentation, error));
-    fit->recipe.planner = (struct dl2_planner){.config = loader};
-    if (!dl2_size_mul(loader->height, dl2_loader_width(loader), &bytes) ||
-        !dl2_size_mul(bytes, loader->channels, &fit->recipe.sample_bytes))
-        return dl2_error_memory(error, "a batch");
+    if (!loader->train)
+        loader->augment = NULL;
+    DL2_TRY(dl2_recipe_init(&fit->recipe, loader, error));
     fit->batch.images = dl2_alloc_aligned(loader->batch, fit->recipe.sample_bytes);
     fit->batch.labels = dl2_calloc(loader->batch, sizeof *fit->batch.labels);
     fit->pixels = dl2_alloc_aligned(fit->recipe.sample_bytes, 1);

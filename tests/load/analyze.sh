@@ -98,7 +98,7 @@ expect 0 analyze "$work/small" --device-report "$work/device.json" --device-kind
 [ "$(value kind)" = separate ] || fail "--device is not heard"
 sed 's/"box"/"hamming"/' "$work/device.json" >"$work/hamming.json"
 expect 1 analyze "$work/small" --device-report "$work/hamming.json"
-grep -q "hamming.json: .*interpolation 'hamming'" "$work/err" || fail "$(cat "$work/err")"
+grep -q "hamming.json: .*interpolation: 'hamming' is not one of" "$work/err" || fail "$(cat "$work/err")"
 sed 's/synthetic/real/' "$work/device.json" >"$work/real.json"
 expect 1 analyze "$work/small" --device-report "$work/real.json"
 grep -q 'real.json: .*--loader synthetic' "$work/err" || fail "$(cat "$work/err")"
