@@ -3,7 +3,6 @@
 
 #include "common/file.h"
 #include "loader/batch_decoder.h"
-#include "loader/loader_settings.h"
 #include "loader/sample_weights.h"
 #include "pixels/augment.h"
 #include "pixels/resize.h"
@@ -55,6 +54,84 @@ const char *const dl2_decode_engine_words[] = {[DL2_DECODE_AUTO] = "auto",
                                                [DL2_DECODE_CORES] = "cores",
                                                NULL};
 
+/* ---- The library's settings ---- */
+
+#define MAX_IMAGE_SIZE 65536
+
+static const char *const layouts[] = {[DL2_NHWC] = "NHWC", [DL2_NCHW] = "NCHW", NULL};
+
+enum {
+    TRAINING = DL2_SETTING_TRAINING,
+    VALIDATION = DL2_SETTING_VALIDATION,
+    FLOATS = DL2_SETTING_FLOATS,
+    AWARE = DL2_SETTING_AWARE,
+    AHEAD = DL2_SETTING_AHEAD,
+    DECODER = DL2_SETTING_DECODER,
+    PROCESSORS = DL2_SETTING_PROCESSORS,
+};
+
+#define ROW(name, kind, member, ...)                                                               \
+    {                                                                                              \
+        name, DL2_SETTING_##kind, offsetof(struct dl2_loader_config, member), __VA_ARGS__          \
+    }
+
+/* In the order of dl2.Loader's signature. Options of programs on them are below. */
+const struct dl2_loader_setting dl2_loader_setting_rows[] = {
+    ROW("batch", UNSIGNED, batch, 0, .min = 1, .max = INFINITY),
+    ROW("image_size", SIZE, height, 0, .min = 1, .max = MAX_IMAGE_SIZE, .pixels = true),
+    ROW("train", BOOL, train, 0),
+    ROW("seed", UINT64, seed, 0),
+    ROW("workers", UNSIGNED, workers, 0),
+    ROW("dtype", CHOICE, dtype, PROCESSORS, dl2_dtype_words, .pixels = true),
+    ROW("layout", CHOICE, layout, PROCESSORS, layouts, .pixels = true),
+    ROW("mean", CHANNELS, mean, FLOATS, .pixels = true),
+    ROW("std", CHANNELS, std, FLOATS, .pixels = true),
+    ROW("channels", UNSIGNED, channels, 0, .pixels = true),
+    ROW("resize", UNSIGNED, resize, VALIDATION, .pixels = true),
+    ROW("val_crop", CHOICE, val_crop, VALIDATION, dl2_val_crop_words, .pixels = true),
+    ROW("drop_last", BOOL, drop_last, 0),
+    ROW("area", RANGE, area_min, TRAINING, .pixels = true),
+    ROW("aspect", RANGE, aspect_min, TRAINING, .pixels = true),
+    ROW("flip", BOOL, flip, TRAINING, .pixels = true),
+    ROW("interpolation", CHOICE, interpolation, PROCESSORS, dl2_interpolation_words,
+        .pixels = true),
+    ROW("augment", TEXT, augment, TRAINING | PROCESSORS, .pixels = true),
+    ROW("targets", NAMES, targets, 0),
+    ROW("mask", TEXT, mask, PROCESSORS),
+    ROW("mask_fill", UNSIGNED, mask_fill, 0, .max = 255),
+    ROW("depth", UNSIGNED, depth, 0, .min = 2, .max = INFINITY),
+    ROW("max_pixels", UINT64, max_pixels, 0),
+    ROW("external_timeout", NUMBER, external.timeout, 0),
+    ROW("stop_on_bad", BOOL, stop_on_bad, 0),
+    ROW("max_bad", NUMBER, max_bad, 0, .max = 1),
+    ROW("rank", UNSIGNED, rank, 0),
+    ROW("world", UNSIGNED, world, 0),
+    ROW("shuffle_chunk", UNSIGNED, shuffle_chunk, TRAINING),
+    ROW("shuffle_window", UNSIGNED, shuffle_window, TRAINING),
+    ROW("weights", POINTER, weights_file, TRAINING),
+    ROW("weights", POINTER, weights, TRAINING),
+    ROW("balanced", BOOL, balanced, TRAINING),
+    ROW("repeats", UNSIGNED, repeats, TRAINING),
+    ROW("draws", UNSIGNED, draws, TRAINING),
+    ROW("batching", CHOICE, batching, 0, dl2_batching_words),
+    ROW("slow_percentile", NUMBER, slow_percentile, AWARE, .max = 99.9),
+    ROW("side_workers", UNSIGNED, side_workers, AWARE),
+    ROW("io", CHOICE, fetch.io, 0, dl2_io_words),
+    ROW("ahead", UNSIGNED, fetch.ahead, AHEAD),
+    ROW("ahead_bytes", UINT64, fetch.ahead_bytes, AHEAD),
+    ROW("cache_bytes", UINT64, fetch.cache_bytes, 0),
+    ROW("drop_behind", BOOL, fetch.drop_behind, 0),
+    ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes, PROCESSORS),
+    ROW("decoded_cache", POINTER, decoded_cache, PROCESSORS),
+    ROW("operations", POINTER, operations, PROCESSORS),
+    ROW("decoder", POINTER, decoder, 0),
+    ROW("decoder_shares", BOOL, decoder_shares, DECODER),
+    ROW("decoder_splices", BOOL, decoder_splices, DECODER),
+    {.name = NULL},
+};
+
+/* ---- Values of options ---- */
+
 static int parse_range(const char *text, double highest, double *range, struct dl2_error *error)
 {
     double min, max;
@@ -104,8 +181,9 @@ int dl2_parse_image_size(const char *text, void *value, struct dl2_error *error)
     const unsigned long long width = read_side(second, &end);
     if (end == second || *end)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not PIXELS or HEIGHTxWIDTH", text);
-    if (height < 1 || height > 65536 || width < 1 || width > 65536)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between 1 and 65536", text);
+    if (height < 1 || height > MAX_IMAGE_SIZE || width < 1 || width > MAX_IMAGE_SIZE)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between 1 and %d", text,
+                             MAX_IMAGE_SIZE);
     *(struct image_size *)value =
         (struct image_size){(unsigned)height, width == height ? 0 : (unsigned)width};
     return DL2_OK;
@@ -186,6 +264,8 @@ _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
 _Static_assert(offsetof(struct dl2_loader_config, width) ==
                    offsetof(struct dl2_loader_config, height) + sizeof(unsigned),
                "an image size is parsed as two numbers");
+
+/* ---- Tables of options ---- */
 
 enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
 
@@ -318,6 +398,8 @@ static void translate(const void *context, const struct dl2_loader_setting *sett
                       char text[64])
 {
     const struct dl2_option *option = option_of(context, setting, cleared);
+    if (!option) /* only the other way is an option */
+        option = option_of(context, setting, !cleared);
     if (option)
         snprintf(text, 64, "--%s", option->name);
     else if (strcmp(setting->name, "decoder") == 0)

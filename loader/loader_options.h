@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The options about loading that several programs share, as tables to include in their own
- * (common/option.h), and the words that name the loader's enums in options and reports.
+ * (common/option.h), and the words that name the loader's enums in options and reports. Beside them
+ * is the table of loader/loader_settings.h.
  */
 #ifndef DL2_LOADER_LOADER_OPTIONS_H
 #define DL2_LOADER_LOADER_OPTIONS_H
 
 #include "common/option.h"
-#include "loader/loader.h"
+#include "loader/loader_settings.h"
+
+/* What dl2_loader_settings() returns. */
+extern const struct dl2_loader_setting dl2_loader_setting_rows[];
 
 /* Crops, augmentation, batching, order, reading and caching, of a struct dl2_loader_config. */
 extern const struct dl2_option dl2_loader_options[];

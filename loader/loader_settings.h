@@ -41,13 +41,13 @@ enum dl2_setting_scope {
 };
 
 struct dl2_loader_setting {
-    const char *name; /* as in struct dl2_loader_config; ranges without _min */
+    /* As in struct dl2_loader_config; ranges without _min, and weights_file is weights, too. */
+    const char *name;
     enum dl2_setting_kind kind;
     size_t offset; /* in struct dl2_loader_config */
     unsigned scope;
     const char *const *words; /* NULL ends them */
-    const char *needs;        /* the setting without which it has no effect; NULL: none */
-    unsigned idle;            /* of an unsigned: it is as good as 0, which is none */
+    double min, max;          /* both 0: no bounds beyond the type's and the words' */
     bool pixels;              /* decides what images hold, so that it belongs to a state */
 };
 
@@ -77,7 +77,8 @@ struct dl2_loader_source {
 /* What dl2_loader_check() finds. */
 struct dl2_loader_fault {
     const struct dl2_loader_setting *setting;
-    const char *rule; /* that it breaks: "needs {train}", with the names of settings in braces */
+    /* That it breaks, "needs {train}": in braces the names of other settings, or its min or max. */
+    const char *rule;
 };
 
 /* The first rule that settings break; DL2_OK, or DL2_ERR_ARGUMENT and the fault. */

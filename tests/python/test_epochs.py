@@ -282,7 +282,7 @@ class Order(unittest.TestCase):
         for wrong, says in (({"weights": [1] * 39}, "39 numbers for 40 samples"), ({"weights": [0] * 40}, "their sum is 0"),
                             ({"weights": [-1] + [1] * 39}, "-1 is not a valid weight"), ({"weights": weights, "balanced": True}, "two ways"),
                             ({"weights": weights, "repeats": 2}, "repeats excludes weights"), ({"draws": 41}, "has 40 samples, not 41"),
-                            ({"train": False, "repeats": 2}, "repeats needs train"), ({"balanced": True, "shuffle_chunk": 2}, "shuffle_chunk excludes balanced")):
+                            ({"train": False, "repeats": 2}, "repeats needs train"), ({"balanced": True, "shuffle_chunk": 2}, "shuffle_chunk excludes weights and balanced")):
             with self.assertRaisesRegex(ValueError, says):
                 loader(**wrong)
         with self.assertRaises(TypeError):

@@ -23,3 +23,4 @@ named container 'container_gulp|dataset/gulp|### gulp' docs/formats.md
 named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
+named "loader setting" slow_percentile
