@@ -6,7 +6,6 @@
 #include "common/memory.h"
 #include "dataset/subset_options.h"
 #include "loader/loader_options.h"
-#include "loader/loader_settings.h"
 #include "network/arch.h"
 #include "train/checkpoint.h"
 
@@ -337,9 +336,9 @@ const struct dl2_option dl2_train_options[] = {
      AT(std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
     {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
      "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
-     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN, .commands = DL2_TRAINING},
+     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
-     .roles = RUN, .commands = DL2_TRAINING},
+     .roles = RUN},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "What is shown of a validation image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
@@ -358,8 +357,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
-    {DL2_OPTION_TABLE, .table = dl2_sampling_options, .offset = AT(loader),
-     .commands = DL2_TRAINING},
+    {DL2_OPTION_TABLE, .table = dl2_sampling_options, .offset = AT(loader)},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(loader.external)},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
