@@ -560,11 +560,11 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
             common->given[i] = given;
 }
 
-const struct dl2_option *dl2_option_of(const struct dl2_program *program, const void *member,
-                                       bool negates)
+const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *values,
+                                       const void *member, bool negates)
 {
     struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
+    const size_t count = add_rows(options, values, 0, rows, 0);
     for (size_t i = 0; i < count; i++)
         if (rows[i].option->name && rows[i].value == member &&
             (rows[i].option->type == DL2_OPTION_NEGATE) == negates)

@@ -99,10 +99,10 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
                       const char *name);
 
-/* The option that sets a member of program->values, or with `negates` the one that clears it; NULL:
- * none does. */
-const struct dl2_option *dl2_option_of(const struct dl2_program *program, const void *member,
-                                       bool negates);
+/* The option of a table that sets a member of its struct, or with `negates` the one that clears it;
+ * NULL: none does. */
+const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *values,
+                                       const void *member, bool negates);
 
 /* The first option on the command line that has no effect on `command`, a bit of the rows'
  * `commands`, or NULL. */

@@ -299,8 +299,14 @@ static int check_effects(enum command command)
                                            reported[i]);
     if (own->decode.mode == DL2_DECODE_CPU && is_given("device"))
         return dl2_program_usage_error(&program, "--device needs --decode gpu or hybrid");
-    return dl2_loader_options_check(&program, &common, &own->loader, 0,
-                                    own->decode.mode != DL2_DECODE_CPU);
+    return dl2_loader_options_check(&(struct dl2_loader_user){
+        .program = &program,
+        .common = &common,
+        .options = options,
+        .values = &settings,
+        .config = &own->loader,
+        .decodes_on_card = own->decode.mode != DL2_DECODE_CPU,
+    });
 }
 
 /* Checks all arguments; returns 0 or an exit status. */

@@ -371,24 +371,19 @@ const struct dl2_option dl2_decode_options[] = {
 
 /* ---- Checks ---- */
 
-struct source {
-    const struct dl2_program *program;
-    const struct dl2_common_options *common;
-    const struct dl2_loader_config *config;
-};
-
-static const struct dl2_option *option_of(const struct source *source,
+static const struct dl2_option *option_of(const struct dl2_loader_user *user,
                                           const struct dl2_loader_setting *setting, bool negates)
 {
-    return dl2_option_of(source->program, (const char *)source->config + setting->offset, negates);
+    return dl2_option_of(user->options, user->values, (const char *)user->config + setting->offset,
+                         negates);
 }
 
 static bool is_given(const void *context, const struct dl2_loader_setting *setting)
 {
-    const struct source *source = context;
+    const struct dl2_loader_user *user = context;
     for (int negates = 0; negates < 2; negates++) {
-        const struct dl2_option *option = option_of(source, setting, negates);
-        if (option && dl2_option_given(source->program, source->common, option->name))
+        const struct dl2_option *option = option_of(user, setting, negates);
+        if (option && dl2_option_given(user->program, user->common, option->name))
             return true;
     }
     return false;
@@ -408,20 +403,16 @@ static void translate(const void *context, const struct dl2_loader_setting *sett
         snprintf(text, 64, "%s", strcmp(setting->name, "train") ? setting->name : "training");
 }
 
-int dl2_loader_options_check(const struct dl2_program *program,
-                             const struct dl2_common_options *common,
-                             const struct dl2_loader_config *config, unsigned modes,
-                             bool decodes_on_card)
+int dl2_loader_options_check(const struct dl2_loader_user *user)
 {
-    const struct source own = {program, common, config};
     const struct dl2_loader_source source = {
-        .modes = modes,
-        .decodes_on_card = decodes_on_card,
+        .modes = user->modes,
+        .decodes_on_card = user->decodes_on_card,
         .given = is_given,
         .translate = translate,
-        .context = &own,
+        .context = user,
     };
-    struct dl2_loader_config known = *config;
+    struct dl2_loader_config known = *user->config;
     struct dl2_loader_fault fault;
     struct dl2_error error = DL2_ERROR_INIT;
     if (!known.channels)
@@ -429,5 +420,5 @@ int dl2_loader_options_check(const struct dl2_program *program,
     if (dl2_loader_check(&known, &source, &fault) == DL2_OK)
         return 0;
     dl2_loader_explain(&fault, &source, &error);
-    return dl2_program_usage_error(program, "%s", error.message);
+    return dl2_program_usage_error(user->program, "%s", error.message);
 }

@@ -24,15 +24,19 @@ const char *dl2_sampling_given(const struct dl2_program *program,
 /* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];
 
-/*
- * dl2_loader_check() of a program's settings, which lie in its values: refuses those that exclude
- * or need each other, or would have no effect. `modes` is of struct dl2_loader_source. Channels may
- * be 0, to be known later. Returns 0, or an exit status after an error message.
- */
-int dl2_loader_options_check(const struct dl2_program *program,
-                             const struct dl2_common_options *common,
-                             const struct dl2_loader_config *config, unsigned modes,
-                             bool decodes_on_card);
+/* A program's settings of a loader. */
+struct dl2_loader_user {
+    const struct dl2_program *program;
+    const struct dl2_common_options *common;
+    const struct dl2_option *options; /* a table of the struct `values` */
+    void *values;
+    const struct dl2_loader_config *config; /* in it; channels 0: to be known later */
+    unsigned modes;                         /* of struct dl2_loader_source */
+    bool decodes_on_card;
+};
+/* dl2_loader_check(): refuses settings that exclude or need each other, or would have no effect.
+ * Returns 0, or an exit status after an error message. */
+int dl2_loader_options_check(const struct dl2_loader_user *user);
 
 /* Each ends with NULL. */
 extern const char *const dl2_split_words[];         /* "all", "train"...: offered */

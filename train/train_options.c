@@ -614,7 +614,7 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
 }
 
 /* Refuses options that exclude each other or that would have no effect. */
-static int check_effects(const struct dl2_train_config *config, const struct dl2_program *program,
+static int check_effects(struct dl2_train_config *config, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
 {
     const bool has_data = config->given.data || config->stage_count;
@@ -681,10 +681,16 @@ static int check_effects(const struct dl2_train_config *config, const struct dl2
     if (config->validate_every != floor(config->validate_every))
         return dl2_program_usage_error(program,
                                        "--validate-every must be a whole number of epochs");
-    return dl2_loader_options_check(
-        program, common, &config->loader,
-        config->evaluate ? DL2_SETTING_VALIDATION : DL2_SETTING_TRAINING | DL2_SETTING_VALIDATION,
-        config->decode.mode != DL2_DECODE_CPU);
+    return dl2_loader_options_check(&(struct dl2_loader_user){
+        .program = program,
+        .common = common,
+        .options = dl2_train_options,
+        .values = config,
+        .config = &config->loader,
+        .modes = config->evaluate ? DL2_SETTING_VALIDATION
+                                  : DL2_SETTING_TRAINING | DL2_SETTING_VALIDATION,
+        .decodes_on_card = config->decode.mode != DL2_DECODE_CPU,
+    });
 }
 
 static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)

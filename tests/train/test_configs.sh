@@ -102,6 +102,8 @@ wrong '{"name": "x"' 'it is not JSON'
 printf '{"name": "x"}\n{"name": "y", "arch": "resnet18"}\n' >wrong
 expect 2 dl2-train -d data -a convnet --configs wrong --out wrong-out
 said 'wrong:2: images of resnet18 have 224 pixels'
+expect 2 run -d data --configs wrong --out wrong-out --val-crop squash --val-resize 40
+said 'wrong:1: --val-resize has no effect with --val-crop squash'
 : >wrong
 expect 2 run -d data --configs wrong --out wrong-out
 said 'has no configuration'
