@@ -139,11 +139,11 @@ static unsigned reductions_of(const struct dl2_planner *planner, uint32_t index,
                               uint32_t height)
 {
     struct dl2_planner at = *planner;
-    struct dl2_sample_plan plan;
+    struct dl2_sample_plan plan = {.index = index};
     unsigned reductions = 0;
     at.sliced = false;
     for (at.epoch = 0; at.epoch < EPOCHS; at.epoch++) {
-        dl2_plan_sample(&at, 0, index, &plan);
+        dl2_plan_sample(&at, &plan);
         dl2_plan_set_size(&at, width, height, &plan, NULL);
         reductions |= dl2_plan_reduction(at.config, &plan.crop);
     }

@@ -117,8 +117,10 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     const struct dl2_cache_block *kept = fetch->cache ? dl2_cache_find(fetch->cache, index) : NULL;
     if (kept || !fetch->ahead ||
-        !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched))
-        dl2_plan_sample(fetch->planner, index, plan->place, plan);
+        !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched)) {
+        plan->index = index;
+        dl2_plan_sample(fetch->planner, plan);
+    }
     if (plan->decoded)
         return DL2_OK;
     if (kept) {

@@ -262,8 +262,9 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
         entry->position = position;
         entry->request = NULL;
         const uint32_t *places = ahead->planner->places;
-        dl2_plan_sample(ahead->planner, ahead->order[position],
-                        places ? (uint64_t)places[position] + 1 : 0, &entry->plan);
+        entry->plan.index = ahead->order[position];
+        entry->plan.place = places ? (uint64_t)places[position] + 1 : 0;
+        dl2_plan_sample(ahead->planner, &entry->plan);
     } else {
         dl2_plan_find_decoded(ahead->planner, &entry->plan);
     }

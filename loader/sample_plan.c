@@ -82,20 +82,17 @@ int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_
 }
 
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
-void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index, uint64_t place,
-                     struct dl2_sample_plan *plan)
+void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan)
 {
     const uint64_t most = planner->config->max_pixels;
-    plan->index = index;
-    plan->place = place;
     plan->width = plan->height = 0;
     plan->decoded = NULL;
     plan->slices = (struct dl2_slice_range){0};
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
-                    place << 32 | index);
+                    plan->place << 32 | plan->index);
     dl2_plan_find_decoded(planner, plan);
     if (plan->width || !planner->sliced ||
-        !dl2_dataset_cuts(planner->dataset, index, &plan->cuts) ||
+        !dl2_dataset_cuts(planner->dataset, plan->index, &plan->cuts) ||
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;
     draw_crop(planner, plan->cuts.width, plan->cuts.height, plan);

@@ -45,9 +45,8 @@ struct dl2_sample_plan {
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 
-/* `place` is that of struct dl2_sample_plan. */
-void dl2_plan_sample(const struct dl2_planner *planner, uint32_t index, uint64_t place,
-                     struct dl2_sample_plan *plan);
+/* Makes the plan of the sample plan->index at plan->place, which the caller has set. */
+void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
 
 /* Looks in the cache for an image that was not there when the plan was made. */
 void dl2_plan_find_decoded(const struct dl2_planner *planner, struct dl2_sample_plan *plan);

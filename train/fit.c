@@ -519,7 +519,7 @@ static int decode_image(struct dl2_fit *fit, const void *image, size_t size, uin
 {
     struct dl2_job *job = &fit->job;
     dl2_job_begin(job, number, 0, 0);
-    dl2_plan_sample(&fit->recipe.planner, number, 0, &job->plan);
+    dl2_plan_sample(&fit->recipe.planner, &job->plan);
     job->fetched.data = image;
     job->fetched.size = size;
     job->stage = DL2_STAGE_DECODE;
