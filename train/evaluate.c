@@ -79,7 +79,7 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
     return dl2_json_save(run->report_path, report, error);
 }
 
-int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error)
+static int evaluate(struct dl2_run *run, struct dl2_error *error)
 {
     json_auto_t *record = json_object();
     DL2_TRY(dl2_stream_agree(run->stream, load_weights(run, error), error));
@@ -91,4 +91,16 @@ int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(status);
     run->state.completed = true;
     return dl2_world_rank(run->config->world) == 0 ? save_report(run, record, error) : DL2_OK;
+}
+
+int dl2_evaluate(const struct dl2_train_config *config, const struct dl2_train_events *events,
+                 struct dl2_train_result *result, struct dl2_error *error)
+{
+    struct dl2_run run;
+    struct dl2_stream stream;
+    int status = dl2_run_open_alone(&run, &stream, config, events, error);
+    if (status == DL2_OK)
+        status = evaluate(&run, error);
+    dl2_run_close_alone(&run, status, error, events, result);
+    return status;
 }

@@ -14,15 +14,18 @@ libtrainer_la_SOURCES = \
 	train/mixup.c train/mixup.h \
 	train/predictions.c train/predictions.h \
 	train/run.c train/run.h \
-	train/run_begin.c train/run_data.c train/run_open.c train/run_step.c \
+	train/run_begin.c train/run_data.c train/run_loss.c train/run_open.c \
+	train/run_progress.c \
 	train/schedule.c train/schedule.h \
 	train/search.c train/search.h train/search_state.h \
 	train/search_table.c \
 	train/search_space.c train/search_space.h \
+	train/several.c \
 	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \
-	train/trainer.c train/trainer.h \
-	train/validation.c
+	train/trainer.h \
+	train/validation.c \
+	train/visit.c
 libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train

@@ -1,207 +1,689 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a run tells its user, where it is, and what its ranks agree on. */
+/*
+ * A training run, in the order in which things happen: open, then for each epoch its steps, its
+ * validation and what is saved, then close. The loop of the steps is train_pass(), that of the
+ * epochs dl2_run_train(); dl2_train() opens and closes.
+ */
 #include "train/run.h"
 #include "common/clock.h"
+#include "common/file.h"
 #include "common/json.h"
-#include "common/thread.h"
+#include "ranks/world.h"
+#include "train/mixup.h"
+#include "train/step_log.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* -- events -- */
+/* Steps from one look at the loss to the next. */
+#define LOOK_EVERY 100
 
-void dl2_run_note(struct dl2_run *run, const char *format, ...)
+/* -- an epoch begins -- */
+
+/* Chooses the stage of the pass that begins; stages never go back. Where another part of the
+ * network is trained than before, the optimizer begins anew: moments of layers that were frozen
+ * would be old, and AdamW's would be taken for those of many updates. */
+static int choose_stage(struct dl2_run *run, struct dl2_error *error)
 {
-    if (!run->events.note)
-        return;
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    run->events.note(run->events.context, text);
+    struct dl2_run_state *state = &run->state;
+    const size_t before = state->stage;
+    while (state->stage + 1 < run->stream->stage_count &&
+           dl2_run_reached(run, dl2_run_stage_end(run, state->stage)))
+        state->stage++;
+    if (run->config->stages[before].freeze == run->config->stages[state->stage].freeze)
+        return DL2_OK;
+    state->optimizer_begun = state->updates - state->loss_scale.skipped;
+    return dl2_network_forget_moments(run->network, error);
 }
 
-void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t done, uint64_t total)
+int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
 {
-    /* Of models that are trained together, the first shows how far all are. */
-    for (const struct dl2_run *before = run->stream->runs; before < run; before++)
-        if (!before->over)
-            return;
-    if (run->events.stepped)
-        run->events.stepped(run->events.context, what, done, total);
-}
-
-uint64_t dl2_run_images(const struct dl2_run *run)
-{
-    uint64_t images = 0;
-    for (size_t i = 0; i < run->stream->stage_count; i++)
-        images = run->stream->stages[i].images > images ? run->stream->stages[i].images : images;
-    return images;
-}
-
-void dl2_run_tell_begun(const struct dl2_run *run)
-{
-    const struct dl2_device_class *ops = run->device->ops;
-    const struct dl2_train_overview overview = {
-        .arch = run->config->arch,
-        .device = ops->name,
-        .device_version = ops->version(),
-        .variant = run->variant,
-        .parameters = dl2_network_parameter_count(run->network),
-        .images = dl2_run_images(run),
-        .classes = run->stream->classes,
-        .epochs_done = run->state.pass,
-    };
-    if (run->events.begun)
-        run->events.begun(run->events.context, &overview);
-}
-
-void dl2_stream_add_bad(struct dl2_stream *stream, const char *text)
-{
-    json_t *key = text ? dl2_json_text(text) : NULL; /* as UTF-8 */
-    const char *shown = json_string_value(key);
-    if (shown && !json_object_get(stream->bad, shown)) {
-        json_object_set_new(stream->bad, shown, json_true());
-        dl2_run_note(&stream->runs[0], "%s", shown);
+    struct dl2_run_state *state = &run->state;
+    const struct dl2_run_data *stage = &run->stream->stages[state->stage];
+    DL2_TRY(dl2_network_use_size(run->network, stage->height, stage->width, error));
+    DL2_TRY(dl2_network_freeze(run->network, run->config->stages[state->stage].freeze, error));
+    const uint64_t steps = dl2_run_steps(run);
+    if (steps == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
+    if (state->batch > steps)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the checkpoint is at batch %llu of an epoch of %llu",
+                             (unsigned long long)state->batch, (unsigned long long)steps);
+    run->step = (struct dl2_run_step){.parts = 0};
+    run->training = true;
+    if (state->batch > 0 && dl2_run_adds_up_on_device(run)) {
+        const struct dl2_loss_sums own = dl2_checkpoint_get_sums(state, run->config->world);
+        DL2_TRY(dl2_network_set_sums(run->network, &own, error));
     }
-    json_decref(key);
-}
-
-void dl2_stream_sum_up_bad(struct dl2_stream *stream)
-{
-    const size_t bad = json_object_size(stream->bad);
-    if (bad)
-        dl2_run_note(&stream->runs[0],
-                     "%zu image%s could not be used in this run; the report lists them as 'bad'",
-                     bad, bad == 1 ? "" : "s");
-}
-
-int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
-                        const struct dl2_run_data *data, const char *then, struct dl2_error *error)
-{
-    const struct dl2_world *world = stream->config->world;
-    double epoch[2];
-    dl2_feed_epoch_bad(feed, epoch);
-    DL2_TRY(dl2_world_sum(world, epoch, 2, error));
-    size_t count, rank, i;
-    const char *const *texts = dl2_feed_bad(feed, &count);
-    json_t *own = json_array(), *all, *list, *bad;
-    for (i = 0; i < count; i++)
-        json_array_append_new(own, dl2_json_text(texts[i]));
-    int status = dl2_world_gather(world, own, &all, error);
-    json_auto_t *distinct = json_object();
-    const char *first = "";
-    json_array_foreach(all, rank, list) json_array_foreach(list, i, bad)
-    {
-        dl2_stream_add_bad(stream, json_string_value(bad));
-        json_object_set(distinct, json_string_value(bad), bad);
-        first = *first ? first : json_string_value(bad);
-    }
-    if (status == DL2_OK && epoch[1] > 0) {
-        dl2_run_note(&stream->runs[0], "%s: %.0f of the epoch's %.0f images cannot be read, %s",
-                     data->path, epoch[1], epoch[0], then);
-        status = dl2_loader_check_bad(stream->config->loader.max_bad, json_object_size(distinct),
-                                      data->images, first, error);
-        stream->data_failed = status < 0;
-        for (i = 0; i < stream->run_count && status < 0; i++)
-            stream->runs[i].common = true;
-    }
-    json_decref(all);
-    json_decref(own);
-    return status;
-}
-
-/* -- positions -- */
-
-double dl2_run_elapsed(const struct dl2_run *run)
-{
-    return run->elapsed_before + dl2_clock_wall() - run->config->started;
-}
-
-uint64_t dl2_run_steps(const struct dl2_run *run)
-{
-    return run->config->loader.partitions ? run->pass_steps : dl2_feed_steps(run->source->feed);
-}
-
-double dl2_run_position(const struct dl2_run *run)
-{
-    if (run->state.batch == 0)
-        return run->state.pass_start;
-    uint64_t steps = dl2_run_steps(run);
-    if (run->state.batch >= steps)
-        return run->state.pass_start + 1;
-    return run->state.pass_start + (double)run->state.batch / (double)steps;
-}
-
-double dl2_run_step_epochs(const struct dl2_run *run)
-{
-    return (double)run->config->accumulate / (double)dl2_run_steps(run);
-}
-
-/* A budget's length moves a little all the time: half a step is as near as one can come to it. */
-bool dl2_run_reached(const struct dl2_run *run, double at)
-{
-    const bool budgeted = run->config->time_budget > 0 && run->source->feed;
-    const double slack = budgeted ? dl2_run_step_epochs(run) / 2 : DL2_RUN_SAME;
-    return dl2_run_position(run) >= at - slack;
-}
-
-bool dl2_run_is_at(const struct dl2_run_state *state, double position)
-{
-    return state->batch == 0 && !state->trained && state->pass_start >= position - DL2_RUN_SAME;
-}
-
-double dl2_run_stage_end(const struct dl2_run *run, size_t stage)
-{
-    return run->stream->stages[stage].share_end * run->length;
-}
-
-/* -- all ranks -- */
-
-int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error)
-{
-    status = dl2_world_agree(stream->config->world, status, error);
-    stream->runs[0].common = status < 0 && status != DL2_ERR_CANCELED;
-    return status;
-}
-
-/* Epochs that the whole run comes to; INFINITY where only the clock will tell and it can't yet. */
-static double run_length(const struct dl2_run *run)
-{
-    double length = 0;
-    if (run->config->measure > 0)
-        return run->measured >= run->config->measure ? dl2_run_position(run) : INFINITY;
-    for (size_t i = 0; i < run->stream->stage_count; i++)
-        length += run->config->stages[i].epochs;
-    if (run->config->time_budget > 0)
-        length = fmin(length,
-                      dl2_budget_epochs(&run->budget, dl2_run_position(run), dl2_run_elapsed(run)));
-    return length;
-}
-
-/* A device that has failed does nothing more, and so leaves out sums that the others wait for: that
- * is reported at once, and not when somebody asks for its losses. */
-int dl2_run_agree_on_end(struct dl2_run *run, struct dl2_error *error)
-{
-    const struct dl2_train_config *config = run->config;
-    const struct dl2_error *failure = &run->device->failure;
-    if (failure->status)
-        return dl2_error_set(error, failure->status, "%s", failure->message);
-    const bool first = dl2_world_rank(config->world) == 0;
-    double seen[] = {config->stop && *config->stop, first ? run_length(run) : 0,
-                     first && config->measure > 0 && run->state.seconds >= config->measure};
-    DL2_TRY(dl2_world_sum(config->world, seen, 3, error));
-    run->stopping = seen[0] > 0;
-    run->length = seen[1];
-    run->pass_over = seen[2] > 0;
+    json_decref(state->rank_sums);
+    state->rank_sums = NULL;
     return DL2_OK;
 }
 
-unsigned dl2_run_processors(const struct dl2_run *run)
+int dl2_run_begin_pass(struct dl2_run *run, struct dl2_error *error)
 {
-    const struct dl2_world *world = run->config->world;
-    const unsigned processors = dl2_cpu_count(), sharers = world ? world->sharers : 1;
-    return processors > sharers ? processors / sharers : 1;
+    run->begin = run->state.pass_start;
+    if (run->state.batch == 0 && !run->state.trained)
+        DL2_TRY(choose_stage(run, error));
+    DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
+    return run->state.trained ? DL2_OK : dl2_run_enter_pass(run, error);
+}
+
+int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_stream *stream = run->stream;
+    const struct dl2_dataset *dataset = stream->stages[run->state.stage].dataset;
+    if (!run->config->cold)
+        return DL2_OK;
+    const int status = dl2_world_rank(run->config->world) == 0
+                           ? dl2_fetch_evict(dataset, &stream->resident, error)
+                           : DL2_OK;
+    return dl2_stream_agree(stream, status, error);
+}
+
+void dl2_run_start_clock(struct dl2_run *run)
+{
+    run->step.last = dl2_clock_wall();
+    run->joules_seen = dl2_monitor_joules(run->stream->monitor);
+}
+
+int dl2_run_start_feed(const struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &run->state;
+    struct dl2_source *source = run->source;
+    struct dl2_loader_position at;
+    uint32_t *missing;
+    source->next = state->batch;
+    DL2_TRY(dl2_checkpoint_get_missing(state, run->config->world, &at, &missing, error));
+    if (!missing)
+        return dl2_feed_start_epoch(source->feed, state->pass, state->batch - run->visit_begin,
+                                    error);
+    const int status = dl2_feed_resume(source->feed, &at, error);
+    free(missing);
+    return status;
+}
+
+/* -- steps -- */
+
+static double learning_rate(const struct dl2_run *run)
+{
+    const struct dl2_train_config *config = run->config;
+    struct dl2_schedule schedule = {config->policy, config->lr,     config->end_lr,
+                                    run->length,    config->warmup, 1};
+    if (isnan(config->warmup))
+        schedule.warmup = fmin(5, run->length / 10);
+    else if (config->time_budget > 0)
+        schedule.warmup = fmin(config->warmup, run->length / 2);
+    if (config->lr_per_epoch)
+        return dl2_schedule_lr(&schedule, run->state.pass_start);
+    schedule.interval = dl2_run_step_epochs(run);
+    return dl2_schedule_lr(&schedule, dl2_run_position(run));
+}
+
+/* Adds what the card took since the last time. */
+static void take_joules(struct dl2_run *run)
+{
+    const double now = dl2_monitor_joules(run->stream->monitor);
+    run->state.joules += now - run->joules_seen;
+    run->joules_seen = now;
+}
+
+int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    const double waited = dl2_clock_wall();
+    double loss;
+    run->training = false;
+    DL2_TRY(dl2_run_take_losses(run, true, &loss, error)); /* waits for the device */
+    run->state.seconds += dl2_clock_wall() - waited;
+    take_joules(run);
+    return dl2_run_check_weights(run, error);
+}
+
+int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    const uint64_t steps = dl2_run_steps(run), end = run->visit_end ? run->visit_end : steps;
+    const unsigned accumulate = run->config->accumulate;
+    DL2_TRY(dl2_run_agree_on_end(run, error));
+    const double before = dl2_run_position(run);
+    if (state->batch >= steps || run->pass_over || dl2_run_reached(run, run->length) ||
+        dl2_run_reached(run, dl2_run_stage_end(run, state->stage))) {
+        state->trained = true;
+        return dl2_run_leave_pass(run, error);
+    }
+    if (run->stopping || before >= run->run_stop - DL2_RUN_SAME) {
+        run->stopped = true;
+        return dl2_run_leave_pass(run, error);
+    }
+    struct dl2_run_step *step = &run->step;
+    const uint64_t left = end - state->batch;
+    step->part = 0;
+    step->parts = left < accumulate ? (unsigned)left : accumulate;
+    step->lr = learning_rate(run);
+    step->position = before;
+    step->data_wait = state->data_wait;
+    step->images = state->images;
+    return DL2_OK;
+}
+
+int dl2_source_next(struct dl2_stream *stream, const struct dl2_source *source,
+                    struct dl2_batch **batch, double *waited, struct dl2_error *error)
+{
+    const double began = dl2_clock_wall();
+    const int got = dl2_feed_next(source->feed, batch, error);
+    *waited = dl2_clock_wall() - began;
+    stream->data_failed = got < 0;
+    if (got == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
+    return got < 0 ? got : DL2_OK;
+}
+
+void dl2_source_release(struct dl2_stream *stream, struct dl2_source *source,
+                        struct dl2_batch *batch, double waited)
+{
+    dl2_monitor_count(stream->monitor, batch->count, waited);
+    dl2_feed_release(source->feed, batch);
+    source->next++;
+}
+
+int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
+                        struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    struct dl2_run_step *step = &run->step;
+    struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    /* Random numbers are named by the batch, of all that any rank has. */
+    const unsigned ranks = dl2_world_size(config->world);
+    const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
+    if (config->mixup > 0 || config->cutmix > 0) {
+        const struct dl2_run_data *stage = &run->stream->stages[run->source->stage];
+        const struct dl2_mix mix =
+            dl2_mix_draw(config->seed, number, config->mixup, config->cutmix, stage->height,
+                         stage->width, run->partner, batch->count);
+        input.lambda = (float)mix.share;
+        input.partner = run->partner;
+        input.pasted = mix.cuts;
+        if (mix.cuts)
+            dl2_mix_paste(&mix, batch->images, stage->height, stage->width, run->stream->channels,
+                          run->partner, batch->count, run->row);
+    }
+    const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
+                                             step->part + 1 < step->parts};
+    step->part++;
+    run->state.data_wait += waited;
+    run->state.images += (uint64_t)batch->count * ranks; /* all have as many: loader/sampler.h */
+    run->state.step++;
+    run->state.batch++;
+    return dl2_network_train(run->network, &input, &numbers, error);
+}
+
+static int update_weights(struct dl2_run *run, double lr, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    const double updates = (double)run->state.updates++;
+    const struct dl2_update update = {
+        .rate = (float)lr,
+        .momentum = (float)config->momentum,
+        .weight_decay = (float)config->weight_decay,
+        .nesterov = config->nesterov,
+        .average_decay = (float)fmin(config->average_decay, updates / (updates + 9)),
+        .beta2 = (float)config->beta2,
+        .epsilon = 1e-8f, /* PyTorch's default */
+        .number = run->state.updates - run->state.optimizer_begun,
+        .clip = (float)config->clip,
+    };
+    run->state.lr = lr;
+    return dl2_network_update(run->network, &update, error);
+}
+
+/* The log's line of the step that is done. */
+static int log_step(struct dl2_run *run, double seconds, double loss, struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &run->state;
+    const struct dl2_step_entry entry = {.step = state->updates,
+                                         .epoch = dl2_run_position(run),
+                                         .loss = loss,
+                                         .lr = state->lr,
+                                         .seconds = seconds,
+                                         .data_wait = state->data_wait - run->step.data_wait,
+                                         .images = state->images - run->step.images};
+    return run->log ? dl2_step_log_add(run->log, &entry, error) : DL2_OK;
+}
+
+int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    struct dl2_run_step *step = &run->step;
+    const uint64_t steps = dl2_run_steps(run);
+    double loss = NAN;
+    DL2_TRY(update_weights(run, step->lr, error));
+    step->part = step->parts = 0;
+    if (++step->updates % LOOK_EVERY == 0 || run->config->log_steps)
+        DL2_TRY(dl2_run_take_losses(run, false, &loss, error));
+    const double now = dl2_clock_wall(), after = dl2_run_position(run), took = now - step->last;
+    state->seconds += took;
+    if (run->config->log_steps)
+        DL2_TRY(log_step(run, took, loss, error));
+    dl2_budget_trained(&run->budget, after - step->position, took);
+    step->last = now;
+    dl2_run_tell_step(run, "train", state->batch, steps);
+    return DL2_OK;
+}
+
+int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
+                        struct dl2_error *error)
+{
+    return dl2_stream_note_bad(stream, source->feed, &stream->stages[source->stage],
+                               "and others took their places", error);
+}
+
+/* -- the end of an epoch -- */
+
+static bool validation_due(const struct dl2_run *run)
+{
+    if (run->stream->val_count == 0)
+        return false;
+    if (dl2_run_reached(run, run->length))
+        return true;
+    double every = run->config->validate_every;
+    return every > 0 && (run->state.pass + 1) % (uint64_t)every == 0;
+}
+
+/* Takes the loss scale into the state, where half-precision training has one. */
+static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = run->device->ops;
+    if (run->config->precision != DL2_PRECISION_FP16 || !ops->get_loss_scale)
+        return DL2_OK;
+    return ops->get_loss_scale(run->device, &run->state.loss_scale, error);
+}
+
+int dl2_run_describe_pass(struct dl2_run *run, struct dl2_ended_pass *ended,
+                          struct dl2_error *error)
+{
+    DL2_TRY(note_loss_scale(run, error));
+    ended->due = validation_due(run);
+    DL2_TRY(dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error));
+    ended->validation = (struct dl2_validation){.run = run,
+                                                .pass = ended->epoch.number,
+                                                .keep = dl2_run_reached(run, run->length),
+                                                .record = ended->record};
+    return DL2_OK;
+}
+
+void dl2_run_next_pass(struct dl2_run *run)
+{
+    struct dl2_run_state *state = &run->state;
+    const double end = dl2_run_position(run);
+    state->pass++;
+    state->pass_start = end;
+    state->batch = 0;
+    json_decref(state->missing);
+    state->missing = NULL;
+    if (state->visits)
+        json_array_clear(state->visits);
+    state->trained = false;
+    memset(&state->sums, 0, sizeof state->sums);
+    state->seconds = state->data_wait = state->joules = 0;
+    state->images = 0;
+}
+
+/* A budget's end may come closer before the first step of a pass: then there is none. */
+bool dl2_run_has_trained(struct dl2_run *run)
+{
+    if (run->state.batch == 0)
+        run->state.trained = false;
+    return run->state.trained && !run->over;
+}
+
+void dl2_run_close_pass(struct dl2_run *run, struct dl2_ended_pass *ended)
+{
+    struct dl2_run_state *state = &run->state;
+    if (!ended->due)
+        state->val_count = 0;
+    ended->epoch.val = state->val;
+    ended->epoch.val_count = state->val_count;
+    if (state->visits)
+        json_object_set_new(ended->record, "visits", dl2_visits_shown(state->visits));
+    json_array_append(state->epochs, ended->record);
+    if (state->pass > 0) /* the first warms up */
+        run->measured += ended->epoch.seconds;
+    dl2_run_next_pass(run);
+    if (run->events.epoch_ended)
+        run->events.epoch_ended(run->events.context, &ended->epoch);
+    dl2_feed_stats_reset(run->source->feed);
+}
+
+/* -- saving -- */
+
+/* In the middle of a pass: which samples each rank had, where that isn't a matter of the batches'
+ * number. */
+static int note_position(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    struct dl2_loader_position at = {.missing_count = 0};
+    if (run->source->feed && state->batch && !state->trained)
+        DL2_TRY(dl2_feed_get_position(run->source->feed, &at, error));
+    return dl2_checkpoint_set_missing(state, &at, run->config->world, error);
+}
+
+/* Rank 0 writes it; the others tell it which samples they had. Collective. */
+static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(note_position(run, error));
+    if (run->state.batch && !run->state.trained && dl2_run_adds_up_on_device(run))
+        DL2_TRY(dl2_checkpoint_set_sums(&run->state, &run->own_sums, run->config->world, error));
+    if (dl2_world_rank(run->config->world) > 0)
+        return DL2_OK;
+    if (run->log)
+        DL2_TRY(dl2_step_log_flush(run->log, error));
+    DL2_TRY(note_loss_scale(run, error));
+    double began = dl2_clock_wall();
+    run->state.elapsed = dl2_run_elapsed(run);
+    DL2_TRY(dl2_checkpoint_save(&run->state, run->identity, run->network, run->checkpoint, error));
+    dl2_budget_wrote(&run->budget, dl2_clock_wall() - began);
+    return DL2_OK;
+}
+
+/* Is a checkpoint due at position `after`, if there was none since `before`? */
+static bool checkpoint_due(const struct dl2_run *run, double before, double after)
+{
+    double every = run->config->checkpoint_every;
+    return every > 0 && floor(after / every + DL2_RUN_SAME) > floor(before / every + DL2_RUN_SAME);
+}
+
+static int save_all(struct dl2_run *run, bool checkpoint, struct dl2_error *error)
+{
+    if (checkpoint)
+        DL2_TRY(save_checkpoint(run, error));
+    return dl2_world_rank(run->config->world) == 0 ? dl2_run_save_report(run, error) : DL2_OK;
+}
+
+int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_step *step = &run->step;
+    double loss;
+    if (run->state.batch >= dl2_run_steps(run) ||
+        !checkpoint_due(run, step->position, dl2_run_position(run)))
+        return DL2_OK;
+    DL2_TRY(dl2_run_take_losses(run, false, &loss, error));
+    take_joules(run);
+    DL2_TRY(save_checkpoint(run, error));
+    dl2_run_start_clock(run);
+    return DL2_OK;
+}
+
+int dl2_run_save_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_agree_on_end(run, error));
+    /* What ends a run is written then. */
+    const bool last = dl2_run_reached(run, run->length);
+    const bool due = checkpoint_due(run, run->begin, run->state.pass_start);
+    return save_all(run, !last && due, error);
+}
+
+/* -- the end of the run -- */
+
+/* A budget may end between a pass without validation and the next: then it comes now. */
+static int validate_last(struct dl2_run *run, struct dl2_error *error)
+{
+    const size_t passes = json_array_size(run->state.epochs);
+    if (run->stream->val_count == 0 || run->state.val_count > 0 || passes == 0)
+        return DL2_OK;
+    struct dl2_validation last = {.run = run,
+                                  .pass = passes,
+                                  .keep = true,
+                                  .record = json_array_get(run->state.epochs, passes - 1)};
+    return dl2_stream_validate(&last, 1, error);
+}
+
+/* Writes what a run has come to, which is its end or a stop. */
+static int conclude(struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    run->over = true;
+    if (config->measure > 0 && !run->state.completed) {
+        run->common = true;
+        return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
+    }
+    if (run == &run->stream->runs[0])
+        dl2_stream_sum_up_bad(run->stream);
+    dl2_monitor_sample(run->stream->monitor);
+    int status = dl2_run_gather_timelines(run, error);
+    if (status == DL2_OK)
+        status = save_all(run, !(config->measure > 0), error);
+    if (status == DL2_OK)
+        status = dl2_run_export_weights(run, error);
+    status = dl2_stream_agree(run->stream, status, error); /* nobody goes before all is written */
+    dl2_network_destroy(run->network);                     /* makes room for the others */
+    run->network = NULL;
+    return status;
+}
+
+int dl2_run_look_for_end(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_run_state *state = &run->state;
+    if (run->stopped)
+        return conclude(run, error);
+    DL2_TRY(dl2_run_agree_on_end(run, error));
+    if (state->batch > 0 || state->trained)
+        return DL2_OK;
+    if (dl2_run_reached(run, run->length)) {
+        DL2_TRY(validate_last(run, error));
+        state->completed = true;
+    } else if (run->stopping || dl2_run_reached(run, run->run_stop)) {
+        run->stopped = true;
+    }
+    return state->completed || run->stopped ? conclude(run, error) : DL2_OK;
+}
+
+/* The loader failed, such as where a server went away: what the run has learnt before is kept. */
+static int save_learnt(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_loss_sums unused;
+    if (run->training && run->step.part > 0)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "in the middle of a step of %u batches",
+                             run->step.parts);
+    if (run->interrupted)
+        DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+    if (run->training)
+        DL2_TRY(dl2_run_leave_pass(run, error));
+    return save_all(run, true, error);
+}
+
+/* Hopping models are saved after each visit. */
+void dl2_stream_save_learnt(struct dl2_stream *stream)
+{
+    const struct dl2_train_config *config = stream->config;
+    if (!stream->data_failed || stream->hopping || config->measure > 0)
+        return;
+    if (config->world && !stream->runs[0].common) {
+        dl2_run_note(&stream->runs[0],
+                     "no checkpoint is written, since the other ranks are at another step: "
+                     "--resume goes on from the last one, if there is any (--checkpoint-every)");
+        return;
+    }
+    for (size_t i = 0; i < stream->run_count; i++) {
+        struct dl2_run *run = &stream->runs[i];
+        struct dl2_error own = DL2_ERROR_INIT;
+        if (run->over || run->state.updates == 0)
+            continue;
+        if (save_learnt(run, &own) < 0)
+            dl2_run_note(run, "no checkpoint of epoch %.4g is written: %s", dl2_run_position(run),
+                         own.message);
+        else
+            dl2_run_note(run,
+                         "a checkpoint of epoch %.4g is written; when the data can be read "
+                         "again, the same command with --resume goes on from there",
+                         dl2_run_position(run));
+    }
+    dl2_world_agree(config->world, DL2_OK, NULL); /* nobody goes before all is written */
+}
+
+int dl2_run_stop_validating(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_loss_sums unused;
+    DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
+    run->interrupted = false;
+    run->stopped = true;
+    return DL2_OK;
+}
+
+/* -- the loop -- */
+
+static int train_on_next(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_batch *batch;
+    double waited;
+    DL2_TRY(dl2_source_next(run->stream, run->source, &batch, &waited, error));
+    const int status = dl2_run_train_batch(run, batch, waited, error);
+    dl2_network_wait_input(run->network);
+    dl2_source_release(run->stream, run->source, batch, waited);
+    return status;
+}
+
+/* The steps of an epoch, or of what is left of it. */
+static int train_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_make_cold(run, error));
+    dl2_run_start_clock(run);
+    DL2_TRY(dl2_run_start_feed(run, error));
+    for (;;) {
+        DL2_TRY(dl2_run_begin_step(run, error));
+        if (!run->training)
+            return dl2_source_note_bad(run->stream, run->source, error);
+        while (run->step.part < run->step.parts)
+            DL2_TRY(train_on_next(run, error));
+        DL2_TRY(dl2_run_end_step(run, error));
+        DL2_TRY(dl2_run_save_step(run, error));
+    }
+}
+
+static int validate_pass(struct dl2_run *run, struct dl2_ended_pass *ended, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_describe_pass(run, ended, error));
+    if (ended->due)
+        DL2_TRY(dl2_stream_validate(&ended->validation, 1, error));
+    dl2_run_close_pass(run, ended);
+    return DL2_OK;
+}
+
+/* One epoch: its steps, its validation, and what is saved. */
+static int run_epoch(struct dl2_run *run, struct dl2_error *error)
+{
+    struct dl2_ended_pass ended = {.record = NULL};
+    DL2_TRY(dl2_run_begin_pass(run, error));
+    if (run->training)
+        DL2_TRY(train_pass(run, error));
+    if (!dl2_run_has_trained(run))
+        return DL2_OK;
+    const int status = validate_pass(run, &ended, error);
+    json_decref(ended.record);
+    DL2_TRY(status);
+    return dl2_run_save_pass(run, error);
+}
+
+int dl2_run_train(struct dl2_run *run, struct dl2_error *error)
+{
+    int status = run->config->time_budget > 0 ? dl2_run_probe_validation(run, error) : DL2_OK;
+    for (;;) {
+        if (status == DL2_ERR_CANCELED && run->interrupted)
+            status = dl2_run_stop_validating(run, error);
+        if (status == DL2_OK && !run->over)
+            status = dl2_run_look_for_end(run, error);
+        if (status < 0 || run->over)
+            break;
+        status = run_epoch(run, error);
+    }
+    if (status < 0)
+        dl2_stream_save_learnt(run->stream);
+    return status;
+}
+
+int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
+                         struct dl2_error *error)
+{
+    dl2_run_note(run, "%s", reason->message);
+    run->training = false;
+    run->over = true;
+    /* Progress since the last checkpoint is discarded; the report has the passes that are done. */
+    return dl2_run_save_report(run, error);
+}
+
+/* -- open and close -- */
+
+void dl2_run_tell_ended(const struct dl2_run *run)
+{
+    const struct dl2_run_state *state = &run->state;
+    const struct dl2_train_summary summary = {state->val,        state->val_count,
+                                              state->best_epoch, state->best_top1,
+                                              dl2_run_rate(run), run->report_path};
+    if (run->events.ended)
+        run->events.ended(run->events.context, &summary);
+}
+
+/* What is left to do after an error. */
+static void tell_failure(struct dl2_run *run, const struct dl2_train_events *events, int status,
+                         const struct dl2_error *error)
+{
+    const struct dl2_train_config *config = run->config;
+    if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run->checkpoint &&
+        dl2_is_file(run->checkpoint)) {
+        dl2_run_note(run, "--resume goes on from %s", run->checkpoint);
+    } else if (config->world && !run->common && status != DL2_ERR_CANCELED) {
+        /* Before anything is closed: a card may wait for others, which wait for this rank. */
+        if (events->failed)
+            events->failed(events->context, error);
+        config->world->ops->give_up(config->world);
+    }
+}
+
+void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error *error,
+                         const struct dl2_train_events *events, struct dl2_train_result *result)
+{
+    result->common = run->common;
+    if (status < 0) {
+        tell_failure(run, events, status, error);
+        return;
+    }
+    result->completed = run->state.completed;
+    result->diverged = run->diverged;
+    result->stopped = run->stopped && run->stopping;
+    result->position = dl2_run_position(run);
+    if (!run->diverged)
+        dl2_run_tell_ended(run);
+}
+
+int dl2_run_open_alone(struct dl2_run *run, struct dl2_stream *stream,
+                       const struct dl2_train_config *config, const struct dl2_train_events *events,
+                       struct dl2_error *error)
+{
+    *run = (struct dl2_run){.config = config, .stream = stream, .lock = -1};
+    *stream = (struct dl2_stream){.runs = run, .run_count = 1};
+    if (dl2_world_rank(config->world) == 0)
+        run->events = *events;
+    return dl2_stream_agree(stream, dl2_stream_open(stream, error), error);
+}
+
+void dl2_run_close_alone(struct dl2_run *run, int status, const struct dl2_error *error,
+                         const struct dl2_train_events *events, struct dl2_train_result *result)
+{
+    *result = (struct dl2_train_result){.completed = false};
+    dl2_run_tell_result(run, status, error, events, result);
+    dl2_stream_close(run->stream);
+}
+
+int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
+              struct dl2_train_result *result, struct dl2_error *error)
+{
+    struct dl2_run run;
+    struct dl2_stream stream;
+    int status = dl2_run_open_alone(&run, &stream, config, events, error);
+    if (status == DL2_OK)
+        status = dl2_run_prepare(&run, error);
+    if (status == DL2_OK)
+        status = dl2_run_train(&run, error);
+    dl2_run_close_alone(&run, status, error, events, result);
+    return status;
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Training runs, private to the files of the trainer; others include trainer.h. The order in which
- * they call each other; each calls only files below it:
+ * Training runs, private to the files of the trainer; others include trainer.h. Each file calls
+ * only files below it:
  *
- *     trainer.c      the loop: rounds of passes over the runs, and what is written when
+ *     hop.c          streams of models that visit the ranks, each a run
+ *     visit.c        a part of such a run on one rank
  *     in_database.c  a visit's training, by the database that has the images
+ *     several.c      several models on one stream, in turns
  *     evaluate.c     validates the weights of a file
+ *     fit.c          a run whose images a database has
+ *     run.c          the run: open, epochs of steps, validation, saving, close
  *     run_begin.c    from fresh weights or from a checkpoint to the first step
- *     run_step.c     batches, updates, the log, checkpoints
  *     validation.c   validates runs, and keeps the best weights
  *     experiment.c   describes a run in its report
+ *     run_loss.c     sums of losses
  *     run_open.c     opens and closes devices, networks and folders
  *     run_data.c     datasets, partitions, and feeds of batches
- *     run.c          events, positions, and what all ranks agree on
- *
- * hop.c drives streams of runs that take turns; fit.c drives one run whose images a database has.
+ *     run_progress.c events, positions, and what all ranks agree on
  *
  * A stream has what runs share that are trained together: data, decoder, monitor. A run has one
  * model: network, device, position, log, checkpoint and report. Most streams have one run. A source
@@ -85,10 +87,10 @@ struct dl2_stream {
     struct dl2_decoded_cache *decoded; /* of all sources; NULL: they have none in common */
     uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
-    double resident; /* with config->cold: the part of the images that stayed in memory */
+    double resident;  /* with config->cold: the part of the images that stayed in memory */
     bool data_failed; /* the loader did, or too many samples are bad; runs that are between two
                        * steps are as they were before */
-    json_t *bad;     /* samples that cannot be read: an object with true for each message */
+    json_t *bad;      /* samples that cannot be read: an object with true for each message */
 };
 
 struct dl2_run {
@@ -133,7 +135,7 @@ struct dl2_run {
     json_t *device_notes; /* lines that the device told the user */
 };
 
-/* ---- run.c ---- */
+/* ---- run_progress.c ---- */
 
 DL2_PRINTF(2, 3) void dl2_run_note(struct dl2_run *run, const char *format, ...);
 void dl2_run_tell_begun(const struct dl2_run *run);
@@ -198,8 +200,6 @@ enum dl2_visit dl2_visit_find(const struct dl2_run *run, const struct dl2_run_st
                               unsigned partition, uint64_t *begin, uint64_t *end);
 
 /* Opens the feed of the run's source for a stage, unless it is open already. */
-/* On a visit: images and batches are of the run's sizes from here on. */
-void dl2_run_take_turn(struct dl2_run *run);
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error);
 /* Opens the feed of a validation set; the caller destroys it. */
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
@@ -216,34 +216,22 @@ int dl2_run_open_device(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_open_network(struct dl2_run *run, struct dl2_error *error);
 /* Memory that the network will take, once the device is open. */
 int dl2_run_plan_bytes(const struct dl2_run *run, uint64_t *bytes, struct dl2_error *error);
-/* With stream->hopping: gives a run its network, or takes it away, with all else that it has only
- * for a visit. */
-int dl2_run_enter(struct dl2_run *run, struct dl2_error *error);
-void dl2_run_leave(struct dl2_run *run);
+/* Makes the folder of the run's files, and keeps others out of it. */
+int dl2_run_claim_folder(struct dl2_run *run, struct dl2_error *error);
 
-/* ---- run_step.c; a pass is: enter, then steps (begin, batches, end) until begin leaves it ---- */
+/* ---- run_loss.c ---- */
 
-/* Makes a run ready for the pass. */
-int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
-/* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
- * part, whichever comes first. */
-int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error);
-/* Forward and backward of one batch, which the run waited for. The batch is in use until
- * dl2_network_wait_input(). */
-int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
-                        struct dl2_error *error);
-/* After the last batch of a step. */
-int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
-/* A run's part of the pass is over: it has come to the pass's end, or to its own. */
-int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
-/* Moves the position to the beginning of the next pass. */
-void dl2_run_next_pass(struct dl2_run *run);
-/* Is a checkpoint due at position `after`, when there was none since `before`? */
-bool dl2_run_checkpoint_due(const struct dl2_run *run, double before, double after);
-/* Rank 0 writes it; the others tell it which samples they had. Collective. */
-int dl2_run_save_checkpoint(struct dl2_run *run, struct dl2_error *error);
-/* Takes the loss scale into the run's state, where half-precision training has one. */
-int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error);
+/* The devices' sums since the last time, added up over the ranks. Collective. */
+int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
+/* The same of sums that each rank has. */
+int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
+/* Do the sums of a pass stay on the device up to its end? */
+bool dl2_run_adds_up_on_device(const struct dl2_run *run);
+/* Takes over the pass' sums. `last`: of this part of the run. With a log *loss becomes the mean
+ * since the last time, NAN where no image counted. Fails where the loss is no number. */
+int dl2_run_take_losses(struct dl2_run *run, bool last, double *loss, struct dl2_error *error);
+/* Fails where a weight is no number. */
+int dl2_run_check_weights(struct dl2_run *run, struct dl2_error *error);
 
 /* ---- run_begin.c ---- */
 
@@ -253,23 +241,8 @@ int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error);
 /* Writes config->export, if there is one. */
 int dl2_run_export_weights(struct dl2_run *run, struct dl2_error *error);
 
-/* ---- trainer.c ---- */
-
-/* One visit to the stream's partition, from the run's checkpoint, or from the beginning where there
- * is none, to a checkpoint; and the pass' end where it is the last one. */
-int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
-
-/* ---- in_database.c ---- */
-
-/* What is left of a visit's training, by the database that has the images. */
-int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
-
 /* ---- validation.c ---- */
 
-/* The devices' sums since the last time, added up over the ranks. Collective. */
-int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
-/* The same of sums that each rank has. */
-int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error);
 /* Puts the averages of the weights in their place, where the run has any, or takes them out. */
 int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error);
 /* A run to validate: for state.val and the record of pass number `pass`; with `keep` the
@@ -292,12 +265,6 @@ void dl2_run_find_best(struct dl2_run *run);
 /* What a validation of one run will cost, from a few batches of each set, for a time budget to set
  * aside. */
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
-
-/* ---- evaluate.c ---- */
-
-/* Validates the network of config->evaluate, keeps the predictions and writes the
- * report. Collective. */
-int dl2_run_evaluate(struct dl2_run *run, struct dl2_error *error);
 
 /* ---- experiment.c ---- */
 
@@ -328,5 +295,94 @@ int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */
 json_t *dl2_run_export_texts(const struct dl2_run *run);
+
+/* ---- run.c; an epoch is: begin the pass, steps (begin, batches, end, save) until begin_step()
+ * leaves the pass, then describe it, validate, close it, save ---- */
+
+/* Trains a run that is prepared, to its end or to a stop, and saves it. */
+int dl2_run_train(struct dl2_run *run, struct dl2_error *error);
+/* Opens a stream of one run; close it also after an error. */
+int dl2_run_open_alone(struct dl2_run *run, struct dl2_stream *stream,
+                       const struct dl2_train_config *config, const struct dl2_train_events *events,
+                       struct dl2_error *error);
+/* Closes it, and tells how it went: `error` where `status` is negative. */
+void dl2_run_close_alone(struct dl2_run *run, int status, const struct dl2_error *error,
+                         const struct dl2_train_events *events, struct dl2_train_result *result);
+/* The same telling for one run of several; and where it has ended well, the event alone. */
+void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error *error,
+                         const struct dl2_train_events *events, struct dl2_train_result *result);
+void dl2_run_tell_ended(const struct dl2_run *run);
+
+/* Before a pass: saves and ends a run that has come to its end, or to a stop. */
+int dl2_run_look_for_end(struct dl2_run *run, struct dl2_error *error);
+/* Chooses the stage of a pass, opens its feed, and enters it unless it is trained already. */
+int dl2_run_begin_pass(struct dl2_run *run, struct dl2_error *error);
+int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
+/* With config->cold: the pass reads from the disk. */
+int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error);
+/* Seconds and joules count from here on. */
+void dl2_run_start_clock(struct dl2_run *run);
+/* The batches of the run's source begin where it stands. */
+int dl2_run_start_feed(const struct dl2_run *run, struct dl2_error *error);
+
+/* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
+ * part, whichever comes first. */
+int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error);
+/* The next batch, and the seconds until it came; release it. */
+int dl2_source_next(struct dl2_stream *stream, const struct dl2_source *source,
+                    struct dl2_batch **batch, double *waited, struct dl2_error *error);
+void dl2_source_release(struct dl2_stream *stream, struct dl2_source *source,
+                        struct dl2_batch *batch, double waited);
+/* Forward and backward of one batch, which the run waited for. The batch is in use until
+ * dl2_network_wait_input(). */
+int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
+                        struct dl2_error *error);
+/* After the last batch of a step: updates the weights. */
+int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
+/* Writes a checkpoint between two steps, if one is due. */
+int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error);
+/* A run's part of the pass is over: it has come to the pass's end, or to its own. */
+int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
+/* Notes the samples of the pass that could not be read. */
+int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
+                        struct dl2_error *error);
+
+/* A pass that is trained. */
+struct dl2_ended_pass {
+    struct dl2_train_epoch epoch;
+    json_t *record; /* to be released */
+    bool due;       /* for this validation: */
+    struct dl2_validation validation;
+};
+/* Has the run trained to the end of a pass? */
+bool dl2_run_has_trained(struct dl2_run *run);
+int dl2_run_describe_pass(struct dl2_run *run, struct dl2_ended_pass *ended,
+                          struct dl2_error *error);
+/* Adds the pass's record, validation and all, and begins the next one. */
+void dl2_run_close_pass(struct dl2_run *run, struct dl2_ended_pass *ended);
+/* Moves the position to the beginning of the next pass. */
+void dl2_run_next_pass(struct dl2_run *run);
+/* Writes the report, and a checkpoint if one is due. */
+int dl2_run_save_pass(struct dl2_run *run, struct dl2_error *error);
+
+/* A validation was interrupted: its numbers are thrown away and it is done again. */
+int dl2_run_stop_validating(struct dl2_run *run, struct dl2_error *error);
+/* Ends a run, of several, whose loss became no number, for `reason`. */
+int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
+                         struct dl2_error *error);
+/* After an error: where the loader failed, such as where a server went away, saves what the runs
+ * have learnt before. */
+void dl2_stream_save_learnt(struct dl2_stream *stream);
+
+/* ---- in_database.c ---- */
+
+/* What is left of a visit's training, by the database that has the images. */
+int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error);
+
+/* ---- visit.c ---- */
+
+/* With stream->hopping: one visit to the stream's partition, from the run's checkpoint, or from the
+ * beginning where there is none, to a checkpoint; and the pass's end where it is the last one. */
+int dl2_run_visit(struct dl2_run *run, struct dl2_error *error);
 
 #endif

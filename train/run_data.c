@@ -380,26 +380,6 @@ static int share_images(struct dl2_run *run, const struct dl2_run_data *data,
     return DL2_OK;
 }
 
-static bool loads_alike(const struct dl2_loader_config *a, const struct dl2_loader_config *b)
-{
-    const char *one = a->augment ? a->augment : "", *other = b->augment ? b->augment : "";
-    return a->batch == b->batch && a->height == b->height && a->width == b->width &&
-           strcmp(one, other) == 0;
-}
-
-void dl2_run_take_turn(struct dl2_run *run)
-{
-    struct dl2_stream *stream = run->stream;
-    const struct dl2_loader_config *loader = &run->config->loader;
-    if (!loads_alike(loader, &stream->config->loader)) {
-        dl2_feed_destroy(run->source->feed);
-        run->source->feed = NULL;
-    }
-    stream->config = run->config;
-    stream->stages[0].height = loader->height;
-    stream->stages[0].width = dl2_loader_width(loader);
-}
-
 int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error)
 {
     struct dl2_stream *stream = run->stream;

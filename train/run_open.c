@@ -93,7 +93,7 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
  * Makes the folder of the run's files, and keeps others out of it where the file system knows
  * locks: a second run would write over this one's checkpoint and report.
  */
-static int claim_places(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_claim_folder(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(run->out, error));
     run->lock = open(run->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -315,7 +315,7 @@ int dl2_stream_open(struct dl2_stream *stream, struct dl2_error *error)
     for (size_t i = 0; i < stream->run_count; i++) {
         DL2_TRY(name_things(&stream->runs[i], error));
         if (dl2_world_rank(stream->config->world) == 0 && !stream->hopping)
-            DL2_TRY(claim_places(&stream->runs[i], error));
+            DL2_TRY(dl2_run_claim_folder(&stream->runs[i], error));
         DL2_TRY(dl2_run_open_device(&stream->runs[i], error));
     }
     if (stream->several)
@@ -368,44 +368,4 @@ void dl2_stream_close(struct dl2_stream *stream)
         close_run(&stream->runs[i]);
     dl2_stream_close_data(stream);
     json_decref(stream->bad);
-}
-
-/* -- a visit -- */
-
-int dl2_run_enter(struct dl2_run *run, struct dl2_error *error)
-{
-    json_auto_t *report = NULL;
-    size_t i;
-    json_t *bad;
-    dl2_run_state_free(&run->state);
-    run->state.epochs = json_array();
-    run->stopped = run->stopping = run->interrupted = run->diverged = run->common = false;
-    run->training = false;
-    dl2_run_take_turn(run);
-    DL2_TRY(claim_places(run, error));
-    /* What other ranks could not read belongs to the report, too. */
-    if (dl2_json_load(run->report_path, DL2_EXPERIMENT_SCHEMA, &report, NULL) == DL2_OK)
-        json_array_foreach(json_object_get(report, "bad"), i, bad) if (json_is_string(bad))
-            json_object_set_new(run->stream->bad, json_string_value(bad), json_true());
-    return dl2_run_open_network(run, error);
-}
-
-void dl2_run_leave(struct dl2_run *run)
-{
-    run->over = true;
-    dl2_step_log_close(run->log);
-    run->log = NULL;
-    dl2_network_destroy(run->network);
-    run->network = NULL;
-    free(run->partner);
-    free(run->row);
-    run->partner = NULL;
-    run->row = NULL;
-    json_decref(run->arguments);
-    json_decref(run->identity);
-    json_decref(run->report);
-    run->arguments = run->identity = run->report = NULL;
-    if (run->lock >= 0)
-        close(run->lock);
-    run->lock = -1;
 }

@@ -253,6 +253,10 @@ struct dl2_train_result {
 int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
               struct dl2_train_result *result, struct dl2_error *error);
 
+/* The same for config->evaluate: validates the weights of a file, and trains nothing. */
+int dl2_evaluate(const struct dl2_train_config *config, const struct dl2_train_events *events,
+                 struct dl2_train_result *result, struct dl2_error *error);
+
 /* One of several models that are trained together. */
 struct dl2_train_model {
     struct dl2_train_config config;

@@ -13,21 +13,6 @@
 /* Batches of each validation set that tell a time budget what a validation costs. */
 #define PROBE_BATCHES 4
 
-int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
-{
-    DL2_TRY(dl2_network_take_sums(run->network, sums, error));
-    return dl2_run_add_up(run, sums, error);
-}
-
-/* Counts are exact up to 2^53. */
-int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_error *error)
-{
-    double all[] = {sums->loss, (double)sums->counted, (double)sums->top1, (double)sums->top5};
-    DL2_TRY(dl2_world_sum(run->config->world, all, 4, error));
-    *sums = (struct dl2_loss_sums){all[0], (uint64_t)all[1], (uint64_t)all[2], (uint64_t)all[3]};
-    return DL2_OK;
-}
-
 /* A batch for all runs that are validated. */
 static int evaluate_batch(struct dl2_validation *due, size_t count, const struct dl2_batch *batch,
                           struct dl2_error *error)
