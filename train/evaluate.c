@@ -85,10 +85,9 @@ static int evaluate(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(dl2_stream_agree(run->stream, load_weights(run, error), error));
     dl2_run_tell_begun(run);
     struct dl2_validation due = {.run = run, .keep = true, .record = record};
-    const int status = dl2_stream_validate(&due, 1, error);
-    if (status == DL2_ERR_CANCELED && run->interrupted)
+    DL2_TRY(dl2_stream_validate(&due, 1, error));
+    if (run->phase == DL2_RUN_STOPPED)
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the evaluation was done");
-    DL2_TRY(status);
     run->state.completed = true;
     return dl2_world_rank(run->config->world) == 0 ? save_report(run, record, error) : DL2_OK;
 }

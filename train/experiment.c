@@ -20,7 +20,7 @@ static json_int_t trainers(const struct dl2_run *run)
     const unsigned given = run->config->trainers;
     json_int_t count = given > 1 ? given - 1 : 0;
     for (size_t i = 0; i < run->stream->run_count; i++)
-        count += !run->stream->runs[i].over;
+        count += !dl2_run_is_over(&run->stream->runs[i]);
     return count;
 }
 

@@ -190,6 +190,11 @@ static struct dl2_run *run_of(const struct dl2_fit *fit)
     return fit->stream.runs;
 }
 
+static bool is_training(const struct dl2_run *run)
+{
+    return run->phase == DL2_RUN_TRAINING;
+}
+
 /* Not a card's: servers have many backends. */
 static int choose_device(struct dl2_train_config *config, struct dl2_error *error)
 {
@@ -470,7 +475,7 @@ static int begin_next(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run_state *state = &run->state;
     for (;;) {
         DL2_TRY(dl2_run_begin_step(run, error));
-        if (run->training || state->partitions)
+        if (is_training(run) || state->partitions)
             return DL2_OK;
         state->trained = false;
         if (state->batch == 0) {
@@ -479,16 +484,16 @@ static int begin_next(struct dl2_fit *fit, struct dl2_error *error)
         }
         DL2_TRY(record_pass(run, error));
         dl2_run_next_pass(run);
-        run->training = true;
+        run->phase = DL2_RUN_TRAINING;
     }
 }
 
 static int train_on_batch(struct dl2_fit *fit, struct dl2_error *error)
 {
     struct dl2_run *run = run_of(fit);
-    if (run->training && run->step.part == 0)
+    if (is_training(run) && run->step.part == 0)
         DL2_TRY(begin_next(fit, error));
-    if (!run->training) /* the images are more than the run has epochs for */
+    if (!is_training(run)) /* the images are more than the run has epochs for */
         return DL2_OK;
     const int status = dl2_run_train_batch(run, &fit->batch, 0, error);
     dl2_network_wait_input(run->network);
@@ -556,7 +561,7 @@ int dl2_fit_add(struct dl2_fit *fit, const void *image, size_t size, int label, 
                              "the label %d is not a class of the model: 0 to %u", label,
                              fit->stream.classes - 1);
     /* A batch's first image may be an epoch's first, whose random numbers its crop has. */
-    if (training && fit->batch.count == 0 && run->training && run->step.part == 0) {
+    if (training && fit->batch.count == 0 && is_training(run) && run->step.part == 0) {
         DL2_TRY(begin_next(fit, error));
         run->step.parts = 0;
         fit->recipe.planner.epoch = run->state.pass;
@@ -588,14 +593,14 @@ static int end_training(struct dl2_fit *fit, struct dl2_error *error)
                                              : fit->config.synthetic_images < fit->loader.batch;
     if (fit->batch.count && short_one)
         DL2_TRY(use_batch(fit, error));
-    if (state->partitions && run->training && state->batch != run->visit_end)
+    if (state->partitions && is_training(run) && state->batch != run->visit_end)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the rows made %llu batches, and the visit has %llu",
                              (unsigned long long)(state->batch - run->visit_begin),
                              (unsigned long long)(run->visit_end - run->visit_begin));
-    if (run->training && !state->partitions)
+    if (is_training(run) && !state->partitions)
         DL2_TRY(begin_next(fit, error));
-    return run->training ? dl2_run_leave_pass(run, error) : DL2_OK;
+    return is_training(run) ? dl2_run_leave_pass(run, error) : DL2_OK;
 }
 
 int dl2_fit_end(struct dl2_fit *fit, struct dl2_fit_figures *figures, struct dl2_error *error)

@@ -275,7 +275,9 @@ static size_t choose(struct hop *hop)
 
 static const char *outcome_of(const struct dl2_run *run)
 {
-    return run->diverged ? "diverged" : run->stopping ? "stopped" : "done";
+    return run->phase == DL2_RUN_DIVERGED ? "diverged"
+           : run->decision == DL2_RUN_STOP  ? "stopped"
+                                            : "done";
 }
 
 /* The model is locked. */
@@ -567,7 +569,7 @@ static bool set_up(struct hop *hop)
     for (size_t i = 0; i < hop->count; i++) {
         stream->runs[i].config = &hop->models[i].config;
         stream->runs[i].events = hop->models[i].events;
-        stream->runs[i].over = true;
+        stream->runs[i].phase = DL2_RUN_OVER;
         if (hop->own > 0) {
             stream->runs[i].events.opened = NULL;
             stream->runs[i].events.stepped = NULL;

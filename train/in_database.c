@@ -97,7 +97,7 @@ static int train_visit(struct dl2_run *run, const struct dl2_sampler *sampler,
 int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_sampler sampler;
-    if (run->over || run->state.trained || run->state.batch >= run->visit_end)
+    if (dl2_run_is_over(run) || run->state.trained || run->state.batch >= run->visit_end)
         return DL2_OK;
     if (run->config->precision != DL2_PRECISION_FP32)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -106,11 +106,12 @@ int dl2_run_train_in_database(struct dl2_run *run, struct dl2_error *error)
     int status = train_visit(run, &sampler, error);
     dl2_sampler_free(&sampler);
     if (status == DL2_ERR_CANCELED) { /* the visit is as it was, and goes into the checkpoint */
-        run->stopping = run->stopped = true;
+        run->decision = DL2_RUN_STOP;
+        run->phase = DL2_RUN_STOPPED;
         return DL2_OK;
     }
-    if (status < 0 && error && strstr(error->message, DL2_RUN_DIVERGED))
-        run->diverged = true;
+    if (status < 0 && error && strstr(error->message, DL2_DIVERGED_TEXT))
+        run->phase = DL2_RUN_DIVERGED;
     if (status == DL2_OK) {
         const struct dl2_stream *stream = run->stream;
         const char *first = json_object_iter_key(json_object_iter(stream->bad));

@@ -51,7 +51,7 @@ int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
                              "the checkpoint is at batch %llu of an epoch of %llu",
                              (unsigned long long)state->batch, (unsigned long long)steps);
     run->step = (struct dl2_run_step){.parts = 0};
-    run->training = true;
+    run->phase = DL2_RUN_TRAINING;
     if (state->batch > 0 && dl2_run_adds_up_on_device(run)) {
         const struct dl2_loss_sums own = dl2_checkpoint_get_sums(state, run->config->world);
         DL2_TRY(dl2_network_set_sums(run->network, &own, error));
@@ -133,11 +133,18 @@ int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error)
 {
     const double waited = dl2_clock_wall();
     double loss;
-    run->training = false;
+    run->phase = DL2_RUN_READY;
     DL2_TRY(dl2_run_take_losses(run, true, &loss, error)); /* waits for the device */
     run->state.seconds += dl2_clock_wall() - waited;
     take_joules(run);
     return dl2_run_check_weights(run, error);
+}
+
+int dl2_run_stop_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_leave_pass(run, error));
+    run->phase = DL2_RUN_STOPPED;
+    return DL2_OK;
 }
 
 int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
@@ -147,15 +154,14 @@ int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
     const unsigned accumulate = run->config->accumulate;
     DL2_TRY(dl2_run_agree_on_end(run, error));
     const double before = dl2_run_position(run);
-    if (state->batch >= steps || run->pass_over || dl2_run_reached(run, run->length) ||
+    if (state->batch >= steps || run->decision == DL2_RUN_END_PASS ||
+        dl2_run_reached(run, run->length) ||
         dl2_run_reached(run, dl2_run_stage_end(run, state->stage))) {
         state->trained = true;
         return dl2_run_leave_pass(run, error);
     }
-    if (run->stopping || before >= run->run_stop - DL2_RUN_SAME) {
-        run->stopped = true;
-        return dl2_run_leave_pass(run, error);
-    }
+    if (run->decision == DL2_RUN_STOP || before >= run->run_stop - DL2_RUN_SAME)
+        return dl2_run_stop_pass(run, error);
     struct dl2_run_step *step = &run->step;
     const uint64_t left = end - state->batch;
     step->part = 0;
@@ -334,7 +340,7 @@ bool dl2_run_has_trained(struct dl2_run *run)
 {
     if (run->state.batch == 0)
         run->state.trained = false;
-    return run->state.trained && !run->over;
+    return run->state.trained && !dl2_run_is_over(run);
 }
 
 void dl2_run_close_pass(struct dl2_run *run, struct dl2_ended_pass *ended)
@@ -442,9 +448,9 @@ static int validate_last(struct dl2_run *run, struct dl2_error *error)
 static int conclude(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    run->over = true;
+    run->phase = DL2_RUN_OVER;
     if (config->measure > 0 && !run->state.completed) {
-        run->common = true;
+        run->stream->common = true;
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
     }
     if (run == &run->stream->runs[0])
@@ -464,30 +470,31 @@ static int conclude(struct dl2_run *run, struct dl2_error *error)
 int dl2_run_look_for_end(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
-    if (run->stopped)
+    if (run->phase == DL2_RUN_STOPPED)
         return conclude(run, error);
     DL2_TRY(dl2_run_agree_on_end(run, error));
     if (state->batch > 0 || state->trained)
         return DL2_OK;
     if (dl2_run_reached(run, run->length)) {
         DL2_TRY(validate_last(run, error));
-        state->completed = true;
-    } else if (run->stopping || dl2_run_reached(run, run->run_stop)) {
-        run->stopped = true;
+        state->completed = run->phase != DL2_RUN_STOPPED;
+        return conclude(run, error);
     }
-    return state->completed || run->stopped ? conclude(run, error) : DL2_OK;
+    const bool stops = run->decision == DL2_RUN_STOP || dl2_run_reached(run, run->run_stop);
+    return stops ? conclude(run, error) : DL2_OK;
 }
 
 /* The loader failed, such as where a server went away: what the run has learnt before is kept. */
 static int save_learnt(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_loss_sums unused;
-    if (run->training && run->step.part > 0)
+    const bool training = run->phase == DL2_RUN_TRAINING;
+    if (training && run->step.part > 0)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "in the middle of a step of %u batches",
                              run->step.parts);
-    if (run->interrupted)
+    if (run->phase == DL2_RUN_VALIDATING)
         DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
-    if (run->training)
+    if (training)
         DL2_TRY(dl2_run_leave_pass(run, error));
     return save_all(run, true, error);
 }
@@ -498,7 +505,7 @@ void dl2_stream_save_learnt(struct dl2_stream *stream)
     const struct dl2_train_config *config = stream->config;
     if (!stream->data_failed || stream->hopping || config->measure > 0)
         return;
-    if (config->world && !stream->runs[0].common) {
+    if (config->world && !stream->common) {
         dl2_run_note(&stream->runs[0],
                      "no checkpoint is written, since the other ranks are at another step: "
                      "--resume goes on from the last one, if there is any (--checkpoint-every)");
@@ -507,7 +514,7 @@ void dl2_stream_save_learnt(struct dl2_stream *stream)
     for (size_t i = 0; i < stream->run_count; i++) {
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error own = DL2_ERROR_INIT;
-        if (run->over || run->state.updates == 0)
+        if (dl2_run_is_over(run) || run->state.updates == 0)
             continue;
         if (save_learnt(run, &own) < 0)
             dl2_run_note(run, "no checkpoint of epoch %.4g is written: %s", dl2_run_position(run),
@@ -519,15 +526,6 @@ void dl2_stream_save_learnt(struct dl2_stream *stream)
                          dl2_run_position(run));
     }
     dl2_world_agree(config->world, DL2_OK, NULL); /* nobody goes before all is written */
-}
-
-int dl2_run_stop_validating(struct dl2_run *run, struct dl2_error *error)
-{
-    struct dl2_loss_sums unused;
-    DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
-    run->interrupted = false;
-    run->stopped = true;
-    return DL2_OK;
 }
 
 /* -- the loop -- */
@@ -551,7 +549,7 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(dl2_run_start_feed(run, error));
     for (;;) {
         DL2_TRY(dl2_run_begin_step(run, error));
-        if (!run->training)
+        if (run->phase != DL2_RUN_TRAINING)
             return dl2_source_note_bad(run->stream, run->source, error);
         while (run->step.part < run->step.parts)
             DL2_TRY(train_on_next(run, error));
@@ -560,13 +558,15 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     }
 }
 
-static int validate_pass(struct dl2_run *run, struct dl2_ended_pass *ended, struct dl2_error *error)
+static int end_pass(struct dl2_run *run, struct dl2_ended_pass *ended, struct dl2_error *error)
 {
     DL2_TRY(dl2_run_describe_pass(run, ended, error));
     if (ended->due)
         DL2_TRY(dl2_stream_validate(&ended->validation, 1, error));
+    if (run->phase == DL2_RUN_STOPPED) /* it is validated when the run goes on */
+        return DL2_OK;
     dl2_run_close_pass(run, ended);
-    return DL2_OK;
+    return dl2_run_save_pass(run, error);
 }
 
 /* One epoch: its steps, its validation, and what is saved. */
@@ -574,28 +574,28 @@ static int run_epoch(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_ended_pass ended = {.record = NULL};
     DL2_TRY(dl2_run_begin_pass(run, error));
-    if (run->training)
+    if (run->phase == DL2_RUN_TRAINING)
         DL2_TRY(train_pass(run, error));
-    if (!dl2_run_has_trained(run))
-        return DL2_OK;
-    const int status = validate_pass(run, &ended, error);
+    const int status = dl2_run_has_trained(run) ? end_pass(run, &ended, error) : DL2_OK;
     json_decref(ended.record);
-    DL2_TRY(status);
-    return dl2_run_save_pass(run, error);
+    return status;
+}
+
+static int train_to_end(struct dl2_run *run, struct dl2_error *error)
+{
+    if (run->config->time_budget > 0 && !dl2_run_is_over(run))
+        DL2_TRY(dl2_run_probe_validation(run, error));
+    while (!dl2_run_is_over(run)) {
+        DL2_TRY(dl2_run_look_for_end(run, error));
+        if (!dl2_run_is_over(run))
+            DL2_TRY(run_epoch(run, error));
+    }
+    return DL2_OK;
 }
 
 int dl2_run_train(struct dl2_run *run, struct dl2_error *error)
 {
-    int status = run->config->time_budget > 0 ? dl2_run_probe_validation(run, error) : DL2_OK;
-    for (;;) {
-        if (status == DL2_ERR_CANCELED && run->interrupted)
-            status = dl2_run_stop_validating(run, error);
-        if (status == DL2_OK && !run->over)
-            status = dl2_run_look_for_end(run, error);
-        if (status < 0 || run->over)
-            break;
-        status = run_epoch(run, error);
-    }
+    const int status = train_to_end(run, error);
     if (status < 0)
         dl2_stream_save_learnt(run->stream);
     return status;
@@ -605,8 +605,6 @@ int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
                          struct dl2_error *error)
 {
     dl2_run_note(run, "%s", reason->message);
-    run->training = false;
-    run->over = true;
     /* Progress since the last checkpoint is discarded; the report has the passes that are done. */
     return dl2_run_save_report(run, error);
 }
@@ -631,7 +629,7 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
     if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run->checkpoint &&
         dl2_is_file(run->checkpoint)) {
         dl2_run_note(run, "--resume goes on from %s", run->checkpoint);
-    } else if (config->world && !run->common && status != DL2_ERR_CANCELED) {
+    } else if (config->world && !run->stream->common && status != DL2_ERR_CANCELED) {
         /* Before anything is closed: a card may wait for others, which wait for this rank. */
         if (events->failed)
             events->failed(events->context, error);
@@ -642,16 +640,16 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
 void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error *error,
                          const struct dl2_train_events *events, struct dl2_train_result *result)
 {
-    result->common = run->common;
+    result->common = run->stream->common;
     if (status < 0) {
         tell_failure(run, events, status, error);
         return;
     }
     result->completed = run->state.completed;
-    result->diverged = run->diverged;
-    result->stopped = run->stopped && run->stopping;
+    result->diverged = run->phase == DL2_RUN_DIVERGED;
+    result->stopped = !run->state.completed && run->decision == DL2_RUN_STOP;
     result->position = dl2_run_position(run);
-    if (!run->diverged)
+    if (!result->diverged)
         dl2_run_tell_ended(run);
 }
 

@@ -47,7 +47,7 @@ struct dl2_run_data {
 };
 
 /* How the error of a run begins whose loss became no number, here and in a database's server. */
-#define DL2_RUN_DIVERGED "training diverged"
+#define DL2_DIVERGED_TEXT "training diverged"
 
 struct dl2_step_log; /* train/step_log.h */
 struct dl2_run;
@@ -61,6 +61,23 @@ struct dl2_run_step {
     double data_wait;
     uint64_t images;  /* of the pass, before it */
     uint64_t updates; /* of this part of the pass */
+};
+
+/* What a run is doing. */
+enum dl2_run_phase {
+    DL2_RUN_READY,      /* for a pass, or for the end of one that is trained */
+    DL2_RUN_TRAINING,   /* takes batches of a pass */
+    DL2_RUN_VALIDATING, /* sums on the device are the validation's */
+    DL2_RUN_STOPPED,    /* this part of the run is over, and is to be saved */
+    DL2_RUN_OVER,       /* the run or this part of it is over, and is saved */
+    DL2_RUN_DIVERGED,   /* the loss became no number: nothing follows */
+};
+
+/* What is to come after the step that is done. */
+enum dl2_run_decision {
+    DL2_RUN_GO_ON,
+    DL2_RUN_END_PASS, /* with config->measure: this pass has taken long enough */
+    DL2_RUN_STOP,     /* a rank was asked to stop */
 };
 
 struct dl2_source {
@@ -90,6 +107,7 @@ struct dl2_stream {
     double resident;  /* with config->cold: the part of the images that stayed in memory */
     bool data_failed; /* the loader did, or too many samples are bad; runs that are between two
                        * steps are as they were before */
+    bool common;      /* the error, if any, is every rank's */
     json_t *bad;      /* samples that cannot be read: an object with true for each message */
 };
 
@@ -120,16 +138,10 @@ struct dl2_run {
     double measured;          /* seconds of training that count, with config->measure */
     struct dl2_run_step step; /* that is going on */
     double begin;             /* position where the pass began that is going on */
-    bool training;            /* takes batches of the pass that is going on */
-    bool over;                /* this part is over, and everything is written */
+    enum dl2_run_phase phase;
     /* All ranks agree on these: dl2_run_agree_on_end(). */
-    double length;    /* epochs that the whole run comes to; INFINITY: not known yet */
-    bool pass_over;   /* with config->measure: this pass has taken long enough */
-    bool stopping;    /* a rank was asked to stop */
-    bool interrupted; /* that ended a validation */
-    bool stopped;     /* this part is over, the run isn't */
-    bool diverged;    /* the loss became no number */
-    bool common;      /* all ranks fail alike */
+    double length; /* epochs that the whole run comes to; INFINITY: not known yet */
+    enum dl2_run_decision decision;
     json_t *arguments, *identity, *report;
     json_t *card;         /* for the report; NULL: no card */
     json_t *device_notes; /* lines that the device told the user */
@@ -164,6 +176,8 @@ uint64_t dl2_run_steps(const struct dl2_run *run);
 double dl2_run_position(const struct dl2_run *run);
 /* Epochs from one step of the optimizer to the next. */
 double dl2_run_step_epochs(const struct dl2_run *run);
+/* DL2_RUN_OVER or DL2_RUN_DIVERGED: takes no further part in the stream. */
+bool dl2_run_is_over(const struct dl2_run *run);
 /* Has the run come to a position, as near as its steps allow? */
 bool dl2_run_reached(const struct dl2_run *run, double position);
 /* The same of a run that is at `state`, which is between two passes; NAN: no. */
@@ -258,7 +272,7 @@ struct dl2_validation {
     double lost_sum;     /* of the set's images that could not be read: equal where they are */
 };
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
- * DL2_ERR_CANCELED, without a message, when a run was asked to stop. */
+ * Where one was asked to stop, there are no figures, and all of them become DL2_RUN_STOPPED. */
 int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error);
 /* Finds whose weights are in `best`, once the run's state is loaded. */
 void dl2_run_find_best(struct dl2_run *run);
@@ -343,6 +357,8 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error);
 /* A run's part of the pass is over: it has come to the pass's end, or to its own. */
 int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
+/* The same where this part of the run stops. */
+int dl2_run_stop_pass(struct dl2_run *run, struct dl2_error *error);
 /* Notes the samples of the pass that could not be read. */
 int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
                         struct dl2_error *error);
@@ -365,8 +381,6 @@ void dl2_run_next_pass(struct dl2_run *run);
 /* Writes the report, and a checkpoint if one is due. */
 int dl2_run_save_pass(struct dl2_run *run, struct dl2_error *error);
 
-/* A validation was interrupted: its numbers are thrown away and it is done again. */
-int dl2_run_stop_validating(struct dl2_run *run, struct dl2_error *error);
 /* Ends a run, of several, whose loss became no number, for `reason`. */
 int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
                          struct dl2_error *error);

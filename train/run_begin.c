@@ -317,7 +317,7 @@ int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error)
     if (!run->stream->hopping || run->state.step == 0)
         dl2_run_tell_begun(run);
     if (run->state.completed) {
-        run->over = true;
+        run->phase = DL2_RUN_OVER;
         DL2_TRY(dl2_run_export_weights(run, error));
         return keep_report(run, error);
     }

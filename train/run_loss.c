@@ -31,10 +31,12 @@ int dl2_run_sums(struct dl2_run *run, struct dl2_loss_sums *sums, struct dl2_err
 /* The same on all ranks. */
 static int diverged(struct dl2_run *run, const char *what, struct dl2_error *error)
 {
-    run->diverged = run->common = true;
+    run->phase = DL2_RUN_DIVERGED;
+    run->stream->common = true;
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         DL2_RUN_DIVERGED " in epoch %llu: %s became NaN or infinite. A lower --lr "
-                                          "(it was %g) or a longer --warmup helps",
+                         DL2_DIVERGED_TEXT
+                         " in epoch %llu: %s became NaN or infinite. A lower --lr "
+                         "(it was %g) or a longer --warmup helps",
                          (unsigned long long)run->state.pass + 1, what, run->state.lr);
 }
 

@@ -27,7 +27,7 @@ void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t don
 {
     /* Of models that are trained together, the first shows how far all are. */
     for (const struct dl2_run *before = run->stream->runs; before < run; before++)
-        if (!before->over)
+        if (!dl2_run_is_over(before))
             return;
     if (run->events.stepped)
         run->events.stepped(run->events.context, what, done, total);
@@ -105,8 +105,7 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
         status = dl2_loader_check_bad(stream->config->loader.max_bad, json_object_size(distinct),
                                       data->images, first, error);
         stream->data_failed = status < 0;
-        for (i = 0; i < stream->run_count && status < 0; i++)
-            stream->runs[i].common = true;
+        stream->common |= status < 0;
     }
     json_decref(all);
     json_decref(own);
@@ -140,6 +139,11 @@ double dl2_run_step_epochs(const struct dl2_run *run)
     return (double)run->config->accumulate / (double)dl2_run_steps(run);
 }
 
+bool dl2_run_is_over(const struct dl2_run *run)
+{
+    return run->phase >= DL2_RUN_OVER;
+}
+
 /* A budget's length moves a little all the time: half a step is as near as one can come to it. */
 bool dl2_run_reached(const struct dl2_run *run, double at)
 {
@@ -163,7 +167,7 @@ double dl2_run_stage_end(const struct dl2_run *run, size_t stage)
 int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *error)
 {
     status = dl2_world_agree(stream->config->world, status, error);
-    stream->runs[0].common = status < 0 && status != DL2_ERR_CANCELED;
+    stream->common = status < 0 && status != DL2_ERR_CANCELED;
     return status;
 }
 
@@ -193,9 +197,8 @@ int dl2_run_agree_on_end(struct dl2_run *run, struct dl2_error *error)
     double seen[] = {config->stop && *config->stop, first ? run_length(run) : 0,
                      first && config->measure > 0 && run->state.seconds >= config->measure};
     DL2_TRY(dl2_world_sum(config->world, seen, 3, error));
-    run->stopping = seen[0] > 0;
     run->length = seen[1];
-    run->pass_over = seen[2] > 0;
+    run->decision = seen[2] > 0 ? DL2_RUN_END_PASS : seen[0] > 0 ? DL2_RUN_STOP : DL2_RUN_GO_ON;
     return DL2_OK;
 }
 

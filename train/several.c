@@ -15,7 +15,7 @@
 static int after_step(struct dl2_run *run, int status, const struct dl2_error *reason,
                       struct dl2_error *error)
 {
-    if (status < 0 && run->diverged)
+    if (status < 0 && run->phase == DL2_RUN_DIVERGED)
         return dl2_run_end_diverged(run, reason, error);
     return status < 0 ? dl2_error_copy(error, reason) : DL2_OK;
 }
@@ -23,7 +23,7 @@ static int after_step(struct dl2_run *run, int status, const struct dl2_error *r
 /* Is the run to have batches of the source, in the pass that goes on? */
 static bool draws_from(const struct dl2_run *run, const struct dl2_source *source)
 {
-    return run->training && run->source == source;
+    return run->phase == DL2_RUN_TRAINING && run->source == source;
 }
 
 /* Begins the pass where the run that is furthest behind in it stands; if there is one. */
@@ -42,7 +42,7 @@ static int start_feed(struct dl2_stream *stream, struct dl2_source *source, stru
  * feed. */
 static bool takes_batch(const struct dl2_run *run)
 {
-    return run->training && run->state.batch == run->source->next;
+    return run->phase == DL2_RUN_TRAINING && run->state.batch == run->source->next;
 }
 
 static bool asked_to_stop(const struct dl2_run *run)
@@ -53,8 +53,8 @@ static bool asked_to_stop(const struct dl2_run *run)
 /* Of a run that waits for the feed. */
 static int stop_waiting(struct dl2_run *run, struct dl2_error *error)
 {
-    run->stopping = run->stopped = true;
-    return dl2_run_leave_pass(run, error);
+    run->decision = DL2_RUN_STOP;
+    return dl2_run_stop_pass(run, error);
 }
 
 /* Begins the steps of the runs that are between two. Returns whether a run trains on. */
@@ -67,10 +67,10 @@ static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
         int status = DL2_OK;
         if (takes_batch(run) && run->step.part == 0)
             status = dl2_run_begin_step(run, &reason);
-        else if (run->training && run->step.part == 0 && asked_to_stop(run))
+        else if (run->phase == DL2_RUN_TRAINING && run->step.part == 0 && asked_to_stop(run))
             status = stop_waiting(run, &reason);
         DL2_TRY(after_step(run, status, &reason, error));
-        any |= run->training;
+        any |= run->phase == DL2_RUN_TRAINING;
     }
     return any;
 }
@@ -158,6 +158,8 @@ static int end_passes(struct dl2_run *const *runs, size_t count, struct dl2_ende
     }
     if (dues)
         DL2_TRY(dl2_stream_validate(due, dues, error));
+    if (dues && due[0].run->phase == DL2_RUN_STOPPED)
+        return DL2_OK;
     for (size_t i = 0; i < count; i++)
         dl2_run_close_pass(runs[i], &ended[i]);
     for (size_t i = 0; i < count; i++)
@@ -194,33 +196,19 @@ static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct 
     const struct dl2_run *member = NULL;
     uint64_t pass = UINT64_MAX;
     for (size_t i = 0; i < stream->run_count; i++)
-        if (!stream->runs[i].over && stream->runs[i].state.pass < pass)
+        if (!dl2_run_is_over(&stream->runs[i]) && stream->runs[i].state.pass < pass)
             pass = stream->runs[i].state.pass;
     for (size_t i = 0; i < stream->run_count; i++) {
         struct dl2_run *run = &stream->runs[i];
-        if (run->over || run->state.pass != pass)
+        if (dl2_run_is_over(run) || run->state.pass != pass)
             continue;
         DL2_TRY(dl2_run_begin_pass(run, error));
-        if (run->training)
+        if (run->phase == DL2_RUN_TRAINING)
             member = run;
     }
     if (member)
         DL2_TRY(train_pass(stream, member, error));
     return end_pass(stream, members, error);
-}
-
-/* A validation was interrupted: its numbers are thrown away and it is done again. Returns 1,
- * for another round, or `status` where that is not what happened. */
-static int stop_validating(struct dl2_stream *stream, int status, struct dl2_error *error)
-{
-    for (size_t i = 0; i < stream->run_count; i++) {
-        struct dl2_run *run = &stream->runs[i];
-        if (!run->interrupted || run->over)
-            continue;
-        DL2_TRY(dl2_run_stop_validating(run, error));
-        status = 1;
-    }
-    return status;
 }
 
 /* One round: all runs look for their end, then those that are furthest behind have a pass. Returns
@@ -229,9 +217,9 @@ static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct
 {
     bool any = false;
     for (size_t i = 0; i < stream->run_count; i++) {
-        if (!stream->runs[i].over)
+        if (!dl2_run_is_over(&stream->runs[i]))
             DL2_TRY(dl2_run_look_for_end(&stream->runs[i], error));
-        any |= !stream->runs[i].over;
+        any |= !dl2_run_is_over(&stream->runs[i]);
     }
     if (any)
         DL2_TRY(run_pass(stream, members, error));
@@ -247,11 +235,9 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struc
             dl2_error_prefix(error, "%s", stream->runs[i].name);
     }
     DL2_TRY(status);
-    do {
+    do
         status = run_round(stream, members, error);
-        if (status == DL2_ERR_CANCELED)
-            status = stop_validating(stream, status, error);
-    } while (status > 0);
+    while (status > 0);
     if (status < 0)
         dl2_stream_save_learnt(stream);
     return status;

@@ -35,27 +35,37 @@ static int evaluate_batch(struct dl2_validation *due, size_t count, const struct
     return status;
 }
 
+/* Discards the sums. Ends the validation by a status without a message. */
+static int stop(struct dl2_validation *due, size_t count, struct dl2_error *error)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_loss_sums unused;
+        DL2_TRY(dl2_network_take_sums(due[i].run->network, &unused, error));
+        due[i].run->phase = DL2_RUN_STOPPED;
+    }
+    return DL2_ERR_CANCELED;
+}
+
 static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *feed, uint64_t most,
                     double *batch_seconds, struct dl2_error *error)
 {
     uint64_t steps = dl2_feed_steps(feed), done = 0;
     double first = 0, began = dl2_clock_wall();
     due[0].lost_sum = 0;
+    for (size_t i = 0; i < count; i++)
+        due[i].run->phase = DL2_RUN_VALIDATING;
     DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
     while (done < most) {
         bool stopping = false;
         for (size_t i = 0; i < count; i++) {
             DL2_TRY(dl2_run_agree_on_end(due[i].run, error));
-            stopping |= due[i].run->stopping;
+            stopping |= due[i].run->decision == DL2_RUN_STOP;
         }
-        for (size_t i = 0; i < count; i++)
-            due[i].run->interrupted = stopping;
         if (stopping)
-            return DL2_ERR_CANCELED;
+            return stop(due, count, error);
         struct dl2_batch *batch;
         int got = dl2_feed_next(feed, &batch, error);
-        for (size_t i = 0; i < count; i++)
-            due[i].run->interrupted = due[i].run->stream->data_failed = got < 0;
+        due[0].run->stream->data_failed = got < 0;
         if (got < 0)
             return got;
         if (got == 0)
@@ -135,8 +145,8 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
     const struct dl2_run_data *data = &run->stream->val[set];
     struct dl2_loss_sums sums;
     DL2_TRY(dl2_run_sums(run, &sums, error));
-    run->common = sums.counted == 0;
-    if (run->common)
+    run->stream->common = sums.counted == 0;
+    if (run->stream->common)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "none of the %llu validation images of %s can be read",
                              (unsigned long long)data->images, data->path);
@@ -232,6 +242,7 @@ static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
 static void end_validation(struct dl2_validation *due, double seconds)
 {
     struct dl2_run *run = due->run;
+    run->phase = DL2_RUN_READY;
     dl2_budget_validated(&run->budget, seconds);
     free(run->state.val);
     run->state.val = due->val;
@@ -246,6 +257,12 @@ static void end_validation(struct dl2_validation *due, double seconds)
             run->stream->val[0].path);
     dl2_run_state_rank(&run->state, due->pass, due->val[0].top1, due->val[0].images_sum);
     dl2_run_record_validation(run, seconds, due->record);
+}
+
+/* That a run was asked to stop is no failure. */
+static int unless_stopped(const struct dl2_run *run, int status)
+{
+    return run->phase == DL2_RUN_STOPPED && status == DL2_ERR_CANCELED ? DL2_OK : status;
 }
 
 int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error)
@@ -269,7 +286,7 @@ int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_err
         else
             free(due[i].val);
     }
-    return status;
+    return unless_stopped(due[0].run, status);
 }
 
 int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
@@ -284,7 +301,9 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
         int status = evaluate(&probe, 1, feed, PROBE_BATCHES, &batch_seconds, error);
         seconds += batch_seconds * (double)dl2_feed_steps(feed);
         dl2_feed_destroy(feed);
-        DL2_TRY(status);
+        if (status < 0)
+            return unless_stopped(run, status);
+        run->phase = DL2_RUN_READY;
         DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
     }
     run->budget.validate_guess = seconds;

@@ -37,8 +37,8 @@ static int enter(struct dl2_run *run, struct dl2_error *error)
     json_t *bad;
     dl2_run_state_free(&run->state);
     run->state.epochs = json_array();
-    run->stopped = run->stopping = run->interrupted = run->diverged = run->common = false;
-    run->training = false;
+    run->phase = DL2_RUN_READY;
+    run->decision = DL2_RUN_GO_ON;
     take_turn(run);
     DL2_TRY(dl2_run_claim_folder(run, error));
     /* What other ranks could not read belongs to the report, too. */
@@ -51,7 +51,8 @@ static int enter(struct dl2_run *run, struct dl2_error *error)
 /* Takes that away. */
 static void leave(struct dl2_run *run)
 {
-    run->over = true;
+    if (run->phase != DL2_RUN_DIVERGED)
+        run->phase = DL2_RUN_OVER;
     dl2_step_log_close(run->log);
     run->log = NULL;
     dl2_network_destroy(run->network);
@@ -76,7 +77,7 @@ static int train(struct dl2_run *run, struct dl2_error *error)
     int status = run->config->in_database ? dl2_run_train_in_database(run, &reason) : DL2_OK;
     if (status == DL2_OK)
         status = dl2_run_train(run, &reason);
-    if (status < 0 && run->diverged)
+    if (status < 0 && run->phase == DL2_RUN_DIVERGED)
         return dl2_run_end_diverged(run, &reason, error);
     return status < 0 ? dl2_error_copy(error, &reason) : DL2_OK;
 }
@@ -84,7 +85,6 @@ static int train(struct dl2_run *run, struct dl2_error *error)
 int dl2_run_visit(struct dl2_run *run, struct dl2_error *error)
 {
     int status = enter(run, error);
-    run->over = false;
     if (status == DL2_OK)
         status = dl2_run_prepare(run, error);
     if (status == DL2_OK)
