@@ -38,7 +38,7 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
     if (base->hop && sampling)
         return dl2_program_usage_error(base->program, "--%s has no use with --hop and --task",
                                        sampling);
-    if (base->config->cutmix > 0 && !base->hop && !base->config->own_batches)
+    if (base->config->optimizer.cutmix > 0 && !base->hop && !base->config->data.own_batches)
         return dl2_program_usage_error(base->program,
                                        "--cutmix changes the images of a batch, which several "
                                        "models share; --mixup does not, and --share decode gives "
@@ -97,7 +97,7 @@ static int take_settings(struct dl2_train_config *config, const struct dl2_progr
     const char *key;
     json_t *value;
     /* Models on the same batches have the order and the crops of the command line's seed. */
-    if (!config->own_batches && !dl2_option_given(program, common, "data-seed")) {
+    if (!config->data.own_batches && !dl2_option_given(program, common, "data-seed")) {
         config->loader.seed = config->seed;
         dl2_option_note_given(program, common, "data-seed", true);
     }
@@ -157,7 +157,7 @@ static bool make_room(struct dl2_configs *configs)
 
 static void free_config(struct dl2_train_config *config)
 {
-    config->val = NULL; /* the command line's */
+    config->data.val = NULL; /* the command line's */
     dl2_train_options_free(config);
 }
 

@@ -651,7 +651,7 @@ int main(int argc, char **argv)
                                                    .quiet = common.quiet,
                                                    .several = has_several(),
                                                    .searching = settings.search.space};
-    config->own_batches = settings.share == SHARE_DECODE;
+    config->data.own_batches = settings.share == SHARE_DECODE;
     config->in_database = settings.in_database;
     /* Else some of the images would tell. */
     if (settings.in_database && !config->loader.channels)

@@ -24,11 +24,11 @@ static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s was trained on other classes than %s has: its class %zu is "
                                  "'%s', not '%s'",
-                                 config->evaluate, config->val[0], i + 1, other ? other : "?",
+                                 config->evaluate, config->data.val[0], i + 1, other ? other : "?",
                                  name);
     }
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s was trained on %zu classes, and %s has %zu",
-                         config->evaluate, json_array_size(theirs), config->val[0],
+                         config->evaluate, json_array_size(theirs), config->data.val[0],
                          json_array_size(own));
 }
 
@@ -40,7 +40,7 @@ static int load_weights(const struct dl2_run *run, struct dl2_error *error)
     DL2_TRY(dl2_weights_load(path, run->network, true, note, sizeof note, error));
     return note[0] ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                    "%s is for another number of classes than the %u of %s", path,
-                                   run->stream->classes, run->config->val[0])
+                                   run->stream->classes, run->config->data.val[0])
                    : DL2_OK;
 }
 

@@ -27,7 +27,7 @@ static json_int_t trainers(const struct dl2_run *run)
 /* What a stage has of its own; nothing where it trains as the others do. Whether it has. */
 static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *object)
 {
-    const struct dl2_train_stage *given = &run->config->stages[stage];
+    const struct dl2_train_stage *given = &run->config->data.stages[stage];
     const struct dl2_loader_config *loader = &run->config->loader;
     const bool resized =
         given->height && (given->height != loader->height || given->width != loader->width);
@@ -48,7 +48,7 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
         if (with_paths)
             json_object_set_new(object, "path",
                                 stage->path ? dl2_json_text(stage->path) : json_null());
-        json_object_set_new(object, "epochs", dl2_json_real(run->config->stages[i].epochs));
+        json_object_set_new(object, "epochs", dl2_json_real(run->config->data.stages[i].epochs));
         add_stage_settings(run, i, object);
         json_object_set_new(object, "images", json_integer((json_int_t)stage->images));
         json_object_set_new(object, "bytes", json_integer((json_int_t)stage->bytes));
@@ -62,13 +62,14 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
     json_t *a = dl2_options_json(dl2_train_options, c);
-    const bool staged = c->stage_count > 1;
+    const bool staged = c->data.stage_count > 1;
     const bool cards = c->world && run->device->ops->is_card;
     double epochs = 0;
-    for (size_t i = 0; i < c->stage_count; i++)
-        epochs += c->stages[i].epochs;
-    json_object_set_new(
-        a, "data", staged || !c->stages[0].path ? json_null() : dl2_json_text(c->stages[0].path));
+    for (size_t i = 0; i < c->data.stage_count; i++)
+        epochs += c->data.stages[i].epochs;
+    json_object_set_new(a, "data",
+                        staged || !c->data.stages[0].path ? json_null()
+                                                          : dl2_json_text(c->data.stages[0].path));
     json_object_set_new(a, "stages", staged ? stage_list(run, true) : json_null());
     json_object_set_new(a, "epochs", dl2_json_real(epochs));
     json_object_set_new(a, "classes", json_integer(run->stream->classes));
@@ -79,7 +80,7 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "ranks", json_integer(dl2_world_size(c->world)));
     json_object_set_new(a, "gpus", json_integer(cards ? c->world->local_size : 0));
     json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
-    if (!dl2_optimizer_facts(c->optimizer)->adaptive)
+    if (!dl2_optimizer_facts(c->optimizer.kind)->adaptive)
         json_object_set_new(a, "beta2", json_null());
     json_object_set_new(a, "checkpoint", dl2_json_text(run->checkpoint));
     json_object_set_new(a, "name", dl2_json_text(run->name));
@@ -95,7 +96,7 @@ static json_t *comparable_settings(const struct dl2_run *run)
     json_t *stages = json_array(); /* lengths, of stages with settings of their own in objects */
     bool any = run->stream->stage_count > 1;
     for (size_t i = 0; i < run->stream->stage_count; i++) {
-        json_t *length = dl2_json_real(run->config->stages[i].epochs);
+        json_t *length = dl2_json_real(run->config->data.stages[i].epochs);
         json_t *object = json_pack("{s:O}", "epochs", length);
         const bool own = add_stage_settings(run, i, object);
         any |= own && !run->config->given.freeze; /* else the option says it */
@@ -185,7 +186,8 @@ static json_t *world_of(const struct dl2_run *run)
     const struct dl2_train_config *c = run->config;
     if (!c->world)
         return json_null();
-    const json_int_t images = (json_int_t)c->loader.batch * c->accumulate * c->world->size;
+    const json_int_t images =
+        (json_int_t)c->loader.batch * c->optimizer.accumulate * c->world->size;
     return json_pack("{s:i, s:s, s:s, s:I}", "ranks", (int)c->world->size, "transport",
                      c->world->ops->name, "version", c->world->ops->version(), "images_per_step",
                      images);
@@ -489,10 +491,11 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     json_object_set_new(texts, "arch", json_string(c->arch));
     json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
     json_object_set_new(texts, "image_size", size_text(c));
-    json_object_set_new(texts, "mean",
-                        json_sprintf("[%g, %g, %g]", c->mean[0], c->mean[1], c->mean[2]));
-    json_object_set_new(texts, "std",
-                        json_sprintf("[%g, %g, %g]", c->std[0], c->std[1], c->std[2]));
+    json_object_set_new(
+        texts, "mean",
+        json_sprintf("[%g, %g, %g]", c->data.mean[0], c->data.mean[1], c->data.mean[2]));
+    json_object_set_new(
+        texts, "std", json_sprintf("[%g, %g, %g]", c->data.std[0], c->data.std[1], c->data.std[2]));
     json_auto_t *part = dl2_run_part(run);
     dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
                                run->state.completed);

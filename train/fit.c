@@ -119,7 +119,7 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
         dl2_train_options_check_rates(config, &program, 1) != 0)
         return refusal.status ? dl2_error_copy(error, &refusal)
                               : dl2_error_memory(error, "settings");
-    if (config->synthetic_images > UINT32_MAX)
+    if (config->data.synthetic_images > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "an epoch has at most %u images", UINT32_MAX);
     return DL2_OK;
 }
@@ -225,7 +225,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run *run = stream->runs;
     stream->config = config;
     stream->run_count = stream->stage_count = stream->source_count = 1;
-    stream->classes = config->synthetic_classes;
+    stream->classes = config->data.synthetic_classes;
     stream->channels = config->loader.channels ? config->loader.channels : 3;
     *run = (struct dl2_run){.stream = stream,
                             .config = config,
@@ -234,7 +234,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
                             .run_stop = INFINITY};
     struct dl2_run_data *stage = stream->stages;
     stage->name = strdup("rows");
-    stage->images = config->synthetic_images;
+    stage->images = config->data.synthetic_images;
     stage->height = config->loader.height;
     stage->width = dl2_loader_width(&config->loader);
     stage->share_end = 1;
@@ -313,7 +313,7 @@ static int make_model(struct dl2_fit *fit, const char *settings,
                       struct dl2_error *error)
 {
     DL2_TRY(give_settings(fit, settings, error));
-    if (fit->config.accumulate != 1)
+    if (fit->config.optimizer.accumulate != 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "\"accumulate\": nobody knows how many images will come: give a "
                              "larger \"batch\"");
@@ -363,15 +363,15 @@ static int find_place(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run *run = run_of(fit);
     const struct dl2_run_state *state = &run->state;
     const json_t *visit = json_object_get(fit->settings, "visit");
-    const uint64_t images = fit->config.synthetic_images, batch = fit->config.loader.batch;
+    const uint64_t images = fit->config.data.synthetic_images, batch = fit->config.loader.batch;
     if (state->completed)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the model has had all of its %g epochs: make one with more",
-                             fit->config.stages[0].epochs);
+                             fit->config.data.stages[0].epochs);
     if (state->stage > 0 || state->missing || state->trained)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the model's run is at a place where no images can be added");
-    if (fit->config.accumulate != 1 && !state->partitions)
+    if (fit->config.optimizer.accumulate != 1 && !state->partitions)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "the model's run accumulates gradients, without partitions");
     if (visit && !state->partitions)
@@ -589,8 +589,9 @@ static int end_training(struct dl2_fit *fit, struct dl2_error *error)
     if (fit->first_label >= 0)
         DL2_TRY(fill_open_places(fit, fit->first, fit->first_label, error));
     /* A short batch counts as the last one of a visit, or of an epoch that has no other. */
-    const bool short_one = state->partitions ? state->batch + 1 == run->visit_end
-                                             : fit->config.synthetic_images < fit->loader.batch;
+    const bool short_one = state->partitions
+                               ? state->batch + 1 == run->visit_end
+                               : fit->config.data.synthetic_images < fit->loader.batch;
     if (fit->batch.count && short_one)
         DL2_TRY(use_batch(fit, error));
     if (state->partitions && is_training(run) && state->batch != run->visit_end)

@@ -31,7 +31,7 @@ static int choose_stage(struct dl2_run *run, struct dl2_error *error)
     while (state->stage + 1 < run->stream->stage_count &&
            dl2_run_reached(run, dl2_run_stage_end(run, state->stage)))
         state->stage++;
-    if (run->config->stages[before].freeze == run->config->stages[state->stage].freeze)
+    if (run->config->data.stages[before].freeze == run->config->data.stages[state->stage].freeze)
         return DL2_OK;
     state->optimizer_begun = state->updates - state->loss_scale.skipped;
     return dl2_network_forget_moments(run->network, error);
@@ -42,7 +42,7 @@ int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
     struct dl2_run_state *state = &run->state;
     const struct dl2_run_data *stage = &run->stream->stages[state->stage];
     DL2_TRY(dl2_network_use_size(run->network, stage->height, stage->width, error));
-    DL2_TRY(dl2_network_freeze(run->network, run->config->stages[state->stage].freeze, error));
+    DL2_TRY(dl2_network_freeze(run->network, run->config->data.stages[state->stage].freeze, error));
     const uint64_t steps = dl2_run_steps(run);
     if (steps == 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "there is nothing to train on");
@@ -108,12 +108,12 @@ int dl2_run_start_feed(const struct dl2_run *run, struct dl2_error *error)
 
 static double learning_rate(const struct dl2_run *run)
 {
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_optimizer *config = &run->config->optimizer;
     struct dl2_schedule schedule = {config->policy, config->lr,     config->end_lr,
                                     run->length,    config->warmup, 1};
     if (isnan(config->warmup))
         schedule.warmup = fmin(5, run->length / 10);
-    else if (config->time_budget > 0)
+    else if (run->config->time_budget > 0)
         schedule.warmup = fmin(config->warmup, run->length / 2);
     if (config->lr_per_epoch)
         return dl2_schedule_lr(&schedule, run->state.pass_start);
@@ -151,7 +151,7 @@ int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_run_state *state = &run->state;
     const uint64_t steps = dl2_run_steps(run), end = run->visit_end ? run->visit_end : steps;
-    const unsigned accumulate = run->config->accumulate;
+    const unsigned accumulate = run->config->optimizer.accumulate;
     DL2_TRY(dl2_run_agree_on_end(run, error));
     const double before = dl2_run_position(run);
     if (state->batch >= steps || run->decision == DL2_RUN_END_PASS ||
@@ -202,11 +202,11 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
     /* Random numbers are named by the batch, of all that any rank has. */
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);
-    if (config->mixup > 0 || config->cutmix > 0) {
+    if (config->optimizer.mixup > 0 || config->optimizer.cutmix > 0) {
         const struct dl2_run_data *stage = &run->stream->stages[run->source->stage];
         const struct dl2_mix mix =
-            dl2_mix_draw(config->seed, number, config->mixup, config->cutmix, stage->height,
-                         stage->width, run->partner, batch->count);
+            dl2_mix_draw(config->seed, number, config->optimizer.mixup, config->optimizer.cutmix,
+                         stage->height, stage->width, run->partner, batch->count);
         input.lambda = (float)mix.share;
         input.partner = run->partner;
         input.pasted = mix.cuts;
@@ -226,7 +226,7 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
 
 static int update_weights(struct dl2_run *run, double lr, struct dl2_error *error)
 {
-    const struct dl2_train_config *config = run->config;
+    const struct dl2_train_optimizer *config = &run->config->optimizer;
     const double updates = (double)run->state.updates++;
     const struct dl2_update update = {
         .rate = (float)lr,

@@ -32,8 +32,8 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
 {
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.split = split;
-    options.val_fraction = stream->config->val_fraction;
-    options.split_seed = stream->config->split_seed;
+    options.val_fraction = stream->config->data.val_fraction;
+    options.split_seed = stream->config->data.split_seed;
     if (subset)
         options.subset = *subset;
     options.keep = dl2_codec_is_image_file;
@@ -100,32 +100,32 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
     const struct dl2_train_config *config = stream->config;
     if (config->evaluate)
         return DL2_OK;
-    stream->stages = dl2_calloc(config->stage_count, sizeof *stream->stages);
+    stream->stages = dl2_calloc(config->data.stage_count, sizeof *stream->stages);
     if (!stream->stages)
         return dl2_error_memory(error, "a training run");
     double all = 0, end = 0;
-    for (size_t i = 0; i < config->stage_count; i++)
-        all += config->stages[i].epochs;
-    for (size_t i = 0; i < config->stage_count; i++) {
+    for (size_t i = 0; i < config->data.stage_count; i++)
+        all += config->data.stages[i].epochs;
+    for (size_t i = 0; i < config->data.stage_count; i++) {
         struct dl2_run_data *stage = &stream->stages[i];
         stream->stage_count = i + 1;
         struct dl2_loader_config size = config->loader;
-        if (config->stages[i].height) {
-            size.height = config->stages[i].height;
-            size.width = config->stages[i].width;
+        if (config->data.stages[i].height) {
+            size.height = config->data.stages[i].height;
+            size.width = config->data.stages[i].width;
         }
         stage->height = size.height;
         stage->width = dl2_loader_width(&size);
-        end += config->stages[i].epochs;
-        stage->share_end = i + 1 == config->stage_count ? 1 : end / all;
-        if (!config->stages[i].path) {
+        end += config->data.stages[i].epochs;
+        stage->share_end = i + 1 == config->data.stage_count ? 1 : end / all;
+        if (!config->data.stages[i].path) {
             stage->name = strdup("synthetic");
-            stage->images = config->synthetic_images;
-            stream->classes = config->synthetic_classes;
+            stage->images = config->data.synthetic_images;
+            stream->classes = config->data.synthetic_classes;
             continue;
         }
-        DL2_TRY(open_dataset(stream, stage, config->stages[i].path, config->train_split,
-                             &config->subset, error));
+        DL2_TRY(open_dataset(stream, stage, config->data.stages[i].path, config->data.train_split,
+                             &config->data.subset, error));
         DL2_TRY(check_classes(&stream->stages[0], stage, error));
         stream->classes = dl2_dataset_class_count(stage->dataset);
     }
@@ -160,7 +160,7 @@ static int check_splits(const struct dl2_stream *stream, const struct dl2_run_da
                         struct dl2_error *error)
 {
     const struct dl2_train_config *config = stream->config;
-    if (!strcmp(config->train_split, "train") && !strcmp(config->val_split, "val"))
+    if (!strcmp(config->data.train_split, "train") && !strcmp(config->data.val_split, "val"))
         return DL2_OK;
     for (size_t i = 0; i < stream->stage_count; i++)
         if (!strcmp(stream->stages[i].path, val->path) &&
@@ -169,24 +169,26 @@ static int check_splits(const struct dl2_stream *stream, const struct dl2_run_da
                                  "%s: validation would be on images that are trained on: they are "
                                  "in the splits %s (--train-split) and %s (--val-split); name "
                                  "splits that are apart, or pass --skip-validation",
-                                 val->path, config->train_split, config->val_split);
+                                 val->path, config->data.train_split, config->data.val_split);
     return DL2_OK;
 }
 
 static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_train_config *config = stream->config;
-    const char *last = config->evaluate ? NULL : config->stages[config->stage_count - 1].path;
-    const char *const *paths = config->val_count ? config->val : &last;
-    size_t count = config->val_count ? config->val_count : 1;
-    if (config->skip_validation || config->synthetic)
+    const char *last =
+        config->evaluate ? NULL : config->data.stages[config->data.stage_count - 1].path;
+    const char *const *paths = config->data.val_count ? config->data.val : &last;
+    size_t count = config->data.val_count ? config->data.val_count : 1;
+    if (config->skip_validation || config->data.synthetic)
         return DL2_OK;
     stream->val = dl2_calloc(count, sizeof *stream->val);
     if (!stream->val)
         return dl2_error_memory(error, "a training run");
     for (size_t i = 0; i < count; i++) {
         stream->val_count = i + 1;
-        DL2_TRY(open_dataset(stream, &stream->val[i], paths[i], config->val_split, NULL, error));
+        DL2_TRY(
+            open_dataset(stream, &stream->val[i], paths[i], config->data.val_split, NULL, error));
         DL2_TRY(check_classes(first_data(stream), &stream->val[i], error));
         DL2_TRY(check_splits(stream, &stream->val[i], error));
         stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
@@ -396,7 +398,7 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     config.drop_last = config.partitions ? run->drops_last
                                          : dl2_loader_epoch_samples(&config, data->images) >=
                                                (uint64_t)config.batch * config.world;
-    int status = run->config->synthetic
+    int status = run->config->data.synthetic
                      ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
                                                  &source->feed, error)
                      : dl2_feed_create(data->dataset, &config, &source->feed, error);

@@ -144,18 +144,20 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     network.channels = run->stream->channels;
     network.classes = run->stream->classes;
     for (int i = 0; i < 3; i++) {
-        network.mean[i] = (float)config->mean[i];
-        network.std[i] = (float)config->std[i];
+        network.mean[i] = (float)config->data.mean[i];
+        network.std[i] = (float)config->data.std[i];
     }
     if (run->stream->channels == 1) {
-        network.mean[0] = (float)((config->mean[0] + config->mean[1] + config->mean[2]) / 3);
-        network.std[0] = (float)((config->std[0] + config->std[1] + config->std[2]) / 3);
+        network.mean[0] =
+            (float)((config->data.mean[0] + config->data.mean[1] + config->data.mean[2]) / 3);
+        network.std[0] =
+            (float)((config->data.std[0] + config->data.std[1] + config->data.std[2]) / 3);
     }
-    network.smoothing = (float)config->smoothing;
+    network.smoothing = (float)config->optimizer.smoothing;
     network.seed = config->seed;
-    network.optimizer = config->optimizer;
-    network.norm_decay = config->norm_decay;
-    network.average = config->average_decay > 0;
+    network.optimizer = config->optimizer.kind;
+    network.norm_decay = config->optimizer.norm_decay;
+    network.average = config->optimizer.average_decay > 0;
     network.train = !config->evaluate;
     network.sync_norm = config->sync_norm;
     return network;
@@ -253,7 +255,7 @@ static int open_decoder(struct dl2_stream *stream, struct dl2_error *error)
     const struct dl2_train_config *config = stream->config;
     const struct dl2_device *device = stream->runs[0].device;
     struct dl2_loader_config loader = {.workers = config->loader.workers};
-    if (config->decode.mode == DL2_DECODE_CPU || config->synthetic)
+    if (config->decode.mode == DL2_DECODE_CPU || config->data.synthetic)
         return DL2_OK;
     if (!device->ops->is_card)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -291,7 +293,7 @@ static int start_monitor(struct dl2_stream *stream, struct dl2_error *error)
 /* Gives each run its source of batches, whose feed is opened later. */
 static int share_sources(struct dl2_stream *stream, struct dl2_error *error)
 {
-    const size_t count = stream->config->own_batches ? stream->run_count : 1;
+    const size_t count = stream->config->data.own_batches ? stream->run_count : 1;
     stream->sources = dl2_calloc(count, sizeof *stream->sources);
     if (!stream->sources)
         return dl2_error_memory(error, "training runs");

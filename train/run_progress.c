@@ -136,7 +136,7 @@ double dl2_run_position(const struct dl2_run *run)
 
 double dl2_run_step_epochs(const struct dl2_run *run)
 {
-    return (double)run->config->accumulate / (double)dl2_run_steps(run);
+    return (double)run->config->optimizer.accumulate / (double)dl2_run_steps(run);
 }
 
 bool dl2_run_is_over(const struct dl2_run *run)
@@ -178,7 +178,7 @@ static double run_length(const struct dl2_run *run)
     if (run->config->measure > 0)
         return run->measured >= run->config->measure ? dl2_run_position(run) : INFINITY;
     for (size_t i = 0; i < run->stream->stage_count; i++)
-        length += run->config->stages[i].epochs;
+        length += run->config->data.stages[i].epochs;
     if (run->config->time_budget > 0)
         length = fmin(length,
                       dl2_budget_epochs(&run->budget, dl2_run_position(run), dl2_run_elapsed(run)));

@@ -72,7 +72,7 @@ static int make_trials(struct dl2_search *search)
 /* Epochs that a trial's whole run comes to. */
 static double trial_length(const struct dl2_search *search, size_t trial)
 {
-    return search->configs.models[trial].config.stages[0].epochs;
+    return search->configs.models[trial].config.data.stages[0].epochs;
 }
 
 /* The best of the trials that came to their end, the first of equals; -1: none. */
@@ -677,7 +677,7 @@ static int check_search(const struct dl2_search *search)
     if (dl2_option_given(program, search->base.common, "run-epochs"))
         return dl2_program_usage_error(program, "--run-epochs has no use with --search: a signal "
                                                 "stops one, and --resume goes on");
-    if (config->skip_validation || config->synthetic)
+    if (config->skip_validation || config->data.synthetic)
         return dl2_program_usage_error(program, "--search needs validation: its goal is "
                                                 "a figure of that");
     if (dl2_search_has_rounds(search->options) && config->validate_every != 1)

@@ -56,7 +56,8 @@ static void show_data(const struct dl2_train_config *own, const struct dl2_train
     if (own->world)
         printf(", ranks: %u (%s), %llu images a step, peak learning rate %g", ranks,
                own->world->ops->name,
-               (unsigned long long)own->loader.batch * own->accumulate * ranks, own->lr);
+               (unsigned long long)own->loader.batch * own->optimizer.accumulate * ranks,
+               own->optimizer.lr);
     const unsigned left_out = (unsigned)(run->images % ranks);
     if (left_out)
         printf("; each epoch leaves out %u image%s, others each time, since all ranks train on "

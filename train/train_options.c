@@ -25,23 +25,23 @@ enum { LEAST_SIZE = 8, MAX_SIZE = 4096 }; /* pixels */
 struct dl2_train_config dl2_train_defaults(void)
 {
     struct dl2_train_config config = {
-        .train_split = "train",
-        .val_split = "val",
-        .val_fraction = DL2_VAL_FRACTION_UNSET,
-        .synthetic_classes = 10,
-        .synthetic_images = 10000,
+        .data.train_split = "train",
+        .data.val_split = "val",
+        .data.val_fraction = DL2_VAL_FRACTION_UNSET,
+        .data.synthetic_classes = 10,
+        .data.synthetic_images = 10000,
         .loader = DL2_LOADER_DEFAULTS,
-        .mean = {122.655, 116.535, 104.04},
-        .std = {59.415, 58.395, 58.65},
+        .data.mean = {122.655, 116.535, 104.04},
+        .data.std = {59.415, 58.395, 58.65},
         .arch = "resnet10",
-        .accumulate = 1,
-        .lr = NAN,
-        .warmup = NAN,
-        .optimizer = (enum dl2_optimizer)OPTIMIZER_OF_ARCH,
-        .momentum = 0.9,
-        .beta2 = NAN,
-        .weight_decay = NAN,
-        .smoothing = 0.1,
+        .optimizer.accumulate = 1,
+        .optimizer.lr = NAN,
+        .optimizer.warmup = NAN,
+        .optimizer.kind = (enum dl2_optimizer)OPTIMIZER_OF_ARCH,
+        .optimizer.momentum = 0.9,
+        .optimizer.beta2 = NAN,
+        .optimizer.weight_decay = NAN,
+        .optimizer.smoothing = 0.1,
         .trainers = 1,
         .time_budget = NAN,
         .run_epochs = NAN,
@@ -61,11 +61,11 @@ static int add_val(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_train_config *config = value;
     const char **grown =
-        dl2_realloc((void *)config->val, config->val_count + 1, sizeof *config->val);
+        dl2_realloc((void *)config->data.val, config->data.val_count + 1, sizeof *config->data.val);
     if (!grown)
         return dl2_error_memory(error, "options");
-    grown[config->val_count++] = text;
-    config->val = grown;
+    grown[config->data.val_count++] = text;
+    config->data.val = grown;
     return DL2_OK;
 }
 
@@ -73,8 +73,8 @@ static json_t *show_val(const void *value)
 {
     const struct dl2_train_config *config = value;
     json_t *array = json_array();
-    for (size_t i = 0; i < config->val_count; i++)
-        json_array_append_new(array, dl2_json_text(config->val[i]));
+    for (size_t i = 0; i < config->data.val_count; i++)
+        json_array_append_new(array, dl2_json_text(config->data.val[i]));
     return array;
 }
 
@@ -83,24 +83,24 @@ static int add_stage(struct dl2_train_config *config, const char *path, size_t l
                      const struct dl2_train_stage *stage, struct dl2_error *error)
 {
     struct dl2_train_stage *grown =
-        dl2_realloc((void *)config->stages, config->stage_count + 1, sizeof *grown);
+        dl2_realloc((void *)config->data.stages, config->data.stage_count + 1, sizeof *grown);
     if (grown)
-        config->stages = grown;
+        config->data.stages = grown;
     char *copy = grown && path ? strndup(path, length) : NULL;
     if (!grown || (path && !copy))
         return dl2_error_memory(error, "options");
-    grown[config->stage_count] = *stage;
-    grown[config->stage_count++].path = copy;
+    grown[config->data.stage_count] = *stage;
+    grown[config->data.stage_count++].path = copy;
     return DL2_OK;
 }
 
 static void drop_stages(struct dl2_train_config *config)
 {
-    for (size_t i = 0; i < config->stage_count; i++)
-        free((char *)config->stages[i].path);
-    free((void *)config->stages);
-    config->stages = NULL;
-    config->stage_count = 0;
+    for (size_t i = 0; i < config->data.stage_count; i++)
+        free((char *)config->data.stages[i].path);
+    free((void *)config->data.stages);
+    config->data.stages = NULL;
+    config->data.stage_count = 0;
 }
 
 static int parse_input_size(const char *text, void *value, struct dl2_error *error)
@@ -301,10 +301,10 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "train-split", 0, "SPLIT",
      "Which of the dataset's images to train on: train, val, test, all, or the name of another "
      "split",
-     AT(train_split), .words = dl2_split_words, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.train_split), .words = dl2_split_words, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "val-split", 0, "SPLIT",
-     "Which of the validation datasets' images to validate on: as --train-split", AT(val_split),
-     .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
+     "Which of the validation datasets' images to validate on: as --train-split",
+     AT(data.val_split), .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
     {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
      "write evaluation_report.json; settings not given are those of its run",
@@ -316,11 +316,12 @@ const struct dl2_option dl2_train_options[] = {
      0, .parse = parse_stages, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "val-fraction", 0, "PART",
      "Fraction of each class's training images that is kept for validation if no folder has those",
-     AT(val_fraction), .min = 0.001, .max = 0.9, .unset = "0.2 if no folders split the dataset",
-     .roles = RUN},
+     AT(data.val_fraction), .min = 0.001, .max = 0.9,
+     .unset = "0.2 if no folders split the dataset", .roles = RUN},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
-     AT(split_seed), .roles = RUN},
-    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = DL2_TRAINING},
+     AT(data.split_seed), .roles = RUN},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset),
+     .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,
@@ -331,9 +332,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_PARSE, "mean", 0, "R,G,B",
      "Mean of the pixels' values, 0 to 255: three numbers, or one for all; gray images use the "
      "mean of the three (the default is ImageNet's)",
-     AT(mean), .parse = parse_channels, .show = show_channels, .roles = RUN},
+     AT(data.mean), .parse = parse_channels, .show = show_channels, .roles = RUN},
     {DL2_OPTION_PARSE, "std", 0, "R,G,B", "Standard deviation of the pixels' values, as --mean",
-     AT(std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
+     AT(data.std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
     {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
      "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
      .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
@@ -348,11 +349,11 @@ const struct dl2_option dl2_train_options[] = {
      .max = 8192, .unset = "8/7 of --image-size", .roles = PART},
     {DL2_OPTION_SWITCH, "loader", 0, "KIND",
      "real; or synthetic: the same batch of noise each time, to measure training alone",
-     AT(synthetic), .words = loader_words, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
-     AT(synthetic_classes), .min = 2, .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
-     AT(synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED,
+     AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED,
      .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
@@ -425,14 +426,14 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
      .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
-     "Number of batches whose gradients are averaged into one step", AT(accumulate), .min = 1,
-     .max = 1000000, .roles = MODEL, .commands = DL2_TRAINING},
+     "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
+     .min = 1, .max = 1000000, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "epochs", 'e', "N",
      "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those listed below",
-     AT(optimizer), .words = dl2_optimizer_words,
+     AT(optimizer.kind), .words = dl2_optimizer_words,
      .unset = "adamw for vision transformers, sgd for the others", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "freeze", 0, NULL,
@@ -440,7 +441,7 @@ const struct dl2_option dl2_train_options[] = {
      "stay, and batch norm uses its running statistics, which stay, too",
      AT(given.freeze), .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
-     AT(lr), .min = 1e-12, .max = 1e6,
+     AT(optimizer.lr), .min = 1e-12, .max = 1e6,
      .unset =
          "the optimizer's, listed below, for a step of 64 images over all processes; in proportion "
          "for others, with an adaptive optimizer to their square root",
@@ -448,49 +449,51 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
-     AT(policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
-     AT(lr_per_epoch), .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.lr_per_epoch), .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
-     AT(warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5", .roles = MODEL,
-     .commands = DL2_TRAINING},
-    {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run", AT(end_lr),
-     .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr", .roles = MODEL,
-     .commands = DL2_TRAINING},
-    {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum; beta1 of adamw", AT(momentum), .min = 0,
-     .max = 1, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5",
+     .roles = MODEL, .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run",
+     AT(optimizer.end_lr), .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr",
+     .roles = MODEL, .commands = DL2_TRAINING},
+    {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum; beta1 of adamw", AT(optimizer.momentum),
+     .min = 0, .max = 1, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of an adaptive optimizer's mean of squared gradients",
-     AT(beta2), .min = 0, .max = 0.999999, .unset = "the optimizer's", .roles = MODEL,
+     AT(optimizer.beta2), .min = 0, .max = 0.999999, .unset = "the optimizer's", .roles = MODEL,
      .commands = DL2_TRAINING},
-    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(nesterov), .roles = MODEL,
-     .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(optimizer.nesterov),
+     .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
      "Factor of half the sum of the squared weights in the loss; adamw: part of a weight that it "
      "loses in a step, times the learning rate",
-     AT(weight_decay), .min = 0, .max = 10, .unset = "the optimizer's", .roles = MODEL,
+     AT(optimizer.weight_decay), .min = 0, .max = 10, .unset = "the optimizer's", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
-     "Decay norms' parameters, biases and a transformer's tokens too", AT(norm_decay),
+     "Decay norms' parameters, biases and a transformer's tokens too", AT(optimizer.norm_decay),
      .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "clip-grad", 0, "NORM",
      "Scale a step's gradients down where their norm, over all of them, is above NORM; 0: never",
-     AT(clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
-     "Part of the target that is spread over all classes", AT(smoothing), .min = 0, .max = 0.999,
-     .roles = MODEL, .commands = DL2_TRAINING},
+     "Part of the target that is spread over all classes", AT(optimizer.smoothing), .min = 0,
+     .max = 0.999, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
-     "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend", AT(mixup),
-     .min = 0, .max = 1000, .roles = MODEL, .commands = DL2_TRAINING},
+     "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend",
+     AT(optimizer.mixup), .min = 0, .max = 1000, .roles = MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "cutmix", 0, "ALPHA",
      "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
      "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
      "average; 0: do not paste",
-     AT(cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE, .commands = DL2_TRAINING},
+     AT(optimizer.cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
-     AT(average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL,
+     .commands = DL2_TRAINING},
     {DL2_OPTION_UINT64, "seed", 0, "N",
      "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(seed),
      .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL, .commands = DL2_TRAINING},
@@ -592,8 +595,8 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
     const struct dl2_arch *arch = dl2_arch_find(config->arch, &error);
     if (!arch)
         return dl2_program_usage_error(program, "--arch: %s", error.message);
-    if ((unsigned)config->optimizer == OPTIMIZER_OF_ARCH)
-        config->optimizer = arch->optimizer;
+    if ((unsigned)config->optimizer.kind == OPTIMIZER_OF_ARCH)
+        config->optimizer.kind = arch->optimizer;
     if (!config->loader.height)
         config->loader.height = arch->image_size;
     return 0;
@@ -604,7 +607,7 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_decode_choice_check(&config->decode, &error) < 0)
         return dl2_program_usage_error(program, "%s", error.message);
-    if (config->decode.mode != DL2_DECODE_CPU && config->cutmix > 0)
+    if (config->decode.mode != DL2_DECODE_CPU && config->optimizer.cutmix > 0)
         return dl2_program_usage_error(
             program, "--cutmix works on what the processors decode: leave out --decode");
     if (config->decode.mode == DL2_DECODE_HYBRID && config->deterministic)
@@ -617,28 +620,30 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
 static int check_effects(struct dl2_train_config *config, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
 {
-    const bool has_data = config->given.data || config->stage_count;
-    const bool sizes_noise = config->synthetic && !has_data;
-    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer);
+    const bool has_data = config->given.data || config->data.stage_count;
+    const bool sizes_noise = config->data.synthetic && !has_data;
+    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct {
         bool refused;
         const char *option, *reason;
     } rules[] = {
         {config->given.data, "stages", "excludes --data"},
-        {config->stage_count, "epochs", "has no effect with --stages, which has the epochs"},
-        {config->stage_count, "freeze", "goes with a stage of --stages, like photos:45:freeze"},
+        {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
+        {config->data.stage_count, "freeze",
+         "goes with a stage of --stages, like photos:45:freeze"},
         {!sizes_noise, "classes", "needs --loader synthetic without --data"},
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
-        {strcmp(config->train_split, "train") != 0, "subset",
+        {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
-        {config->synthetic, "train-split", "has no effect on synthetic data"},
-        {config->synthetic, "val", "has no effect on synthetic data, which is not validated"},
+        {config->data.synthetic, "train-split", "has no effect on synthetic data"},
+        {config->data.synthetic, "val", "has no effect on synthetic data, which is not validated"},
         {config->skip_validation, "val", "excludes --skip-validation"},
         {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->skip_validation, "val-crop", "has no effect with --skip-validation"},
         {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
         {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
-        {config->synthetic, "keep-best", "has no effect on synthetic data, which is not validated"},
+        {config->data.synthetic, "keep-best",
+         "has no effect on synthetic data, which is not validated"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
         {config->restart, "resume", "excludes --restart"},
         {!facts->adaptive, "beta2", "needs an adaptive --optimizer, see --help"},
@@ -648,9 +653,9 @@ static int check_effects(struct dl2_train_config *config, const struct dl2_progr
         {config->measure > 0, "export", "excludes --measure"},
         {config->measure > 0, "keep-best", "excludes --measure"},
         {config->measure > 0, "step-log", "excludes --measure"},
-        {config->synthetic, "cold", "has no effect on synthetic data"},
-        {config->stage_count, "partition", "excludes --stages"},
-        {config->synthetic, "partition", "has no use on synthetic data"},
+        {config->data.synthetic, "cold", "has no effect on synthetic data"},
+        {config->data.stage_count, "partition", "excludes --stages"},
+        {config->data.synthetic, "partition", "has no use on synthetic data"},
         {config->measure > 0, "partition", "excludes --measure"},
         {config->time_budget > 0, "partition", "excludes --time-budget"},
         {config->run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
@@ -658,23 +663,24 @@ static int check_effects(struct dl2_train_config *config, const struct dl2_progr
          "works with one process only: --hop --configs FILE gives each rank a partition"},
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
         {config->given.gpus, "ranks", "excludes --gpus"},
-        {are_of_unit(config->mean) && !dl2_option_given(program, common, "std"), "mean", OF_UNIT},
+        {are_of_unit(config->data.mean) && !dl2_option_given(program, common, "std"), "mean",
+         OF_UNIT},
     };
     const char *sampling = dl2_sampling_given(program, common);
-    if (sampling && (config->synthetic || config->loader.partitions))
+    if (sampling && (config->data.synthetic || config->loader.partitions))
         return dl2_program_usage_error(program, "--%s %s", sampling,
-                                       config->synthetic ? "has no effect on synthetic data"
-                                                         : "excludes --partition");
+                                       config->data.synthetic ? "has no effect on synthetic data"
+                                                              : "excludes --partition");
     const char *idle = dl2_option_without_effect(
         program, common, config->evaluate ? DL2_EVALUATION : DL2_TRAINING | DL2_EVALUATION);
     if (idle)
         return dl2_program_usage_error(program, "--%s has no effect with --evaluate", idle);
-    if (config->evaluate && !config->val_count)
+    if (config->evaluate && !config->data.val_count)
         return dl2_program_usage_error(program, "--evaluate needs --val DIR");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
             return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
-    if (needs_data && !has_data && !config->synthetic && !config->evaluate)
+    if (needs_data && !has_data && !config->data.synthetic && !config->evaluate)
         return dl2_program_usage_error(program, "no data: give --data DIR");
     if (config->loader.channels == 2)
         return dl2_program_usage_error(program, "--channels is 1 or 3");
@@ -722,31 +728,33 @@ static int check_ranks(struct dl2_train_config *config, const struct dl2_program
 int dl2_train_options_check_rates(struct dl2_train_config *config,
                                   const struct dl2_program *program, unsigned ranks)
 {
-    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer);
+    struct dl2_train_optimizer *optimizer = &config->optimizer;
+    const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(optimizer->kind);
     /* In proportion to the images a step: Goyal et al., "Accurate, large minibatch SGD", 2017; to
      * their square root: Malladi et al., "On the SDEs and scaling rules for adaptive gradient
      * algorithms", 2022. */
-    const double share = (double)config->loader.batch * config->accumulate * ranks / 64;
-    if (isnan(config->lr))
-        config->lr = facts->rate * (facts->adaptive ? sqrt(share) : share);
-    if (isnan(config->weight_decay))
-        config->weight_decay = facts->weight_decay;
-    if (isnan(config->beta2))
-        config->beta2 = facts->beta2;
-    if (config->end_lr > config->lr)
-        return dl2_program_usage_error(program, "--end-lr %g is above --lr %g", config->end_lr,
-                                       config->lr);
-    if (config->nesterov && config->momentum == 0)
+    const double share = (double)config->loader.batch * optimizer->accumulate * ranks / 64;
+    if (isnan(optimizer->lr))
+        optimizer->lr = facts->rate * (facts->adaptive ? sqrt(share) : share);
+    if (isnan(optimizer->weight_decay))
+        optimizer->weight_decay = facts->weight_decay;
+    if (isnan(optimizer->beta2))
+        optimizer->beta2 = facts->beta2;
+    if (optimizer->end_lr > optimizer->lr)
+        return dl2_program_usage_error(program, "--end-lr %g is above --lr %g", optimizer->end_lr,
+                                       optimizer->lr);
+    if (optimizer->nesterov && optimizer->momentum == 0)
         return dl2_program_usage_error(program, "--nesterov needs a --momentum above 0");
-    if (config->momentum == 1 && facts->momentum_below)
+    if (optimizer->momentum == 1 && facts->momentum_below)
         return dl2_program_usage_error(program, "--momentum must be below 1 with --optimizer %s",
-                                       dl2_optimizer_words[config->optimizer]);
+                                       dl2_optimizer_words[optimizer->kind]);
     double epochs = 0;
-    for (size_t i = 0; i < config->stage_count; i++)
-        epochs += config->stages[i].epochs;
-    if (config->warmup >= epochs)
-        return dl2_program_usage_error(
-            program, "--warmup %g is not shorter than the run's %g epochs", config->warmup, epochs);
+    for (size_t i = 0; i < config->data.stage_count; i++)
+        epochs += config->data.stages[i].epochs;
+    if (optimizer->warmup >= epochs)
+        return dl2_program_usage_error(program,
+                                       "--warmup %g is not shorter than the run's %g epochs",
+                                       optimizer->warmup, epochs);
     return 0;
 }
 
@@ -774,7 +782,7 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
         config->loader.seed = config->seed;
     const char *data = config->given.data;
     const struct dl2_train_stage stage = {.epochs = epochs, .freeze = config->given.freeze};
-    if (status == 0 && !config->stage_count && !config->evaluate &&
+    if (status == 0 && !config->data.stage_count && !config->evaluate &&
         add_stage(config, data, data ? strlen(data) : 0, &stage, &error) < 0)
         status = dl2_program_usage_error(program, "%s", error.message);
     return status;
@@ -783,6 +791,6 @@ int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_pr
 void dl2_train_options_free(struct dl2_train_config *config)
 {
     drop_stages(config);
-    free((void *)config->val);
+    free((void *)config->data.val);
     json_decref(config->origin);
 }

@@ -57,8 +57,8 @@ struct dl2_train_stage {
     bool freeze; /* train the last layer alone: dl2_network_freeze() */
 };
 
-struct dl2_train_config {
-    /* Data. */
+/* What is trained and validated on. */
+struct dl2_train_data {
     const struct dl2_train_stage *stages; /* at least one */
     size_t stage_count;
     const char *const *val; /* datasets to validate on; none: the last stage's */
@@ -70,6 +70,37 @@ struct dl2_train_config {
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset */
     uint64_t synthetic_images;
+    /* Of several models: each has an order and crops of its own, by its loader.seed, and all take
+     * their images from one cache of decoded images. Else all train on the same batches. */
+    bool own_batches;
+    double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */
+};
+
+/* How batches change the weights. */
+struct dl2_train_optimizer {
+    unsigned accumulate; /* batches per step of a rank, at least 1; loader.batch has the images */
+    enum dl2_lr_policy policy;
+    double lr, end_lr;
+    double warmup;     /* epochs; NAN: a tenth of the run, at most five */
+    bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
+    enum dl2_optimizer kind;
+    double momentum, beta2; /* AdamW's two betas; beta2 is of adaptive optimizers */
+    double weight_decay;
+    double clip; /* largest norm of a step's gradients; 0: they are not clipped */
+    bool nesterov, norm_decay;
+    double smoothing;
+    double mixup, cutmix; /* alpha; 0: none */
+    /*
+     * Above 0 and below 1: validate and export not the weights but their moving averages, which
+     * keep this much of themselves in each update; of update n, counted from 0, n / (n + 9) where
+     * that is less, so that they don't begin with the fresh weights (TensorFlow's
+     * ExponentialMovingAverage, num_updates). 0: none.
+     */
+    double average_decay;
+};
+
+struct dl2_train_config {
+    struct dl2_train_data data;
     /*
      * Batches, crops, order and reading. The trainer sets what differs between training and
      * validation, and rank, world, decoder and where batches lie. channels 0: 1 where a sample of
@@ -77,11 +108,7 @@ struct dl2_train_config {
      * is validation's; caches and shuffling are training's.
      */
     struct dl2_loader_config loader;
-    /* Of several models: each has an order and crops of its own, by its loader.seed, and all take
-     * their images from one cache of decoded images. Else all train on the same batches. */
-    bool own_batches;
     struct dl2_decode_choice decode; /* not by the processors: the device must be a card */
-    double mean[3], std[3]; /* on the 0-255 scale; gray images use the means of the three */
 
     /* Network and device. */
     const char *arch;
@@ -96,26 +123,7 @@ struct dl2_train_config {
     const struct dl2_world *world; /* NULL: alone */
     bool sync_norm;                /* batch norm's statistics over all ranks */
 
-    /* Optimisation. */
-    unsigned accumulate; /* batches per step of a rank, at least 1; loader.batch has the images */
-    enum dl2_lr_policy policy;
-    double lr, end_lr;
-    double warmup;     /* epochs; NAN: a tenth of the run, at most five */
-    bool lr_per_epoch; /* the rate stays in a pass, as (DL)2 has it; else it moves every step */
-    enum dl2_optimizer optimizer;
-    double momentum, beta2; /* AdamW's two betas; beta2 is of adaptive optimizers */
-    double weight_decay;
-    double clip; /* largest norm of a step's gradients; 0: they are not clipped */
-    bool nesterov, norm_decay;
-    double smoothing;
-    double mixup, cutmix; /* alpha; 0: none */
-    /*
-     * Above 0 and below 1: validate and export not the weights but their moving averages, which
-     * keep this much of themselves in each update; of update n, counted from 0, n / (n + 9) where
-     * that is less, so that they don't begin with the fresh weights (TensorFlow's
-     * ExponentialMovingAverage, num_updates). 0: none.
-     */
-    double average_decay;
+    struct dl2_train_optimizer optimizer;
     uint64_t seed; /* of weights, mixup and dropout; loader.seed: of order and crops */
 
     /* The run. */

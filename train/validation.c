@@ -177,7 +177,7 @@ static int validate_sets(struct dl2_validation *due, size_t count, struct dl2_er
 
 int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
 {
-    bool there = run->config->average_decay > 0 && run->state.updates > 0;
+    bool there = run->config->optimizer.average_decay > 0 && run->state.updates > 0;
     return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
 }
 

@@ -81,8 +81,8 @@ static void configurations(const uint8_t *data, size_t size)
     struct dl2_common_options common = {.jobs = 1};
     const struct dl2_configs_base base = {&config, &program, &common, size % 2 == 1};
     struct dl2_configs configs = {.count = 0};
-    config.synthetic_images = 16;
-    config.synthetic_classes = 3;
+    config.data.synthetic_images = 16;
+    config.data.synthetic_classes = 3;
     if (dl2_configs_read(&configs, &base, as_file(data, size)) == 0) {
         must(configs.count >= 1);
         for (size_t i = 0; i < configs.count; i++)
