@@ -295,8 +295,7 @@ static int train(struct dl2_world *world)
     config->world = world;
     dl2_train_console.rank = dl2_world_rank(world);
     complete_model(&model, world, versions);
-    const int status =
-        (config->evaluate ? dl2_evaluate : dl2_train)(&model.config, &model.events, result, &error);
+    const int status = (config->evaluate ? dl2_evaluate : dl2_train)(&model, &error);
     dl2_train_console_end_bar();
     const bool first = dl2_world_rank(world) == 0;
     const bool told = world && !result->common && status != DL2_ERR_CANCELED; /* by the event */

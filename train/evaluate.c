@@ -79,10 +79,11 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
     return dl2_json_save(run->report_path, report, error);
 }
 
-static int evaluate(struct dl2_run *run, struct dl2_error *error)
+static int evaluate(struct dl2_stream *stream, struct dl2_error *error)
 {
+    struct dl2_run *run = stream->runs;
     json_auto_t *record = json_object();
-    DL2_TRY(dl2_stream_agree(run->stream, load_weights(run, error), error));
+    DL2_TRY(dl2_stream_agree(stream, load_weights(run, error), error));
     dl2_run_tell_begun(run);
     struct dl2_validation due = {.run = run, .keep = true, .record = record};
     DL2_TRY(dl2_stream_validate(&due, 1, error));
@@ -92,14 +93,7 @@ static int evaluate(struct dl2_run *run, struct dl2_error *error)
     return dl2_world_rank(run->config->world) == 0 ? save_report(run, record, error) : DL2_OK;
 }
 
-int dl2_evaluate(const struct dl2_train_config *config, const struct dl2_train_events *events,
-                 struct dl2_train_result *result, struct dl2_error *error)
+int dl2_evaluate(struct dl2_train_model *model, struct dl2_error *error)
 {
-    struct dl2_run run;
-    struct dl2_stream stream;
-    int status = dl2_run_open_alone(&run, &stream, config, events, error);
-    if (status == DL2_OK)
-        status = evaluate(&run, error);
-    dl2_run_close_alone(&run, status, error, events, result);
-    return status;
+    return dl2_stream_train(model, 1, false, evaluate, error);
 }

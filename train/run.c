@@ -305,19 +305,6 @@ static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
     return ops->get_loss_scale(run->device, &run->state.loss_scale, error);
 }
 
-int dl2_run_describe_pass(struct dl2_run *run, struct dl2_ended_pass *ended,
-                          struct dl2_error *error)
-{
-    DL2_TRY(note_loss_scale(run, error));
-    ended->due = validation_due(run);
-    DL2_TRY(dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error));
-    ended->validation = (struct dl2_validation){.run = run,
-                                                .pass = ended->epoch.number,
-                                                .keep = dl2_run_reached(run, run->length),
-                                                .record = ended->record};
-    return DL2_OK;
-}
-
 void dl2_run_next_pass(struct dl2_run *run)
 {
     struct dl2_run_state *state = &run->state;
@@ -335,16 +322,26 @@ void dl2_run_next_pass(struct dl2_run *run)
     state->images = 0;
 }
 
-/* A budget's end may come closer before the first step of a pass: then there is none. */
-bool dl2_run_has_trained(struct dl2_run *run)
+/* A pass of a run that has trained to its end. */
+struct ended_pass {
+    struct dl2_run *run;
+    struct dl2_train_epoch epoch;
+    json_t *record;
+    bool due; /* for a validation */
+};
+
+static int describe_pass(struct ended_pass *ended, struct dl2_error *error)
 {
-    if (run->state.batch == 0)
-        run->state.trained = false;
-    return run->state.trained && !dl2_run_is_over(run);
+    struct dl2_run *run = ended->run;
+    DL2_TRY(note_loss_scale(run, error));
+    ended->due = validation_due(run);
+    return dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error);
 }
 
-void dl2_run_close_pass(struct dl2_run *run, struct dl2_ended_pass *ended)
+/* Adds the pass's record, validation and all, and begins the next one. */
+static void close_pass(struct ended_pass *ended)
 {
+    struct dl2_run *run = ended->run;
     struct dl2_run_state *state = &run->state;
     if (!ended->due)
         state->val_count = 0;
@@ -420,13 +417,64 @@ int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_run_save_pass(struct dl2_run *run, struct dl2_error *error)
+/* Writes the report, and a checkpoint if one is due. */
+static int save_pass(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(dl2_run_agree_on_end(run, error));
     /* What ends a run is written then. */
     const bool last = dl2_run_reached(run, run->length);
     const bool due = checkpoint_due(run, run->begin, run->state.pass_start);
     return save_all(run, !last && due, error);
+}
+
+/* A budget's end may come closer before the first step of a pass: then there is none. */
+static bool has_trained(struct dl2_run *run)
+{
+    if (run->state.batch == 0)
+        run->state.trained = false;
+    return run->state.trained && !dl2_run_is_over(run);
+}
+
+/* `due` has room for all. */
+static int end_passes(struct ended_pass *ended, size_t count, struct dl2_validation *due,
+                      struct dl2_error *error)
+{
+    size_t dues = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_run *run = ended[i].run;
+        DL2_TRY(describe_pass(&ended[i], error));
+        if (ended[i].due)
+            due[dues++] = (struct dl2_validation){.run = run,
+                                                  .pass = ended[i].epoch.number,
+                                                  .keep = dl2_run_reached(run, run->length),
+                                                  .record = ended[i].record};
+    }
+    if (dues)
+        DL2_TRY(dl2_stream_validate(due, dues, error));
+    if (dues && due[0].run->phase == DL2_RUN_STOPPED) /* it is done when the runs go on */
+        return DL2_OK;
+    for (size_t i = 0; i < count; i++)
+        close_pass(&ended[i]);
+    for (size_t i = 0; i < count; i++)
+        DL2_TRY(save_pass(ended[i].run, error));
+    return DL2_OK;
+}
+
+int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error)
+{
+    struct ended_pass *ended = dl2_calloc(stream->run_count, sizeof *ended);
+    struct dl2_validation *due = dl2_calloc(stream->run_count, sizeof *due);
+    size_t count = 0;
+    for (size_t i = 0; ended && i < stream->run_count; i++)
+        if (has_trained(&stream->runs[i]))
+            ended[count++].run = &stream->runs[i];
+    const int status = ended && due ? end_passes(ended, count, due, error)
+                                    : dl2_error_memory(error, "the end of an epoch");
+    for (size_t i = 0; i < count; i++)
+        json_decref(ended[i].record);
+    free(ended);
+    free(due);
+    return status;
 }
 
 /* -- the end of the run -- */
@@ -558,27 +606,13 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
     }
 }
 
-static int end_pass(struct dl2_run *run, struct dl2_ended_pass *ended, struct dl2_error *error)
-{
-    DL2_TRY(dl2_run_describe_pass(run, ended, error));
-    if (ended->due)
-        DL2_TRY(dl2_stream_validate(&ended->validation, 1, error));
-    if (run->phase == DL2_RUN_STOPPED) /* it is validated when the run goes on */
-        return DL2_OK;
-    dl2_run_close_pass(run, ended);
-    return dl2_run_save_pass(run, error);
-}
-
 /* One epoch: its steps, its validation, and what is saved. */
 static int run_epoch(struct dl2_run *run, struct dl2_error *error)
 {
-    struct dl2_ended_pass ended = {.record = NULL};
     DL2_TRY(dl2_run_begin_pass(run, error));
     if (run->phase == DL2_RUN_TRAINING)
         DL2_TRY(train_pass(run, error));
-    const int status = dl2_run_has_trained(run) ? end_pass(run, &ended, error) : DL2_OK;
-    json_decref(ended.record);
-    return status;
+    return dl2_stream_end_pass(run->stream, error);
 }
 
 static int train_to_end(struct dl2_run *run, struct dl2_error *error)
@@ -637,14 +671,8 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
     }
 }
 
-void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error *error,
-                         const struct dl2_train_events *events, struct dl2_train_result *result)
+static void tell_result(struct dl2_run *run, struct dl2_train_result *result)
 {
-    result->common = run->stream->common;
-    if (status < 0) {
-        tell_failure(run, events, status, error);
-        return;
-    }
     result->completed = run->state.completed;
     result->diverged = run->phase == DL2_RUN_DIVERGED;
     result->stopped = !run->state.completed && run->decision == DL2_RUN_STOP;
@@ -653,35 +681,41 @@ void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error
         dl2_run_tell_ended(run);
 }
 
-int dl2_run_open_alone(struct dl2_run *run, struct dl2_stream *stream,
-                       const struct dl2_train_config *config, const struct dl2_train_events *events,
-                       struct dl2_error *error)
+int dl2_stream_train(struct dl2_train_model *models, size_t count, bool several,
+                     int (*train)(struct dl2_stream *stream, struct dl2_error *error),
+                     struct dl2_error *error)
 {
-    *run = (struct dl2_run){.config = config, .stream = stream, .lock = -1};
-    *stream = (struct dl2_stream){.runs = run, .run_count = 1};
-    if (dl2_world_rank(config->world) == 0)
-        run->events = *events;
-    return dl2_stream_agree(stream, dl2_stream_open(stream, error), error);
-}
-
-void dl2_run_close_alone(struct dl2_run *run, int status, const struct dl2_error *error,
-                         const struct dl2_train_events *events, struct dl2_train_result *result)
-{
-    *result = (struct dl2_train_result){.completed = false};
-    dl2_run_tell_result(run, status, error, events, result);
-    dl2_stream_close(run->stream);
-}
-
-int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
-              struct dl2_train_result *result, struct dl2_error *error)
-{
-    struct dl2_run run;
-    struct dl2_stream stream;
-    int status = dl2_run_open_alone(&run, &stream, config, events, error);
+    struct dl2_stream stream = {.run_count = count, .several = several};
+    stream.runs = dl2_calloc(count, sizeof *stream.runs);
+    if (!stream.runs)
+        return dl2_error_memory(error, "training runs");
+    for (size_t i = 0; i < count; i++) {
+        stream.runs[i].config = &models[i].config;
+        if (dl2_world_rank(models[i].config.world) == 0)
+            stream.runs[i].events = models[i].events;
+    }
+    int status = dl2_stream_agree(&stream, dl2_stream_open(&stream, error), error);
     if (status == DL2_OK)
-        status = dl2_run_prepare(&run, error);
-    if (status == DL2_OK)
-        status = dl2_run_train(&run, error);
-    dl2_run_close_alone(&run, status, error, events, result);
+        status = train(&stream, error);
+    for (size_t i = 0; i < count; i++) {
+        models[i].result = (struct dl2_train_result){.common = stream.common};
+        if (status == DL2_OK)
+            tell_result(&stream.runs[i], &models[i].result);
+        else
+            tell_failure(&stream.runs[i], &models[i].events, status, error);
+    }
+    dl2_stream_close(&stream);
+    free(stream.runs);
     return status;
+}
+
+static int train_alone(struct dl2_stream *stream, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_prepare(stream->runs, error));
+    return dl2_run_train(stream->runs, error);
+}
+
+int dl2_train(struct dl2_train_model *model, struct dl2_error *error)
+{
+    return dl2_stream_train(model, 1, false, train_alone, error);
 }

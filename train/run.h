@@ -249,8 +249,8 @@ int dl2_run_check_weights(struct dl2_run *run, struct dl2_error *error);
 
 /* ---- run_begin.c ---- */
 
-/* Gets a run ready to train, from its checkpoint where it resumes; or leaves it as it is, `over`,
- * where it is finished already. Collective. */
+/* Gets a run ready to train, from its checkpoint where it resumes; or leaves it as it is,
+ * DL2_RUN_OVER, where it is finished already. Collective. */
 int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error);
 /* Writes config->export, if there is one. */
 int dl2_run_export_weights(struct dl2_run *run, struct dl2_error *error);
@@ -310,21 +310,15 @@ int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */
 json_t *dl2_run_export_texts(const struct dl2_run *run);
 
-/* ---- run.c; an epoch is: begin the pass, steps (begin, batches, end, save) until begin_step()
- * leaves the pass, then describe it, validate, close it, save ---- */
+/* ---- run.c; an epoch is: begin the pass, then steps (begin, batches, end, save) until
+ * dl2_run_begin_step() leaves the pass, then end the pass ---- */
 
 /* Trains a run that is prepared, to its end or to a stop, and saves it. */
 int dl2_run_train(struct dl2_run *run, struct dl2_error *error);
-/* Opens a stream of one run; close it also after an error. */
-int dl2_run_open_alone(struct dl2_run *run, struct dl2_stream *stream,
-                       const struct dl2_train_config *config, const struct dl2_train_events *events,
-                       struct dl2_error *error);
-/* Closes it, and tells how it went: `error` where `status` is negative. */
-void dl2_run_close_alone(struct dl2_run *run, int status, const struct dl2_error *error,
-                         const struct dl2_train_events *events, struct dl2_train_result *result);
-/* The same telling for one run of several; and where it has ended well, the event alone. */
-void dl2_run_tell_result(struct dl2_run *run, int status, const struct dl2_error *error,
-                         const struct dl2_train_events *events, struct dl2_train_result *result);
+/* Opens a stream of runs, has them trained by `train`, tells how it went, and closes them. */
+int dl2_stream_train(struct dl2_train_model *models, size_t count, bool several,
+                     int (*train)(struct dl2_stream *stream, struct dl2_error *error),
+                     struct dl2_error *error);
 void dl2_run_tell_ended(const struct dl2_run *run);
 
 /* Before a pass: saves and ends a run that has come to its end, or to a stop. */
@@ -363,24 +357,11 @@ int dl2_run_stop_pass(struct dl2_run *run, struct dl2_error *error);
 int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
                         struct dl2_error *error);
 
-/* A pass that is trained. */
-struct dl2_ended_pass {
-    struct dl2_train_epoch epoch;
-    json_t *record; /* to be released */
-    bool due;       /* for this validation: */
-    struct dl2_validation validation;
-};
-/* Has the run trained to the end of a pass? */
-bool dl2_run_has_trained(struct dl2_run *run);
-int dl2_run_describe_pass(struct dl2_run *run, struct dl2_ended_pass *ended,
-                          struct dl2_error *error);
-/* Adds the pass's record, validation and all, and begins the next one. */
-void dl2_run_close_pass(struct dl2_run *run, struct dl2_ended_pass *ended);
+/* Ends the pass of the runs of a stream that have trained to its end: validates them if that is
+ * due, and writes their reports and the checkpoints that are due. */
+int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error);
 /* Moves the position to the beginning of the next pass. */
 void dl2_run_next_pass(struct dl2_run *run);
-/* Writes the report, and a checkpoint if one is due. */
-int dl2_run_save_pass(struct dl2_run *run, struct dl2_error *error);
-
 /* Ends a run, of several, whose loss became no number, for `reason`. */
 int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
                          struct dl2_error *error);

@@ -143,55 +143,11 @@ static int train_pass(struct dl2_stream *stream, const struct dl2_run *member,
     return any;
 }
 
-/* -- the end of a pass -- */
-
-/* Ends the pass of the `count` runs that have trained to its end; `ended` and `due` have room for
- * as many. */
-static int end_passes(struct dl2_run *const *runs, size_t count, struct dl2_ended_pass *ended,
-                      struct dl2_validation *due, struct dl2_error *error)
-{
-    size_t dues = 0;
-    for (size_t i = 0; i < count; i++) {
-        DL2_TRY(dl2_run_describe_pass(runs[i], &ended[i], error));
-        if (ended[i].due)
-            due[dues++] = ended[i].validation;
-    }
-    if (dues)
-        DL2_TRY(dl2_stream_validate(due, dues, error));
-    if (dues && due[0].run->phase == DL2_RUN_STOPPED)
-        return DL2_OK;
-    for (size_t i = 0; i < count; i++)
-        dl2_run_close_pass(runs[i], &ended[i]);
-    for (size_t i = 0; i < count; i++)
-        DL2_TRY(dl2_run_save_pass(runs[i], error));
-    return DL2_OK;
-}
-
-/* Ends the pass of all runs that have trained to its end, and writes what is due then. */
-static int end_pass(struct dl2_stream *stream, struct dl2_run **runs, struct dl2_error *error)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < stream->run_count; i++)
-        if (dl2_run_has_trained(&stream->runs[i]))
-            runs[count++] = &stream->runs[i];
-    if (count == 0)
-        return DL2_OK;
-    struct dl2_ended_pass *ended = dl2_calloc(count, sizeof *ended);
-    struct dl2_validation *due = dl2_calloc(count, sizeof *due);
-    const int status = ended && due ? end_passes(runs, count, ended, due, error)
-                                    : dl2_error_memory(error, "the end of an epoch");
-    for (size_t i = 0; ended && i < count; i++)
-        json_decref(ended[i].record);
-    free(ended);
-    free(due);
-    return status;
-}
-
 /* -- rounds -- */
 
 /* One pass, or what is left of one, and what follows it, of the runs that are furthest behind; the
- * others wait. `members` has room for all runs. */
-static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+ * others wait. */
+static int run_pass(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_run *member = NULL;
     uint64_t pass = UINT64_MAX;
@@ -208,12 +164,12 @@ static int run_pass(struct dl2_stream *stream, struct dl2_run **members, struct 
     }
     if (member)
         DL2_TRY(train_pass(stream, member, error));
-    return end_pass(stream, members, error);
+    return dl2_stream_end_pass(stream, error);
 }
 
 /* One round: all runs look for their end, then those that are furthest behind have a pass. Returns
  * whether there was any. */
-static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+static int run_round(struct dl2_stream *stream, struct dl2_error *error)
 {
     bool any = false;
     for (size_t i = 0; i < stream->run_count; i++) {
@@ -222,11 +178,11 @@ static int run_round(struct dl2_stream *stream, struct dl2_run **members, struct
         any |= !dl2_run_is_over(&stream->runs[i]);
     }
     if (any)
-        DL2_TRY(run_pass(stream, members, error));
+        DL2_TRY(run_pass(stream, error));
     return any;
 }
 
-static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struct dl2_error *error)
+static int run_to_end(struct dl2_stream *stream, struct dl2_error *error)
 {
     int status = DL2_OK;
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
@@ -236,7 +192,7 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struc
     }
     DL2_TRY(status);
     do
-        status = run_round(stream, members, error);
+        status = run_round(stream, error);
     while (status > 0);
     if (status < 0)
         dl2_stream_save_learnt(stream);
@@ -245,28 +201,5 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_run **members, struc
 
 int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error)
 {
-    struct dl2_error own = DL2_ERROR_INIT;
-    struct dl2_stream stream = {.run_count = count, .several = true};
-    struct dl2_run **members = dl2_calloc(count, sizeof(struct dl2_run *));
-    error = error ? error : &own;
-    stream.runs = dl2_calloc(count, sizeof *stream.runs);
-    if (!stream.runs || !members) {
-        free(members);
-        free(stream.runs);
-        return dl2_error_memory(error, "training runs");
-    }
-    for (size_t i = 0; i < count; i++) {
-        stream.runs[i].config = &models[i].config;
-        stream.runs[i].events = models[i].events;
-        models[i].result = (struct dl2_train_result){.completed = false};
-    }
-    int status = dl2_stream_agree(&stream, dl2_stream_open(&stream, error), error);
-    if (status == DL2_OK)
-        status = run_to_end(&stream, members, error);
-    for (size_t i = 0; i < count; i++)
-        dl2_run_tell_result(&stream.runs[i], status, error, &models[i].events, &models[i].result);
-    dl2_stream_close(&stream);
-    free(stream.runs);
-    free(members);
-    return status;
+    return dl2_stream_train(models, count, true, run_to_end, error);
 }

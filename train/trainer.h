@@ -252,25 +252,23 @@ struct dl2_train_result {
     double position; /* epochs */
 };
 
-/*
- * Runs. DL2_ERR_ARGUMENT for settings that make no sense together or for these data, DL2_ERR_FORMAT
- * for damaged data or a damaged checkpoint. On an error the last checkpoint and report
- * that were written stay as they are. DL2_ERR_CANCELED: another rank failed. events->failed() was
- * called for errors that are not result->common.
- */
-int dl2_train(const struct dl2_train_config *config, const struct dl2_train_events *events,
-              struct dl2_train_result *result, struct dl2_error *error);
-
-/* The same for config->evaluate: validates the weights of a file, and trains nothing. */
-int dl2_evaluate(const struct dl2_train_config *config, const struct dl2_train_events *events,
-                 struct dl2_train_result *result, struct dl2_error *error);
-
-/* One of several models that are trained together. */
+/* A model to train. */
 struct dl2_train_model {
     struct dl2_train_config config;
     struct dl2_train_events events;
-    struct dl2_train_result result; /* set by dl2_train_models() */
+    struct dl2_train_result result; /* set by the functions below */
 };
+
+/*
+ * Trains one. DL2_ERR_ARGUMENT for settings that make no sense together or for these data,
+ * DL2_ERR_FORMAT for damaged data or a damaged checkpoint. On an error the last checkpoint and
+ * report that were written stay as they are. DL2_ERR_CANCELED: another rank failed.
+ * events.failed() was called for errors that are not result.common.
+ */
+int dl2_train(struct dl2_train_model *model, struct dl2_error *error);
+
+/* The same for config.evaluate: validates the weights of a file, and trains nothing. */
+int dl2_evaluate(struct dl2_train_model *model, struct dl2_error *error);
 
 /*
  * Trains several models in turns. They train on one stream of batches: each batch is loaded,
