@@ -112,7 +112,8 @@ static json_t *comparable_settings(const struct dl2_run *run)
 
 json_t *dl2_run_class_names(const struct dl2_run *run)
 {
-    const struct dl2_dataset *dataset = dl2_run_first_data(run)->dataset; /* NULL: noise */
+    const struct dl2_dataset *dataset =
+        dl2_stream_first_data(run->stream)->dataset; /* NULL: noise */
     json_t *names = json_array();
     for (unsigned i = 0; dataset && i < run->stream->classes; i++)
         json_array_append_new(names, dl2_json_text(dl2_dataset_class_name(dataset, i)));

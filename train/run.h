@@ -70,7 +70,7 @@ enum dl2_run_phase {
     DL2_RUN_VALIDATING, /* sums on the device are the validation's */
     DL2_RUN_STOPPED,    /* this part of the run is over, and is to be saved */
     DL2_RUN_OVER,       /* the run or this part of it is over, and is saved */
-    DL2_RUN_DIVERGED,   /* the loss became no number: nothing follows */
+    DL2_RUN_DIVERGED,   /* the loss became NaN or infinite: nothing follows */
 };
 
 /* What is to come after the step that is done. */
@@ -200,7 +200,7 @@ int dl2_stream_open_data(struct dl2_stream *stream, struct dl2_error *error);
 void dl2_stream_close_data(struct dl2_stream *stream);
 /* The data whose classes all others must have: the first stage's, or of an evaluation the first
  * set's. */
-const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run);
+const struct dl2_run_data *dl2_stream_first_data(const struct dl2_stream *stream);
 
 /* What a run that is at `state` can do on a partition. */
 enum dl2_visit {
@@ -242,9 +242,9 @@ int dl2_run_add_up(const struct dl2_run *run, struct dl2_loss_sums *sums, struct
 /* Do the sums of a pass stay on the device up to its end? */
 bool dl2_run_adds_up_on_device(const struct dl2_run *run);
 /* Takes over the pass' sums. `last`: of this part of the run. With a log *loss becomes the mean
- * since the last time, NAN where no image counted. Fails where the loss is no number. */
+ * since the last time, NAN if no image counted. Fails if the loss became NaN or infinite. */
 int dl2_run_take_losses(struct dl2_run *run, bool last, double *loss, struct dl2_error *error);
-/* Fails where a weight is no number. */
+/* Fails if a weight became NaN or infinite. */
 int dl2_run_check_weights(struct dl2_run *run, struct dl2_error *error);
 
 /* ---- run_begin.c ---- */
@@ -272,7 +272,7 @@ struct dl2_validation {
     double lost_sum;     /* of the set's images that could not be read: equal where they are */
 };
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
- * Where one was asked to stop, there are no figures, and all of them become DL2_RUN_STOPPED. */
+ * If one was asked to stop, there are no figures, and all of them become DL2_RUN_STOPPED. */
 int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error);
 /* Finds whose weights are in `best`, once the run's state is loaded. */
 void dl2_run_find_best(struct dl2_run *run);
@@ -351,7 +351,7 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error);
 /* A run's part of the pass is over: it has come to the pass's end, or to its own. */
 int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
-/* The same where this part of the run stops. */
+/* The same if this part of the run stops there. */
 int dl2_run_stop_pass(struct dl2_run *run, struct dl2_error *error);
 /* Notes the samples of the pass that could not be read. */
 int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
@@ -362,11 +362,11 @@ int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *sour
 int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error);
 /* Moves the position to the beginning of the next pass. */
 void dl2_run_next_pass(struct dl2_run *run);
-/* Ends a run, of several, whose loss became no number, for `reason`. */
+/* Ends a run among others whose loss became NaN or infinite: `reason` says so. */
 int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
                          struct dl2_error *error);
-/* After an error: where the loader failed, such as where a server went away, saves what the runs
- * have learnt before. */
+/* After an error: if the loader failed, such as when a server went away, saves what the runs had
+ * learnt before. */
 void dl2_stream_save_learnt(struct dl2_stream *stream);
 
 /* ---- in_database.c ---- */

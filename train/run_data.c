@@ -85,14 +85,9 @@ static int check_classes(const struct dl2_run_data *reference, const struct dl2_
     return DL2_OK;
 }
 
-static const struct dl2_run_data *first_data(const struct dl2_stream *stream)
+const struct dl2_run_data *dl2_stream_first_data(const struct dl2_stream *stream)
 {
     return stream->stage_count ? &stream->stages[0] : &stream->val[0];
-}
-
-const struct dl2_run_data *dl2_run_first_data(const struct dl2_run *run)
-{
-    return first_data(run->stream);
 }
 
 static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
@@ -189,7 +184,7 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
         stream->val_count = i + 1;
         DL2_TRY(
             open_dataset(stream, &stream->val[i], paths[i], config->data.val_split, NULL, error));
-        DL2_TRY(check_classes(first_data(stream), &stream->val[i], error));
+        DL2_TRY(check_classes(dl2_stream_first_data(stream), &stream->val[i], error));
         DL2_TRY(check_splits(stream, &stream->val[i], error));
         stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
     }
@@ -207,7 +202,7 @@ static void probe_channels(struct dl2_stream *stream)
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     bool gray = false, colour = false;
     for (size_t k = 0; k < count && !colour; k++) {
-        const struct dl2_run_data *stage = first_data(stream) + k;
+        const struct dl2_run_data *stage = dl2_stream_first_data(stream) + k;
         for (size_t i = 0; i < PROBES && stage->dataset && !colour; i++) {
             const uint8_t *data;
             size_t size;

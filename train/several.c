@@ -11,7 +11,7 @@
 
 /* -- a pass -- */
 
-/* What a step of one run comes to: where its loss became no number, it ends alone. */
+/* What a step of one run comes to: if its loss became NaN or infinite, it ends alone. */
 static int after_step(struct dl2_run *run, int status, const struct dl2_error *reason,
                       struct dl2_error *error)
 {

@@ -70,7 +70,7 @@ static void leave(struct dl2_run *run)
     run->lock = -1;
 }
 
-/* A run whose loss became no number ends without the others. */
+/* A run whose loss became NaN or infinite ends without the others. */
 static int train(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_error reason = DL2_ERROR_INIT;
