@@ -171,14 +171,14 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
-static void write_rows(const struct dl2_page *page, struct dl2_html *html, size_t arch,
+static void write_rows(struct dl2_table *table, const struct dl2_page *page, size_t arch,
                        const struct bytes_pair *pairs, size_t count)
 {
+    struct dl2_html *html = table->html;
     for (size_t p = 0; p < count; p++) {
         const struct bytes_pair *pair = &pairs[p];
         char text[32], low[32], high[32];
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", page->study->variants[pair->variant].name);
+        dl2_table_row(table, page->study->variants[pair->variant].name);
         if (page->study->arch_count > 1)
             dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
@@ -194,7 +194,7 @@ static void write_rows(const struct dl2_page *page, struct dl2_html *html, size_
             dl2_html_element(html, "small", " (%s to %s)",
                              dl2_part_signed(difference->mean - difference->half, low),
                              dl2_part_signed(difference->mean + difference->half, high));
-        dl2_html_markup(html, "</td></tr>\n");
+        dl2_html_markup(html, "</td>");
     }
 }
 
@@ -208,33 +208,28 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
         .note = "At equal bytes: all images, compressed, against a part of the images as they "
                 "were, the same part of each class. Both are trained alike, for as many epochs; "
                 "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
-    struct dl2_html rows = DL2_HTML_INIT(html->error);
+    struct dl2_html below = DL2_HTML_INIT(html->error); /* the table stands below the plots */
+    struct dl2_table table = {.html = &below, .without_focus = true};
+    dl2_table_heads(&table, study->arch_count > 1 ? "variant|<network" : "variant");
+    dl2_table_heads(&table, "bytes|top-1, %|images of\nthe original|bytes|top-1, %|"
+                            "<compression ahead\nby, points");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
         struct bytes_pair *pairs;
         const size_t count = find_pairs(page, study->archs[arch], &pairs, html);
         if (count) {
             qsort(pairs, count, sizeof *pairs, compare_pairs);
             plot_bytes(&figures, arch, pairs, count);
-            write_rows(page, &rows, arch, pairs, count);
+            write_rows(&table, page, arch, pairs, count);
         }
         free(pairs);
     }
     dl2_part_figures_end(&figures);
-    if (rows.bytes.size && !figures.shown) /* without gnuplot */
+    if (table.rows && !figures.shown) /* without gnuplot */
         dl2_html_element(html, "h2", "%s", figures.heading);
-    if (rows.bytes.size) {
-        dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>");
-        if (study->arch_count > 1)
-            dl2_html_markup(html, "<th scope='col' class='l'>network</th>");
-        dl2_html_markup(html, "<th scope='col'>bytes</th><th scope='col'>top-1, %</th>"
-                              "<th scope='col'>images of<br/>the original</th>"
-                              "<th scope='col'>bytes</th><th scope='col'>top-1, %</th>"
-                              "<th scope='col' class='l'>compression ahead<br/>by, points</th>"
-                              "</tr></thead><tbody>\n");
-        dl2_html_bytes(html, &rows.bytes);
-        dl2_html_markup(html, "</tbody></table></div>\n");
-    }
+    dl2_table_end(&table);
+    if (table.rows)
+        dl2_html_bytes(html, &below.bytes);
     if (html->status == DL2_OK)
-        html->status = rows.status;
-    dl2_bytes_free(&rows.bytes);
+        html->status = below.status;
+    dl2_bytes_free(&below.bytes);
 }

@@ -70,18 +70,15 @@ static void write_variants(struct dl2_html *html, const struct view *view)
 {
     const struct dl2_study *study = view->page->study;
     char text[32];
-    dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variant</th><th scope='col'>no class loses<br/>more "
-                          "than, points</th><th scope='col' class='l'>by the interval of</th>"
-                          "<th scope='col' class='l'>worst measured</th>"
-                          "<th scope='col' class='l'>certainly lose</th></tr></thead><tbody>\n");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "variant|no class loses\nmore than, points|<by the interval of|"
+                            "<worst measured|<certainly lose");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_class_harm *harm = &view->harms[v];
         if (!harm->judged)
             continue;
         const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", study->variants[v].name);
+        dl2_table_row(&table, study->variants[v].name);
         dl2_part_cell(html, harm->bound, 1);
         dl2_html_element(html, "td class='l'", "%s, %zu images", name_of(view, bounding),
                          bounding->images);
@@ -92,9 +89,9 @@ static void write_variants(struct dl2_html *html, const struct view *view)
             write_losers(html, view, harm);
         else
             dl2_html_markup(html, "none");
-        dl2_html_markup(html, "</td></tr>\n");
+        dl2_html_markup(html, "</td>");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* ---- One variant */
@@ -144,14 +141,12 @@ static void write_classes(struct dl2_html *html, const struct view *view,
 {
     const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
     char text[3][32];
-    dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>class</th><th scope='col'>validation<br/>images</th>"
-                          "<th scope='col'>original&#39;s<br/>recall, %</th><th scope='col' "
-                          "class='l'>difference, points</th></tr></thead><tbody>\n");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "class|validation\nimages|original&#39;s\nrecall, %|"
+                            "<difference, points");
     for (size_t c = 0; c < rows; c++) {
         const struct dl2_class_change *change = &harm->changes[c];
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", name_of(view, change));
+        dl2_table_row(&table, name_of(view, change));
         dl2_html_element(html, "td", "%zu", change->images);
         dl2_part_cell(html, change->original, 1);
         dl2_html_markup(html, "<td class='l'>");
@@ -162,9 +157,9 @@ static void write_classes(struct dl2_html *html, const struct view *view,
             dl2_html_markup(html, " ");
             dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "loses");
         }
-        dl2_html_markup(html, "</td></tr>\n");
+        dl2_html_markup(html, "</td>");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
     if (rows == harm->judged)
         dl2_html_markup(html, "<p></p>\n");
     else

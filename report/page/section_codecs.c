@@ -94,15 +94,15 @@ static void write_range(struct dl2_html *html, double least, double most, int di
         dl2_html_element(html, "td", "%s", low);
 }
 
-static void write_codec(struct dl2_html *html, const struct dl2_study *study, size_t first,
+static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first,
                         size_t reference)
 {
+    struct dl2_html *html = table->html;
     static const size_t fields[] = {offsetof(struct dl2_study_variant, psnr_rgb),
                                     offsetof(struct dl2_study_variant, ssim)};
     const size_t end = end_of_codec(study, first);
     char text[32];
-    dl2_html_markup(html, "<tr>");
-    dl2_html_element(html, "th scope='row'", "%s", study->variants[first].codec);
+    dl2_table_row(table, study->variants[first].codec);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
         const struct codec_curve own = curve_of(study, first, fields[f]),
                                  other = curve_of(study, reference, fields[f]);
@@ -125,7 +125,6 @@ static void write_codec(struct dl2_html *html, const struct dl2_study *study, si
     }
     write_range(html, encoding[0], encoding[1], 1);
     write_range(html, loading[0], loading[1], 0);
-    dl2_html_markup(html, "</tr>\n");
 }
 
 static void plot_loading(struct dl2_part_figures *figures)
@@ -185,18 +184,16 @@ void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
     for (size_t v = 0; v < study->variant_count; v++) /* jpeg is what most datasets are in */
         if (dl2_study_starts_codec(study, v) && strcmp(study->variants[v].codec, "jpeg") == 0)
             first = v;
-    dl2_html_element(html, "h2", "Codecs");
-    dl2_html_markup(html, "\n<div class='scroll'><table><thead><tr><th scope='col'>codec</th>");
-    dl2_html_element(html, "th scope='col'", "size at equal PSNR, of %s",
-                     study->variants[first].codec);
-    dl2_html_element(html, "th scope='col'", "size at equal SSIM, of %s",
-                     study->variants[first].codec);
-    dl2_html_markup(html, "<th scope='col'>encoding,<br/>CPU ms an image</th>"
-                          "<th scope='col'>loads, img/s<br/>and core</th></tr></thead><tbody>\n");
+    dl2_html_markup(html, "<h2>Codecs</h2>\n");
+    struct dl2_table table = {.html = html, .without_focus = true};
+    dl2_table_heads(&table, "codec");
+    dl2_table_head(&table, "size at equal PSNR, of %s", study->variants[first].codec);
+    dl2_table_head(&table, "size at equal SSIM, of %s", study->variants[first].codec);
+    dl2_table_heads(&table, "encoding,\nCPU ms an image|loads, img/s\nand core");
     for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
-            write_codec(html, study, v, first);
-    dl2_html_markup(html, "</tbody></table></div>\n");
+            write_codec(&table, study, v, first);
+    dl2_table_end(&table);
     dl2_html_markup(html, "<p class='note'>Sizes are geometric means over the range of the metric "
                           "that both codecs' variants cover, interpolated linearly in the "
                           "logarithm of the size. Ranges are over the qualities.");

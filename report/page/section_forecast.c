@@ -8,19 +8,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void write_row(struct dl2_html *html, const struct dl2_study_variant *variant,
+static void write_row(struct dl2_table *table, const struct dl2_study_variant *variant,
                       const struct dl2_forecast *forecast, const struct dl2_comparison *comparison)
 {
     const struct dl2_estimate tuned = {forecast->tuned, forecast->half, 1};
     const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
                                          comparison->pairs};
-    dl2_html_markup(html, "<tr>");
-    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(variant));
+    struct dl2_html *html = table->html;
+    dl2_table_row(table, dl2_part_variant(variant));
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_part_cell(html, forecast->as_is, 1);
     dl2_part_estimate_cell(html, &tuned, 1);
     dl2_part_estimate_cell(html, &trained, 1);
-    dl2_html_markup(html, "</tr>\n");
 }
 
 /* Measured against forecast, where variants were trained on. */
@@ -75,15 +74,13 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, 
     const struct dl2_study *study = page->study;
     if (dl2_part_arch(page, arch))
         dl2_html_element(html, "h3", "%s", study->archs[arch]);
-    dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>"
-                          "<th scope='col'>size, %</th><th scope='col'>without tuning</th>"
-                          "<th scope='col'>tuned</th><th scope='col'>trained</th></tr></thead>"
-                          "<tbody>\n");
+    struct dl2_table table = {.html = html, .without_focus = true};
+    dl2_table_heads(&table, "variant|size, %|without tuning|tuned|trained");
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))
-            write_row(html, &study->variants[v], &forecasts[v],
+            write_row(&table, &study->variants[v], &forecasts[v],
                       &page->analyses[arch].comparisons[v]);
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)

@@ -164,37 +164,32 @@ static size_t last_of_storage(const struct dl2_loading *loading, size_t first)
     return first;
 }
 
-static void write_head(struct dl2_html *html, const struct section *section)
+static void write_heads(struct dl2_table *table, const struct section *section)
 {
-    dl2_html_markup(
-        html, "<div class='scroll' tabindex='0'><table><thead><tr><th scope='col'>variant</th>");
+    dl2_table_heads(table, "variant");
     for (size_t i = 0; i < section->loading->count; i++) {
         const struct dl2_loading_place *place =
             &section->loading->items[last_of_storage(section->loading, i)];
         if (dl2_loading_caches(place) || !starts_storage(section->loading, i))
             continue;
-        dl2_html_markup(html, "<th scope='col'>");
-        dl2_html_format(html, "%s: loads,", place->storage);
-        dl2_html_markup(html, "<br/>img/s</th>");
+        dl2_table_head(table, "%s: loads,\nimg/s", place->storage);
         for (size_t a = 0; a < section->loading->network_count; a++) {
-            dl2_html_markup(html, "<th scope='col'>");
-            dl2_html_format(html, "%s: %s,", place->storage,
-                            section->loading->network_count > 1 ? section->loading->networks[a]
-                                                                : "trains");
-            dl2_html_markup(html, "<br/>img/s</th><th scope='col'>waiting<br/>for data, %</th>");
+            dl2_table_head(table, "%s: %s,\nimg/s", place->storage,
+                           section->loading->network_count > 1 ? section->loading->networks[a]
+                                                               : "trains");
+            dl2_table_heads(table, "waiting\nfor data, %");
         }
     }
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
 }
 
 static void write_table(struct dl2_html *html, const struct section *section)
 {
     const struct dl2_study *study = section->page->study;
     const struct dl2_loading *loading = section->loading;
-    write_head(html, section);
+    struct dl2_table table = {.html = html};
+    write_heads(&table, section);
     for (size_t v = 0; v < study->variant_count; v++) {
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
+        dl2_table_row(&table, dl2_part_variant(&study->variants[v]));
         for (size_t i = 0; i < loading->count; i++) {
             const struct dl2_loading_place *place = &loading->items[last_of_storage(loading, i)];
             if (dl2_loading_caches(place) || !starts_storage(loading, i))
@@ -211,9 +206,8 @@ static void write_table(struct dl2_html *html, const struct section *section)
                 dl2_part_estimate_cell(html, &own, 1);
             }
         }
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* The part of the files that could not be evicted for reading cold, at worst. */

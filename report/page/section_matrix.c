@@ -106,12 +106,10 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
     if (!values)
         return;
     write_heading(html, page, a);
-    dl2_html_markup(
-        html, "<div class='scroll' tabindex='0'><table><thead><tr><th scope='col'>trained on</th>");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "trained on");
     write_column_names(html, &columns);
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
-        bool any = false;
         for (size_t c = 0; c < columns.count; c++) {
             size_t count = 0;
             for (size_t i = 0; i < study->run_count; i++) {
@@ -123,23 +121,13 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
             const struct dl2_estimate mean = dl2_estimate_mean(values, count);
             if (c == ITSELF && !count)
                 break;
-            if (!any)
-                dl2_html_markup(html, "<tr>"),
-                    dl2_html_element(html, "th scope='row'", "%s",
-                                     dl2_part_variant(&study->variants[v]));
-            any = true;
-            char text[32];
-            dl2_html_markup(html, "<td>");
-            dl2_html_text(html, dl2_part_fixed(mean.mean, 1, text));
-            if (isfinite(mean.half))
-                dl2_html_element(html, "small", " ± %.1f", mean.half);
-            dl2_html_markup(html, "</td>");
+            if (c == ITSELF)
+                dl2_table_row(&table, dl2_part_variant(&study->variants[v]));
+            dl2_part_estimate_cell(html, &mean, 1);
         }
-        if (any)
-            dl2_html_markup(html, "</tr>\n");
     }
     free(values);
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* ---- The evaluations of `make matrix`: every variant on both axes */
@@ -244,27 +232,27 @@ static void write_heat_map(struct dl2_html *html, const struct dl2_page *page, s
     for (size_t v = 0; v < study->variant_count; v++)
         columns += map->columns[v];
     write_heading(html, page, a);
-    dl2_html_markup(html,
-                    "<div class='scroll' tabindex='0'><table class='heat'><thead><tr><td></td>");
+    struct dl2_table table = {.html = html, .attributes = " class='heat'"};
+    dl2_table_heads(&table, "");
+    dl2_html_markup(html, "<td></td>");
     char tag[64];
     snprintf(tag, sizeof tag, "th class='l' scope='colgroup' colspan='%zu'", columns);
     dl2_html_element(html, tag, "validated on");
-    dl2_html_markup(html, "</tr><tr><th scope='col'>trained on</th>");
+    dl2_html_markup(html, "</tr><tr>");
+    dl2_table_heads(&table, "trained on");
     for (size_t v = 0; v < study->variant_count; v++)
         if (map->columns[v])
             dl2_html_element(html, "th scope='col'", "%s", dl2_part_variant(&study->variants[v]));
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t own = 0; own < study->variant_count; own++) {
         if (!map->rows[own])
             continue;
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[own]));
+        dl2_table_row(&table, dl2_part_variant(&study->variants[own]));
         for (size_t other = 0; other < study->variant_count; other++)
             if (map->columns[other])
                 write_heat_cell(html, map, own, other);
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n<p class='note'>");
+    dl2_table_end(&table);
+    dl2_html_markup(html, "<p class='note'>");
     dl2_html_format(html, "Top-1 accuracy, percent: means over seeds with 95%% intervals. Red is "
                           "below what a network that was trained on the original scores on the "
                           "original, green is above, outlined are a variant's own images.");

@@ -56,18 +56,16 @@ static void write_rankings(struct dl2_html *html, const struct dl2_study *study,
                            const struct figure *figures, const struct dl2_ranking *rankings,
                            size_t count)
 {
-    dl2_html_markup(html, "<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variants ordered by</th><th scope='col'>Kendall's tau"
-                          "<br/>with accuracy</th><th scope='col'>interval</th>"
-                          "<th scope='col'>pairs ordered<br/>as by accuracy</th>"
-                          "<th scope='col'>of those that<br/>are told apart</th></tr></thead>"
-                          "<tbody>\n");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "variants ordered by|Kendall's tau\nwith accuracy|interval|"
+                            "pairs ordered\nas by accuracy|of those that\nare told apart");
     for (size_t i = 0; i < count; i++) {
         const struct dl2_ranking *ranking = &rankings[i];
         char text[2][32];
         if (!isfinite(ranking->tau))
             continue;
-        dl2_html_markup(html, "<tr><th scope='row'>");
+        dl2_table_bare_row(&table, "");
+        dl2_html_markup(html, "<th scope='row'>");
         write_figure_title(html, study, &figures[i]);
         dl2_html_markup(html, "</th>");
         dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
@@ -75,9 +73,8 @@ static void write_rankings(struct dl2_html *html, const struct dl2_study *study,
                          dl2_part_fixed(ranking->high, 2, text[1]));
         dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
         dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* Is it of a metric, and of as high a tau as the best? */
@@ -163,23 +160,20 @@ static void write_figures(struct dl2_html *html, const struct dl2_page *page, si
                           const struct figure *figures, size_t count)
 {
     const struct dl2_study *study = page->study;
-    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>"
-                          "<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variant</th><th scope='col'>top-1, points<br/>to the "
-                          "original</th>");
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
+    dl2_table_heads(&table, "variant|top-1, points\nto the original");
     for (size_t i = 0; i < count; i++) {
         dl2_html_markup(html, "<th scope='col'>");
         write_figure_title(html, study, &figures[i]);
         dl2_html_markup(html, "</th>");
     }
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         const double difference = page->analyses[arch].comparisons[v].difference;
         char text[32];
         if (!study->variants[v].scored)
             continue;
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", study->variants[v].name);
+        dl2_table_row(&table, study->variants[v].name);
         dl2_html_element(html, "td", "%s",
                          isfinite(difference) ? dl2_part_signed(difference, text) : "–");
         for (size_t i = 0; i < count; i++) {
@@ -189,9 +183,9 @@ static void write_figures(struct dl2_html *html, const struct dl2_page *page, si
             else
                 dl2_part_cell(html, value, fabs(value) < 2 ? 4 : 2);
         }
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div></details>\n");
+    dl2_table_end(&table);
+    dl2_html_markup(html, "</details>\n");
 }
 
 /* ---- Single images */
@@ -216,15 +210,6 @@ static size_t main_metric(const struct dl2_metric_names *metrics)
     return 0;
 }
 
-static void write_two_lines(struct dl2_html *html, const char *first, const char *second)
-{
-    dl2_html_markup(html, "<th scope='col'>");
-    dl2_html_text(html, first);
-    dl2_html_markup(html, "<br/>");
-    dl2_html_text(html, second);
-    dl2_html_markup(html, "</th>");
-}
-
 static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
                             const struct dl2_metric_names *metrics,
                             const struct dl2_breakage *breakages)
@@ -236,21 +221,19 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
         any |= breakages[v].seeds && breakages[v].metrics[first].kept;
     if (!any)
         return;
-    dl2_html_markup(html, "<h3>Are the images that a variant breaks those that it scores low?</h3>"
-                          "<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variant</th><th scope='col'>images<br/>broken</th>"
-                          "<th scope='col'>mended</th><th scope='col'>kept</th>");
-    write_two_lines(html, "median, broken:", title_of(study, metrics->names[first]));
-    write_two_lines(html, "median, kept:", title_of(study, metrics->names[first]));
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html,
+                    "<h3>Are the images that a variant breaks those that it scores low?</h3>");
+    dl2_table_heads(&table, "variant|images\nbroken|mended|kept");
+    dl2_table_head(&table, "median, broken:\n%s", title_of(study, metrics->names[first]));
+    dl2_table_head(&table, "median, kept:\n%s", title_of(study, metrics->names[first]));
     for (size_t m = 0; m < metrics->count; m++)
-        write_two_lines(html, "broken lower:", title_of(study, metrics->names[m]));
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
+        dl2_table_head(&table, "broken lower:\n%s", title_of(study, metrics->names[m]));
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_breakage *breakage = &breakages[v];
         if (!breakage->seeds)
             continue;
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", study->variants[v].name);
+        dl2_table_row(&table, study->variants[v].name);
         dl2_html_element(html, "td", "%zu", breakage->broken);
         dl2_html_element(html, "td", "%zu", breakage->mended);
         dl2_html_element(html, "td", "%zu", breakage->kept);
@@ -259,10 +242,10 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
         for (size_t m = 0; m < metrics->count; m++)
             write_share(html, breakage->metrics[m].lower, breakage->metrics[m].low,
                         breakage->metrics[m].high);
-        dl2_html_markup(html, "</tr>\n");
     }
+    dl2_table_end(&table);
     dl2_html_markup(
-        html, "</tbody></table></div>\n<p class='note'>A variant breaks a validation image if the "
+        html, "<p class='note'>A variant breaks a validation image if the "
               "network trained on the original gets it right and the one trained on the variant "
               "gets it wrong, in more than half of the seeds. Mended is the reverse, which chance "
               "alone brings about: where a variant breaks no more than it mends, it does no harm "

@@ -98,25 +98,21 @@ static void write_table(struct dl2_html *html, const struct group *group)
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
         timed |= isfinite(mean_seconds(group, v));
-    dl2_html_markup(html, "<div class='scroll'><table><thead><tr>");
-    dl2_html_element(html, "th scope='col'", "%s epochs on", group->condition->name);
-    dl2_html_markup(html, "<th scope='col'>top-1, %</th><th scope='col' class='l'>difference, "
-                          "points</th>");
-    dl2_html_markup(html, timed ? "<th scope='col'>training, s</th>" : "");
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
+    struct dl2_table table = {.html = html, .without_focus = true};
+    dl2_table_head(&table, "%s epochs on", group->condition->name);
+    dl2_table_heads(&table, "top-1, %|<difference, points");
+    dl2_table_heads(&table, timed ? "training, s" : "");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
         if (!first_run(group, v))
             continue;
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", label_of(group, v, label));
+        dl2_table_row(&table, label_of(group, v, label));
         dl2_part_estimate_cell(html, &comparison->top1, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)
             dl2_part_cell(html, mean_seconds(group, v), 1);
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* What each regimen gains or loses, one below the other. */

@@ -311,16 +311,12 @@ static void write_answer(const struct dl2_search_results *search, struct dl2_htm
 
 static void write_table(const struct dl2_search_results *search, struct dl2_html *html)
 {
-    dl2_html_markup(
-        html,
-        "<details><summary>Every model of the search</summary><div "
-        "class='scroll' tabindex='0'><table><thead><tr><th "
-        "scope='col'>rank</th><th scope='col'>model</th><th scope='col' class='l'>settings</th><th "
-        "scope='col' class='l'>status</th><th scope='col'>epochs</th><th "
-        "scope='col'>top-1, %</th><th scope='col'>loss</th></tr></thead><tbody>\n");
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html, "<details><summary>Every model of the search</summary>");
+    dl2_table_heads(&table, "rank|model|<settings|<status|epochs|top-1, %|loss");
     for (size_t i = 0; i < search->count; i++) {
         const struct dl2_searched *model = &search->models[search->ranked[i]];
-        dl2_html_markup(html, "<tr>");
+        dl2_table_bare_row(&table, "");
         dl2_part_cell(html, model->rank, 0);
         dl2_html_element(html, "th scope='row'", "%s", model->name);
         dl2_html_markup(html, "<td class='l'>");
@@ -331,9 +327,9 @@ static void write_table(const struct dl2_search_results *search, struct dl2_html
         dl2_part_cell(html, model->epochs, 2);
         dl2_part_cell(html, 100 * model->top1, 2);
         dl2_part_cell(html, model->loss, 4);
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div></details>\n");
+    dl2_table_end(&table);
+    dl2_html_markup(html, "</details>\n");
 }
 
 void dl2_section_search(const struct dl2_page *page, struct dl2_html *html)

@@ -19,15 +19,15 @@ static bool any_known(const struct dl2_page *page, size_t field)
     return false;
 }
 
-static void write_row(struct dl2_html *html, const struct dl2_page *page, size_t a, size_t v,
+static void write_row(struct dl2_table *table, const struct dl2_page *page, size_t a, size_t v,
                       bool energy)
 {
     const struct dl2_study *study = page->study;
     const struct dl2_speed *speed = &page->speeds[a].variants[v];
     const bool raw = strcmp(study->variants[v].name, "raw") == 0;
     char text[32];
-    dl2_html_markup(html, "<tr>");
-    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&study->variants[v]));
+    struct dl2_html *html = table->html;
+    dl2_table_row(table, dl2_part_variant(&study->variants[v]));
     if (study->arch_count > 1)
         dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
     dl2_part_estimate_cell(html, &speed->load_rate, 0);
@@ -43,7 +43,6 @@ static void write_row(struct dl2_html *html, const struct dl2_page *page, size_t
             dl2_html_markup(html, "<td>1</td>");
         else
             dl2_part_ratio_cell(html, &speed->ratio[kind]);
-    dl2_html_markup(html, "</tr>\n");
 }
 
 static void write_note(struct dl2_html *html, const struct dl2_page *page, bool energy)
@@ -83,23 +82,19 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
     const bool energy = any_known(page, offsetof(struct dl2_speed, joules));
     if (!any_known(page, offsetof(struct dl2_speed, train_rate)))
         return;
-    dl2_html_markup(html, "<h2>Speed</h2>\n<div class='scroll' tabindex='0'><table><thead><tr>"
-                          "<th scope='col'>variant</th>");
-    if (study->arch_count > 1)
-        dl2_html_markup(html, "<th scope='col' class='l'>network</th>");
-    dl2_html_markup(html, "<th scope='col'>loads, img/s<br/>and core</th><th scope='col'>trains,"
-                          "<br/>images/s</th><th scope='col'>waiting<br/>for data, %</th>");
-    dl2_html_markup(html, energy ? "<th scope='col'>energy,<br/>J an image</th>" : "");
-    dl2_html_markup(
-        html, "<th scope='col'>epochs to<br/>accuracy</th><th scope='col'>time to<br/>accuracy</th>"
-              "<th scope='col'>loads, times<br/>as fast</th><th scope='col'>trains, times<br/>as "
-              "fast</th>"
-              "<th scope='col'>to accuracy,<br/>times as fast</th></tr></thead><tbody>\n");
+    dl2_html_markup(html, "<h2>Speed</h2>\n");
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, study->arch_count > 1 ? "variant|<network" : "variant");
+    dl2_table_heads(&table, "loads, img/s\nand core|trains,\nimages/s|waiting\nfor data, %");
+    dl2_table_heads(&table, energy ? "energy,\nJ an image" : "");
+    dl2_table_heads(&table, "epochs to\naccuracy|time to\naccuracy|loads, times\nas fast|"
+                            "trains, times\nas fast|to accuracy,\ntimes as fast");
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++)
             if (page->speeds[a].variants[v].train_rate.count)
-                write_row(html, page, a, v, energy);
-    dl2_html_markup(html, "</tbody></table></div>\n<p class='note'>");
+                write_row(&table, page, a, v, energy);
+    dl2_table_end(&table);
+    dl2_html_markup(html, "<p class='note'>");
     write_note(html, page, energy);
     dl2_html_markup(html, "</p>\n");
 }

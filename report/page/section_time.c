@@ -122,18 +122,16 @@ static const char *shown_name(const char *name)
 static void write_table(struct dl2_html *html, const struct budget *budgets, size_t count,
                         const char *const *names, size_t name_count)
 {
-    dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>trained on</th>");
+    struct dl2_table table = {.html = html, .without_focus = true};
+    dl2_table_heads(&table, "trained on");
     for (size_t b = 0; b < count; b++)
         dl2_html_element(html, "th scope='colgroup' colspan='3' class='l'", "within %s",
                          budgets[b].condition->name);
     dl2_html_markup(html, "</tr><tr><th></th>");
     for (size_t b = 0; b < count; b++)
-        dl2_html_markup(html, "<th scope='col'>epochs</th><th scope='col'>top-1, %</th>"
-                              "<th scope='col' class='l'>difference, points</th>");
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
+        dl2_table_heads(&table, "epochs|top-1, %|<difference, points");
     for (size_t n = 0; n < name_count; n++) {
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", shown_name(names[n]));
+        dl2_table_row(&table, shown_name(names[n]));
         for (size_t b = 0; b < count; b++) {
             const struct dl2_comparison *comparison = find_comparison(&budgets[b], names[n]);
             dl2_part_cell(html, mean_epochs(&budgets[b], names[n]), 1);
@@ -144,9 +142,8 @@ static void write_table(struct dl2_html *html, const struct budget *budgets, siz
                 dl2_html_markup(html, "<td>–</td><td></td>");
             }
         }
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div>\n");
+    dl2_table_end(&table);
 }
 
 /* The original is `first`; its curve comes last, so that it lies above. */

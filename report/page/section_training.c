@@ -106,24 +106,19 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->run_count)
         return;
-    dl2_html_markup(
-        html, "<details><summary>Every training</summary><div class='scroll' tabindex='0'><table>"
-              "<thead><tr><th scope='col'>trained on</th><th scope='col' class='l'>network</th><th "
-              "scope='col'>seed</th>"
-              "<th scope='col'>epochs</th><th scope='col'>top-1, %</th><th scope='col'>top-5, "
-              "%</th><th scope='col'>seconds</th></tr></thead>"
-              "<tbody>\n");
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html, "<details><summary>Every training</summary>");
+    dl2_table_heads(&table, "trained on|<network|seed|epochs|top-1, %|top-5, %|seconds");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
-        dl2_html_markup(html, "<tr>");
-        dl2_html_element(html, "th scope='row'", "%s", study->variants[run->variant].name);
+        dl2_table_row(&table, study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
         dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
         dl2_html_element(html, "td", "%zu", run->epochs);
         dl2_part_cell(html, 100 * run->top1, 2);
         dl2_part_cell(html, 100 * run->top5, 2);
         dl2_part_cell(html, run->seconds, 1);
-        dl2_html_markup(html, "</tr>\n");
     }
-    dl2_html_markup(html, "</tbody></table></div></details>\n");
+    dl2_table_end(&table);
+    dl2_html_markup(html, "</details>\n");
 }

@@ -7,14 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void write_row(struct dl2_html *html, const struct dl2_page *page,
+static void write_row(struct dl2_table *table, const struct dl2_page *page,
                       const struct dl2_transfer *transfer)
 {
     const struct dl2_study *study = page->study;
     const double difference = transfer->difference, half = transfer->half;
     char text[2][32];
-    dl2_html_markup(html, "<tr>");
-    dl2_html_element(html, "th scope='row'", "%s", study->variants[transfer->variant].name);
+    struct dl2_html *html = table->html;
+    dl2_table_row(table, study->variants[transfer->variant].name);
     for (int side = 0; side < 2; side++) {
         const size_t arch = side ? transfer->b : transfer->a;
         dl2_html_element(
@@ -36,7 +36,7 @@ static void write_row(struct dl2_html *html, const struct dl2_page *page,
         dl2_html_format(html, "the same within %.1f points", fabs(difference) + half);
     else
         dl2_html_markup(html, "–");
-    dl2_html_markup(html, "</td></tr>\n");
+    dl2_html_markup(html, "</td>");
 }
 
 void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
@@ -58,14 +58,14 @@ void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
         else
             dl2_html_format(html, "No variant was shown to cost one network more than another. How "
                                   "much more it may cost is in the last column.");
-        dl2_html_markup(html, "</p>\n<div class='scroll' tabindex='0'><table><thead><tr>"
-                              "<th scope='col'>variant</th><th scope='col' class='l'>a network "
-                              "and<br/>its difference</th><th scope='col' class='l'>another</th>"
-                              "<th scope='col' class='l'>first less second,<br/>points</th>"
-                              "<th scope='col' class='l'>the loss is</th></tr></thead><tbody>\n");
+        dl2_html_markup(html, "</p>\n");
+        struct dl2_table table = {.html = html};
+        dl2_table_heads(&table, "variant|<a network and\nits difference|<another|"
+                                "<first less second,\npoints|<the loss is");
         for (size_t i = 0; i < count; i++)
-            write_row(html, page, &list[i]);
-        dl2_html_markup(html, "</tbody></table></div>\n<p class='note'>Points of top-1, against "
+            write_row(&table, page, &list[i]);
+        dl2_table_end(&table);
+        dl2_html_markup(html, "<p class='note'>Points of top-1, against "
                               "the original with the same network. All intervals hold together "
                               "in 95% of such studies; they count both sources of chance, image "
                               "by image. All networks saw images of the study&#39;s one input "

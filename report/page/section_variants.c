@@ -118,26 +118,19 @@ static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, found ? "</p>\n" : "");
 }
 
-static void write_heads(struct dl2_html *html, const struct dl2_study *study, bool copies,
+static void write_heads(struct dl2_table *table, const struct dl2_study *study, bool copies,
                         bool losses)
 {
-    dl2_html_markup(html, "<thead><tr><th scope='col'>variant</th>"
-                          "<th scope='col'>size</th><th scope='col'>of the<br/>original</th>");
-    dl2_html_markup(html, copies ? "<th scope='col'>files<br/>copied</th>" : "");
-    dl2_html_markup(html, "<th scope='col'>bits per<br/>pixel</th>"
-                          "<th scope='col'>PSNR<br/>dB</th><th scope='col'>SSIM</th><th "
-                          "scope='col'>loads, img/s<br/>and core</th>"
-                          "<th scope='col'>encoding,<br/>CPU s</th>");
+    dl2_table_heads(table, "variant|size|of the\noriginal");
+    dl2_table_heads(table, copies ? "files\ncopied" : "");
+    dl2_table_heads(table, "bits per\npixel|PSNR\ndB|SSIM|loads, img/s\nand core|"
+                           "encoding,\nCPU s");
     for (size_t a = 0; a < study->arch_count; a++) {
-        dl2_html_markup(html, "<th scope='col'>top-1, %");
-        if (study->arch_count > 1) {
-            dl2_html_markup(html, "<br/>");
-            dl2_html_text(html, study->archs[a]);
-        }
-        dl2_html_markup(html, "</th><th scope='col' class='l'>difference,<br/>points</th>");
-        dl2_html_markup(html, losses ? "<th scope='col' class='l'>loss,<br/>nats</th>" : "");
+        dl2_table_head(table, "top-1, %%%s%s", study->arch_count > 1 ? "\n" : "",
+                       study->arch_count > 1 ? study->archs[a] : "");
+        dl2_table_heads(table, "<difference,\npoints");
+        dl2_table_heads(table, losses ? "<loss,\nnats" : "");
     }
-    dl2_html_markup(html, "</tr></thead>");
 }
 
 /* Is it the smallest or the fastest that keeps the accuracy of a network? */
@@ -150,16 +143,17 @@ static bool is_pick(const struct dl2_page *page, size_t v)
     return false;
 }
 
-static void write_variant(struct dl2_html *html, const struct dl2_page *page, size_t v, bool copies,
-                          const struct dl2_loss_change *losses)
+static void write_variant(struct dl2_table *table, const struct dl2_page *page, size_t v,
+                          bool copies, const struct dl2_loss_change *losses)
 {
+    struct dl2_html *html = table->html;
     const struct dl2_study *study = page->study;
     const struct dl2_study_variant *variant = &study->variants[v];
     const bool raw = strcmp(variant->name, "raw") == 0;
     const double load_rate =
         study->arch_count ? page->speeds[0].variants[v].load_rate.mean : variant->load_rate;
     char text[32];
-    dl2_html_markup(html, is_pick(page, v) ? "<tr class='pick'>" : "<tr>");
+    dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
     dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
     dl2_html_element(html, "td", "%s",
                      isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
@@ -179,7 +173,6 @@ static void write_variant(struct dl2_html *html, const struct dl2_page *page, si
         if (losses)
             write_loss(html, loss_at(page, losses, a, v), raw);
     }
-    dl2_html_markup(html, "</tr>\n");
 }
 
 void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
@@ -191,12 +184,12 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     for (size_t v = 0; v < study->variant_count; v++)
         copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
     struct dl2_loss_change *losses = make_losses(page, html);
-    dl2_html_markup(html, "<h2>Variants</h2>\n<div class='scroll' tabindex='0'><table>");
-    write_heads(html, study, copies, losses != NULL);
-    dl2_html_markup(html, "<tbody>\n");
+    dl2_html_markup(html, "<h2>Variants</h2>\n");
+    struct dl2_table table = {.html = html};
+    write_heads(&table, study, copies, losses != NULL);
     for (size_t v = 0; v < study->variant_count; v++)
-        write_variant(html, page, v, copies, losses);
-    dl2_html_markup(html, "</tbody></table></div>\n");
+        write_variant(&table, page, v, copies, losses);
+    dl2_table_end(&table);
     if (losses)
         write_hidden_harm(html, page, losses);
     dl2_html_markup(html,

@@ -228,12 +228,12 @@ static void write_interval(struct dl2_html *html, double middle, double half)
     dl2_html_markup(html, "</td>");
 }
 
-static void write_row(struct dl2_html *html, const struct dl2_several_studies *several,
+static void write_row(struct dl2_table *table, const struct dl2_several_studies *several,
                       const struct dl2_shared_variant *variant)
 {
+    struct dl2_html *html = table->html;
     char text[2][32];
-    dl2_html_markup(html, "<tr>");
-    dl2_html_element(html, "th scope='row'", "%s", variant->name);
+    dl2_table_row(table, variant->name);
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_html_markup(html, "<td>");
     if (variant->within == variant->count)
@@ -256,7 +256,6 @@ static void write_row(struct dl2_html *html, const struct dl2_several_studies *s
                            has ? variant->halves[n] : NAN);
         n += has;
     }
-    dl2_html_markup(html, "</tr>\n");
 }
 
 static void write_table(struct dl2_html *html, const struct dl2_several_studies *several,
@@ -265,19 +264,17 @@ static void write_table(struct dl2_html *html, const struct dl2_several_studies 
     char points[32];
     if (several->network_count > 1)
         dl2_html_element(html, "h3", "%s", network->arch);
-    dl2_html_markup(html, "<div class='scroll'><table><thead><tr><th scope='col'>variant</th>"
-                          "<th scope='col'>bytes, %</th>");
-    dl2_html_element(html, "th scope='col'", "datasets within %s",
-                     dl2_count_points(points, several->question.tolerance));
-    dl2_html_markup(html, "<th scope='col'>mean</th><th scope='col'>one more dataset</th>"
-                          "<th scope='col'>between datasets</th>");
+    struct dl2_table table = {.html = html, .without_focus = true};
+    dl2_table_heads(&table, "variant|bytes, %");
+    dl2_table_head(&table, "datasets within %s",
+                   dl2_count_points(points, several->question.tolerance));
+    dl2_table_heads(&table, "mean|one more dataset|between datasets");
     for (size_t i = 0; i < several->count; i++)
         if (several->sources[i].is_used)
-            dl2_html_element(html, "th scope='col'", "%s", several->sources[i].name);
-    dl2_html_markup(html, "</tr></thead><tbody>\n");
+            dl2_table_head(&table, "%s", several->sources[i].name);
     for (size_t v = 0; v < network->variant_count; v++)
-        write_row(html, several, &network->variants[v]);
-    dl2_html_markup(html, "</tbody></table></div>\n");
+        write_row(&table, several, &network->variants[v]);
+    dl2_table_end(&table);
 }
 
 static void write_rules(struct dl2_html *html, const struct dl2_several_studies *several)
