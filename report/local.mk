@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/compared.c report/page/compared.h \
+	report/page/curve.c report/page/curve.h \
 	report/analysis.c report/analysis.h \
 	report/answer.c report/answer.h \
 	report/claims.c report/claims.h \

@@ -90,26 +90,6 @@ static bool makes_band(const struct accuracy_view *view, size_t first, size_t en
     return count > 1 && (rises == count - 1 || falls == count - 1);
 }
 
-/* The codec's points as a block of the data; false where it has none. */
-static bool add_points(struct dl2_plot *plot, const struct accuracy_view *view, size_t first,
-                       size_t end)
-{
-    char clean[256];
-    size_t count = 0;
-    for (size_t v = first; v < end; v++) {
-        if (!is_shown(view, v))
-            continue;
-        if (count++ == 0)
-            dl2_plot_block(plot, view->study->variants[first].codec);
-        dl2_plot_number(plot, view->axis->values[v]);
-        dl2_plot_number(plot, difference_of(view, v));
-        dl2_plot_number(plot, half_of(view, v));
-        dl2_plot_data(plot, "%d %s\n", view->study->variants[v].quality,
-                      dl2_plot_plain(view->study->variants[v].name, clean, sizeof clean));
-    }
-    return count > 0;
-}
-
 static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, size_t first,
                       size_t *codecs)
 {
@@ -117,25 +97,26 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
     const bool raw = first == view->raw;
     const char *codec = view->study->variants[first].codec;
     char clean[256];
-    if (!add_points(plot, view, first, end))
-        return;
-    const char *colour = raw ? DL2_PLOT_INK : dl2_plot_codec_colour(codec, (*codecs)++);
-    bool intervals = false;
+    struct dl2_curve curve = {.plot = plot, .name = codec, .bars = "1:2:3"};
     for (size_t v = first; v < end; v++)
-        intervals |= is_shown(view, v) && isfinite(half_of(view, v));
+        if (is_shown(view, v))
+            dl2_curve_point(&curve,
+                            (const double[]){view->axis->values[v], difference_of(view, v),
+                                             half_of(view, v), view->study->variants[v].quality},
+                            4, view->study->variants[v].name);
+    if (!curve.count)
+        return;
+    curve.colour = raw ? DL2_PLOT_INK : dl2_plot_codec_colour(codec, (*codecs)++);
     if (makes_band(view, first, end))
         dl2_plot_curve(plot,
                        "using 1:($2-$3):($2+$3) with filledcurves linecolor rgb '%s' fillstyle "
                        "transparent solid 0.16 noborder notitle",
-                       colour);
-    else if (intervals) /* first: gnuplot clears the line below each bar's point */
-        dl2_plot_curve(plot,
-                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                       "notitle",
-                       colour);
+                       curve.colour);
+    else
+        dl2_curve_draw_bars(&curve);
     dl2_plot_curve(plot,
                    "using 1:2 with %s linecolor rgb '%s' %s pointtype 7 pointsize 0.6 title '%s'",
-                   raw ? "points" : "linespoints", colour, raw ? "" : "linewidth 2",
+                   raw ? "points" : "linespoints", curve.colour, raw ? "" : "linewidth 2",
                    raw ? "original" : dl2_plot_plain(codec, clean, sizeof clean));
 }
 
@@ -186,13 +167,7 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     if (x.logarithmic)
         dl2_plot_script(&plot,
                         "set xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)\n");
-    dl2_plot_script(
-        &plot,
-        "set object 1 rectangle from graph 0, first %.8g to graph 1, first 0 behind fillcolor rgb "
-        "'" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
-        "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead dashtype (6,4) linecolor "
-        "rgb '" DL2_PLOT_AXIS "' # the original\n",
-        -view.analysis->question.tolerance);
+    dl2_curve_reference(&plot, 'y', 0, -view.analysis->question.tolerance);
     add_labels(&plot, &view);
     for (size_t v = 0, codecs = 0; v < page->study->variant_count; v++)
         if (v == view.raw || dl2_study_starts_codec(page->study, v))

@@ -3,6 +3,7 @@
 #ifndef DL2_REPORT_PARTS_H
 #define DL2_REPORT_PARTS_H
 
+#include "report/page/curve.h"
 #include "report/page/html.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"

@@ -289,19 +289,6 @@ void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...)
     plot->curves++;
 }
 
-void dl2_plot_series(struct dl2_plot *plot, const char *colour, const char *title, bool intervals)
-{
-    if (intervals) /* first: gnuplot clears the line below each bar's point */
-        dl2_plot_curve(plot,
-                       "using 1:2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                       "notitle",
-                       colour);
-    dl2_plot_curve(plot,
-                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
-                   "pointsize 0.6 title '%s'",
-                   colour, title);
-}
-
 static int replace_all(struct dl2_bytes *bytes, const char *from, const char *to,
                        struct dl2_error *error)
 {

@@ -114,10 +114,6 @@ void dl2_plot_block(struct dl2_plot *plot, const char *name);
 /* One more curve of the plot command, of the block that was started last: "using 1:2 with ...". */
 void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2, 3);
 
-/* Points joined by lines, of a block whose columns are x, y and, if `intervals`, y's half interval.
- */
-void dl2_plot_series(struct dl2_plot *plot, const char *colour, const char *title, bool intervals);
-
 /*
  * Writes and draws the plot and frees it, on failure too. `svg` becomes an <svg> element that can
  * stand in a page with others; the caller frees it. It is empty for a plot without curves, which is

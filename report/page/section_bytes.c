@@ -102,15 +102,10 @@ static int compare_pairs(const void *a, const void *b)
     return (x->subset_percent > y->subset_percent) - (x->subset_percent < y->subset_percent);
 }
 
-static bool add_point(struct dl2_plot *plot, double percent, const struct dl2_estimate *top1,
+static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *top1,
                       const char *name)
 {
-    char clean[256];
-    dl2_plot_number(plot, percent);
-    dl2_plot_number(plot, top1->mean);
-    dl2_plot_number(plot, top1->half);
-    dl2_plot_data(plot, "%s\n", dl2_plot_plain(name, clean, sizeof clean));
-    return isfinite(top1->half);
+    dl2_curve_point(curve, (const double[]){percent, top1->mean, top1->half}, 3, name);
 }
 
 /* All images, compressed: a curve a codec. */
@@ -120,22 +115,19 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
         const char *codec = study->variants[v].codec;
         char clean[256], title[300];
-        bool any = false, intervals = false;
         if (!dl2_study_starts_codec(study, v))
             continue;
-        for (size_t p = 0; p < count; p++) {
-            if (strcmp(study->variants[pairs[p].variant].codec, codec) != 0)
-                continue;
-            if (!any)
-                dl2_plot_block(plot, codec);
-            any = true;
-            intervals |= add_point(plot, pairs[p].percent, &pairs[p].top1,
-                                   study->variants[pairs[p].variant].name);
-        }
-        const char *colour = dl2_plot_codec_colour(codec, codecs++);
         snprintf(title, sizeof title, "all images, %s", dl2_plot_plain(codec, clean, sizeof clean));
-        if (any)
-            dl2_plot_series(plot, colour, title, intervals);
+        struct dl2_curve curve = {.plot = plot,
+                                  .name = codec,
+                                  .title = title,
+                                  .colour = dl2_plot_codec_colour(codec, codecs++),
+                                  .bars = "1:2:3"};
+        for (size_t p = 0; p < count; p++)
+            if (strcmp(study->variants[pairs[p].variant].codec, codec) == 0)
+                add_point(&curve, pairs[p].percent, &pairs[p].top1,
+                          study->variants[pairs[p].variant].name);
+        dl2_curve_draw(&curve);
     }
 }
 
@@ -147,7 +139,6 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].top1;
     char name[128];
     struct dl2_plot plot;
-    bool intervals = false;
     snprintf(name, sizeof name, "accuracy-equal-bytes-%s", study->archs[arch]);
     dl2_plot_begin(&plot, name, "Top-1 accuracy at equal bytes",
                    "bytes-in-percent-of-the-original top1 half-width-of-95%-interval name",
@@ -157,17 +148,20 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     dl2_plot_script(&plot,
                     "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)\n"
                     "set xrange [%.8g:130]\n"
-                    "set offsets 0, 0, graph 0.08, graph 0.06\n"
-                    "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype "
-                    "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
-                    pairs[0].subset_percent / 1.3, original->mean, original->mean);
+                    "set offsets 0, 0, graph 0.08, graph 0.06\n",
+                    pairs[0].subset_percent / 1.3);
+    dl2_curve_reference(&plot, 'y', original->mean, NAN);
     plot_compressed(&plot, study, pairs, count);
-    dl2_plot_block(&plot, "subset");
+    struct dl2_curve subsets = {.plot = &plot,
+                                .name = "subset",
+                                .title = "fewer images, as they were",
+                                .colour = DL2_PLOT_INK,
+                                .bars = "1:2:3"};
     for (size_t p = 0; p < count; p++)
-        intervals |= add_point(&plot, pairs[p].subset_percent, &pairs[p].subset_top1,
-                               study->variants[pairs[p].variant].name);
-    intervals |= add_point(&plot, 100, original, "original");
-    dl2_plot_series(&plot, DL2_PLOT_INK, "fewer images, as they were", intervals);
+        add_point(&subsets, pairs[p].subset_percent, &pairs[p].subset_top1,
+                  study->variants[pairs[p].variant].name);
+    add_point(&subsets, 100, original, "original");
+    dl2_curve_draw(&subsets);
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 

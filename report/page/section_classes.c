@@ -184,9 +184,8 @@ static void plot_classes(struct dl2_part_figures *figures, const struct view *vi
                    110 + 20 * (int)(named ? harm->judged : MAX_LABELS), figures->html->error);
     dl2_plot_axes(&plot, "difference in recall, percentage points",
                   named ? "" : "classes, the worst measured on top");
+    dl2_curve_reference(&plot, 'x', 0, NAN);
     dl2_plot_script(&plot,
-                    "set arrow 1 from first 0, graph 0 to first 0, graph 1 nohead dashtype (6,4) "
-                    "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n"
                     "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
                     "set grid noytics xtics\n",
                     (double)harm->judged + 0.5);
@@ -197,22 +196,16 @@ static void plot_classes(struct dl2_part_figures *figures, const struct view *vi
                         c + 1);
     dl2_plot_script(&plot, named ? ")\n" : "");
     for (int loses = 1; loses >= 0; loses--) {
-        bool any = false;
+        struct dl2_curve curve = {.plot = &plot, .name = loses ? "certainly lose" : "others"};
         for (size_t c = 0; c < harm->judged; c++) {
             const struct dl2_class_change *change = &harm->changes[c];
-            if (change->loses != (bool)loses)
-                continue;
-            if (!any)
-                dl2_plot_block(&plot, loses ? "certainly lose" : "others");
-            any = true;
-            dl2_plot_number(&plot, (double)c + 1);
-            dl2_plot_number(&plot, change->difference);
-            dl2_plot_number(&plot, change->low);
-            dl2_plot_number(&plot, change->high);
-            dl2_plot_data(&plot, "%zu %s\n", change->images,
-                          dl2_plot_plain(name_of(view, change), clean, sizeof clean));
+            if (change->loses == (bool)loses)
+                dl2_curve_point(&curve,
+                                (const double[]){(double)c + 1, change->difference, change->low,
+                                                 change->high, (double)change->images},
+                                5, name_of(view, change));
         }
-        if (any)
+        if (curve.count)
             dl2_plot_curve(&plot,
                            "using 2:1:3:4 with xerrorbars linecolor rgb '%s' linewidth 1 "
                            "pointtype 7 pointsize %s %s",

@@ -138,29 +138,20 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
     for (size_t v = 0, codecs = 0, end; v < study->variant_count; v = end) {
         const char *codec = study->variants[v].codec;
-        char clean[256];
-        bool any = false;
         end = end_of_codec(study, v);
         if (!dl2_study_starts_codec(study, v))
             continue;
-        const char *colour = dl2_plot_codec_colour(codec, codecs++);
+        struct dl2_curve curve = {
+            .plot = &plot, .name = codec, .colour = dl2_plot_codec_colour(codec, codecs++)};
         for (size_t i = v; i < end; i++) {
             const struct dl2_study_variant *variant = &study->variants[i];
-            if (!isfinite(variant->bits_per_pixel) || !(variant->load_rate > 0))
-                continue;
-            if (!any)
-                dl2_plot_block(&plot, codec);
-            any = true;
-            dl2_plot_number(&plot, variant->bits_per_pixel);
-            dl2_plot_number(&plot, variant->load_rate);
-            dl2_plot_data(&plot, "%d %s\n", variant->quality,
-                          dl2_plot_plain(variant->name, clean, sizeof clean));
+            if (isfinite(variant->bits_per_pixel) && variant->load_rate > 0)
+                dl2_curve_point(
+                    &curve,
+                    (const double[]){variant->bits_per_pixel, variant->load_rate, variant->quality},
+                    3, variant->name);
         }
-        if (any)
-            dl2_plot_curve(&plot,
-                           "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
-                           "pointsize 0.6 title '%s'",
-                           colour, dl2_plot_plain(codec, clean, sizeof clean));
+        dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, NULL);
 }

@@ -63,29 +63,20 @@ static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_
                       size_t *codecs)
 {
     const struct dl2_study *study = view->study;
-    const char *codec = study->variants[first].codec;
-    char clean[256];
-    size_t count = 0;
+    struct dl2_curve curve = {.plot = plot, .name = study->variants[first].codec, .size = 0.55};
     for (size_t i = first; i < study->variant_count; i++) {
         const struct dl2_study_variant *variant = &study->variants[i];
-        if (strcmp(variant->codec, codec) != 0)
+        if (strcmp(variant->codec, curve.name) != 0)
             break;
-        if (!is_shown(view, i))
-            continue;
-        if (count++ == 0)
-            dl2_plot_block(plot, codec);
-        dl2_plot_number(plot, variant->bits_per_pixel);
-        dl2_plot_number(plot, value_of(view, i));
-        dl2_plot_data(plot, "%d %s\n", variant->quality,
-                      dl2_plot_plain(variant->name, clean, sizeof clean));
+        if (is_shown(view, i))
+            dl2_curve_point(
+                &curve,
+                (const double[]){variant->bits_per_pixel, value_of(view, i), variant->quality}, 3,
+                variant->name);
     }
-    if (!count)
-        return;
-    dl2_plot_curve(plot,
-                   "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 pointtype 7 "
-                   "pointsize 0.55 title '%s'",
-                   dl2_plot_codec_colour(codec, (*codecs)++),
-                   dl2_plot_plain(codec, clean, sizeof clean));
+    if (curve.count)
+        curve.colour = dl2_plot_codec_colour(curve.name, (*codecs)++);
+    dl2_curve_draw(&curve);
 }
 
 void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)

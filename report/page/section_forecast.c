@@ -28,7 +28,7 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
 {
     const struct dl2_study *study = figures->page->study;
     const struct dl2_analysis *analysis = &figures->page->analyses[arch];
-    char name[128], clean[256];
+    char name[128];
     snprintf(name, sizeof name, "forecast-%s", study->archs[arch]);
     struct dl2_plot plot;
     dl2_plot_begin(&plot, name, "Loss by training against loss by tuning",
@@ -36,21 +36,18 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
                    figures->html->error);
     dl2_plot_axes(&plot, "loss of top-1 by tuning, points", "loss by training, points");
     double most = 1;
-    size_t count = 0;
+    struct dl2_curve curve = {.plot = &plot, .name = "variants"};
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &analysis->comparisons[v];
         if (!isfinite(forecasts[v].tuned) || !isfinite(comparison->difference))
             continue;
-        if (count++ == 0)
-            dl2_plot_block(&plot, "variants");
-        dl2_plot_number(&plot, forecasts[v].tuned);
-        dl2_plot_number(&plot, -comparison->difference);
-        dl2_plot_number(&plot, dl2_comparison_half(comparison));
-        dl2_plot_number(&plot, forecasts[v].as_is);
-        dl2_plot_data(&plot, "%s\n", dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+        dl2_curve_point(&curve,
+                        (const double[]){forecasts[v].tuned, -comparison->difference,
+                                         dl2_comparison_half(comparison), forecasts[v].as_is},
+                        4, study->variants[v].name);
         most = fmax(most, forecasts[v].tuned);
     }
-    if (count) {
+    if (curve.count) {
         dl2_plot_script(&plot,
                         "set arrow 1 from 0, 0 to %.8g, %.8g nohead dashtype "
                         "(6,4) linecolor rgb '" DL2_PLOT_AXIS "' # equal\n"

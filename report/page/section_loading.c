@@ -34,27 +34,17 @@ static bool starts_storage(const struct dl2_loading *loading, size_t i)
     return i == 0 || strcmp(loading->items[i].storage, loading->items[i - 1].storage) != 0;
 }
 
-/* The variant's look: the original dashed, the others from red to violet; moved to the right by
- * `aside`, so that intervals do not hide each other. */
-static void add_curve(struct dl2_plot *plot, const struct dl2_study *study, size_t v, double aside,
-                      bool bars)
+/* The variant's look: the original dashed, the others from red to violet. */
+static struct dl2_curve curve_of(struct dl2_plot *plot, const struct dl2_study *study, size_t v)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    const char *colour =
-        v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1);
-    char clean[256];
-    if (bars)
-        dl2_plot_curve(
-            plot,
-            "using ($1+%.3f):2:3 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-            "notitle",
-            aside, colour);
-    dl2_plot_curve(
-        plot,
-        "using ($1+%.3f):2 with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
-        "pointsize 0.5 title '%s'",
-        aside, colour, v == raw ? "dashtype (6,4) " : "",
-        v == raw ? "original" : dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
+    return (struct dl2_curve){
+        .plot = plot,
+        .name = study->variants[v].name,
+        .title = v == raw ? "original" : NULL,
+        .colour = v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1),
+        .dashed = v == raw,
+        .size = 0.5};
 }
 
 /* The axis of the numbers of workers of a storage. */
@@ -87,26 +77,24 @@ static void plot_workers(struct dl2_part_figures *figures, const struct section 
                            "set offsets 0, 0, graph 0.04, 0\n");
     set_workers(&plot, loading, first);
     for (size_t v = 0; v < study->variant_count; v++) {
-        size_t points = 0;
-        bool bars = false;
+        struct dl2_curve curve = curve_of(&plot, study, v);
+        const double middle = (double)(study->variant_count - 1) / 2; /* bars stand side by side */
+        const double aside = 0.3 * ((double)v - middle) / (double)study->variant_count;
+        char columns[2][32];
+        snprintf(columns[0], sizeof columns[0], "($1+%.3f):2", aside);
+        snprintf(columns[1], sizeof columns[1], "($1+%.3f):2:3", aside);
+        curve.columns = columns[0];
+        curve.bars = columns[1];
         for (size_t i = first;
              i < loading->count && strcmp(loading->items[i].storage, storage) == 0; i++) {
             const struct dl2_estimate rate = estimate(section, &loading->items[i], network, v,
                                                       offsetof(struct dl2_round, rate), 1);
-            if (!rate.count)
-                continue;
-            if (points++ == 0)
-                dl2_plot_block(&plot, study->variants[v].name);
-            dl2_plot_data(&plot, "%u ", loading->items[i].jobs);
-            dl2_plot_number(&plot, rate.mean);
-            dl2_plot_number(&plot, rate.half);
-            dl2_plot_data(&plot, "\n");
-            bars |= isfinite(rate.half);
+            if (rate.count)
+                dl2_curve_point(&curve,
+                                (const double[]){loading->items[i].jobs, rate.mean, rate.half}, 3,
+                                NULL);
         }
-        const double middle = (double)(study->variant_count - 1) / 2;
-        if (points)
-            add_curve(&plot, study, v, 0.3 * ((double)v - middle) / (double)study->variant_count,
-                      bars);
+        dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, network && loading->network_count > 1 ? network : NULL);
 }
@@ -137,20 +125,15 @@ static void plot_memory(struct dl2_part_figures *figures, const struct section *
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
                            "set xrange [0:*]\nset offsets 0, graph 0.03, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
-        size_t points = 0;
+        struct dl2_curve curve = curve_of(&plot, study, v);
+        curve.columns = "($1+0.000):2";
         for (size_t i = 0; i < section->loading->count; i++) {
             const struct dl2_loading_place *place = &section->loading->items[i];
             double cache, epoch;
-            if (!dl2_loading_caches(place) || !read_memory(section, place, v, &cache, &epoch))
-                continue;
-            if (points++ == 0)
-                dl2_plot_block(&plot, study->variants[v].name);
-            dl2_plot_number(&plot, cache / 1e6);
-            dl2_plot_number(&plot, epoch / 1e6);
-            dl2_plot_data(&plot, "\n");
+            if (dl2_loading_caches(place) && read_memory(section, place, v, &cache, &epoch))
+                dl2_curve_point(&curve, (const double[]){cache / 1e6, epoch / 1e6}, 2, NULL);
         }
-        if (points)
-            add_curve(&plot, study, v, 0, false);
+        dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, NULL);
 }

@@ -28,21 +28,16 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
                        const struct dl2_analysis *analysis, size_t first, size_t end,
                        const char *colour)
 {
-    char clean[256];
-    bool intervals = false;
-    dl2_plot_block(plot, study->variants[first].codec);
+    struct dl2_curve curve = {
+        .plot = plot, .name = study->variants[first].codec, .colour = colour, .bars = "1:2:3"};
     for (size_t v = first; v < end; v++) {
         const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
-        if (!is_shown(&study->variants[v], &analysis->comparisons[v]))
-            continue;
-        dl2_plot_data(plot, "%d ", study->variants[v].quality);
-        dl2_plot_number(plot, top1->mean);
-        dl2_plot_number(plot, top1->half);
-        dl2_plot_data(plot, "%s\n", dl2_plot_plain(study->variants[v].name, clean, sizeof clean));
-        intervals |= isfinite(top1->half);
+        if (is_shown(&study->variants[v], &analysis->comparisons[v]))
+            dl2_curve_point(&curve,
+                            (const double[]){study->variants[v].quality, top1->mean, top1->half}, 3,
+                            study->variants[v].name);
     }
-    dl2_plot_series(plot, colour, dl2_plot_plain(study->variants[first].codec, clean, sizeof clean),
-                    intervals);
+    dl2_curve_draw(&curve);
 }
 
 static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
@@ -60,13 +55,7 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     dl2_plot_axes(&plot, "quality, on each codec''s own scale", "top-1 accuracy, %");
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     if (isfinite(original))
-        dl2_plot_script(
-            &plot,
-            "set object 1 rectangle from graph 0, first %.8g to graph 1, first %.8g behind "
-            "fillcolor rgb '" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
-            "set arrow 1 from graph 0, first %.8g to graph 1, first %.8g nohead dashtype (6,4) "
-            "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
-            original - analysis->question.tolerance, original, original, original);
+        dl2_curve_reference(&plot, 'y', original, original - analysis->question.tolerance);
     for (size_t first = 0, codecs = 0, end; first < study->variant_count; first = end) {
         size_t shown;
         end = end_of_codec(study, analysis, first, &shown);

@@ -120,7 +120,6 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
                              const char *detail)
 {
     const struct dl2_study *study = &group->condition->study;
-    const double tolerance = group->analysis->question.tolerance;
     char name[160], title[160], label[MAX_LABEL];
     size_t count = 0, row = 0;
     for (size_t v = 0; v < study->variant_count; v++)
@@ -134,14 +133,11 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
     dl2_plot_begin(&plot, name, title, "row difference half-interval",
                    110 + 30 * (int)(count < 40 ? count : 40), figures->html->error);
     dl2_plot_axes(&plot, "difference in top-1, percentage points", "");
+    dl2_curve_reference(&plot, 'x', 0, -group->analysis->question.tolerance);
     dl2_plot_script(&plot,
-                    "set object 1 rectangle from first %.8g, graph 0 to first 0, graph 1 behind "
-                    "fillcolor rgb '" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
-                    "set arrow 1 from first 0, graph 0 to first 0, graph 1 nohead dashtype (6,4) "
-                    "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n"
                     "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
                     "set grid noytics xtics\nset ytics (",
-                    -tolerance, (double)count + 0.5);
+                    (double)count + 0.5);
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(group->analysis->comparisons[v].difference)) {
             dl2_plot_script(&plot, "%s'%s' %zu", row ? ", " : "", label_of(group, v, label),
@@ -149,20 +145,16 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
             row++;
         }
     dl2_plot_script(&plot, ")\n");
-    dl2_plot_block(&plot, "regimens");
-    row = 0;
-    bool intervals = false;
+    struct dl2_curve curve = {.plot = &plot, .name = "regimens", .bars = "2:1:3"};
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
-        if (!isfinite(comparison->difference))
-            continue;
-        dl2_plot_number(&plot, (double)++row);
-        dl2_plot_number(&plot, comparison->difference);
-        dl2_plot_number(&plot, dl2_comparison_half(comparison));
-        dl2_plot_data(&plot, "\n");
-        intervals |= isfinite(dl2_comparison_half(comparison));
+        if (isfinite(comparison->difference))
+            dl2_curve_point(&curve,
+                            (const double[]){(double)curve.count + 1, comparison->difference,
+                                             dl2_comparison_half(comparison)},
+                            3, NULL);
     }
-    if (intervals)
+    if (curve.intervals)
         dl2_plot_curve(&plot, "using 2:1:3 with xerrorbars linecolor rgb '" DL2_PLOT_INK
                               "' linewidth 2 pointtype 0 notitle");
     dl2_plot_curve(&plot, "using 2:1 with points linecolor rgb '" DL2_PLOT_INK

@@ -174,35 +174,25 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
     for (size_t n = 0; n < name_count; n++) {
         const double aside = 1 + 0.05 * ((double)n - (double)(name_count - 1) / 2);
         const bool raw = strcmp(names[n], "raw") == 0;
-        bool any = false, intervals = false;
+        struct dl2_curve curve = {.plot = &plot,
+                                  .name = names[n],
+                                  .title = raw ? "original" : NULL,
+                                  .colour = colour_of(n, name_count, raw),
+                                  .bars = "1:2:3:4",
+                                  .dashed = raw,
+                                  .size = 0.5};
         for (size_t b = 0; b < count; b++) {
             const struct dl2_comparison *comparison = find_comparison(&budgets[b], names[n]);
             if (!comparison || !isfinite(comparison->top1.mean))
                 continue;
-            if (!any)
-                dl2_plot_block(&plot, names[n]);
-            any = true;
-            intervals |= isfinite(comparison->top1.half);
-            dl2_plot_number(&plot, budgets[b].seconds * aside);
             const double mean = comparison->top1.mean, half = comparison->top1.half;
-            dl2_plot_number(&plot, mean);
-            dl2_plot_number(&plot, isfinite(half) ? fmax(0, mean - half) : half);
-            dl2_plot_number(&plot, isfinite(half) ? fmin(100, mean + half) : half);
-            dl2_plot_data(&plot, "\n");
+            dl2_curve_point(&curve,
+                            (const double[]){budgets[b].seconds * aside, mean,
+                                             isfinite(half) ? fmax(0, mean - half) : half,
+                                             isfinite(half) ? fmin(100, mean + half) : half},
+                            4, NULL);
         }
-        const char *colour = colour_of(n, name_count, raw);
-        if (intervals)
-            dl2_plot_curve(
-                &plot,
-                "using 1:2:3:4 with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
-                "notitle",
-                colour);
-        if (any)
-            dl2_plot_curve(&plot,
-                           "using 1:2 with linespoints linecolor rgb '%s' linewidth 2 %s "
-                           "pointtype 7 pointsize 0.5 title '%s'",
-                           colour, raw ? "dashtype (6,4)" : "",
-                           dl2_plot_plain(shown_name(names[n]), text, sizeof text));
+        dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, detail);
 }
@@ -240,13 +230,6 @@ static bool mean_progress(const struct budget *budget, size_t v, size_t epoch, d
     return count > 0;
 }
 
-static void add_progress(struct dl2_plot *plot, double seconds, double unit, double top1)
-{
-    dl2_plot_number(plot, seconds / unit);
-    dl2_plot_number(plot, 100 * top1);
-    dl2_plot_data(plot, "\n");
-}
-
 /* Accuracy by the time since the start, within the longest time. */
 static void plot_progress(struct dl2_part_figures *figures, const struct budget *budget,
                           const char *const *names, size_t name_count, const char *detail)
@@ -269,8 +252,8 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
     for (size_t n = 0; n < name_count; n++) {
         const size_t v = dl2_study_find(study, names[n]);
         const bool raw = strcmp(names[n], "raw") == 0;
+        struct dl2_curve curve = {.plot = &plot, .name = names[n]};
         double seconds, top1, end, final;
-        bool any = false;
         if (v == study->variant_count || !mean_progress(budget, v, SIZE_MAX, &end, &final))
             continue;
         for (size_t e = 0, misses = 0; misses < 100; e++) { /* epochs without validation are many */
@@ -281,14 +264,9 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
             misses = 0;
             if (seconds >= end)
                 break;
-            if (!any)
-                dl2_plot_block(&plot, names[n]);
-            any = true;
-            add_progress(&plot, seconds, unit, top1);
+            dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * top1}, 2, NULL);
         }
-        if (!any)
-            dl2_plot_block(&plot, names[n]);
-        add_progress(&plot, end, unit, final);
+        dl2_curve_point(&curve, (const double[]){end / unit, 100 * final}, 2, NULL);
         dl2_plot_curve(&plot,
                        "using 1:2 linecolor rgb '%s' linewidth 2 %s pointtype 7 pointsize 0.3 "
                        "title '%s'",

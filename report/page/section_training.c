@@ -27,7 +27,7 @@ static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *stud
             epochs = study->runs[i].epochs;
     if (epochs == 0)
         return false;
-    dl2_plot_block(plot, study->variants[v].name);
+    struct dl2_curve curve = {.plot = plot, .name = study->variants[v].name};
     for (size_t e = 0; e < epochs; e++) {
         double sum = 0;
         size_t count = 0;
@@ -39,13 +39,11 @@ static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *stud
                 count++;
             }
         }
-        if (count == 0) /* not validated after this one */
-            continue;
-        dl2_plot_data(plot, "%zu ", e + 1);
-        dl2_plot_number(plot, 100 * sum / (double)count);
-        dl2_plot_data(plot, "\n");
+        if (count) /* else it was not validated after this one */
+            dl2_curve_point(&curve, (const double[]){(double)e + 1, 100 * sum / (double)count}, 2,
+                            NULL);
     }
-    return true;
+    return curve.count > 0;
 }
 
 /* One plot a codec, so that the curves can be told apart. */

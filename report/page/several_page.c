@@ -195,14 +195,11 @@ static void plot_forest(struct dl2_part_figures *figures, const struct dl2_sever
                    FRAME_HEIGHT + ROW_HEIGHT * (int)rows, figures->html->error);
     dl2_plot_axes(&plot, "top-1, points to the original", "");
     const struct dl2_plot_range x = find_range(network, several->question.tolerance);
-    dl2_plot_script(
-        &plot,
-        "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\nunset grid\n"
-        "set object 1 rectangle from first %.8g, graph 0 to first 0, graph 1 behind fillcolor rgb "
-        "'" DL2_PLOT_BAND "' fillstyle solid noborder # the tolerance\n"
-        "set arrow 1 from first 0, graph 0 to first 0, graph 1 nohead dashtype (6,4) linecolor "
-        "rgb '" DL2_PLOT_AXIS "' # the original\n",
-        x.from, x.to, rows - 1, -several->question.tolerance);
+    dl2_plot_script(&plot,
+                    "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\n"
+                    "unset grid\n",
+                    x.from, x.to, rows - 1);
+    dl2_curve_reference(&plot, 'x', 0, -several->question.tolerance);
     label_rows(&plot, several, network);
     for (size_t v = 0; v < network->variant_count; v++) {
         const struct dl2_shared_variant *variant = &network->variants[v];

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/page/curve.h"
+
+#include <math.h>
+
+void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t count, const char *note)
+{
+    char clean[256];
+    if (curve->count++ == 0)
+        dl2_plot_block(curve->plot, curve->name);
+    for (size_t i = 0; i < count; i++)
+        dl2_plot_number(curve->plot, numbers[i]);
+    dl2_plot_data(curve->plot, "%s\n", note ? dl2_plot_plain(note, clean, sizeof clean) : "");
+    curve->intervals |= curve->bars && isfinite(numbers[2]);
+}
+
+void dl2_curve_draw_bars(const struct dl2_curve *curve)
+{
+    if (curve->intervals)
+        dl2_plot_curve(curve->plot,
+                       "using %s with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
+                       "notitle",
+                       curve->bars, curve->colour);
+}
+
+void dl2_curve_draw(const struct dl2_curve *curve)
+{
+    char clean[256];
+    if (!curve->count)
+        return;
+    dl2_curve_draw_bars(curve); /* first: gnuplot clears the line below each bar's point */
+    dl2_plot_curve(curve->plot,
+                   "using %s with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
+                   "pointsize %g title '%s'",
+                   curve->columns ? curve->columns : "1:2", curve->colour,
+                   curve->dashed ? "dashtype (6,4) " : "", curve->size > 0 ? curve->size : 0.6,
+                   curve->title ? curve->title : dl2_plot_plain(curve->name, clean, sizeof clean));
+}
+
+void dl2_curve_reference(struct dl2_plot *plot, char axis, double at, double from)
+{
+    const char *before = axis == 'y' ? "graph 0, " : "", *after = axis == 'y' ? "" : ", graph 0";
+    const char *before_end = axis == 'y' ? "graph 1, " : "";
+    const char *after_end = axis == 'y' ? "" : ", graph 1";
+    if (isfinite(from))
+        dl2_plot_script(plot,
+                        "set object 1 rectangle from %sfirst %.8g%s to %sfirst %.8g%s behind "
+                        "fillcolor rgb '" DL2_PLOT_BAND
+                        "' fillstyle solid noborder # the tolerance\n",
+                        before, from, after, before_end, at, after_end);
+    dl2_plot_script(plot,
+                    "set arrow 1 from %sfirst %.8g%s to %sfirst %.8g%s nohead dashtype (6,4) "
+                    "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",
+                    before, at, after, before_end, at, after_end);
+}

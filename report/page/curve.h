@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A curve of a plot, with or without intervals:
+ *
+ *     struct dl2_curve curve = {.plot = &plot, .name = "jpeg", .colour = colour, .bars = "1:2:3"};
+ *     dl2_curve_point(&curve, (const double[]){x, y, half}, 3, "jpeg-50");   ... any number
+ *     dl2_curve_draw(&curve);
+ *
+ * Its points are a block of the data, a line each. Without a point nothing is drawn.
+ */
+#ifndef DL2_REPORT_CURVE_H
+#define DL2_REPORT_CURVE_H
+
+#include "report/page/plot.h"
+
+struct dl2_curve {
+    struct dl2_plot *plot;
+    const char *name;  /* of the block */
+    const char *title; /* in the plot's key, as gnuplot reads it; NULL: the name */
+    const char *colour;
+    const char *columns; /* of the points; NULL: "1:2" */
+    const char *bars;    /* columns of the intervals, which a point has where its third number is
+                          * finite; NULL: the curve has none */
+    double size;         /* of points; 0: 0.6 */
+    bool dashed;
+    size_t count;   /* of its points */
+    bool intervals; /* has any of them one? */
+};
+
+/* `note` ends the line of the data: what the point is of; or NULL. */
+void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t count,
+                     const char *note);
+/* Draws the intervals: the first part of dl2_curve_draw(). */
+void dl2_curve_draw_bars(const struct dl2_curve *curve);
+/* Draws intervals, points and the line that joins them. */
+void dl2_curve_draw(const struct dl2_curve *curve);
+
+/* What curves are compared with: a dashed line at `at`, and the tolerance from `from` to there
+ * (NAN: none), shaded. On the axis of x or y. */
+void dl2_curve_reference(struct dl2_plot *plot, char axis, double at, double from);
+
+#endif
