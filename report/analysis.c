@@ -11,6 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study)
+{
+    return advice->sure < study->variant_count ? advice->sure : advice->likely;
+}
+
 const char *dl2_verdict_text(enum dl2_verdict verdict)
 {
     static const char *const texts[] = {"", "within", "could be", "looks worse", "worse"};
@@ -653,7 +658,7 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
     if (advice->sure < none && advice->likely < none &&
         !is_smaller(study, advice->likely, advice->sure))
         advice->likely = none;
-    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const size_t pick = dl2_advice_pick(advice, study);
     if (pick == none) {
         say_none(&writer, study, analysis, raw, points);
         return;

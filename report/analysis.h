@@ -75,6 +75,9 @@ struct dl2_advice {
     char text[1024]; /* in whole sentences */
 };
 
+/* The variant that is recommended: the sure one, else the likely one. */
+size_t dl2_advice_pick(const struct dl2_advice *advice, const struct dl2_study *study);
+
 struct dl2_analysis { /* one network */
     const char *arch;
     struct dl2_question question;

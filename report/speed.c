@@ -488,7 +488,7 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
     if (advice->sure < none && advice->likely < none &&
         !(speeds[advice->likely].ratio[kind].ratio > speeds[advice->sure].ratio[kind].ratio))
         advice->likely = none;
-    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const size_t pick = dl2_advice_pick(advice, study);
     if (pick == none) {
         say_none(&writer, race, kind, points);
         return;

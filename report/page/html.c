@@ -14,6 +14,20 @@ static void append(struct dl2_html *html, const char *data, size_t size)
         html->status = dl2_bytes_append(&html->bytes, data, size, html->error);
 }
 
+void dl2_html_check(struct dl2_html *html, int status)
+{
+    if (html->status == DL2_OK)
+        html->status = status;
+}
+
+void *dl2_html_calloc(struct dl2_html *html, size_t count, size_t size)
+{
+    void *items = dl2_calloc(count, size);
+    if (!items && html->status == DL2_OK)
+        html->status = dl2_error_memory(html->error, "the report");
+    return items;
+}
+
 void dl2_html_markup(struct dl2_html *html, const char *markup)
 {
     append(html, markup, strlen(markup));

@@ -20,6 +20,11 @@ struct dl2_html {
         DL2_BYTES_INIT, DL2_OK, error                                                              \
     }
 
+/* Keeps the first failure. */
+void dl2_html_check(struct dl2_html *html, int status);
+/* dl2_calloc(), whose failure is kept. */
+void *dl2_html_calloc(struct dl2_html *html, size_t count, size_t size);
+
 /* Appends markup unchanged. */
 void dl2_html_markup(struct dl2_html *html, const char *markup);
 void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup);

@@ -176,8 +176,7 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     if (page->plotter && page->plotter->problem[0])
         dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
     dl2_html_bytes(html, &body.bytes);
-    if (html->status == DL2_OK)
-        html->status = body.status;
+    dl2_html_check(html, body.status);
     dl2_bytes_free(&body.bytes);
     dl2_page_close(html);
 }

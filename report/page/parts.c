@@ -72,17 +72,24 @@ void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
     dl2_html_markup(html, "</td>");
 }
 
-void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison)
+void dl2_part_interval(struct dl2_html *html, double middle, double low, double high)
 {
     char text[2][32];
-    const double half = dl2_comparison_half(comparison);
+    dl2_html_format(html, "%s ", dl2_part_signed(middle, text[0]));
+    dl2_html_element(html, "small", "(%s to %s)", dl2_part_signed(low, text[0]),
+                     dl2_part_signed(high, text[1]));
+}
+
+void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison)
+{
+    char text[32];
+    const double half = dl2_comparison_half(comparison), middle = comparison->difference;
     dl2_html_markup(html, "<td class='l'>");
     if (comparison->verdict != DL2_VERDICT_NONE) {
-        dl2_html_format(html, "%s ", dl2_part_signed(comparison->difference, text[0]));
         if (isfinite(half))
-            dl2_html_element(html, "small", "(%s to %s)",
-                             dl2_part_signed(comparison->difference - half, text[0]),
-                             dl2_part_signed(comparison->difference + half, text[1]));
+            dl2_part_interval(html, middle, middle - half, middle + half);
+        else
+            dl2_html_format(html, "%s ", dl2_part_signed(middle, text));
         dl2_html_markup(html, " ");
         dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
                          dl2_verdict_text(comparison->verdict));
@@ -98,6 +105,14 @@ const char *dl2_part_variant(const struct dl2_study_variant *variant)
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch)
 {
     return page->study->arch_count > 1 ? page->study->archs[arch] : NULL;
+}
+
+const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
+                                char out[320])
+{
+    const char *name = dl2_part_arch(page, arch);
+    snprintf(out, 320, "%s%s", name ? words : "", name ? name : "");
+    return out;
 }
 
 static void open_figures(const struct dl2_part_figures *figures)
@@ -136,8 +151,7 @@ void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, co
     struct dl2_html *html = figures->html;
     struct dl2_bytes svg;
     const int status = dl2_plot_draw(plot, figures->page->plotter, &svg);
-    if (html->status == DL2_OK)
-        html->status = status;
+    dl2_html_check(html, status);
     if (status == DL2_OK && svg.size) {
         if (figures->shown++ == 0)
             open_figures(figures);

@@ -17,6 +17,9 @@ const char *dl2_part_signed(double value, char out[32]);            /* "−1.3";
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
+/* "−1.3 (−2.1 to −0.5)" */
+void dl2_part_interval(struct dl2_html *html, double middle, double low, double high);
+
 /* A <td> with a number. */
 void dl2_part_cell(struct dl2_html *html, double value, int digits);
 /* A <td> with a mean and half its interval. */
@@ -53,5 +56,8 @@ void dl2_part_figures_end(struct dl2_part_figures *figures);
 
 /* What tells a network's figures from the others': its name, or NULL if it is the only one. */
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch);
+/* Such as " with resnet10", to tell it from the others in a sentence; "" if it is the only one. */
+const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
+                                char out[320]);
 
 #endif

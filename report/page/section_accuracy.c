@@ -16,9 +16,7 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
         .heading = "Accuracy and speed",
         .note = "Bands and bars are 95% intervals of each variant by itself, those that verdicts "
                 "go by. Shaded: the tolerance below the original. Numbers are qualities."};
-    double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
-    if (!values && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
+    double *values = dl2_html_calloc(html, study->variant_count + 1, sizeof *values);
     for (size_t arch = 0; values && arch < study->arch_count; arch++) {
         const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)

@@ -9,18 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void write_advice(struct dl2_html *html, const struct dl2_page *page,
-                         const struct dl2_analysis *analysis, const char *kicker,
-                         const struct dl2_advice *advice)
+static void write_advice(struct dl2_html *html, const struct dl2_page *page, size_t arch,
+                         const char *kicker, const struct dl2_advice *advice)
 {
+    const struct dl2_analysis *analysis = &page->analyses[arch];
     const struct dl2_study *study = page->study;
     const size_t none = study->variant_count;
-    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const size_t pick = dl2_advice_pick(advice, study);
+    char text[320];
     dl2_html_markup(html, "<div class='card'><div class='kicker'>");
-    if (page->study->arch_count > 1)
-        dl2_html_element(html, "span", "%s · %s", kicker, analysis->arch);
-    else
-        dl2_html_element(html, "span", "%s", kicker);
+    dl2_html_element(html, "span", "%s%s", kicker, dl2_part_arch_after(page, " · ", arch, text));
     if (pick < none)
         dl2_html_element(html, dl2_part_badge(analysis->comparisons[pick].verdict), "%s",
                          advice->sure < none ? "within tolerance" : "could be within tolerance");
@@ -92,7 +90,7 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
     const struct dl2_analysis *analysis = &page->analyses[arch];
     const struct dl2_advice *advice = &analysis->smallest;
     const size_t none = study->variant_count;
-    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const size_t pick = dl2_advice_pick(advice, study);
     const char *name = dl2_part_arch(page, arch);
     char points[32];
     dl2_html_markup(html, "<p class='headline'>");
@@ -117,9 +115,7 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
 static void write_first_screen(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
-    double *ratios = dl2_calloc(study->variant_count + 1, sizeof *ratios);
-    if (!ratios && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
+    double *ratios = dl2_html_calloc(html, study->variant_count + 1, sizeof *ratios);
     if (!ratios)
         return;
     for (size_t i = 0; i < page->plan->note_count; i++)
@@ -156,12 +152,12 @@ static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *p
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_analysis *analysis = &page->analyses[a];
             const struct dl2_comparison *comparison = &analysis->comparisons[v];
+            char text[320];
             if (comparison->verdict == DL2_VERDICT_NONE || comparison->pairs == analysis->seeds)
                 continue;
-            dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s%s. ",
+            dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s. ",
                             study->variants[v].name, comparison->pairs, analysis->seeds,
-                            study->arch_count > 1 ? ", with " : "",
-                            study->arch_count > 1 ? analysis->arch : "");
+                            dl2_part_arch_after(page, ", with ", a, text));
         }
 }
 
@@ -226,15 +222,14 @@ static void write_training_chance(struct dl2_html *html, const struct dl2_page *
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            char text[2][32];
+            char text[2][32], with[320];
             if (comparison->verdict == DL2_VERDICT_NONE || !comparison->images ||
                 !isfinite(comparison->half))
                 continue;
-            dl2_html_format(html, "%s%s to %s for %s%s%s", before,
+            dl2_html_format(html, "%s%s to %s for %s%s", before,
                             dl2_part_signed(comparison->difference - comparison->half, text[0]),
                             dl2_part_signed(comparison->difference + comparison->half, text[1]),
-                            study->variants[v].name, study->arch_count > 1 ? " with " : "",
-                            study->arch_count > 1 ? study->archs[a] : "");
+                            study->variants[v].name, dl2_part_arch_after(page, " with ", a, with));
             before = ", ";
         }
     dl2_html_markup(html, *before == ',' ? ". " : "");
@@ -245,21 +240,19 @@ static void write_single(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
     for (size_t a = 0; a < study->arch_count; a++) {
-        const struct dl2_advice *advice = &page->analyses[a].smallest;
-        const size_t pick = advice->sure < study->variant_count ? advice->sure : advice->likely;
+        const size_t pick = dl2_advice_pick(&page->analyses[a].smallest, study);
         if (pick == study->variant_count)
             continue;
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[pick];
         const double half = dl2_comparison_single(comparison);
-        char text[2][32];
+        char text[2][32], of[320];
         if (comparison->pairs && isfinite(half))
-            dl2_html_format(
-                html,
-                "One new training%s%s on %s would end between %s and %s points of one "
-                "on the original, on these images (95%% prediction interval). ",
-                study->arch_count > 1 ? " of " : "", study->arch_count > 1 ? study->archs[a] : "",
-                study->variants[pick].name, dl2_part_signed(comparison->difference - half, text[0]),
-                dl2_part_signed(comparison->difference + half, text[1]));
+            dl2_html_format(html,
+                            "One new training%s on %s would end between %s and %s points of one "
+                            "on the original, on these images (95%% prediction interval). ",
+                            dl2_part_arch_after(page, " of ", a, of), study->variants[pick].name,
+                            dl2_part_signed(comparison->difference - half, text[0]),
+                            dl2_part_signed(comparison->difference + half, text[1]));
     }
 }
 
@@ -319,10 +312,10 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
         const char *const kickers[] = {[DL2_SPEED_LOAD] = "Fastest to load",
                                        [DL2_SPEED_TRAIN] = "Fastest to train on",
                                        [DL2_SPEED_ACCURACY] = accuracy};
-        write_advice(html, page, &page->analyses[a], "Smallest", &page->analyses[a].smallest);
+        write_advice(html, page, a, "Smallest", &page->analyses[a].smallest);
         for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
             if (kind == DL2_SPEED_LOAD || speeds->rounds) /* else training was not measured */
-                write_advice(html, page, &page->analyses[a], kickers[kind], &speeds->fastest[kind]);
+                write_advice(html, page, a, kickers[kind], &speeds->fastest[kind]);
     }
     dl2_html_markup(html, "</div>\n");
     dl2_html_markup(html, "<details><summary>How this was decided</summary><p class='note'>");

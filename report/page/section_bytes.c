@@ -67,11 +67,9 @@ static size_t find_pairs(const struct dl2_page *page, const char *arch, struct b
 {
     const struct dl2_study *study = page->study;
     const struct dl2_conditions *conditions = &page->conditions;
-    double original, unused, *values = dl2_calloc(study->run_count + 1, sizeof *values);
-    *pairs = dl2_calloc(conditions->count + 1, sizeof **pairs);
+    double original, unused, *values = dl2_html_calloc(html, study->run_count + 1, sizeof *values);
+    *pairs = dl2_html_calloc(html, conditions->count + 1, sizeof **pairs);
     size_t count = 0;
-    if ((!values || !*pairs) && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "the report");
     if (values && *pairs)
         estimate(study, dl2_study_find(study, "raw"), arch, values, &original, &unused);
     for (size_t c = 0; values && *pairs && c < conditions->count; c++) {
@@ -223,7 +221,6 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
     dl2_table_end(&table);
     if (table.rows)
         dl2_html_bytes(html, &below.bytes);
-    if (html->status == DL2_OK)
-        html->status = below.status;
+    dl2_html_check(html, below.status);
     dl2_bytes_free(&below.bytes);
 }

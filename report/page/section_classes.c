@@ -32,9 +32,8 @@ static const char *name_of(const struct view *view, const struct dl2_class_chang
 static size_t find_shown(const struct view *view)
 {
     const struct dl2_study *study = view->page->study;
-    const struct dl2_advice *advice = &view->page->analyses[view->arch].smallest;
     const size_t none = study->variant_count;
-    const size_t pick = advice->sure < none ? advice->sure : advice->likely;
+    const size_t pick = dl2_advice_pick(&view->page->analyses[view->arch].smallest, study);
     if (pick < none && view->harms[pick].judged)
         return pick;
     size_t smallest = none;
@@ -140,7 +139,6 @@ static void write_classes(struct dl2_html *html, const struct view *view,
                           const struct dl2_class_harm *harm)
 {
     const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
-    char text[3][32];
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "class|validation\nimages|original&#39;s\nrecall, %|"
                             "<difference, points");
@@ -150,9 +148,7 @@ static void write_classes(struct dl2_html *html, const struct view *view,
         dl2_html_element(html, "td", "%zu", change->images);
         dl2_part_cell(html, change->original, 1);
         dl2_html_markup(html, "<td class='l'>");
-        dl2_html_format(html, "%s ", dl2_part_signed(change->difference, text[0]));
-        dl2_html_element(html, "small", "(%s to %s)", dl2_part_signed(change->low, text[1]),
-                         dl2_part_signed(change->high, text[2]));
+        dl2_part_interval(html, change->difference, change->low, change->high);
         if (change->loses) {
             dl2_html_markup(html, " ");
             dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "loses");
@@ -248,10 +244,8 @@ static void write_note(struct dl2_html *html)
 void dl2_section_classes(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    struct dl2_class_harm *harms = dl2_calloc(study->variant_count + 1, sizeof *harms);
+    struct dl2_class_harm *harms = dl2_html_calloc(html, study->variant_count + 1, sizeof *harms);
     bool any = false;
-    if (!harms && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "%zu variants", study->variant_count);
     for (size_t a = 0; harms && a < study->arch_count && html->status == DL2_OK; a++) {
         struct view view = {.page = page, .arch = a, .harms = harms};
         html->status = dl2_classes_find(&study->images[a], &view.classes, html->error);

@@ -84,10 +84,9 @@ void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_part_figures figures = {.page = page, .html = html};
-    struct dl2_forecast *forecasts = dl2_calloc(study->variant_count + 1, sizeof *forecasts);
+    struct dl2_forecast *forecasts =
+        dl2_html_calloc(html, study->variant_count + 1, sizeof *forecasts);
     bool any = false;
-    if (!forecasts && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "the forecast");
     for (size_t a = 0; forecasts && a < study->arch_count && html->status == DL2_OK; a++) {
         html->status =
             dl2_forecast_make(study, &page->conditions, study->archs[a], forecasts, html->error);

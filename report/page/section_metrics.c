@@ -280,8 +280,7 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
                                   html->error);
         any |= status == DL2_OK && isfinite(rankings[i].tau);
     }
-    if (status < 0 && html->status == DL2_OK)
-        html->status = status;
+    dl2_html_check(html, status);
     const char *name = dl2_part_arch(page, arch);
     if (status == DL2_OK && any) {
         if (name)
@@ -335,8 +334,7 @@ void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
             struct dl2_part_figures plots = {.page = page, .html = html};
             write_network(&plots, a, &metrics, breakages + a * study->variant_count);
         }
-    } else if (html->status == DL2_OK) {
-        html->status = status;
     }
+    dl2_html_check(html, status);
     free(breakages);
 }

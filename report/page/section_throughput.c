@@ -48,6 +48,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
 static void write_note(struct dl2_html *html, const struct dl2_page *page, bool energy)
 {
     const struct dl2_speeds *first = &page->speeds[0];
+    char of[320];
     dl2_html_format(html,
                     "Each figure was measured with the machine to itself, in %zu round%s of all "
                     "variants in turn, not taken from the trainings above. Rates are means with "
@@ -61,10 +62,8 @@ static void write_note(struct dl2_html *html, const struct dl2_page *page, bool 
                     "validation images. The accuracy",
                     first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
-        dl2_html_format(html, "%s%s%s is %.1f%% top-1", a ? ", " : "",
-                        page->study->arch_count > 1 ? " of " : "",
-                        page->study->arch_count > 1 ? page->study->archs[a] : "",
-                        page->speeds[a].accuracy);
+        dl2_html_format(html, "%s%s is %.1f%% top-1", a ? ", " : "",
+                        dl2_part_arch_after(page, " of ", a, of), page->speeds[a].accuracy);
     dl2_html_format(html,
                     ". “Faster than the original” in the answer is claimed of all variants "
                     "together, for each network and way, by a rule that is wrong in at most 2.5%% "

@@ -48,10 +48,8 @@ static struct budget *find_budgets(const struct dl2_page *page, const char *arch
                                    struct dl2_html *html)
 {
     const struct dl2_conditions *all = &page->conditions;
-    struct budget *budgets = dl2_calloc(all->count + 1, sizeof *budgets);
+    struct budget *budgets = dl2_html_calloc(html, all->count + 1, sizeof *budgets);
     *count = 0;
-    if (!budgets)
-        html->status = dl2_error_memory(html->error, "%zu conditions", all->count);
     for (size_t i = 0; budgets && i < all->count; i++) {
         const struct dl2_condition *condition = &all->items[i];
         const double seconds = seconds_of(condition->name);
@@ -73,9 +71,7 @@ static const char **find_names(const struct budget *budgets, size_t count, size_
     *name_count = 0;
     for (size_t b = 0; b < count; b++)
         most += budgets[b].condition->study.variant_count;
-    const char **names = dl2_calloc(most, sizeof *names);
-    if (!names && html->status == DL2_OK)
-        html->status = dl2_error_memory(html->error, "%zu variants", most);
+    const char **names = dl2_html_calloc(html, most, sizeof *names);
     for (size_t b = 0; names && b < count; b++) {
         const struct dl2_study *study = &budgets[b].condition->study;
         for (size_t v = 0; v < study->variant_count; v++) {

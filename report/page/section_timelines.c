@@ -243,9 +243,8 @@ static void plot_timeline(struct dl2_part_figures *figures, size_t arch,
 /* Whether a variant is the original or the one that is recommended. */
 static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
 {
-    const struct dl2_advice *advice = &page->analyses[arch].smallest;
-    const size_t pick = advice->sure < page->study->variant_count ? advice->sure : advice->likely;
-    return v == dl2_study_find(page->study, "raw") || v == pick;
+    return v == dl2_study_find(page->study, "raw") ||
+           v == dl2_advice_pick(&page->analyses[arch].smallest, page->study);
 }
 
 /* Of what stands out, rank 0's; of the others, what is left of those, and rank 0's of the rest. */

@@ -44,8 +44,7 @@ void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
     struct dl2_transfer *list;
     size_t count, differ = 0;
     const int status = dl2_transfers_make(page->study, page->analyses, &list, &count, html->error);
-    if (html->status == DL2_OK)
-        html->status = status;
+    dl2_html_check(html, status);
     for (size_t i = 0; status == DL2_OK && i < count; i++)
         differ += dl2_transfer_differs(&list[i]);
     if (status == DL2_OK && count) {

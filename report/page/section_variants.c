@@ -19,7 +19,7 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            char text[4][32];
+            char text[4][32], arch[320];
             if (!isfinite(comparison->low))
                 continue;
             if (!any)
@@ -28,9 +28,8 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
                                 "anew, %u times), which is too narrow for few seeds: ",
                                 page->analyses[a].question.draws);
             dl2_html_format(
-                html, "%s%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
-                study->arch_count > 1 ? " " : "", study->arch_count > 1 ? study->archs[a] : "",
-                dl2_part_signed(comparison->low, text[0]),
+                html, "%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
+                dl2_part_arch_after(page, " ", a, arch), dl2_part_signed(comparison->low, text[0]),
                 dl2_part_signed(comparison->high, text[1]),
                 dl2_part_signed(comparison->difference - comparison->half_both, text[2]),
                 dl2_part_signed(comparison->difference + comparison->half_both, text[3]));
@@ -61,8 +60,7 @@ static struct dl2_loss_change *make_losses(const struct dl2_page *page, struct d
         for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
             any |= isfinite(own[v].mean);
     }
-    if (html->status == DL2_OK)
-        html->status = status;
+    dl2_html_check(html, status);
     if (status == DL2_OK && any)
         return changes;
     free(changes);
@@ -100,15 +98,15 @@ static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page
 {
     const struct dl2_study *study = page->study;
     size_t found = 0;
+    char with[320];
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
             if (page->analyses[a].comparisons[v].verdict != DL2_VERDICT_WITHIN ||
                 !dl2_loss_is_higher(loss_at(page, losses, a, v)))
                 continue;
             dl2_html_markup(html, found++ ? ", " : "<p>The loss tells of harm that top-1 hides: ");
-            dl2_html_format(html, "%s%s%s", study->variants[v].name,
-                            study->arch_count > 1 ? " with " : "",
-                            study->arch_count > 1 ? study->archs[a] : "");
+            dl2_html_format(html, "%s%s", study->variants[v].name,
+                            dl2_part_arch_after(page, " with ", a, with));
         }
     if (found)
         dl2_html_format(html,
@@ -118,16 +116,16 @@ static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, found ? "</p>\n" : "");
 }
 
-static void write_heads(struct dl2_table *table, const struct dl2_study *study, bool copies,
+static void write_heads(struct dl2_table *table, const struct dl2_page *page, bool copies,
                         bool losses)
 {
+    char arch[320];
     dl2_table_heads(table, "variant|size|of the\noriginal");
     dl2_table_heads(table, copies ? "files\ncopied" : "");
     dl2_table_heads(table, "bits per\npixel|PSNR\ndB|SSIM|loads, img/s\nand core|"
                            "encoding,\nCPU s");
-    for (size_t a = 0; a < study->arch_count; a++) {
-        dl2_table_head(table, "top-1, %%%s%s", study->arch_count > 1 ? "\n" : "",
-                       study->arch_count > 1 ? study->archs[a] : "");
+    for (size_t a = 0; a < page->study->arch_count; a++) {
+        dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(page, "\n", a, arch));
         dl2_table_heads(table, "<difference,\npoints");
         dl2_table_heads(table, losses ? "<loss,\nnats" : "");
     }
@@ -186,7 +184,7 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     struct dl2_loss_change *losses = make_losses(page, html);
     dl2_html_markup(html, "<h2>Variants</h2>\n");
     struct dl2_table table = {.html = html};
-    write_heads(&table, study, copies, losses != NULL);
+    write_heads(&table, page, copies, losses != NULL);
     for (size_t v = 0; v < study->variant_count; v++)
         write_variant(&table, page, v, copies, losses);
     dl2_table_end(&table);

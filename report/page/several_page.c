@@ -215,13 +215,9 @@ static void plot_forest(struct dl2_part_figures *figures, const struct dl2_sever
 /* "−0.3 (−0.9 to +0.3)"; empty without a difference. */
 static void write_interval(struct dl2_html *html, double middle, double half)
 {
-    char text[3][32];
     dl2_html_markup(html, "<td>");
-    if (isfinite(middle)) {
-        dl2_html_format(html, "%s ", dl2_part_signed(middle, text[0]));
-        dl2_html_element(html, "small", "(%s to %s)", dl2_part_signed(middle - half, text[1]),
-                         dl2_part_signed(middle + half, text[2]));
-    }
+    if (isfinite(middle))
+        dl2_part_interval(html, middle, middle - half, middle + half);
     dl2_html_markup(html, "</td>");
 }
 
@@ -331,8 +327,7 @@ void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html
     dl2_html_markup(html, "</div>\n");
     dl2_html_bytes(html, &plots.bytes);
     dl2_html_markup(html, "</div>\n");
-    if (html->status == DL2_OK)
-        html->status = plots.status;
+    dl2_html_check(html, plots.status);
     dl2_bytes_free(&plots.bytes);
     if (figures.shown)
         dl2_html_markup(html, "<p class='note'>Bars are 95% intervals; the thin bar of a mean is "
