@@ -9,10 +9,12 @@ libreport_la_SOURCES = \
 	report/answer.c report/answer.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
+	report/codec_sizes.c report/codec_sizes.h \
 	report/collect.c report/collect.h \
 	report/comparable.c report/comparable.h \
 	report/conditions.c report/conditions.h \
 	report/differences.c report/differences.h \
+	report/equal_bytes.c report/equal_bytes.h \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
@@ -29,6 +31,7 @@ libreport_la_SOURCES = \
 	report/page/plot.c report/page/plot.h \
 	report/prediction_table.c report/prediction_table.h \
 	report/rounds.c report/rounds.h \
+	report/run_means.c report/run_means.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \
 	report/page/section_accuracy.c \

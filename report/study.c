@@ -40,6 +40,15 @@ bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
            (v == 0 || strcmp(study->variants[v].codec, study->variants[v - 1].codec) != 0);
 }
 
+size_t dl2_study_end_of_codec(const struct dl2_study *study, size_t first)
+{
+    size_t v = first;
+    while (v < study->variant_count &&
+           strcmp(study->variants[v].codec, study->variants[first].codec) == 0)
+        v++;
+    return v;
+}
+
 bool dl2_study_run_shared(const struct dl2_study_run *run)
 {
     return run->trainers != 1;

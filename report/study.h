@@ -107,6 +107,9 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name);
 /* Is variant `v` the first of its codec? The original isn't of any. */
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
 
+/* One after the last variant of the codec that `first` is of. */
+size_t dl2_study_end_of_codec(const struct dl2_study *study, size_t first);
+
 /* -- for what fills a study -- */
 
 /* Makes room for one more item in one of its lists, which double at powers of two. */

@@ -34,16 +34,6 @@ static bool is_shown(const struct accuracy_view *view, size_t v)
     return isfinite(x) && (x > 0 || !view->axis->logarithmic) && isfinite(difference_of(view, v));
 }
 
-/* One after the last variant of the codec that starts at `first`. */
-static size_t end_of_codec(const struct dl2_study *study, size_t first)
-{
-    size_t v = first;
-    while (v < study->variant_count &&
-           strcmp(study->variants[v].codec, study->variants[first].codec) == 0)
-        v++;
-    return v;
-}
-
 /* Ranges that hold all points and intervals, with some room. */
 static void find_ranges(const struct accuracy_view *view, struct dl2_plot_range *x,
                         struct dl2_plot_range *y)
@@ -93,7 +83,7 @@ static bool makes_band(const struct accuracy_view *view, size_t first, size_t en
 static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, size_t first,
                       size_t *codecs)
 {
-    const size_t end = end_of_codec(view->study, first);
+    const size_t end = dl2_study_end_of_codec(view->study, first);
     const bool raw = first == view->raw;
     const char *codec = view->study->variants[first].codec;
     char clean[256];

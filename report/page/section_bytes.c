@@ -3,7 +3,7 @@
  * Strong compression or fewer images? Each variant beside trainings on as many of the original's
  * images as have its bytes (make study-bytes).
  */
-#include "common/json.h"
+#include "report/equal_bytes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -11,94 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A variant and its counterpart: few images of the original. */
-struct bytes_pair {
-    size_t variant;
-    double percent, subset_percent; /* bytes, of the original's */
-    double images, subset_images;
-    struct dl2_estimate top1, subset_top1, difference; /* percent; points, seed by seed */
-};
-
-static double train_bytes(const struct dl2_study_run *run)
-{
-    return dl2_json_get_real(run->report, "train_bytes", NAN);
-}
-
-/* Trainings of one variant and network, in a study. */
-static bool is_of(const struct dl2_study_run *run, size_t variant, const char *arch)
-{
-    return run->variant == variant && strcmp(run->arch, arch) == 0 && isfinite(run->top1);
-}
-
-/* The accuracies of a variant's trainings; the last one's size. *values has room for all runs. */
-static struct dl2_estimate estimate(const struct dl2_study *study, size_t variant, const char *arch,
-                                    double *values, double *bytes, double *images)
-{
-    size_t count = 0;
-    *bytes = *images = NAN;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (!is_of(run, variant, arch))
-            continue;
-        values[count++] = 100 * run->top1;
-        *bytes = train_bytes(run);
-        *images = run->train_images;
-    }
-    return dl2_estimate_mean(values, count);
-}
-
-static struct dl2_estimate estimate_difference(const struct dl2_study *study, size_t variant,
-                                               const struct dl2_study *subset, const char *arch,
-                                               double *values)
-{
-    const size_t raw = dl2_study_find(subset, "raw");
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++)
-        for (size_t k = 0; is_of(&study->runs[i], variant, arch) && k < subset->run_count; k++)
-            if (is_of(&subset->runs[k], raw, arch) && subset->runs[k].seed == study->runs[i].seed)
-                values[count++] = 100 * (study->runs[i].top1 - subset->runs[k].top1);
-    return dl2_estimate_mean(values, count);
-}
-
-/* *pairs is to free; sorted by bytes. Returns how many there are. */
-static size_t find_pairs(const struct dl2_page *page, const char *arch, struct bytes_pair **pairs,
-                         struct dl2_html *html)
-{
-    const struct dl2_study *study = page->study;
-    const struct dl2_conditions *conditions = &page->conditions;
-    double original, unused, *values = dl2_html_calloc(html, study->run_count + 1, sizeof *values);
-    *pairs = dl2_html_calloc(html, conditions->count + 1, sizeof **pairs);
-    size_t count = 0;
-    if (values && *pairs)
-        estimate(study, dl2_study_find(study, "raw"), arch, values, &original, &unused);
-    for (size_t c = 0; values && *pairs && c < conditions->count; c++) {
-        const struct dl2_condition *condition = &conditions->items[c];
-        const struct dl2_study *subset = &condition->study;
-        struct bytes_pair *pair = &(*pairs)[count];
-        double *more;
-        if (strcmp(condition->goal, "bytes") != 0 ||
-            !(more = dl2_calloc(subset->run_count + study->run_count + 1, sizeof *more)))
-            continue;
-        pair->variant = dl2_study_find(study, condition->name);
-        pair->top1 = estimate(study, pair->variant, arch, more, &pair->percent, &pair->images);
-        pair->subset_top1 = estimate(subset, dl2_study_find(subset, "raw"), arch, more,
-                                     &pair->subset_percent, &pair->subset_images);
-        pair->difference = estimate_difference(study, pair->variant, subset, arch, more);
-        pair->percent *= 100 / original;
-        pair->subset_percent *= 100 / original;
-        count += isfinite(pair->percent) && isfinite(pair->subset_percent);
-        free(more);
-    }
-    free(values);
-    return count;
-}
-
-static int compare_pairs(const void *a, const void *b)
-{
-    const struct bytes_pair *x = a, *y = b;
-    return (x->subset_percent > y->subset_percent) - (x->subset_percent < y->subset_percent);
-}
 
 static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *top1,
                       const char *name)
@@ -108,7 +20,7 @@ static void add_point(struct dl2_curve *curve, double percent, const struct dl2_
 
 /* All images, compressed: a curve a codec. */
 static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study,
-                            const struct bytes_pair *pairs, size_t count)
+                            const struct dl2_equal_bytes *pairs, size_t count)
 {
     for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
         const char *codec = study->variants[v].codec;
@@ -130,7 +42,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
 }
 
 static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
-                       const struct bytes_pair *pairs, size_t count)
+                       const struct dl2_equal_bytes *pairs, size_t count)
 {
     const struct dl2_study *study = figures->page->study;
     const size_t raw = dl2_study_find(study, "raw");
@@ -164,11 +76,11 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
 }
 
 static void write_rows(struct dl2_table *table, const struct dl2_page *page, size_t arch,
-                       const struct bytes_pair *pairs, size_t count)
+                       const struct dl2_equal_bytes *pairs, size_t count)
 {
     struct dl2_html *html = table->html;
     for (size_t p = 0; p < count; p++) {
-        const struct bytes_pair *pair = &pairs[p];
+        const struct dl2_equal_bytes *pair = &pairs[p];
         char text[32], low[32], high[32];
         dl2_table_row(table, page->study->variants[pair->variant].name);
         if (page->study->arch_count > 1)
@@ -206,10 +118,11 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
     dl2_table_heads(&table, "bytes|top-1, %|images of\nthe original|bytes|top-1, %|"
                             "<compression ahead\nby, points");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
-        struct bytes_pair *pairs;
-        const size_t count = find_pairs(page, study->archs[arch], &pairs, html);
+        struct dl2_equal_bytes *pairs;
+        size_t count;
+        dl2_html_check(html, dl2_equal_bytes_find(study, &page->conditions, study->archs[arch],
+                                                  &pairs, &count, html->error));
         if (count) {
-            qsort(pairs, count, sizeof *pairs, compare_pairs);
             plot_bytes(&figures, arch, pairs, count);
             write_rows(&table, page, arch, pairs, count);
         }

@@ -4,80 +4,13 @@
  * take (make study-codec).
  */
 #include "common/json.h"
+#include "report/codec_sizes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { MAX_POINTS = 64 };
-
-/* Size against a metric: points sorted by the metric. */
-struct codec_curve {
-    double metric[MAX_POINTS], log_size[MAX_POINTS];
-    size_t count;
-};
-
-static size_t end_of_codec(const struct dl2_study *study, size_t first)
-{
-    size_t v = first + 1;
-    while (v < study->variant_count && !dl2_study_starts_codec(study, v))
-        v++;
-    return v;
-}
-
-static struct codec_curve curve_of(const struct dl2_study *study, size_t first, size_t field)
-{
-    struct codec_curve curve = {.count = 0};
-    const size_t end = end_of_codec(study, first);
-    for (size_t v = first; v < end && curve.count < MAX_POINTS; v++) {
-        const double metric = *(const double *)((const char *)&study->variants[v] + field);
-        const double size = study->variants[v].bits_per_pixel;
-        if (!isfinite(metric) || !(size > 0))
-            continue;
-        size_t at = curve.count++;
-        for (; at && curve.metric[at - 1] > metric; at--) {
-            curve.metric[at] = curve.metric[at - 1];
-            curve.log_size[at] = curve.log_size[at - 1];
-        }
-        curve.metric[at] = metric;
-        curve.log_size[at] = log(size);
-    }
-    return curve;
-}
-
-/* The integral of the curve's log size over [low, high], which lies within its metrics. */
-static double integral(const struct codec_curve *curve, double low, double high)
-{
-    double sum = 0;
-    for (size_t i = 0; i + 1 < curve->count; i++) {
-        const double x0 = curve->metric[i], x1 = curve->metric[i + 1];
-        const double a = fmax(x0, low), b = fmin(x1, high);
-        if (!(b > a))
-            continue;
-        const double slope = (curve->log_size[i + 1] - curve->log_size[i]) / (x1 - x0);
-        sum += (b - a) * (curve->log_size[i] + slope * ((a + b) / 2 - x0));
-    }
-    return sum;
-}
-
-/*
- * Mean size of a codec's files at equal metric, in percent of another codec's: the geometric mean
- * over the range of the metric that both have, with log sizes interpolated linearly. NAN if they
- * share none.
- */
-static double relative_size(const struct codec_curve *curve, const struct codec_curve *reference)
-{
-    if (curve->count < 2 || reference->count < 2)
-        return NAN;
-    const double low = fmax(curve->metric[0], reference->metric[0]);
-    const double high =
-        fmin(curve->metric[curve->count - 1], reference->metric[reference->count - 1]);
-    if (!(high > low))
-        return NAN;
-    return 100 * exp((integral(curve, low, high) - integral(reference, low, high)) / (high - low));
-}
 
 static void write_range(struct dl2_html *html, double least, double most, int digits)
 {
@@ -100,13 +33,11 @@ static void write_codec(struct dl2_table *table, const struct dl2_study *study, 
     struct dl2_html *html = table->html;
     static const size_t fields[] = {offsetof(struct dl2_study_variant, psnr_rgb),
                                     offsetof(struct dl2_study_variant, ssim)};
-    const size_t end = end_of_codec(study, first);
+    const size_t end = dl2_study_end_of_codec(study, first);
     char text[32];
     dl2_table_row(table, study->variants[first].codec);
     for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
-        const struct codec_curve own = curve_of(study, first, fields[f]),
-                                 other = curve_of(study, reference, fields[f]);
-        const double size = relative_size(&own, &other);
+        const double size = dl2_codec_relative_size(study, first, reference, fields[f]);
         dl2_html_element(html, "td", "%s%s", dl2_part_fixed(size, 0, text),
                          isfinite(size) ? " %" : "");
     }
@@ -138,7 +69,7 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
     for (size_t v = 0, codecs = 0, end; v < study->variant_count; v = end) {
         const char *codec = study->variants[v].codec;
-        end = end_of_codec(study, v);
+        end = dl2_study_end_of_codec(study, v);
         if (!dl2_study_starts_codec(study, v))
             continue;
         struct dl2_curve curve = {

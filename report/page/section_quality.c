@@ -13,21 +13,16 @@ static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_c
     return variant->quality > 0 && isfinite(result->top1.mean);
 }
 
-/* The end of the codec that begins at variant `first`; *shown: how many have a place in a plot. */
-static size_t end_of_codec(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                           size_t first, size_t *shown)
-{
-    size_t v = first;
-    *shown = 0;
-    for (; v < study->variant_count && (v == first || !dl2_study_starts_codec(study, v)); v++)
-        *shown += is_shown(&study->variants[v], &analysis->comparisons[v]);
-    return v;
-}
-
+/* A codec with one place in the plot has no curve. */
 static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
-                       const struct dl2_analysis *analysis, size_t first, size_t end,
-                       const char *colour)
+                       const struct dl2_analysis *analysis, size_t first, const char *colour)
 {
+    const size_t end = dl2_study_end_of_codec(study, first);
+    size_t shown = 0;
+    for (size_t v = first; v < end; v++)
+        shown += is_shown(&study->variants[v], &analysis->comparisons[v]);
+    if (shown < 2)
+        return;
     struct dl2_curve curve = {
         .plot = plot, .name = study->variants[first].codec, .colour = colour, .bars = "1:2:3"};
     for (size_t v = first; v < end; v++) {
@@ -56,14 +51,10 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     if (isfinite(original))
         dl2_curve_reference(&plot, 'y', original, original - analysis->question.tolerance);
-    for (size_t first = 0, codecs = 0, end; first < study->variant_count; first = end) {
-        size_t shown;
-        end = end_of_codec(study, analysis, first, &shown);
-        if (shown > 1)
-            plot_codec(&plot, study, analysis, first, end,
-                       dl2_plot_codec_colour(study->variants[first].codec, codecs));
-        codecs += dl2_study_starts_codec(study, first);
-    }
+    for (size_t v = 0, codecs = 0; v < study->variant_count; v++)
+        if (dl2_study_starts_codec(study, v))
+            plot_codec(&plot, study, analysis, v,
+                       dl2_plot_codec_colour(study->variants[v].codec, codecs++));
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 

@@ -2,6 +2,7 @@
 /* Trainings in stages, on one variant after the other, against the original alone. */
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/run_means.h"
 
 #include "common/json.h"
 
@@ -75,20 +76,15 @@ static const char *label_of(const struct group *group, size_t v, char out[MAX_LA
     return out;
 }
 
-/* Mean seconds of training over seeds; NAN where others shared the machine. */
-static double mean_seconds(const struct group *group, size_t v)
+static struct dl2_run_means means_of(const struct group *group, size_t v)
 {
-    const struct dl2_study *study = &group->condition->study;
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, group->analysis->arch) != 0)
-            continue;
-        sum += dl2_study_run_shared(run) ? NAN : run->seconds;
-        count++;
-    }
-    return count ? sum / (double)count : NAN;
+    return (struct dl2_run_means){&group->condition->study, v, group->analysis->arch};
+}
+
+static double seconds_of(const struct group *group, size_t v)
+{
+    const struct dl2_run_means means = means_of(group, v);
+    return dl2_run_means_seconds(&means);
 }
 
 static void write_table(struct dl2_html *html, const struct group *group)
@@ -97,7 +93,7 @@ static void write_table(struct dl2_html *html, const struct group *group)
     char label[MAX_LABEL];
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
-        timed |= isfinite(mean_seconds(group, v));
+        timed |= isfinite(seconds_of(group, v));
     struct dl2_table table = {.html = html, .without_focus = true};
     dl2_table_head(&table, "%s epochs on", group->condition->name);
     dl2_table_heads(&table, "top-1, %|<difference, points");
@@ -110,7 +106,7 @@ static void write_table(struct dl2_html *html, const struct group *group)
         dl2_part_estimate_cell(html, &comparison->top1, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)
-            dl2_part_cell(html, mean_seconds(group, v), 1);
+            dl2_part_cell(html, seconds_of(group, v), 1);
     }
     dl2_table_end(&table);
 }
@@ -162,23 +158,6 @@ static void plot_differences(struct dl2_part_figures *figures, const struct grou
     dl2_part_figure(figures, &plot, detail);
 }
 
-/* Mean over seeds of validation accuracy after epoch `epoch`; NAN: no run was validated then. */
-static double mean_top1(const struct group *group, size_t v, size_t epoch)
-{
-    const struct dl2_study *study = &group->condition->study;
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, group->analysis->arch) != 0 ||
-            epoch >= run->epochs || !isfinite(run->val_top1[epoch]))
-            continue;
-        sum += 100 * run->val_top1[epoch];
-        count++;
-    }
-    return count ? sum / (double)count : NAN;
-}
-
 static void plot_curves(struct dl2_part_figures *figures, const struct group *group,
                         const char *detail)
 {
@@ -194,13 +173,14 @@ static void plot_curves(struct dl2_part_figures *figures, const struct group *gr
                            "set offsets 0, 0, graph 0.04, 0\nset style data lines\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_study_run *run = first_run(group, v);
+        const struct dl2_run_means means = means_of(group, v);
         const bool raw = strcmp(study->variants[v].name, "raw") == 0;
         if (!run)
             continue;
         dl2_plot_block(&plot, study->variants[v].name);
         for (size_t e = 0; e < run->epochs; e++) {
             const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
-            const double top1 = mean_top1(group, v, e);
+            const double top1 = dl2_run_means_top1(&means, e);
             if (!isfinite(top1))
                 continue;
             dl2_plot_number(&plot, dl2_json_get_real(epoch, "position", (double)e + 1));

@@ -2,6 +2,7 @@
 /* What accuracy a time buys: trainings that ended when a time had passed, and their curves. */
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/run_means.h"
 
 #include "common/json.h"
 #include "common/memory.h"
@@ -92,22 +93,11 @@ static const struct dl2_comparison *find_comparison(const struct budget *budget,
     return v < study->variant_count ? &budget->analysis->comparisons[v] : NULL;
 }
 
-/* Mean over seeds of the epochs that a variant saw; NAN: none. */
-static double mean_epochs(const struct budget *budget, const char *name)
+static double epochs_of(const struct budget *budget, const char *name)
 {
     const struct dl2_study *study = &budget->condition->study;
-    const size_t v = dl2_study_find(study, name);
-    double sum = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, budget->analysis->arch) != 0 || !run->epochs)
-            continue;
-        const json_t *epochs = json_object_get(run->report, "epochs");
-        sum += dl2_json_get_real(json_array_get(epochs, run->epochs - 1), "position", NAN);
-        count++;
-    }
-    return count ? sum / (double)count : NAN;
+    const struct dl2_run_means means = {study, dl2_study_find(study, name), budget->analysis->arch};
+    return dl2_run_means_seen(&means);
 }
 
 static const char *shown_name(const char *name)
@@ -130,7 +120,7 @@ static void write_table(struct dl2_html *html, const struct budget *budgets, siz
         dl2_table_row(&table, shown_name(names[n]));
         for (size_t b = 0; b < count; b++) {
             const struct dl2_comparison *comparison = find_comparison(&budgets[b], names[n]);
-            dl2_part_cell(html, mean_epochs(&budgets[b], names[n]), 1);
+            dl2_part_cell(html, epochs_of(&budgets[b], names[n]), 1);
             if (comparison) {
                 dl2_part_estimate_cell(html, &comparison->top1, 1);
                 dl2_part_difference_cell(html, comparison);
@@ -195,37 +185,6 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct budget *
 
 /* ---- The way there */
 
-static const json_t *epoch_at(const struct dl2_study_run *run, size_t epoch)
-{
-    return json_array_get(json_object_get(run->report, "epochs"), epoch);
-}
-
-/* Mean time and top-1 over the runs of a variant after epoch `epoch` of each, or after the last one
- * (SIZE_MAX). False: a run has no such epoch, or was not validated then. */
-static bool mean_progress(const struct budget *budget, size_t v, size_t epoch, double *seconds,
-                          double *top1)
-{
-    const struct dl2_study *study = &budget->condition->study;
-    size_t count = 0;
-    *seconds = *top1 = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant != v || strcmp(run->arch, budget->analysis->arch) != 0)
-            continue;
-        const size_t last = epoch == SIZE_MAX ? run->epochs - 1 : epoch;
-        if (!run->epochs || last >= run->epochs || !isfinite(run->val_top1[last]))
-            return false;
-        for (size_t e = 0; e <= last; e++)
-            *seconds += dl2_json_get_real(epoch_at(run, e), "seconds", 0) +
-                        dl2_json_get_real(epoch_at(run, e), "val_seconds", 0);
-        *top1 += run->val_top1[last];
-        count++;
-    }
-    *seconds /= (double)count;
-    *top1 /= (double)count;
-    return count > 0;
-}
-
 /* Accuracy by the time since the start, within the longest time. */
 static void plot_progress(struct dl2_part_figures *figures, const struct budget *budget,
                           const char *const *names, size_t name_count, const char *detail)
@@ -248,12 +207,13 @@ static void plot_progress(struct dl2_part_figures *figures, const struct budget 
     for (size_t n = 0; n < name_count; n++) {
         const size_t v = dl2_study_find(study, names[n]);
         const bool raw = strcmp(names[n], "raw") == 0;
+        const struct dl2_run_means means = {study, v, budget->analysis->arch};
         struct dl2_curve curve = {.plot = &plot, .name = names[n]};
         double seconds, top1, end, final;
-        if (v == study->variant_count || !mean_progress(budget, v, SIZE_MAX, &end, &final))
+        if (v == study->variant_count || !dl2_run_means_at(&means, SIZE_MAX, &end, &final))
             continue;
         for (size_t e = 0, misses = 0; misses < 100; e++) { /* epochs without validation are many */
-            if (!mean_progress(budget, v, e, &seconds, &top1)) {
+            if (!dl2_run_means_at(&means, e, &seconds, &top1)) {
                 misses++;
                 continue;
             }

@@ -2,6 +2,7 @@
 /* How training went: accuracy by epoch, and every training in a table. */
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/run_means.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,28 +21,13 @@ static size_t most_epochs(const struct dl2_study *study, const char *arch)
 static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *study, size_t v,
                              const char *arch)
 {
-    size_t epochs = 0;
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, arch) == 0 &&
-            study->runs[i].epochs > epochs)
-            epochs = study->runs[i].epochs;
-    if (epochs == 0)
-        return false;
+    const struct dl2_run_means means = {study, v, arch};
+    const size_t epochs = dl2_run_means_epochs(&means);
     struct dl2_curve curve = {.plot = plot, .name = study->variants[v].name};
     for (size_t e = 0; e < epochs; e++) {
-        double sum = 0;
-        size_t count = 0;
-        for (size_t i = 0; i < study->run_count; i++) {
-            const struct dl2_study_run *run = &study->runs[i];
-            if (run->variant == v && strcmp(run->arch, arch) == 0 && e < run->epochs &&
-                isfinite(run->val_top1[e])) {
-                sum += run->val_top1[e];
-                count++;
-            }
-        }
-        if (count) /* else it was not validated after this one */
-            dl2_curve_point(&curve, (const double[]){(double)e + 1, 100 * sum / (double)count}, 2,
-                            NULL);
+        const double top1 = dl2_run_means_top1(&means, e);
+        if (isfinite(top1)) /* else it was not validated after this one */
+            dl2_curve_point(&curve, (const double[]){(double)e + 1, top1}, 2, NULL);
     }
     return curve.count > 0;
 }
@@ -67,9 +53,7 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
                     : epochs <= 50  ? 5
                     : epochs <= 100 ? 10
                                     : 50);
-    size_t last = first;
-    while (last < study->variant_count && strcmp(study->variants[last].codec, codec) == 0)
-        last++;
+    const size_t last = dl2_study_end_of_codec(study, first);
     for (size_t v = first; v < last; v++) {
         if (!add_curve_points(&plot, study, v, study->archs[arch]))
             continue;
