@@ -25,6 +25,7 @@ libreport_la_SOURCES = \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
+	report/matrix.c report/matrix.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
 	report/page/parts.c report/page/parts.h \
@@ -63,6 +64,7 @@ libreport_la_SOURCES = \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
+	report/time_budgets.c report/time_budgets.h \
 	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)
