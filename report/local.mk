@@ -65,6 +65,7 @@ libreport_la_SOURCES = \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
 	report/time_budgets.c report/time_budgets.h \
+	report/timeline.c report/timeline.h \
 	report/transfer.c report/transfer.h
 libreport_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libreport_la_LIBADD = libcommon.la $(XXHASH_LIBS)

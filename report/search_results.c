@@ -136,3 +136,44 @@ void dl2_search_results_free(struct dl2_search_results *results)
     json_decref(results->report);
     *results = (struct dl2_search_results){.report = NULL};
 }
+
+/* Those that the list does not have yet. */
+static void add_values(json_t *list, const json_t *values)
+{
+    size_t i, k;
+    json_t *value, *other;
+    json_array_foreach(values, i, value)
+    {
+        bool there = false;
+        json_array_foreach(list, k, other) there = there || json_equal(value, other);
+        if (!there)
+            json_array_append(list, value);
+    }
+}
+
+json_t *dl2_search_results_space(const struct dl2_search_results *results)
+{
+    json_t *space = json_object_get(json_object_get(results->report, "search"), "space");
+    json_t *merged = json_object(), *part, *values;
+    const char *key;
+    size_t i;
+    if (json_is_object(space))
+        json_object_update(merged, space);
+    json_array_foreach(space, i, part) json_object_foreach(part, key, values)
+    {
+        json_t *before = json_object_get(merged, key);
+        if (!before) {
+            json_object_set_new(merged, key, json_copy(values));
+        } else if (json_is_array(before)) {
+            add_values(before, values);
+        } else if (json_is_object(values)) {
+            json_object_set_new(before, "min",
+                                json_real(fmin(dl2_json_get_real(before, "min", NAN),
+                                               dl2_json_get_real(values, "min", NAN))));
+            json_object_set_new(before, "max",
+                                json_real(fmax(dl2_json_get_real(before, "max", NAN),
+                                               dl2_json_get_real(values, "max", NAN))));
+        }
+    }
+    return merged;
+}

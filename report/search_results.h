@@ -48,4 +48,8 @@ int dl2_search_results_collect(const char *folder, struct dl2_search_results *re
                                struct dl2_error *error);
 void dl2_search_results_free(struct dl2_search_results *results);
 
+/* The settings that were searched, those of all spaces in one object: values of lists together, and
+ * the widest ranges. Release it with json_decref(). */
+json_t *dl2_search_results_space(const struct dl2_search_results *results);
+
 #endif

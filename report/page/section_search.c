@@ -198,52 +198,10 @@ static void set_coordinates(struct dl2_plot *plot, const struct coordinate *axes
     }
 }
 
-/* Those that the list does not have yet. */
-static void add_values(json_t *list, const json_t *values)
-{
-    size_t i, k;
-    json_t *value, *other;
-    json_array_foreach(values, i, value)
-    {
-        bool there = false;
-        json_array_foreach(list, k, other) there = there || json_equal(value, other);
-        if (!there)
-            json_array_append(list, value);
-    }
-}
-
-/* The settings of all spaces in one object: values of lists together, and the widest ranges. */
-static json_t *merge_spaces(json_t *space)
-{
-    json_t *merged = json_object(), *part, *values;
-    const char *key;
-    size_t i;
-    if (json_is_object(space))
-        json_object_update(merged, space);
-    json_array_foreach(space, i, part) json_object_foreach(part, key, values)
-    {
-        json_t *before = json_object_get(merged, key);
-        if (!before) {
-            json_object_set_new(merged, key, json_copy(values));
-        } else if (json_is_array(before)) {
-            add_values(before, values);
-        } else if (json_is_object(values)) {
-            json_object_set_new(before, "min",
-                                json_real(fmin(dl2_json_get_real(before, "min", NAN),
-                                               dl2_json_get_real(values, "min", NAN))));
-            json_object_set_new(before, "max",
-                                json_real(fmax(dl2_json_get_real(before, "max", NAN),
-                                               dl2_json_get_real(values, "max", NAN))));
-        }
-    }
-    return merged;
-}
-
 static void plot_coordinates(struct dl2_part_figures *figures)
 {
     const struct dl2_search_results *search = figures->page->search;
-    json_auto_t *space =
-        merge_spaces(json_object_get(json_object_get(search->report, "search"), "space"));
+    json_auto_t *space = dl2_search_results_space(search);
     struct coordinate axes[MAX_AXES], accuracy = {.min = INFINITY, .max = -INFINITY};
     size_t count = 0;
     const char *key;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a training did, second by second. */
-#include "common/json.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/timeline.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,73 +14,21 @@
 enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, NETWORK_PANEL, POWER_PANEL, PANELS };
 
 static const struct {
-    enum {
-        IMAGES_RATE,
-        WAIT_PERCENT,
-        CPU_PERCENT,
-        CARD_PERCENT,
-        PROCESS_GB,
-        CARD_GB,
-        RECEIVED,
-        SENT,
-        WATTS
-    } curve;
+    enum dl2_timeline_figure figure;
     int panel;
     const char *title, *colour;
 } timeline_curves[] = {
-    {IMAGES_RATE, IMAGES_PANEL, "", "#2f6fde"},
-    {CPU_PERCENT, PERCENT_PANEL, "processors", "#2f6fde"},
-    {CARD_PERCENT, PERCENT_PANEL, "card", "#14895c"},
-    {WAIT_PERCENT, PERCENT_PANEL, "data wait", "#c2410c"},
-    {PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
-    {CARD_GB, MEMORY_PANEL, "card", "#14895c"},
-    {RECEIVED, NETWORK_PANEL, "received", "#2f6fde"},
-    {SENT, NETWORK_PANEL, "sent", "#14895c"},
-    {WATTS, POWER_PANEL, "", "#d9730d"},
+    {DL2_TIMELINE_IMAGES_RATE, IMAGES_PANEL, "", "#2f6fde"},
+    {DL2_TIMELINE_CPU, PERCENT_PANEL, "processors", "#2f6fde"},
+    {DL2_TIMELINE_CARD, PERCENT_PANEL, "card", "#14895c"},
+    {DL2_TIMELINE_WAIT, PERCENT_PANEL, "data wait", "#c2410c"},
+    {DL2_TIMELINE_PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
+    {DL2_TIMELINE_CARD_GB, MEMORY_PANEL, "card", "#14895c"},
+    {DL2_TIMELINE_RECEIVED, NETWORK_PANEL, "received", "#2f6fde"},
+    {DL2_TIMELINE_SENT, NETWORK_PANEL, "sent", "#14895c"},
+    {DL2_TIMELINE_CARD_WATTS, POWER_PANEL, "", "#d9730d"},
 };
 #define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
-
-static double timeline_at(const json_t *timeline, const char *column, size_t i)
-{
-    const json_t *value = json_array_get(json_object_get(timeline, column), i);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-/* How fast a column rises from the sample before to this one; from zero to the first. */
-static double timeline_slope(const json_t *timeline, const char *column, size_t i)
-{
-    const double dt =
-        timeline_at(timeline, "seconds", i) - (i ? timeline_at(timeline, "seconds", i - 1) : 0);
-    const double d =
-        timeline_at(timeline, column, i) - (i ? timeline_at(timeline, column, i - 1) : 0);
-    return dt > 0 ? d / dt : NAN;
-}
-
-static double timeline_value(const struct dl2_study_run *run, const json_t *timeline, int curve,
-                             size_t i)
-{
-    const json_t *machine = json_object_get(run->report, "machine");
-    switch (curve) {
-    case IMAGES_RATE:
-        return timeline_slope(timeline, "images", i);
-    case WAIT_PERCENT: /* a long wait is counted when it is over */
-        return fmin(100, 100 * timeline_slope(timeline, "data_wait_seconds", i));
-    case CPU_PERCENT:
-        return timeline_at(timeline, "cpu_percent", i) / dl2_json_get_real(machine, "cores", NAN);
-    case CARD_PERCENT:
-        return timeline_at(timeline, "card_percent", i);
-    case PROCESS_GB:
-        return timeline_at(timeline, "rss_bytes", i) / 1e9;
-    case CARD_GB:
-        return timeline_at(timeline, "card_memory_bytes", i) / 1e9;
-    case RECEIVED:
-        return timeline_slope(timeline, "network_received_bytes", i) / 1e6;
-    case SENT:
-        return timeline_slope(timeline, "network_sent_bytes", i) / 1e6;
-    default:
-        return timeline_at(timeline, "card_watts", i);
-    }
-}
 
 /* The largest of 1, 2 and 5 times a power of ten that is not above `step`; 1 for none. */
 static double round_step(double step)
@@ -89,11 +37,6 @@ static double round_step(double step)
         return 1;
     const double power = pow(10, floor(log10(step)));
     return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
-}
-
-static bool is_of_card(int curve)
-{
-    return curve == CARD_PERCENT || curve == CARD_GB || curve == WATTS;
 }
 
 /* The run of one network on one variant with the lowest seed; NULL: none. */
@@ -120,19 +63,16 @@ struct timeline {
 static bool take_timeline(const struct dl2_study_run *run, size_t rank, struct timeline *t)
 {
     *t = (struct timeline){.run = run};
-    t->columns = rank ? json_array_get(json_object_get(run->report, "rank_timelines"), rank)
-                      : json_object_get(run->report, "timeline");
-    const size_t all = json_array_size(json_object_get(t->columns, "seconds"));
+    t->columns = dl2_timeline_of(run, rank);
+    const size_t all = dl2_timeline_samples(t->columns);
     t->count = all < MAX_SAMPLES ? all : MAX_SAMPLES;
-    t->end = t->count ? timeline_at(t->columns, "seconds", t->count - 1) : NAN;
+    t->end = t->count ? dl2_timeline_seconds(t->columns, t->count - 1) : NAN;
     if (t->count < 2 || !(t->end > 0))
         return false;
     for (size_t c = 0; c < TIMELINE_CURVES; c++) {
         const int p = timeline_curves[c].panel;
-        if (is_of_card(timeline_curves[c].curve) && dl2_study_run_shared(run))
-            continue; /* the card's figures are of all that ran on it */
         for (size_t i = 0; i < t->count; i++) {
-            const double value = timeline_value(run, t->columns, timeline_curves[c].curve, i);
+            const double value = dl2_timeline_value(run, t->columns, timeline_curves[c].figure, i);
             t->known[c] |= isfinite(value);
             t->most[p] = isfinite(value) ? fmax(t->most[p], value) : t->most[p];
         }
@@ -174,11 +114,10 @@ static void begin_plot(const struct dl2_part_figures *figures, size_t arch,
 static void write_samples(const struct timeline *t, struct dl2_plot *plot)
 {
     for (size_t i = 0; i < t->count; i++) {
-        dl2_plot_number(plot, timeline_at(t->columns, "seconds", i) / timeline_unit(t));
+        dl2_plot_number(plot, dl2_timeline_seconds(t->columns, i) / timeline_unit(t));
         for (size_t c = 0; c < TIMELINE_CURVES; c++)
-            dl2_plot_number(
-                plot, t->known[c] ? timeline_value(t->run, t->columns, timeline_curves[c].curve, i)
-                                  : NAN);
+            dl2_plot_number(plot,
+                            dl2_timeline_value(t->run, t->columns, timeline_curves[c].figure, i));
         dl2_plot_data(plot, "\n");
     }
 }
