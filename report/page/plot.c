@@ -15,30 +15,49 @@
 extern char **environ;
 
 const struct dl2_plot_colour dl2_plot_colours[] = {
-    {DL2_PLOT_INK, "#d5d9df"},  {DL2_PLOT_SOFT_INK, "#a3aab5"}, {DL2_PLOT_AXIS, "#6b7280"},
-    {DL2_PLOT_GRID, "#2b3038"}, {DL2_PLOT_BAND, "#1d2a23"},     {"#2f6fde", "#6ea0f5"},
-    {"#d9730d", "#f0a04b"},     {"#14895c", "#4cc492"},         {"#8f4fc4", "#bb8be6"},
-    {"#b8336a", "#ec7fa8"},     {"#0e7f94", "#4fbfd4"},         {"#8a6d1a", "#cdb05a"},
-    {"#c2410c", "#f0825a"},     {"#6b8f1a", "#a6cc52"},         {NULL, NULL},
+    {DL2_PLOT_INK, "#d5d9df", NULL},
+    {DL2_PLOT_SOFT_INK, "#a3aab5", NULL},
+    {DL2_PLOT_AXIS, "#6b7280", NULL},
+    {DL2_PLOT_GRID, "#2b3038", NULL},
+    {DL2_PLOT_BAND, "#1d2a23", NULL},
+    {DL2_PLOT_BLUE, "#6ea0f5", "jpeg"},
+    {DL2_PLOT_ORANGE, "#f0a04b", "webp"},
+    {DL2_PLOT_GREEN, "#4cc492", "avif"},
+    {DL2_PLOT_VIOLET, "#bb8be6", "jp2"},
+    {DL2_PLOT_PINK, "#ec7fa8", "png"},
+    {DL2_PLOT_TEAL, "#4fbfd4", ""},
+    {DL2_PLOT_BROWN, "#cdb05a", "ppm"},
+    {DL2_PLOT_RED, "#f0825a", ""},
+    {DL2_PLOT_LIME, "#a6cc52", ""},
+    {NULL, NULL, NULL},
 };
+
+/* The first row of a codec from `row` on; NULL: there is none. */
+static const struct dl2_plot_colour *find_colour(const struct dl2_plot_colour *row,
+                                                 const char *codec)
+{
+    while (row->light && (!row->codec || strcmp(row->codec, codec) != 0))
+        row++;
+    return row->light ? row : NULL;
+}
 
 const char *dl2_plot_codec_colour(const char *codec, size_t number)
 {
-    static const struct {
-        const char *codec, *colour;
-    } known[] = {{"jpeg", "#2f6fde"}, {"webp", "#d9730d"}, {"avif", "#14895c"},
-                 {"jp2", "#8f4fc4"},  {"png", "#b8336a"},  {"ppm", "#8a6d1a"}};
-    static const char *const others[] = {"#0e7f94", "#c2410c", "#6b8f1a"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].codec, codec) == 0)
-            return known[i].colour;
-    return others[number % (sizeof others / sizeof *others)];
+    const struct dl2_plot_colour *own = *codec ? find_colour(dl2_plot_colours, codec) : NULL;
+    if (own)
+        return own->light;
+    for (size_t i = 0; i <= number; i++) {
+        own = find_colour(own ? own + 1 : dl2_plot_colours, "");
+        own = own ? own : find_colour(dl2_plot_colours, "");
+    }
+    return own->light;
 }
 
 const char *dl2_plot_ramp(size_t i, size_t count)
 {
-    static const char *const ramp[] = {"#c2410c", "#d9730d", "#8a6d1a", "#6b8f1a", "#14895c",
-                                       "#0e7f94", "#2f6fde", "#8f4fc4", "#b8336a"};
+    static const char *const ramp[] = {DL2_PLOT_RED,  DL2_PLOT_ORANGE, DL2_PLOT_BROWN,
+                                       DL2_PLOT_LIME, DL2_PLOT_GREEN,  DL2_PLOT_TEAL,
+                                       DL2_PLOT_BLUE, DL2_PLOT_VIOLET, DL2_PLOT_PINK};
     const size_t colours = sizeof ramp / sizeof *ramp;
     return ramp[count > 1 ? i * (colours - 1) / (count - 1) : 6];
 }

@@ -27,18 +27,28 @@
 #define DL2_PLOT_AXIS     "#8a8f98"
 #define DL2_PLOT_GRID     "#e6e8eb"
 #define DL2_PLOT_BAND     "#eef3ee"
+#define DL2_PLOT_BLUE     "#2f6fde"
+#define DL2_PLOT_ORANGE   "#d9730d"
+#define DL2_PLOT_GREEN    "#14895c"
+#define DL2_PLOT_VIOLET   "#8f4fc4"
+#define DL2_PLOT_PINK     "#b8336a"
+#define DL2_PLOT_TEAL     "#0e7f94"
+#define DL2_PLOT_BROWN    "#8a6d1a"
+#define DL2_PLOT_RED      "#c2410c"
+#define DL2_PLOT_LIME     "#6b8f1a"
 
 enum { DL2_PLOT_WIDTH = 560, DL2_PLOT_HEIGHT = 360 }; /* of most plots, pixels */
 
-/* A colour of the plots, and what it is on a dark page. A plot uses no others. */
+/* A colour of the plots, what it is on a dark page, and whose it is. A plot uses no others. */
 struct dl2_plot_colour {
-    const char *light; /* "#2f6fde" */
+    const char *light; /* DL2_PLOT_BLUE */
     const char *dark;
+    const char *codec; /* the same in all plots; "": of those that have none; NULL: of none */
 };
 /* All of them; ends with NULLs. */
 extern const struct dl2_plot_colour dl2_plot_colours[];
 
-/* One colour a codec, the same in all plots; `number` (from 0) tells unknown ones apart. */
+/* A codec's colour; `number` (from 0) tells those apart that have none of their own. */
 const char *dl2_plot_codec_colour(const char *codec, size_t number);
 
 /* The colour of item `i` of `count` in a row: from red (strong compression) to violet (weak). */

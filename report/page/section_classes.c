@@ -205,7 +205,7 @@ static void plot_classes(struct dl2_part_figures *figures, const struct view *vi
             dl2_plot_curve(&plot,
                            "using 2:1:3:4 with xerrorbars linecolor rgb '%s' linewidth 1 "
                            "pointtype 7 pointsize %s %s",
-                           loses ? "#c2410c" : DL2_PLOT_INK, named ? "0.6" : "0.2",
+                           loses ? DL2_PLOT_RED : DL2_PLOT_INK, named ? "0.6" : "0.2",
                            loses ? "title 'certainly lose'" : "notitle");
     }
     dl2_part_figure(figures, &plot, dl2_part_arch(view->page, view->arch));

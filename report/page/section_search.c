@@ -19,9 +19,9 @@ static const struct {
     double width;
 } looks[DL2_SEARCHED_OUTCOMES] = {
     [DL2_SEARCHED_STOPPED] = {"stopped", DL2_PLOT_AXIS, 1},
-    [DL2_SEARCHED_DIVERGED] = {"diverged", "#c2410c", 1},
-    [DL2_SEARCHED_TRAINED] = {"trained to the end", "#2f6fde", 1.5},
-    [DL2_SEARCHED_BEST] = {"best", "#14895c", 3},
+    [DL2_SEARCHED_DIVERGED] = {"diverged", DL2_PLOT_RED, 1},
+    [DL2_SEARCHED_TRAINED] = {"trained to the end", DL2_PLOT_BLUE, 1.5},
+    [DL2_SEARCHED_BEST] = {"best", DL2_PLOT_GREEN, 3},
 };
 
 /* -- curves -- */

@@ -44,7 +44,7 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
         dl2_plot_data(&plot, "%.8g\n", width);
     }
     dl2_plot_script(&plot, "set yrange [0:]\nset style fill solid 1\n");
-    dl2_plot_curve(&plot, "using 1:2:3 with boxes linecolor rgb '#2f6fde' notitle");
+    dl2_plot_curve(&plot, "using 1:2:3 with boxes linecolor rgb '" DL2_PLOT_BLUE "' notitle");
     dl2_part_figure(figures, &plot, NULL);
 }
 

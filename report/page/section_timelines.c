@@ -18,15 +18,15 @@ static const struct {
     int panel;
     const char *title, *colour;
 } timeline_curves[] = {
-    {DL2_TIMELINE_IMAGES_RATE, IMAGES_PANEL, "", "#2f6fde"},
-    {DL2_TIMELINE_CPU, PERCENT_PANEL, "processors", "#2f6fde"},
-    {DL2_TIMELINE_CARD, PERCENT_PANEL, "card", "#14895c"},
-    {DL2_TIMELINE_WAIT, PERCENT_PANEL, "data wait", "#c2410c"},
-    {DL2_TIMELINE_PROCESS_GB, MEMORY_PANEL, "process", "#2f6fde"},
-    {DL2_TIMELINE_CARD_GB, MEMORY_PANEL, "card", "#14895c"},
-    {DL2_TIMELINE_RECEIVED, NETWORK_PANEL, "received", "#2f6fde"},
-    {DL2_TIMELINE_SENT, NETWORK_PANEL, "sent", "#14895c"},
-    {DL2_TIMELINE_CARD_WATTS, POWER_PANEL, "", "#d9730d"},
+    {DL2_TIMELINE_IMAGES_RATE, IMAGES_PANEL, "", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CPU, PERCENT_PANEL, "processors", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CARD, PERCENT_PANEL, "card", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_WAIT, PERCENT_PANEL, "data wait", DL2_PLOT_RED},
+    {DL2_TIMELINE_PROCESS_GB, MEMORY_PANEL, "process", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CARD_GB, MEMORY_PANEL, "card", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_RECEIVED, NETWORK_PANEL, "received", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_SENT, NETWORK_PANEL, "sent", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_CARD_WATTS, POWER_PANEL, "", DL2_PLOT_ORANGE},
 };
 #define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
 
