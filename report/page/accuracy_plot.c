@@ -80,14 +80,16 @@ static bool makes_band(const struct accuracy_view *view, size_t first, size_t en
     return count > 1 && (rises == count - 1 || falls == count - 1);
 }
 
-static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, size_t first,
-                      size_t *codecs)
+static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, size_t first)
 {
     const size_t end = dl2_study_end_of_codec(view->study, first);
     const bool raw = first == view->raw;
     const char *codec = view->study->variants[first].codec;
     char clean[256];
-    struct dl2_curve curve = {.plot = plot, .name = codec, .bars = "1:2:3"};
+    struct dl2_curve curve = {.plot = plot,
+                              .name = codec,
+                              .colour = dl2_part_codec_colour(view->study, first),
+                              .bars = "1:2:3"};
     for (size_t v = first; v < end; v++)
         if (is_shown(view, v))
             dl2_curve_point(&curve,
@@ -96,7 +98,6 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
                             4, view->study->variants[v].name);
     if (!curve.count)
         return;
-    curve.colour = raw ? DL2_PLOT_INK : dl2_plot_codec_colour(codec, (*codecs)++);
     if (makes_band(view, first, end))
         dl2_plot_curve(plot,
                        "using 1:($2-$3):($2+$3) with filledcurves linecolor rgb '%s' fillstyle "
@@ -113,22 +114,20 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
 /* Labels are qualities, or names where a codec has none, in the codec's colour. */
 static void add_labels(struct dl2_plot *plot, const struct accuracy_view *view)
 {
-    const char *codec = NULL, *colour = DL2_PLOT_INK;
-    for (size_t v = 0, codecs = 0; v < view->study->variant_count; v++) {
+    const char *codec = NULL;
+    for (size_t v = 0; v < view->study->variant_count; v++) {
         const struct dl2_study_variant *variant = &view->study->variants[v];
         char label[32];
         if (!is_shown(view, v))
             continue;
         const bool joined = codec && strcmp(codec, variant->codec) == 0;
-        if (!joined && v != view->raw)
-            colour = dl2_plot_codec_colour(variant->codec, codecs++);
         codec = variant->codec;
         snprintf(label, sizeof label, "%d", variant->quality);
         dl2_plot_point(plot, view->axis->values[v], difference_of(view, v), joined,
                        v == view->raw     ? NULL
                        : variant->quality ? label
                                           : variant->name,
-                       colour);
+                       dl2_part_codec_colour(view->study, v));
     }
     dl2_plot_labels(plot);
 }
@@ -159,8 +158,8 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
                         "set xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)\n");
     dl2_curve_reference(&plot, 'y', 0, -view.analysis->question.tolerance);
     add_labels(&plot, &view);
-    for (size_t v = 0, codecs = 0; v < page->study->variant_count; v++)
+    for (size_t v = 0; v < page->study->variant_count; v++)
         if (v == view.raw || dl2_study_starts_codec(page->study, v))
-            add_codec(&plot, &view, v, &codecs);
+            add_codec(&plot, &view, v);
     dl2_part_figure(figures, &plot, dl2_part_arch(page, arch));
 }

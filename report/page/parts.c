@@ -102,6 +102,17 @@ const char *dl2_part_variant(const struct dl2_study_variant *variant)
     return strcmp(variant->name, "raw") ? variant->name : "original";
 }
 
+const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v)
+{
+    size_t before = 0;
+    if (v == dl2_study_find(study, "raw"))
+        return DL2_PLOT_INK;
+    for (size_t i = 0; i < v && strcmp(study->variants[i].codec, study->variants[v].codec) != 0;
+         i++)
+        before += dl2_study_starts_codec(study, i);
+    return dl2_plot_codec_colour(study->variants[v].codec, before);
+}
+
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch)
 {
     return page->study->arch_count > 1 ? page->study->archs[arch] : NULL;

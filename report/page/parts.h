@@ -17,6 +17,9 @@ const char *dl2_part_signed(double value, char out[32]);            /* "−1.3";
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
+/* The colour of a variant's codec, the same in all plots of a study; the original has its own. */
+const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v);
+
 /* "−1.3 (−2.1 to −0.5)" */
 void dl2_part_interval(struct dl2_html *html, double middle, double low, double high);
 

@@ -22,7 +22,7 @@ static void add_point(struct dl2_curve *curve, double percent, const struct dl2_
 static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study,
                             const struct dl2_equal_bytes *pairs, size_t count)
 {
-    for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
+    for (size_t v = 0; v < study->variant_count; v++) {
         const char *codec = study->variants[v].codec;
         char clean[256], title[300];
         if (!dl2_study_starts_codec(study, v))
@@ -31,7 +31,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
         struct dl2_curve curve = {.plot = plot,
                                   .name = codec,
                                   .title = title,
-                                  .colour = dl2_plot_codec_colour(codec, codecs++),
+                                  .colour = dl2_part_codec_colour(study, v),
                                   .bars = "1:2:3"};
         for (size_t p = 0; p < count; p++)
             if (strcmp(study->variants[pairs[p].variant].codec, codec) == 0)

@@ -40,42 +40,39 @@ static bool add_frame(struct dl2_plot *plot, const struct rate_view *view)
     y.from -= room;
     y.to += room;
     dl2_plot_frame(plot, &x, &y);
-    const char *codec = NULL, *colour = DL2_PLOT_INK;
-    for (size_t v = 0, codecs = 0; v < study->variant_count; v++) {
+    const char *codec = NULL;
+    for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_study_variant *variant = &study->variants[v];
         char label[16];
         if (!is_shown(view, v))
             continue;
         const bool joined = codec && strcmp(codec, variant->codec) == 0;
-        if (!joined)
-            colour = dl2_plot_codec_colour(variant->codec, codecs++);
         codec = variant->codec;
         snprintf(label, sizeof label, "%d", variant->quality);
         dl2_plot_point(plot, variant->bits_per_pixel, value_of(view, v), joined,
-                       variant->quality ? label : variant->name, colour);
+                       variant->quality ? label : variant->name, dl2_part_codec_colour(study, v));
     }
     dl2_plot_labels(plot);
     return true;
 }
 
 /* Adds the points of the codec whose first variant is `first`. */
-static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_t first,
-                      size_t *codecs)
+static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_t first)
 {
     const struct dl2_study *study = view->study;
-    struct dl2_curve curve = {.plot = plot, .name = study->variants[first].codec, .size = 0.55};
-    for (size_t i = first; i < study->variant_count; i++) {
+    const size_t end = dl2_study_end_of_codec(study, first);
+    struct dl2_curve curve = {.plot = plot,
+                              .name = study->variants[first].codec,
+                              .colour = dl2_part_codec_colour(study, first),
+                              .size = 0.55};
+    for (size_t i = first; i < end; i++) {
         const struct dl2_study_variant *variant = &study->variants[i];
-        if (strcmp(variant->codec, curve.name) != 0)
-            break;
         if (is_shown(view, i))
             dl2_curve_point(
                 &curve,
                 (const double[]){variant->bits_per_pixel, value_of(view, i), variant->quality}, 3,
                 variant->name);
     }
-    if (curve.count)
-        curve.colour = dl2_plot_codec_colour(curve.name, (*codecs)++);
     dl2_curve_draw(&curve);
 }
 
@@ -100,9 +97,9 @@ void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
         dl2_plot_axes(&plot, "bits per pixel", plots[i].axis);
         const struct rate_view view = {study, plots[i].field};
         const bool any = add_frame(&plot, &view);
-        for (size_t v = 0, codecs = 0; any && v < study->variant_count; v++)
+        for (size_t v = 0; any && v < study->variant_count; v++)
             if (dl2_study_starts_codec(study, v))
-                add_codec(&plot, &view, v, &codecs);
+                add_codec(&plot, &view, v);
         dl2_part_figure(&figures, &plot, NULL);
     }
     dl2_part_figures_end(&figures);

@@ -15,7 +15,7 @@ static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_c
 
 /* A codec with one place in the plot has no curve. */
 static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
-                       const struct dl2_analysis *analysis, size_t first, const char *colour)
+                       const struct dl2_analysis *analysis, size_t first)
 {
     const size_t end = dl2_study_end_of_codec(study, first);
     size_t shown = 0;
@@ -23,8 +23,10 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
         shown += is_shown(&study->variants[v], &analysis->comparisons[v]);
     if (shown < 2)
         return;
-    struct dl2_curve curve = {
-        .plot = plot, .name = study->variants[first].codec, .colour = colour, .bars = "1:2:3"};
+    struct dl2_curve curve = {.plot = plot,
+                              .name = study->variants[first].codec,
+                              .colour = dl2_part_codec_colour(study, first),
+                              .bars = "1:2:3"};
     for (size_t v = first; v < end; v++) {
         const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
         if (is_shown(&study->variants[v], &analysis->comparisons[v]))
@@ -51,10 +53,9 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     if (isfinite(original))
         dl2_curve_reference(&plot, 'y', original, original - analysis->question.tolerance);
-    for (size_t v = 0, codecs = 0; v < study->variant_count; v++)
+    for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
-            plot_codec(&plot, study, analysis, v,
-                       dl2_plot_codec_colour(study->variants[v].codec, codecs++));
+            plot_codec(&plot, study, analysis, v);
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }
 
