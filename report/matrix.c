@@ -18,12 +18,9 @@ static double top1_on(const struct dl2_study_run *run, size_t set)
 
 static void find_sets(const struct dl2_study *study, const char *arch, struct dl2_matrix_sets *sets)
 {
-    const size_t raw = dl2_study_find(study, "raw");
-    const struct dl2_study_run *original = NULL;
+    const struct dl2_study_run *original =
+        dl2_study_first_run(study, dl2_study_find(study, "raw"), arch);
     *sets = (struct dl2_matrix_sets){.count = 1};
-    for (size_t i = 0; i < study->run_count && !original; i++)
-        if (study->runs[i].variant == raw && strcmp(study->runs[i].arch, arch) == 0)
-            original = &study->runs[i];
     if (original) { /* its first set is its own */
         sets->original = sets->count;
         sets->sets[sets->count++] = dl2_study_val_set(original, 0);

@@ -34,6 +34,15 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name)
     return i;
 }
 
+const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
+                                                const char *arch)
+{
+    for (size_t i = 0; i < study->run_count; i++)
+        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, arch) == 0)
+            return &study->runs[i];
+    return NULL;
+}
+
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v)
 {
     return strcmp(study->variants[v].name, "raw") != 0 &&

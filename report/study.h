@@ -104,6 +104,10 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);
 
+/* The training on variant `v` with a network that has the lowest seed; NULL: there is none. */
+const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
+                                                const char *arch);
+
 /* Is variant `v` the first of its codec? The original isn't of any. */
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
 

@@ -51,13 +51,18 @@ const char *dl2_part_signed(double value, char out[32])
     return out;
 }
 
-void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
 {
     char text[32];
-    dl2_html_markup(html, "<td>");
     dl2_html_text(html, dl2_part_fixed(estimate->mean, digits, text));
     if (isfinite(estimate->half) && isfinite(estimate->mean))
         dl2_html_element(html, "small", " ± %s", dl2_part_fixed(estimate->half, digits, text));
+}
+
+void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
+{
+    dl2_html_markup(html, "<td>");
+    dl2_part_estimate(html, estimate, digits);
     dl2_html_markup(html, "</td>");
 }
 

@@ -25,7 +25,8 @@ void dl2_part_interval(struct dl2_html *html, double middle, double low, double 
 
 /* A <td> with a number. */
 void dl2_part_cell(struct dl2_html *html, double value, int digits);
-/* A <td> with a mean and half its interval. */
+/* A mean and half its interval; in a <td>. */
+void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
 void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
 /* A <td> with a ratio and its interval. */
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);

@@ -76,7 +76,7 @@ static void write_heat_cell(struct dl2_html *html, const struct dl2_matrix *matr
         return;
     }
     const double difference = cell->mean - matrix->original;
-    char tag[160] = "", text[32];
+    char tag[160] = "";
     if (isfinite(difference) && matrix->most > 0)
         snprintf(tag, sizeof tag,
                  " style='background:color-mix(in srgb,var(--%s) %.0f%%,var(--card))'",
@@ -84,9 +84,7 @@ static void write_heat_cell(struct dl2_html *html, const struct dl2_matrix *matr
     dl2_html_markup(html, own == other ? "<td class='own'" : "<td");
     dl2_html_markup(html, tag);
     dl2_html_markup(html, ">");
-    dl2_html_text(html, dl2_part_fixed(cell->mean, 1, text));
-    if (isfinite(cell->half))
-        dl2_html_element(html, "small", " ± %.1f", cell->half);
+    dl2_part_estimate(html, cell, 1);
     dl2_html_markup(html, "</td>");
 }
 

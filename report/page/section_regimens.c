@@ -22,11 +22,7 @@ struct group {
 
 static const struct dl2_study_run *first_run(const struct group *group, size_t v)
 {
-    const struct dl2_study *study = &group->condition->study;
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, group->analysis->arch) == 0)
-            return &study->runs[i];
-    return NULL;
+    return dl2_study_first_run(&group->condition->study, v, group->analysis->arch);
 }
 
 /* What reports call the original: its folder's name. */

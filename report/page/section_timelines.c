@@ -39,15 +39,6 @@ static double round_step(double step)
     return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
 }
 
-/* The run of one network on one variant with the lowest seed; NULL: none. */
-static const struct dl2_study_run *find_run(const struct dl2_study *study, size_t arch, size_t v)
-{
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == v && strcmp(study->runs[i].arch, study->archs[arch]) == 0)
-            return &study->runs[i];
-    return NULL;
-}
-
 /* A rank's timeline, and what of it is drawn. */
 struct timeline {
     const struct dl2_study_run *run;
@@ -189,7 +180,8 @@ static bool stands_out(const struct dl2_page *page, size_t arch, size_t v)
 /* Of what stands out, rank 0's; of the others, what is left of those, and rank 0's of the rest. */
 static void plot_timelines(struct dl2_part_figures *figures, size_t arch, size_t v, bool others)
 {
-    const struct dl2_study_run *run = find_run(figures->page->study, arch, v);
+    const struct dl2_study_run *run =
+        dl2_study_first_run(figures->page->study, v, figures->page->study->archs[arch]);
     const bool out = stands_out(figures->page, arch, v);
     if (run && out == !others)
         plot_timeline(figures, arch, run, 0);
