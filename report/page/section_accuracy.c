@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy against speed. Against size it is in the answer. */
-#include "common/memory.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/sections.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)

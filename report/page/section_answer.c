@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The answer: what to choose, and how sure that is. */
-#include "common/memory.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/compared.h"
 #include "report/page/sections.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which classes a variant harms: a bound on the worst one, and those that certainly lose. */
-#include "common/memory.h"
 #include "report/class_harm.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"

@@ -9,7 +9,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static void write_range(struct dl2_html *html, double least, double most, int digits)

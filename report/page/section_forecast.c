@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What training on each variant would cost, forecast from trainings on the original. */
-#include "common/memory.h"
 #include "report/forecast.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"

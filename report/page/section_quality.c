@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_comparison *result)
 {
