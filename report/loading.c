@@ -2,8 +2,10 @@
 #include "report/loading.h"
 
 #include "common/file.h"
+#include "common/json.h"
 #include "common/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,4 +93,40 @@ void dl2_loading_free(struct dl2_loading *loading)
     free(loading->items);
     free((void *)loading->networks);
     *loading = (struct dl2_loading){NULL, 0, NULL, 0};
+}
+
+bool dl2_loading_starts_storage(const struct dl2_loading *loading, size_t i)
+{
+    return i == 0 || strcmp(loading->items[i].storage, loading->items[i - 1].storage) != 0;
+}
+
+size_t dl2_loading_last_of_storage(const struct dl2_loading *loading, size_t first)
+{
+    while (first + 1 < loading->count && !dl2_loading_starts_storage(loading, first + 1))
+        first++;
+    return first;
+}
+
+double dl2_loading_resident(const struct dl2_loading *loading)
+{
+    double most = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        for (size_t k = 0; k < loading->items[i].rounds.count; k++)
+            most = fmax(most,
+                        dl2_json_get_real(loading->items[i].rounds.items[k].report, "resident", 0));
+    return most;
+}
+
+bool dl2_loading_memory(const struct dl2_loading_place *place, const char *variant, double *cache,
+                        double *epoch)
+{
+    for (size_t i = 0; i < place->rounds.count; i++) {
+        const struct dl2_round *round = &place->rounds.items[i];
+        if (round->network || strcmp(round->variant, variant) != 0)
+            continue;
+        *cache = dl2_json_get_real(json_object_get(round->report, "config"), "cache_bytes", NAN);
+        *epoch = round->image_bytes * dl2_json_get_real(round->report, "images", NAN);
+        return isfinite(*cache) && isfinite(*epoch);
+    }
+    return false;
 }

@@ -30,4 +30,16 @@ void dl2_loading_free(struct dl2_loading *loading);
 /* Is it a disk with a cache in memory? */
 bool dl2_loading_caches(const struct dl2_loading_place *place);
 
+/* Is it the first place of its storage? The others follow, those with more workers last. */
+bool dl2_loading_starts_storage(const struct dl2_loading *loading, size_t i);
+size_t dl2_loading_last_of_storage(const struct dl2_loading *loading, size_t first);
+
+/* The part of the files that could not be evicted for reading cold, at worst. */
+double dl2_loading_resident(const struct dl2_loading *loading);
+
+/* The cache of a variant's loading, and what it reads in an epoch of all its images; bytes. False
+ * where that is not known. */
+bool dl2_loading_memory(const struct dl2_loading_place *place, const char *variant, double *cache,
+                        double *epoch);
+
 #endif

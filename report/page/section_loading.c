@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Speeds by storage and workers, and what memory saves. */
-#include "common/json.h"
 #include "common/memory.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -28,12 +27,6 @@ static struct dl2_estimate estimate(const struct section *section,
     return dl2_estimate_mean(section->scratch, count);
 }
 
-/* The first place of each storage: the others of it follow. */
-static bool starts_storage(const struct dl2_loading *loading, size_t i)
-{
-    return i == 0 || strcmp(loading->items[i].storage, loading->items[i - 1].storage) != 0;
-}
-
 /* The variant's look: the original dashed, the others from red to violet. */
 static struct dl2_curve curve_of(struct dl2_plot *plot, const struct dl2_study *study, size_t v)
 {
@@ -52,7 +45,7 @@ static void set_workers(struct dl2_plot *plot, const struct dl2_loading *loading
 {
     size_t last = first;
     dl2_plot_script(plot, "set xtics (%u", loading->items[first].jobs);
-    while (last + 1 < loading->count && !starts_storage(loading, last + 1))
+    while (last + 1 < loading->count && !dl2_loading_starts_storage(loading, last + 1))
         dl2_plot_script(plot, ", %u", loading->items[++last].jobs);
     dl2_plot_script(plot, ")\nset xrange [%.2f:%.2f]\n", loading->items[first].jobs - 0.3,
                     loading->items[last].jobs + 0.3);
@@ -99,22 +92,6 @@ static void plot_workers(struct dl2_part_figures *figures, const struct section 
     dl2_part_figure(figures, &plot, network && loading->network_count > 1 ? network : NULL);
 }
 
-/* A round's cache, and what it reads in an epoch of all its images; bytes. */
-static bool read_memory(const struct section *section, const struct dl2_loading_place *place,
-                        size_t v, double *cache, double *epoch)
-{
-    const char *name = section->page->study->variants[v].name;
-    for (size_t i = 0; i < place->rounds.count; i++) {
-        const struct dl2_round *round = &place->rounds.items[i];
-        if (round->network || strcmp(round->variant, name) != 0)
-            continue;
-        *cache = dl2_json_get_real(json_object_get(round->report, "config"), "cache_bytes", NAN);
-        *epoch = round->image_bytes * dl2_json_get_real(round->report, "images", NAN);
-        return isfinite(*cache) && isfinite(*epoch);
-    }
-    return false;
-}
-
 static void plot_memory(struct dl2_part_figures *figures, const struct section *section)
 {
     const struct dl2_study *study = section->page->study;
@@ -130,7 +107,8 @@ static void plot_memory(struct dl2_part_figures *figures, const struct section *
         for (size_t i = 0; i < section->loading->count; i++) {
             const struct dl2_loading_place *place = &section->loading->items[i];
             double cache, epoch;
-            if (dl2_loading_caches(place) && read_memory(section, place, v, &cache, &epoch))
+            if (dl2_loading_caches(place) &&
+                dl2_loading_memory(place, study->variants[v].name, &cache, &epoch))
                 dl2_curve_point(&curve, (const double[]){cache / 1e6, epoch / 1e6}, 2, NULL);
         }
         dl2_curve_draw(&curve);
@@ -140,20 +118,13 @@ static void plot_memory(struct dl2_part_figures *figures, const struct section *
 
 /* ---- The table: with the most workers of each storage */
 
-static size_t last_of_storage(const struct dl2_loading *loading, size_t first)
-{
-    while (first + 1 < loading->count && !starts_storage(loading, first + 1))
-        first++;
-    return first;
-}
-
 static void write_heads(struct dl2_table *table, const struct section *section)
 {
     dl2_table_heads(table, "variant");
     for (size_t i = 0; i < section->loading->count; i++) {
         const struct dl2_loading_place *place =
-            &section->loading->items[last_of_storage(section->loading, i)];
-        if (dl2_loading_caches(place) || !starts_storage(section->loading, i))
+            &section->loading->items[dl2_loading_last_of_storage(section->loading, i)];
+        if (dl2_loading_caches(place) || !dl2_loading_starts_storage(section->loading, i))
             continue;
         dl2_table_head(table, "%s: loads,\nimg/s", place->storage);
         for (size_t a = 0; a < section->loading->network_count; a++) {
@@ -174,8 +145,9 @@ static void write_table(struct dl2_html *html, const struct section *section)
     for (size_t v = 0; v < study->variant_count; v++) {
         dl2_table_row(&table, dl2_part_variant(&study->variants[v]));
         for (size_t i = 0; i < loading->count; i++) {
-            const struct dl2_loading_place *place = &loading->items[last_of_storage(loading, i)];
-            if (dl2_loading_caches(place) || !starts_storage(loading, i))
+            const struct dl2_loading_place *place =
+                &loading->items[dl2_loading_last_of_storage(loading, i)];
+            if (dl2_loading_caches(place) || !dl2_loading_starts_storage(loading, i))
                 continue;
             struct dl2_estimate own =
                 estimate(section, place, NULL, v, offsetof(struct dl2_round, rate), 1);
@@ -191,17 +163,6 @@ static void write_table(struct dl2_html *html, const struct section *section)
         }
     }
     dl2_table_end(&table);
-}
-
-/* The part of the files that could not be evicted for reading cold, at worst. */
-static double most_resident(const struct dl2_loading *loading)
-{
-    double most = 0;
-    for (size_t i = 0; i < loading->count; i++)
-        for (size_t k = 0; k < loading->items[i].rounds.count; k++)
-            most = fmax(most,
-                        dl2_json_get_real(loading->items[i].rounds.items[k].report, "resident", 0));
-    return most;
 }
 
 void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
@@ -222,13 +183,13 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
               "95% intervals. Memory: the files are in the page cache. Disk: they are evicted "
               "from it before each epoch, so a host or a controller may still cache them. "
               "Memory for images keeps encoded images from the first epoch on. ");
-    if (most_resident(loading) > 0.01)
+    if (dl2_loading_resident(loading) > 0.01)
         dl2_html_format(html, "Up to %.0f%% of the files could not be evicted. ",
-                        100 * most_resident(loading));
+                        100 * dl2_loading_resident(loading));
     dl2_html_markup(html, "</p>\n");
     struct dl2_part_figures figures = {.page = page, .html = html};
     for (size_t i = 0; i < loading->count; i++) {
-        if (!starts_storage(loading, i) || dl2_loading_caches(&loading->items[i]))
+        if (!dl2_loading_starts_storage(loading, i) || dl2_loading_caches(&loading->items[i]))
             continue;
         plot_workers(&figures, &section, i, NULL);
         for (size_t a = 0; a < loading->network_count; a++)
