@@ -113,7 +113,7 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
                 "were, the same part of each class. Both are trained alike, for as many epochs; "
                 "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
     struct dl2_html below = DL2_HTML_INIT(html->error); /* the table stands below the plots */
-    struct dl2_table table = {.html = &below, .without_focus = true};
+    struct dl2_table table = {.html = &below};
     dl2_table_heads(&table, study->arch_count > 1 ? "variant|<network" : "variant");
     dl2_table_heads(&table, "bytes|top-1, %|images of\nthe original|bytes|top-1, %|"
                             "<compression ahead\nby, points");

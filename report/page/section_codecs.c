@@ -106,7 +106,7 @@ void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
         if (dl2_study_starts_codec(study, v) && strcmp(study->variants[v].codec, "jpeg") == 0)
             first = v;
     dl2_html_markup(html, "<h2>Codecs</h2>\n");
-    struct dl2_table table = {.html = html, .without_focus = true};
+    struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "codec");
     dl2_table_head(&table, "size at equal PSNR, of %s", study->variants[first].codec);
     dl2_table_head(&table, "size at equal SSIM, of %s", study->variants[first].codec);

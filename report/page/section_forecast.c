@@ -70,7 +70,7 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, 
     const struct dl2_study *study = page->study;
     if (dl2_part_arch(page, arch))
         dl2_html_element(html, "h3", "%s", study->archs[arch]);
-    struct dl2_table table = {.html = html, .without_focus = true};
+    struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|size, %|without tuning|tuned|trained");
     for (size_t v = 0; v < study->variant_count; v++)
         if (isfinite(forecasts[v].tuned) && v != dl2_study_find(study, "raw"))

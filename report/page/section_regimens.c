@@ -90,7 +90,7 @@ static void write_table(struct dl2_html *html, const struct group *group)
     bool timed = false;
     for (size_t v = 0; v < study->variant_count; v++)
         timed |= isfinite(seconds_of(group, v));
-    struct dl2_table table = {.html = html, .without_focus = true};
+    struct dl2_table table = {.html = html};
     dl2_table_head(&table, "%s epochs on", group->condition->name);
     dl2_table_heads(&table, "top-1, %|<difference, points");
     dl2_table_heads(&table, timed ? "training, s" : "");

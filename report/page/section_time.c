@@ -16,7 +16,7 @@ static const char *shown_name(const char *name)
 
 static void write_table(struct dl2_html *html, const struct dl2_time_budgets *budgets)
 {
-    struct dl2_table table = {.html = html, .without_focus = true};
+    struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "trained on");
     for (size_t b = 0; b < budgets->count; b++)
         dl2_html_element(html, "th scope='colgroup' colspan='3' class='l'", "within %s",

@@ -257,7 +257,7 @@ static void write_table(struct dl2_html *html, const struct dl2_several_studies 
     char points[32];
     if (several->network_count > 1)
         dl2_html_element(html, "h3", "%s", network->arch);
-    struct dl2_table table = {.html = html, .without_focus = true};
+    struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|bytes, %");
     dl2_table_head(&table, "datasets within %s",
                    dl2_count_points(points, several->question.tolerance));

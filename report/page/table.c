@@ -12,8 +12,7 @@ static void open_table(struct dl2_table *table)
     if (table->opened)
         return;
     table->opened = true;
-    dl2_html_markup(table->html, table->without_focus ? "<div class='scroll'><table"
-                                                      : "<div class='scroll' tabindex='0'><table");
+    dl2_html_markup(table->html, "<div class='scroll' tabindex='0'><table");
     dl2_html_markup(table->html, table->attributes ? table->attributes : "");
     dl2_html_markup(table->html, "><thead><tr>");
 }

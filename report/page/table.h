@@ -18,7 +18,6 @@
 struct dl2_table {
     struct dl2_html *html;
     const char *attributes; /* " class='heat'"; or NULL */
-    bool without_focus;     /* the keyboard cannot scroll it */
     bool opened;
     size_t rows;
 };
