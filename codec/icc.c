@@ -128,32 +128,45 @@ static bool icc_read_curve(const uint8_t *data, size_t size, const char *name, d
     return true;
 }
 
-static double icc_srgb_value(double light)
+static double icc_srgb_value(double light, double gamma)
 {
+    (void)gamma;
     return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
 }
 
-static double icc_bt709_value(double light)
+static double icc_bt709_value(double light, double gamma)
 {
+    (void)gamma;
     return light < 0.018 ? 4.5 * light : 1.099 * pow(light, 0.45) - 0.099;
 }
 
-/* Is the curve sRGB's, BT.709's, or a gamma's, to within a level? */
+static double icc_gamma_value(double light, double gamma)
+{
+    return pow(light, 1 / gamma);
+}
+
+/* Is the curve that of `value`, to within a level? */
+static bool icc_follows(const struct dl2_icc *icc, double (*value)(double light, double gamma),
+                        double gamma)
+{
+    for (int v = 0; v < LEVELS; v++) {
+        const double light = fmin(fmax((double)icc->light[v], 0), 1);
+        if (!(fabs(value(light, gamma) * 255 - v) <= 1))
+            return false;
+    }
+    return true;
+}
+
+/* Is the curve sRGB's, BT.709's, or a gamma's? No curve is two of them. */
 static void icc_name_curve(struct dl2_icc *icc)
 {
     const double middle = (double)icc->light[128];
     const double gamma = middle > 0 && middle < 1 ? log(middle) / log(128 / 255.0) : 0;
-    icc->srgb_curve = icc->bt709_curve = true;
-    icc->gamma = gamma > 0.1 && gamma < 10 ? gamma : 0;
-    for (int v = 0; v < LEVELS; v++) {
-        const double light = fmin(fmax((double)icc->light[v], 0), 1);
-        if (!(fabs(icc_srgb_value(light) * 255 - v) <= 1))
-            icc->srgb_curve = false;
-        if (!(fabs(icc_bt709_value(light) * 255 - v) <= 1))
-            icc->bt709_curve = false;
-        if (icc->gamma > 0 && !(fabs(pow(light, 1 / icc->gamma) * 255 - v) <= 1))
-            icc->gamma = 0;
-    }
+    icc->srgb_curve = icc_follows(icc, icc_srgb_value, 0);
+    icc->bt709_curve = !icc->srgb_curve && icc_follows(icc, icc_bt709_value, 0);
+    if (!icc->srgb_curve && !icc->bt709_curve && gamma > 0.1 && gamma < 10 &&
+        icc_follows(icc, icc_gamma_value, gamma))
+        icc->gamma = gamma;
 }
 
 static bool icc_read_matrix(struct dl2_icc *icc, const uint8_t *data, size_t size)
