@@ -303,8 +303,8 @@ const struct dl2_option dl2_loader_options[] = {
      "its place (in validation, zeros that are not counted); stop: end with the error",
      AT(stop_on_bad), .words = on_bad_words},
     {DL2_OPTION_REAL, "max-bad", 0, "SHARE",
-     "Share of a dataset's images that may be such: once there are more, the run ends with an "
-     "error (fewer than 100 images count as 100); 1: never",
+     "Share of a dataset's images that may be unreadable: once there are more, the run ends with "
+     "an error (fewer than 100 images count as 100); 1: never",
      AT(max_bad), .min = 0, .max = 1},
     {DL2_OPTION_CHOICE, "io", 0, "ENGINE",
      "How files are read: direct: by each worker thread when it needs them; threads or uring: "
