@@ -78,7 +78,7 @@ static const char *reason_of(const struct dl2_comparison *comparison, size_t v, 
 {
     const double half = dl2_comparison_half(comparison);
     if (comparison->verdict == DL2_VERDICT_NONE)
-        return "not trained";
+        return "not compared";
     if (comparison->verdict == DL2_VERDICT_WITHIN)
         return "claimed";
     if (!isfinite(half))
@@ -293,8 +293,8 @@ static int expect_answer(const char *json, const char *table, struct dl2_error *
     if (ours || (!any && access(table, F_OK) != 0))
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "%s is not dl2-report's and would be overwritten: move it away, or name a "
-                         "page in another folder with -o",
+                         "%s may not be dl2-report's and would be overwritten: move it away, or name "
+                         "a page in another folder with -o",
                          any ? json : table);
 }
 

@@ -31,7 +31,7 @@ static struct {
     .output = "report.html", .gnuplot = "gnuplot", .question.tolerance = 1, .accuracy = NAN};
 
 /* What an option has an effect on. */
-enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2 };
+enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2, NO_STUDY = 4, STUDIES = ONE_STUDY | SEVERAL_STUDIES };
 
 #define AT(member) offsetof(__typeof__(arguments), member)
 
@@ -94,10 +94,10 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
 }
 
 static const struct dl2_option options[] = {
-    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output)},
+    {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output), .commands = STUDIES},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
      "Percentage points of top-1 accuracy that a recommended variant may lose",
-     AT(question.tolerance), .max = 100},
+     AT(question.tolerance), .max = 100, .commands = STUDIES},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
      "Top-1 accuracy to which the time of training is compared", AT(accuracy), .max = 100,
      .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
@@ -105,7 +105,7 @@ static const struct dl2_option options[] = {
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
      "2,3,4,6,8; the chance of a wrong recommendation is divided over the looks",
      AT(question.looks), .parse = parse_looks,
-     .unset = "one look at all seeds, which leaves a quarter for later ones"},
+     .unset = "one look at all seeds, which leaves a quarter for later ones", .commands = STUDIES},
     {DL2_OPTION_UINT, "bootstrap", 0, "DRAWS",
      "Show the pigeonhole bootstrap's interval beside each variant's, as a check; it needs "
      "predictions",
@@ -124,12 +124,12 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "new-plan", 0, NULL,
      "Write no page; give up the plan in FOLDER/report/plan.json, so that the next report is the "
      "first look of another. The pages of that say that a plan was given up",
-     AT(new_plan), .commands = ONE_STUDY},
+     AT(new_plan), .commands = ONE_STUDY | NO_STUDY},
     {DL2_OPTION_FLAG, "answer", 0, NULL,
      "Write no page; print the answer again that was printed with FOLDER/report/report.html",
-     AT(answer), .commands = ONE_STUDY},
+     AT(answer), .commands = ONE_STUDY | NO_STUDY},
     {DL2_OPTION_TEXT, "title", 0, "TEXT", "Title of the page", AT(title),
-     .unset = "the folder's name; of several, how many they are"},
+     .unset = "the folder's name; of several, how many they are", .commands = STUDIES},
     {DL2_OPTION_TEXT, "about", 0, "TEXT",
      "Sentence about the dataset that readers of the page should know first", AT(about),
      .commands = ONE_STUDY},
@@ -142,14 +142,15 @@ static const struct dl2_option options[] = {
      .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "variants", 0, "LIST",
      "Variants of the study, for example 'raw jpeg-50'; others are left out and named",
-     AT(variants), .unset = "all"},
+     AT(variants), .unset = "all", .commands = STUDIES},
     {DL2_OPTION_TEXT, "trainings", 0, "LIST",
      "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
      "are left out and named",
      AT(trainings), .unset = "all", .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "command", 0, "TEXT", "Command that repeats the study, shown on the page",
      AT(command), .commands = ONE_STUDY},
-    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot)},
+    {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot),
+     .commands = STUDIES},
     {DL2_OPTION_END},
 };
 
@@ -505,11 +506,17 @@ int main(int argc, char **argv)
     char **folders;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &folders, &count);
-    const char *idle =
-        dl2_option_without_effect(&program, &common, count > 1 ? SEVERAL_STUDIES : ONE_STUDY);
+    const bool no_study = arguments.new_plan || arguments.answer;
+    const char *idle = dl2_option_without_effect(&program, &common,
+                                                 count > 1  ? SEVERAL_STUDIES
+                                                 : no_study ? NO_STUDY
+                                                            : ONE_STUDY);
     if (idle) {
         free(folders);
-        return dl2_program_usage_error(&program, "--%s has no effect on several studies", idle);
+        return dl2_program_usage_error(&program, "--%s has no effect %s", idle,
+                                       count > 1          ? "on several studies"
+                                       : arguments.answer ? "with --answer"
+                                                          : "with --new-plan");
     }
 
     struct dl2_study study;
@@ -519,7 +526,7 @@ int main(int argc, char **argv)
         return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
                                                  "are of different outputs: name one");
     }
-    if (arguments.new_plan || arguments.answer) {
+    if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
                                 : print_saved_answer(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);

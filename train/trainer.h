@@ -276,8 +276,8 @@ int dl2_evaluate(struct dl2_train_model *model, struct dl2_error *error);
  * cache holds them. Each model has the run, the folder and, bit for bit, the weights that
  * dl2_train() gives it alone. The configs agree in all that data, loading, device and validation
  * are chosen by, image size and batch included, but for loader.seed with own_batches; they have one
- * stage, strict batching and no world, time budget, measure or evaluation. A model whose loss is no
- * number any more ends alone; any other error ends all of them.
+ * stage, strict batching and no world, time budget, measure or evaluation. A model whose loss becomes
+ * NaN or infinite ends alone; any other error ends all of them.
  */
 int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error);
 

@@ -22,6 +22,8 @@ cp "$work/out" "$work/printed"
 # The same sentences, and no look at the study.
 expect 0 dl2-report --answer "$study"
 cmp "$work/out" "$work/printed" || fail '--answer prints something else'
+expect 2 dl2-report --answer --tolerance 5 "$study"
+said '--tolerance has no effect with --answer'
 
 # Verdicts, and their reasons.
 "$PYTHON3" - "$report" "$work/printed" <<'PY' || fail 'answer.json: see above'
@@ -61,14 +63,14 @@ done
 expect 0 dl2-report "$study" -o "$report/report.html"
 "$PYTHON3" -c 'import json, sys
 networks = json.load(open(sys.argv[1]))["networks"]
-assert networks["large"]["variants"]["jpeg-10"]["reason"] == "not trained", networks
+assert networks["large"]["variants"]["jpeg-10"]["reason"] == "not compared", networks
 assert len(networks["large"]["variants"]) == 4 and "small" in networks' "$report/answer.json" || fail 'two networks'
 
 # Somebody else's file of that name is not overwritten, and a study without a report has no answer.
 mkdir "$work/own"
 echo '{"schema": "mine"}' >"$work/own/answer.json"
 expect 1 dl2-report "$study" -o "$work/own/report.html"
-said "$work/own/answer.json is not dl2-report's"
+said "$work/own/answer.json may not be dl2-report's"
 is "$(cat "$work/own/answer.json")" '{"schema": "mine"}' 'a file of another kind'
 rm -r "$report"
 expect 1 dl2-report --answer "$study"
