@@ -24,3 +24,4 @@ named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
 named "loader setting" slow_percentile
+named 'goal of the study' 'goal_study_codec|study-codec'
