@@ -229,6 +229,50 @@ static bool is_decided(const struct dl2_words *goals)
     return false;
 }
 
+/* Checks the goals' own variables, which have an effect on these goals alone. */
+static void check_goals(const struct dl2_words *asked)
+{
+    for (size_t g = 0; dl2_goal_at(g); g++) {
+        const struct dl2_goal *goal = dl2_goal_at(g);
+        const bool is_asked = dl2_words_have(asked, goal->name);
+        /* DECIDE makes the forecast, too. */
+        const bool has_effect =
+            is_asked || (strcmp(goal->name, "forecast") == 0 && *study.options.forecast);
+        if (goal->check)
+            goal->check(&study, &study.options.of_goals[g], is_asked);
+        for (size_t v = 0; !has_effect && goal->variables && goal->variables[v].name; v++) {
+            const char *value = study.options.of_goals[g].at[v];
+            if (value && *value)
+                dl2_setting_refuse(dl2_setting_variable(goal->variables[v].name), value,
+                                   "it has an effect on %s only, which is not asked for",
+                                   goal->name);
+        }
+    }
+}
+
+/* A file can be asked for if a step of the goals' plan makes it. */
+static void check_files(const struct dl2_words *goals, const struct dl2_words *files)
+{
+    struct dl2_study_plan plan;
+    make_plan(&plan, goals, NULL);
+    for (size_t f = 0; f < files->count; f++) {
+        bool is_made = false;
+        size_t i;
+        json_t *step;
+        json_array_foreach(plan.steps, i, step)
+        {
+            const struct dl2_words outputs = dl2_words_of_json(json_object_get(step, "outputs"));
+            is_made |= dl2_words_have(&outputs, files->at[f]);
+        }
+        if (!is_made)
+            dl2_study_fail(DL2_EXIT_USAGE,
+                           "there is no goal %s, and no file of that name in the "
+                           "study's plan; --help lists the goals",
+                           files->at[f]);
+    }
+    dl2_plan_discard(&plan);
+}
+
 static int run_goals(struct dl2_words *goals, bool only_plans)
 {
     struct dl2_words files = {0}, runs = {0}, asked = {0};
@@ -238,11 +282,9 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(&asked, "study");
     find_scripts();
     dl2_study_resolve(&study, &asked);
-    for (size_t g = 0; dl2_goal_at(g); g++)
-        if (dl2_goal_at(g)->check)
-            dl2_goal_at(g)->check(&study, &study.options.of_goals[g],
-                                  dl2_words_have(&asked, dl2_goal_at(g)->name));
+    check_goals(&asked);
     dl2_settings_check(&study);
+    check_files(&asked, &files);
     const bool looks = only_looks();
     if (!looks) {
         begin_at_work();
