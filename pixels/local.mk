@@ -13,7 +13,10 @@ libpixels_la_SOURCES = \
 	pixels/policies.c pixels/policies.h \
 	pixels/raster.h \
 	pixels/resize.c pixels/resize.h \
-	pixels/resize_kernels.c pixels/resize_kernels.h
+	pixels/resize_image.c pixels/resize_image.h \
+	pixels/resize_kernels.c pixels/resize_kernels.h pixels/resize_loops.h \
+	pixels/resolution.c pixels/resolution.h
+
 libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 libpixels_la_LIBADD = libcommon.la $(XXHASH_LIBS)
 if HAVE_AVX2

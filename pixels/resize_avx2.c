@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_kernels.h"
+#include "pixels/resize_loops.h"
 
 #include <immintrin.h>
 
@@ -270,6 +270,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .pick_factor = 0x02020202,
     .pick_offset = 0x03020100,
     .down = down_avx2,
+    .weigh_bytes = weigh_bytes_loop,
     .split = split_avx2,
     .across = across_avx2,
     .color = color_avx2,

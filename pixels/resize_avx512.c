@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_kernels.h"
+#include "pixels/resize_loops.h"
 
 #include <immintrin.h>
 
@@ -298,6 +298,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .pick_factor = 0x00010001,
     .pick_offset = 0x00010000,
     .down = down_avx512,
+    .weigh_bytes = weigh_bytes_loop,
     .split = split_avx512,
     .across = across_avx512,
     .color = color_avx512,

@@ -3,7 +3,7 @@
 
 #include "common/half.h"
 #include "common/simd.h"
-#include "pixels/resize_kernels.h"
+#include "pixels/resize_loops.h"
 
 /* Blocks of a fixed size are what compilers make vectors of. */
 enum { BLOCK = 16 };
@@ -134,6 +134,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_c = {
     .name = "c",
     .lanes = 1,
     .down = down_c,
+    .weigh_bytes = weigh_bytes_loop,
     .split = split_c,
     .across = across_c,
     .color = color_c,

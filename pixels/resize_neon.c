@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_kernels.h"
+#include "pixels/resize_loops.h"
 
 #include <arm_neon.h>
 
@@ -223,6 +223,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_neon = {
     .pick_factor = 0x02020202,
     .pick_offset = 0x03020100,
     .down = down_neon,
+    .weigh_bytes = weigh_bytes_loop,
     .split = split_neon,
     .across = across_neon,
     .color = color_neon,

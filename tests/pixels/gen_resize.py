@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes resize_golden.h: what Pillow's Image.resize(FILTER, box=) makes of a known pattern.
+"""Makes resize_golden.h: what Pillow's Image.resize(FILTER, box=) makes of a known pattern, and its resize(FILTER) of whole
+images whose passes overshoot.
 
 Usage: /usr/bin/python3 gen_resize.py >resize_golden.h
 """
@@ -48,5 +49,30 @@ for name in "BILINEAR", "NEAREST", "BOX", "BICUBIC", "LANCZOS":
         sides = ", ".join(str(side) for side in box)
         rows = [f'     "{pixels[at : at + 46].hex()}"' for at in range(0, len(pixels), 46)]
         print(f"    {{DL2_{name}, {width}, {height}, {channels}, {{{sides}}}, {out_width}, {out_height},")
+        print("\n".join(rows) + "},")
+print("};")
+
+# Whole images: width, height, channels, output width, output height. Values from 0 to 255, and black and white alone, of
+# which Lanczos makes the most beyond both ends.
+WHOLE = [
+    (45, 31, 3, 20, 9),
+    (37, 64, 1, 9, 16),
+    (130, 7, 3, 11, 1),
+    (50, 9, 3, 49, 5),
+    (33, 200, 1, 2, 12),
+]
+
+print("\nstatic const struct whole_golden whole_goldens[] = {")
+for name in "LANCZOS", "BOX", "BILINEAR", "NEAREST":
+    for i, (width, height, channels, out_width, out_height) in enumerate(WHOLE):
+        if name == "NEAREST" and out_width * 2 > width:
+            continue  # middles between two samples, of which Pillow takes either
+        data = pattern(width * height * channels, False)
+        if i % 2 == 0:
+            data = bytes(255 if value > 127 else 0 for value in data)
+        image = Image.frombytes("RGB" if channels == 3 else "L", (width, height), data)
+        pixels = image.resize((out_width, out_height), Image.Resampling[name]).tobytes()
+        rows = [f'     "{pixels[at : at + 46].hex()}"' for at in range(0, len(pixels), 46)]
+        print(f"    {{DL2_{name}, {width}, {height}, {channels}, {out_width}, {out_height}, {str(i % 2 == 0).lower()},")
         print("\n".join(rows) + "},")
 print("};")

@@ -3,7 +3,9 @@
 #include "common/half.h"
 #include "common/simd.h"
 #include "pixels/crop.h"
+#include "pixels/resize_image.h"
 #include "pixels/resize_kernels.h"
+#include "pixels/resolution.h"
 #include "tests/unit.h"
 
 #include <math.h>
@@ -14,6 +16,13 @@ struct golden {
     struct dl2_box box;
     uint32_t out_width, out_height;
     const char *pixels; /* two hexadecimal digits a byte */
+};
+
+struct whole_golden {
+    enum dl2_interpolation interpolation;
+    uint32_t width, height, channels, out_width, out_height;
+    bool two_valued; /* 0 below 128, 255 from there on */
+    const char *pixels;
 };
 
 #include "resize_golden.h"
@@ -97,6 +106,103 @@ static void test_pillows_figures(void **state)
         }
         free(out);
         free(data);
+    }
+}
+
+/* Whole images by every instruction set: the same bytes, which are Pillow's. */
+static void test_whole_images(void **state)
+{
+    static const unsigned flags[] = {0, DL2_SIMD_AVX2 | DL2_SIMD_NEON,
+                                     DL2_SIMD_AVX2 | DL2_SIMD_AVX512};
+    for (size_t i = 0; i < sizeof whole_goldens / sizeof *whole_goldens; i++) {
+        const struct whole_golden *golden = &whole_goldens[i];
+        const size_t size = (size_t)golden->width * golden->height * golden->channels;
+        const size_t out_size = (size_t)golden->out_width * golden->out_height * golden->channels;
+        struct dl2_image in = {pattern(size),
+                               golden->width,
+                               golden->height,
+                               golden->channels,
+                               (size_t)golden->width * golden->channels,
+                               size};
+        struct dl2_image plain = DL2_IMAGE_INIT;
+        for (size_t k = 0; k < size && golden->two_valued; k++)
+            in.data[k] = in.data[k] > 127 ? 255 : 0;
+        assert_int_equal(strlen(golden->pixels), 2 * out_size);
+        for (size_t f = 0; f < sizeof flags / sizeof *flags; f++) {
+            struct dl2_image_resizer its = {
+                .kernels = dl2_resize_kernels_for(flags[f] & dl2_simd_flags())};
+            struct dl2_image out = DL2_IMAGE_INIT, *made = f ? &out : &plain;
+            assert_int_equal(dl2_resize_image(&its, &in, golden->interpolation, golden->out_width,
+                                              golden->out_height, made, NULL),
+                             0);
+            if (memcmp(made->data, plain.data, out_size))
+                fail_msg("case %zu: %s differs from plain C", i, its.kernels->name);
+            dl2_image_free(&out);
+            dl2_image_resizer_free(&its);
+        }
+        for (size_t k = 0; k < out_size; k++) {
+            unsigned want;
+            assert_int_equal(sscanf(golden->pixels + 2 * k, "%2x", &want), 1);
+            if (plain.data[k] != want)
+                fail_msg("case %zu, byte %zu: %d instead of %u", i, k, plain.data[k], want);
+        }
+        free(in.data);
+        dl2_image_free(&plain);
+    }
+}
+
+/* Limits on the shorter side and on both; never larger, never 0, the aspect kept; the record. */
+static void test_resolutions(void **state)
+{
+    static const struct {
+        struct dl2_resolution resolution;
+        uint32_t width, height, out_width, out_height;
+        const char *name;
+    } cases[] = {
+        {{0, 0, 0, DL2_LANCZOS}, 500, 375, 500, 375, ""},
+        {{320, 0, 0, DL2_LANCZOS}, 500, 375, 427, 320, "@320"}, /* 426.67 */
+        {{320, 0, 0, DL2_LANCZOS}, 375, 500, 320, 427, "@320"},
+        {{320, 0, 0, DL2_LANCZOS}, 320, 9000, 320, 9000, "@320"},
+        {{320, 0, 0, DL2_LANCZOS}, 319, 319, 319, 319, "@320"},
+        {{2, 0, 0, DL2_BOX}, 4, 7, 2, 4, "@2-box"}, /* 3.5 */
+        {{0, 640, 480, DL2_BILINEAR}, 1000, 1000, 480, 480, "@640x480-bilinear"},
+        {{0, 640, 480, DL2_LANCZOS}, 2000, 1000, 640, 320, "@640x480"},
+        {{0, 640, 480, DL2_LANCZOS}, 640, 480, 640, 480, "@640x480"},
+        {{0, 640, 480, DL2_LANCZOS}, 100, 481, 100, 480, "@640x480"},
+        {{0, 512, 512, DL2_LANCZOS}, 100000, 3, 512, 1, "@512x512"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct dl2_resolution *resolution = &cases[i].resolution;
+        struct dl2_resolution same;
+        uint32_t width = cases[i].width, height = cases[i].height;
+        char name[DL2_RESOLUTION_NAME_SIZE];
+        const bool smaller = dl2_resolution_apply(resolution, &width, &height);
+        assert_int_equal(width, cases[i].out_width);
+        assert_int_equal(height, cases[i].out_height);
+        assert_int_equal(smaller, width != cases[i].width || height != cases[i].height);
+        dl2_resolution_name(resolution, name);
+        assert_string_equal(name, cases[i].name);
+        if (dl2_resolution_is_full(resolution))
+            continue;
+        json_t *record = dl2_resolution_json(resolution);
+        assert_true(dl2_resolution_from_json(record, &same));
+        assert_true(dl2_resolution_equal(resolution, &same));
+        json_decref(record);
+    }
+    static const char *const wrong[] = {"{}",
+                                        "3",
+                                        "{\"short\": 320}",
+                                        "{\"short\": 0, \"filter\": \"box\"}",
+                                        "{\"short\": 65536, \"filter\": \"box\"}",
+                                        "{\"fit\": [3], \"filter\": \"box\"}",
+                                        "{\"short\": 1, \"fit\": [3, 3], \"filter\": \"box\"}",
+                                        "{\"short\": 3, \"filter\": \"cubist\"}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct dl2_resolution out;
+        json_t *record = json_loads(wrong[i], JSON_DECODE_ANY, NULL);
+        assert_non_null(record);
+        assert_false(dl2_resolution_from_json(record, &out));
+        json_decref(record);
     }
 }
 
@@ -747,6 +853,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_pillows_figures),
+        TEST(test_whole_images),
+        TEST(test_resolutions),
         TEST(test_shift),
         TEST(test_flip),
         TEST(test_gray_to_three),

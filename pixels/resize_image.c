@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "pixels/resize_image.h"
+
+#include "common/simd.h"
+#include "pixels/resize_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows that are turned together, so that a pass across is one down: a row of a strip has one column
+ * of all of them. */
+enum { STRIP = 16 };
+
+/* The filter along one axis. */
+struct axis {
+    uint32_t count, most;  /* outputs; room for the taps of each */
+    uint32_t from, end;    /* the samples that have a part in any */
+    const uint32_t *first; /* of each output */
+    const uint32_t *taps;
+    const int32_t *weights; /* [count][most] */
+};
+
+/* ---- weights, in Pillow's order of operations, which decides where a sample lies on an edge */
+
+static double box_weight(double x)
+{
+    return x > -0.5 && x <= 0.5;
+}
+
+static double triangle_weight(double x)
+{
+    return fabs(x) < 1 ? 1 - fabs(x) : 0;
+}
+
+/*
+ * sinc(x) sinc(x/3) for |x| < 3. As sin(3t) = sin(t) (3 - 4 sin(t)^2), it needs sin(pi x / 3)
+ * alone: a polynomial, so that no C library's rounding decides about a weight.
+ */
+static double lanczos_weight(double x)
+{
+    const double third = fabs(x) / 3;
+    if (third < 1e-8)
+        return 1;
+    if (third >= 1)
+        return 0;
+    const double p = M_PI * (third < 0.5 ? third : 1 - third), q = p * p;
+    double sine = 1;
+    for (int n = 16; n > 0; n -= 2)
+        sine = 1 - q / (n * (n + 1)) * sine;
+    sine *= p;
+    const double square = sine * sine;
+    return square * (3 - 4 * square) / (3 * M_PI * M_PI * third * third);
+}
+
+static const struct kind {
+    double reach; /* samples from the middle to where the weights end, before it is widened */
+    double (*weight)(double x);
+} kinds[] = {
+    [DL2_BILINEAR] = {1, triangle_weight}, [DL2_NEAREST] = {0, NULL},
+    [DL2_BOX] = {0.5, box_weight},         [DL2_BICUBIC] = {0, NULL},
+    [DL2_LANCZOS] = {3, lanczos_weight},
+};
+
+static void weigh(const struct kind *kind, double scale, uint32_t size, uint32_t output,
+                  uint32_t *first, uint32_t *taps, int32_t *weights, double *scratch)
+{
+    const double widened = scale < 1 ? 1 : scale, inverse = 1 / widened;
+    const double reach = kind->reach * widened, middle = (output + 0.5) * scale;
+    const double begin = middle - reach + 0.5, finish = middle + reach + 0.5;
+    double sum = 0;
+    *first = begin > 0 ? (uint32_t)begin : 0;
+    *taps = (finish < size ? (uint32_t)finish : size) - *first;
+    for (uint32_t k = 0; k < *taps; k++) {
+        scratch[k] = kind->weight(((double)k + *first - middle + 0.5) * inverse);
+        sum += scratch[k];
+    }
+    for (uint32_t k = 0; k < *taps; k++) {
+        const double weight = scratch[k] / sum * (1 << DL2_RESIZE_EXACT_BITS);
+        weights[k] = (int32_t)(weight < 0 ? weight - 0.5 : weight + 0.5);
+    }
+}
+
+static int make_axis(const struct kind *kind, uint32_t size, uint32_t count,
+                     struct dl2_bytes *memory, struct axis *axis, struct dl2_error *error)
+{
+    const double scale = (double)size / count;
+    const double most = ceil(kind->reach * (scale < 1 ? 1 : scale)) * 2 + 1;
+    size_t weights_bytes, bytes;
+    if (!dl2_size_mul((size_t)most * sizeof(int32_t), count, &weights_bytes) ||
+        !dl2_size_add(weights_bytes,
+                      2 * (size_t)count * sizeof(uint32_t) + (size_t)most * sizeof(double), &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "can't resize %u samples to %u", size, count);
+    DL2_TRY(dl2_bytes_resize(memory, bytes, error));
+    double *scratch = (double *)(void *)memory->data;
+    int32_t *weights = (int32_t *)(scratch + (size_t)most);
+    uint32_t *first = (uint32_t *)(weights + (size_t)most * count), *taps = first + count;
+    *axis = (struct axis){count, (uint32_t)most, UINT32_MAX, 0, first, taps, weights};
+    for (uint32_t i = 0; i < count; i++) {
+        weigh(kind, scale, size, i, &first[i], &taps[i], weights + (size_t)most * i, scratch);
+        axis->from = first[i] < axis->from ? first[i] : axis->from;
+        axis->end = first[i] + taps[i] > axis->end ? first[i] + taps[i] : axis->end;
+    }
+    return DL2_OK;
+}
+
+/* ---- passes */
+
+/* Columns of `count` rows, at most STRIP, to rows of the strip; what is behind them stays. */
+static void turn(const uint8_t *in, size_t stride, uint32_t count, uint32_t channels,
+                 const struct axis *columns, uint8_t *strip)
+{
+    const size_t row_bytes = (size_t)STRIP * channels;
+    for (uint32_t row = 0; row < count; row++) {
+        const uint8_t *from = in + row * stride + (size_t)columns->from * channels;
+        uint8_t *to = strip + (size_t)row * channels;
+        for (uint32_t x = columns->from; x < columns->end; x++, to += row_bytes)
+            for (uint32_t c = 0; c < channels; c++)
+                to[c] = *from++;
+    }
+}
+
+static int pass_across(struct dl2_image_resizer *resizer, const struct dl2_image *in,
+                       const struct axis *columns, const struct axis *rows, struct dl2_error *error)
+{
+    const uint32_t channels = in->channels;
+    const size_t row_bytes = (size_t)STRIP * channels, out_row = (size_t)columns->count * channels;
+    size_t strip_bytes, bytes;
+    if (!dl2_size_mul(columns->end - columns->from, row_bytes, &strip_bytes) ||
+        !dl2_size_mul(rows->end - rows->from, out_row, &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "can't resize %ux%u pixels", in->width,
+                             in->height);
+    DL2_TRY(dl2_bytes_resize(&resizer->strip, strip_bytes, error));
+    DL2_TRY(dl2_bytes_resize(&resizer->narrowed, bytes, error));
+    memset(resizer->strip.data, 0, strip_bytes);
+    uint8_t *out = resizer->narrowed.data;
+    for (uint32_t y = rows->from; y < rows->end; y += STRIP, out += STRIP * out_row) {
+        const uint32_t count = rows->end - y < STRIP ? rows->end - y : STRIP;
+        turn(in->data + y * in->stride, in->stride, count, channels, columns, resizer->strip.data);
+        for (uint32_t x = 0; x < columns->count; x++) {
+            uint8_t turned[STRIP * 3];
+            resizer->kernels->weigh_bytes(
+                resizer->strip.data + (columns->first[x] - columns->from) * row_bytes, row_bytes,
+                columns->weights + (size_t)x * columns->most, columns->taps[x], row_bytes, turned);
+            for (uint32_t row = 0; row < count; row++)
+                for (uint32_t c = 0; c < channels; c++)
+                    out[row * out_row + (size_t)x * channels + c] = turned[row * channels + c];
+        }
+    }
+    return DL2_OK;
+}
+
+static void pass_down(const struct dl2_image_resizer *resizer, const struct axis *rows,
+                      struct dl2_image *out)
+{
+    for (uint32_t y = 0; y < rows->count; y++)
+        resizer->kernels->weigh_bytes(resizer->narrowed.data +
+                                          (rows->first[y] - rows->from) * out->stride,
+                                      out->stride, rows->weights + (size_t)y * rows->most,
+                                      rows->taps[y], out->stride, out->data + y * out->stride);
+}
+
+static void pick_nearest(const struct dl2_image *in, struct dl2_image *out)
+{
+    const double across = (double)in->width / out->width, down = (double)in->height / out->height;
+    const uint32_t channels = in->channels;
+    for (uint32_t y = 0; y < out->height; y++) {
+        const uint8_t *from = in->data + (size_t)((y + 0.5) * down) * in->stride;
+        uint8_t *to = out->data + y * out->stride;
+        for (uint32_t x = 0; x < out->width; x++, to += channels)
+            memcpy(to, from + (size_t)((x + 0.5) * across) * channels, channels);
+    }
+}
+
+int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *in,
+                     enum dl2_interpolation filter, uint32_t width, uint32_t height,
+                     struct dl2_image *out, struct dl2_error *error)
+{
+    const struct kind *kind = &kinds[filter];
+    DL2_TRY(dl2_image_reshape(out, width, height, in->channels, error));
+    if (filter == DL2_NEAREST) {
+        pick_nearest(in, out);
+        return DL2_OK;
+    }
+    if (!kind->weight)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no whole image is resized by this filter");
+    if (!resizer->kernels)
+        resizer->kernels = dl2_resize_kernels_for(dl2_simd_flags());
+    struct axis columns, rows;
+    DL2_TRY(make_axis(kind, in->width, width, &resizer->columns, &columns, error));
+    DL2_TRY(make_axis(kind, in->height, height, &resizer->rows, &rows, error));
+    DL2_TRY(pass_across(resizer, in, &columns, &rows, error));
+    pass_down(resizer, &rows, out);
+    return DL2_OK;
+}
+
+uint64_t dl2_resize_image_memory(uint32_t in_width, uint32_t in_height, uint32_t width,
+                                 uint32_t channels)
+{
+    return ((uint64_t)width * (in_height + (uint64_t)STRIP) + (uint64_t)in_width * STRIP) *
+           channels;
+}
+
+void dl2_image_resizer_free(struct dl2_image_resizer *resizer)
+{
+    dl2_bytes_free(&resizer->columns);
+    dl2_bytes_free(&resizer->rows);
+    dl2_bytes_free(&resizer->strip);
+    dl2_bytes_free(&resizer->narrowed);
+}
