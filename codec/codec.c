@@ -238,6 +238,9 @@ static int codec_check_encode(const struct dl2_codec *codec, const struct dl2_im
                                    codec->name)
                    : dl2_error_set(error, DL2_ERR_ARGUMENT, "the effort of %s is 0 to %d, not %d",
                                    codec->name, codec->max_effort, options->effort);
+    if (options->indices && (!codec->has_palette || image->channels != 1 || !options->source))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s can't write numbers of a palette",
+                             codec->name);
     if (codec->has_subsampling && !dl2_subsampling_find(options->subsampling))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no chroma subsampling called \"%s\": 420, 422 or 444",

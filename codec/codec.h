@@ -122,6 +122,9 @@ struct dl2_encode_options {
      * itself. Others ignore it. */
     const uint8_t *source;
     size_t source_size;
+    /* PNG: the image, of one channel, has numbers of the palette of `source`, a PNG, which the file
+     * gets, too. Others refuse it. */
+    bool indices;
     /* What the numbers mean, as dl2_colour_fit() made it for the codec; the file says so. NULL and
      * SRGB: nothing, or sRGB where files of the codec have to name something. UNKNOWN: nothing, or
      * sRGB where always_tagged. */
@@ -134,7 +137,7 @@ struct dl2_encode_options {
 
 #define DL2_ENCODE_DEFAULTS                                                                        \
     {                                                                                              \
-        75, NULL, -1, NULL, NULL, 0, NULL, NULL                                                    \
+        .quality = 75, .effort = -1                                                                \
     }
 
 enum { DL2_CODEC_VERSION_SIZE = 320 };
@@ -151,6 +154,7 @@ struct dl2_codec {
     unsigned colours;        /* enum dl2_colour_form: descriptions that its files can hold */
     bool always_tagged;      /* its files cannot but name a colour space */
     bool no_gray;            /* gray is stored as RGB */
+    bool has_palette;        /* can write numbers of a palette */
     bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */

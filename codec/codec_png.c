@@ -386,6 +386,23 @@ static int png_put_colour(struct dl2_bytes *out, const struct dl2_colour *colour
     }
 }
 
+/* Turns a gray file into one of numbers of another file's palette. */
+static int png_put_palette(struct dl2_bytes *out, const uint8_t *data, size_t size,
+                           struct dl2_error *error)
+{
+    enum { NAME = 12, TYPE = 25, SUM = 29 }; /* places in the header's chunk */
+    uint32_t length;
+    const uint8_t *chunk = png_find_chunk(data, size, "tRNS", &length);
+    if (chunk)
+        DL2_TRY(png_put_chunk(out, "tRNS", chunk, length, error));
+    if (!(chunk = png_find_chunk(data, size, "PLTE", &length)))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: no palette");
+    DL2_TRY(png_put_chunk(out, "PLTE", chunk, length, error));
+    out->data[TYPE] = PNG_COLOR_TYPE_PALETTE;
+    dl2_write_u32(out->data + SUM, (uint32_t)crc32(0, out->data + NAME, SUM - NAME));
+    return DL2_OK;
+}
+
 static int png_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -406,6 +423,8 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
     png_destroy_write_struct(&png, &info);
     if (own.status == DL2_OK)
         png_put_colour(out, options->colour, &own);
+    if (own.status == DL2_OK && options->indices)
+        png_put_palette(out, options->source, options->source_size, &own);
     return dl2_error_copy(error, &own);
 }
 
@@ -427,6 +446,7 @@ const struct dl2_codec dl2_codec_png = {
     .extensions = png_extensions,
     .lossy = false,
     .max_side = 1000000,
+    .has_palette = true,
     .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP | DL2_COLOUR_GAMMA,
     .max_effort = MAX_LEVEL,
     .effort_help = "zlib's level, default 6",

@@ -67,13 +67,13 @@ void dl2_left_out_count(struct dl2_left_out *left_out, const char *extension)
     left_out->count++;
 }
 
-char *dl2_left_out_message(const struct dl2_left_out *left_out, const char *why)
+char *dl2_left_out_message(const struct dl2_left_out *left_out, const char *what, const char *why)
 {
     char *text = NULL;
     size_t size;
     FILE *out = left_out->count ? open_memstream(&text, &size) : NULL;
     if (out)
-        fputs("left out beside images: ", out);
+        fprintf(out, "%s: ", what);
     for (size_t i = 0; out && i < ROWS; i++) {
         const struct dl2_left_out_row *row = &left_out->rows[i];
         if (row->count)

@@ -51,9 +51,9 @@ struct dl2_left_out {
 };
 
 void dl2_left_out_count(struct dl2_left_out *left_out, const char *extension);
-/* "left out beside images: 312 .txt, 40 .seg.png; WHY": a string to free, or NULL if nothing was.
- */
-char *dl2_left_out_message(const struct dl2_left_out *left_out, const char *why);
+/* "WHAT: 312 .txt, 40 .seg.png; WHY": a string to free, or NULL if nothing was. */
+char *dl2_left_out_message(const struct dl2_left_out *left_out, const char *what, const char *why);
+#define DL2_LEFT_OUT "left out beside images"
 void dl2_left_out_free(struct dl2_left_out *left_out);
 
 #ifdef __cplusplus

@@ -569,7 +569,8 @@ void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin)
 
 char *dl2_writer_left_out(const struct dl2_writer *writer)
 {
-    return dl2_left_out_message(&writer->left_out, writer->draft.container->leaves_out);
+    return dl2_left_out_message(&writer->left_out, DL2_LEFT_OUT,
+                                writer->draft.container->leaves_out);
 }
 
 static int write_classes(const struct dl2_writer *writer, const struct group *group,

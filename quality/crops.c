@@ -324,10 +324,18 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     if (dl2_is_file(reference) && dl2_codec_is_image_file(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);
+    json_auto_t *left_out = json_array();
     size_t scored = 0; /* one that could not be opened has no images */
     for (size_t v = 0; v < run->count; v++) {
         DL2_TRY(crop_read_scores(run, &run->variants[v], error));
-        if (json_array_size(run->variants[v].per_image)) {
+        const json_t *entry =
+            json_array_get(json_object_get(run->variants[v].scores, "variants"), 0);
+        if (json_object_get(entry, "resize")) {
+            dl2_progress_message(run->options->progress,
+                                 "%s: left out of the crops, because its images were resized",
+                                 run->variants[v].name);
+            json_array_append_new(left_out, dl2_json_text(run->variants[v].name));
+        } else if (json_array_size(run->variants[v].per_image)) {
             const struct crop_variant swapped = run->variants[scored];
             run->variants[scored++] = run->variants[v];
             if (scored - 1 != v)
@@ -353,11 +361,12 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     char *path = dl2_path_join(run->options->folder, "crops.json");
     if (!path)
         return dl2_error_memory(error, "crops.json");
-    const int status = dl2_json_save_new(path,
-                                         json_pack("{s:s, s:o, s:s, s:O}", "schema", "dl2-crops/1",
-                                                   "reference", dl2_json_text(reference), "metric",
-                                                   run->metric, "crops", crops),
-                                         error);
+    const int status =
+        dl2_json_save_new(path,
+                          json_pack("{s:s, s:o, s:s, s:O, s:O}", "schema", "dl2-crops/1",
+                                    "reference", dl2_json_text(reference), "metric", run->metric,
+                                    "left_out", left_out, "crops", crops),
+                          error);
     free(path);
     return status;
 }

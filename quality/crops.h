@@ -8,6 +8,7 @@
 #define DL2_QUALITY_CROPS_H
 
 #include "common/error.h"
+#include "common/progress.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,6 +22,7 @@ struct dl2_crops_options {
     uint64_t max_pixels;
     const struct dl2_external_decoders *external; /* NULL: none */
     uint8_t background[3];                        /* under alpha, R, G, B */
+    struct dl2_progress *progress;                /* names variants that are left out */
 };
 
 /*
@@ -28,8 +30,9 @@ struct dl2_crops_options {
  * scores over the variants, and the median. The scores are SSIM, or if a file lacks that, the first
  * metric that all have. The crop is the window in which the variant with the lowest score differs
  * most from the reference, by squared error. Files are written at full size and losslessly (PNG);
- * crops.json comes last. Fails where a dataset or a file of scores can't be read. Where no image
- * has a score in all variants, crops.json says that there are no crops.
+ * crops.json comes last. Variants whose images were resized are left out: nothing of theirs would
+ * show the same at the same size. Fails where a dataset or a file of scores can't be read. Where no
+ * image has a score in all variants, crops.json says that there are no crops.
  */
 int dl2_crops_write(const char *reference, const char *const *variants, size_t count,
                     const struct dl2_crops_options *options, struct dl2_error *error);

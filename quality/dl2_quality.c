@@ -80,10 +80,12 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
 static int quality_crop(const struct quality_arguments *arguments, char **paths, size_t count,
                         struct dl2_error *error)
 {
+    struct dl2_progress progress = {.done = 0};
     struct dl2_crops_options options = {.scores = arguments->json_folder,
                                         .folder = arguments->crops,
                                         .max_pixels = arguments->max_pixels,
-                                        .external = &arguments->external};
+                                        .external = &arguments->external,
+                                        .progress = &progress};
     if (arguments->background)
         DL2_TRY(dl2_parse_colour(arguments->background, options.background, error));
     else
@@ -206,10 +208,13 @@ static char *quality_describe(void)
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    fputs("REFERENCE and each VARIANT are datasets, or image files. Images of folders are "
-          "paired by their paths without extension. Gray images count as R = G = B.\n\n"
-          "Metrics (those with * are scored by default):\n",
-          out);
+    fputs(
+        "REFERENCE and each VARIANT are datasets, or image files. Images of folders are "
+        "paired by their paths without extension. Gray images count as R = G = B. If the "
+        "images of a VARIANT were resized (dl2-transcode --short), REFERENCE's are resized in the "
+        "same way, so its scores are those of the encoder alone.\n\n"
+        "Metrics (those with * are scored by default):\n",
+        out);
     const struct dl2_metric *metric;
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         fprintf(out, "%s%s%s: %s.", i ? "\n\n" : "\n", metric->name, metric->by_default ? " *" : "",

@@ -59,6 +59,8 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
                variant->above_8_bits ? "identical to the reference at 8 bits"
                                      : "identical to the reference");
     print_note(out, &separator, variant->above_8_bits, "with more than 8 bits, scored at 8");
+    print_note(out, &separator, variant->resized,
+               "scored against the reference resized as they are");
     print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
     print_note(out, &separator, variant->colours_differ,
                "whose files describe other colours, scored by their numbers");
@@ -196,6 +198,8 @@ static json_t *score_json(const struct dl2_scoring *scoring,
         json_object_set_new(json, "above_8_bits", json_true());
     if (pair->alpha)
         json_object_set_new(json, "alpha", json_true());
+    if (pair->resized)
+        json_object_set_new(json, "resized", json_true());
     if (pair->colours_differ)
         json_object_set_new(json, "colours_differ", json_true());
     return json;
@@ -263,6 +267,10 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
     json_object_set_new(json, "above_8_bits", json_integer((json_int_t)variant->above_8_bits));
     json_object_set_new(json, "alpha", json_integer((json_int_t)variant->alpha));
     json_object_set_new(json, "colours_differ", json_integer((json_int_t)variant->colours_differ));
+    if (!dl2_resolution_is_full(&variant->resolution)) {
+        json_object_set_new(json, "resize", dl2_resolution_json(&variant->resolution));
+        json_object_set_new(json, "resized", json_integer((json_int_t)variant->resized));
+    }
     json_object_set_new(json, "metrics", metrics);
     json_object_set_new(json, "missing", missing);
     json_object_set_new(json, "mismatched", mismatched);

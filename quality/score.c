@@ -11,6 +11,7 @@
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
+#include "pixels/resize_image.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,7 +38,10 @@ struct score_facts {
 struct score_worker {
     struct dl2_scorer *scorer;
     struct dl2_score_lane *lane; /* NULL: the device scores nothing */
-    struct dl2_image reference, variant, scratch;
+    struct dl2_image reference, variant, scratch, resized;
+    const struct dl2_image *shown;  /* what is compared with: `reference`, or `resized`... */
+    struct dl2_resolution shown_at; /* ...to this resolution */
+    struct dl2_image_resizer resizer;
     struct score_facts reference_facts, variant_facts;
     struct dl2_bytes bytes;
     double reference_cpu_seconds;
@@ -202,25 +206,58 @@ static int score_set_error(struct dl2_pair *pair, enum dl2_pair_state state,
     return pair->error ? DL2_OK : dl2_error_memory(error, "a message");
 }
 
-/* Decodes the variant's image and scores it against the scorer's reference. */
-static int score_pair(const struct score_run *run, struct score_worker *worker,
-                      const struct score_source *source, size_t index, struct dl2_pair *pair,
+/* All that follows is compared with this image. */
+static int score_show(const struct score_run *run, struct score_worker *worker,
+                      const struct dl2_image *image, const struct dl2_resolution *resolution,
                       struct dl2_error *error)
 {
+    worker->shown = image;
+    worker->shown_at = *resolution;
+    dl2_scorer_set_reference(worker->scorer, image);
+    return worker->lane ? run->options->device->ops->set_reference(worker->lane, image, error)
+                        : DL2_OK;
+}
+
+/* Shows the reference at a resolution. */
+static int score_show_at(const struct score_run *run, struct score_worker *worker,
+                         const struct dl2_resolution *resolution, struct dl2_error *error)
+{
+    uint32_t width = worker->reference.width, height = worker->reference.height;
+    struct dl2_resolution wanted = *resolution;
+    const bool smaller = dl2_resolution_apply(resolution, &width, &height);
+    if (!smaller)
+        wanted = (struct dl2_resolution){0};
+    if (dl2_resolution_equal(&wanted, &worker->shown_at))
+        return DL2_OK;
+    if (!smaller)
+        return score_show(run, worker, &worker->reference, &wanted, error);
+    DL2_TRY(dl2_resize_image(&worker->resizer, &worker->reference, wanted.filter, width, height,
+                             &worker->resized, error));
+    return score_show(run, worker, &worker->resized, &wanted, error);
+}
+
+/* Decodes the variant's image and scores it against the scorer's reference. */
+static int score_pair(const struct score_run *run, struct score_worker *worker,
+                      const struct score_source *source, const struct dl2_resolution *resolution,
+                      size_t index, struct dl2_pair *pair, struct dl2_error *error)
+{
     struct dl2_error why = DL2_ERROR_INIT;
-    const struct dl2_image *reference = &worker->reference, *variant = &worker->variant;
+    const struct dl2_image *variant = &worker->variant;
     int status = score_decode(run, worker, source, index, &worker->variant, &worker->variant_facts,
                               &pair->bytes, &why);
     if (status < 0)
         return status == DL2_ERR_MEMORY || status == DL2_ERR_LOST
                    ? dl2_error_copy(error, &why)
                    : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
+    DL2_TRY(score_show_at(run, worker, resolution, error));
+    const struct dl2_image *reference = worker->shown;
     if (reference->width != variant->width || reference->height != variant->height) {
         struct dl2_sample sample;
         score_sample(source, index, &sample);
-        dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u",
+        dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u%s",
                       sample.path, (unsigned)variant->width, (unsigned)variant->height,
-                      (unsigned)reference->width, (unsigned)reference->height);
+                      (unsigned)reference->width, (unsigned)reference->height,
+                      reference == &worker->resized ? " once resized" : "");
         return score_set_error(pair, DL2_PAIR_MISMATCHED, &why, error);
     }
     double sums[DL2_METRIC_COUNT][DL2_METRIC_SUMS];
@@ -239,6 +276,7 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
     pair->alpha = one->info.alpha || two->info.alpha;
     pair->colours_differ = !dl2_colour_equal(&one->colour, &two->colour);
+    pair->resized = reference == &worker->resized;
     pair->width = variant->width;
     pair->height = variant->height;
     pair->state = DL2_PAIR_SCORED;
@@ -266,9 +304,8 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
         return dl2_error_set(error, status, "%s", why.message);
     if (status < 0)
         dl2_error_prefix(&why, "reference");
-    dl2_scorer_set_reference(worker->scorer, &worker->reference);
-    if (worker->lane && status == DL2_OK)
-        DL2_TRY(run->options->device->ops->set_reference(worker->lane, &worker->reference, error));
+    if (status == DL2_OK)
+        DL2_TRY(score_show(run, worker, &worker->reference, &(struct dl2_resolution){0}, error));
     now = dl2_clock_thread_cpu();
     worker->reference_cpu_seconds += now - start;
     const int reference_status = status;
@@ -288,7 +325,8 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
         } else if (!found) {
             pair->state = DL2_PAIR_MISSING;
         } else {
-            DL2_TRY(score_pair(run, worker, variant, index, pair, error));
+            DL2_TRY(score_pair(run, worker, variant, &run->scoring->variants[i].resolution, index,
+                               pair, error));
         }
         now = dl2_clock_thread_cpu();
         worker->cpu_seconds[i] += now - start;
@@ -354,6 +392,7 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->identical += pair->identical;
         variant->above_8_bits += pair->above_8_bits;
         variant->alpha += pair->alpha;
+        variant->resized += pair->resized;
         variant->colours_differ += pair->colours_differ;
     }
     for (unsigned i = 0; i < scoring->metric_count; i++)
@@ -383,17 +422,25 @@ static int score_find_extra(const struct score_source *reference, const struct s
     return DL2_OK;
 }
 
-/* Reads codec and quality from the variant's dl2-variant.json, if it has one. */
-static void score_describe(struct dl2_scored_variant *variant)
+/* Reads codec, quality and resolution from the variant's dl2-variant.json, if it has one. */
+static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *why)
 {
     json_t *json;
     variant->quality = -1;
     if (dl2_facts_load(variant->path, &json, NULL) < 0 || !json)
-        return;
+        return DL2_OK;
     const char *codec = dl2_json_get_text(json, "codec", NULL);
     variant->codec = codec ? strdup(codec) : NULL;
     variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
+    const json_t *resize = json_object_get(json_object_get(json, "options"), "resize");
+    const bool known = dl2_resolution_from_json(resize, &variant->resolution);
     json_decref(json);
+    return known
+               ? DL2_OK
+               : dl2_error_set(why, DL2_ERR_FORMAT,
+                               "%s: its dl2-variant.json has a \"resize\" that is not known here; "
+                               "make the variant again",
+                               variant->path);
 }
 
 static int score_open_variant(struct score_run *run, size_t index, const char *path,
@@ -406,9 +453,10 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
     variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
     if (!variant->name || !variant->pairs)
         return dl2_error_memory(error, "%zu pairs", run->scoring->count);
-    score_describe(variant);
     struct dl2_error why = DL2_ERROR_INIT;
-    int status = score_source_open(path, run->options, source, &why);
+    int status = score_describe(variant, &why);
+    if (status == DL2_OK)
+        status = score_source_open(path, run->options, source, &why);
     if (status == DL2_OK && !source->dataset != !run->reference.dataset)
         status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
                                source->dataset ? "a dataset" : "a file",
@@ -524,6 +572,8 @@ static void score_run_free(struct score_run *run)
         dl2_image_free(&worker->reference);
         dl2_image_free(&worker->variant);
         dl2_image_free(&worker->scratch);
+        dl2_image_free(&worker->resized);
+        dl2_image_resizer_free(&worker->resizer);
         dl2_colour_free(&worker->reference_facts.colour);
         dl2_colour_free(&worker->variant_facts.colour);
         dl2_bytes_free(&worker->bytes);

@@ -4,6 +4,10 @@
  * the chosen metrics, and aggregates the scores. Nothing is left out in silence: what can't be
  * paired or scored is in the result with its reason.
  *
+ * A variant whose images were resized (pixels/resolution.h), as its dl2-variant.json says, is
+ * scored against the reference's images, resized in the same way: its scores are those of the
+ * encoder alone, and not of the lost resolution.
+ *
  * Results are the same for any number of jobs: each pair has its own place, and sums run in the
  * reference's order.
  */
@@ -13,6 +17,7 @@
 #include "common/error.h"
 #include "common/progress.h"
 #include "dataset/dataset.h"
+#include "pixels/resolution.h"
 #include "quality/metric.h"
 #include "quality/score_device.h"
 
@@ -34,6 +39,7 @@ struct dl2_pair {
     bool identical;         /* every sample is the same, at 8 bits */
     bool above_8_bits;      /* a file of the two has more, which were not compared */
     bool alpha;             /* a file of the two has some, which was laid over the background */
+    bool resized;           /* the reference was resized as the variant's image */
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
     uint32_t width, height; /* pixels */
     uint64_t bytes, reference_bytes;
@@ -54,8 +60,10 @@ struct dl2_aggregate {
 struct dl2_scored_variant {
     char *name; /* dl2_dataset_variant_name() */
     const char *path;
-    char *codec; /* from its dl2-variant.json, or NULL */
-    int quality; /* from the same file, or -1 */
+    char *codec;                      /* from its dl2-variant.json, or NULL */
+    int quality;                      /* from the same file, or -1 */
+    struct dl2_resolution resolution; /* likewise; its references are resized to it */
+    size_t resized;                   /* scored pairs whose reference was resized */
     char *error; /* why it couldn't be opened, in which case all pairs are missing; or NULL */
     struct dl2_pair *pairs; /* one for each key of the reference */
     char **extra;           /* keys that only the variant has */

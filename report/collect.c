@@ -351,23 +351,46 @@ static int visit_trained(struct walk *walk, const char *folder, const char *name
 /* A metric's mean over the images, or NAN. */
 static double mean_score(const struct dl2_study_variant *variant, const char *name)
 {
+    if (variant->resized)
+        return NAN;
     const json_t *metrics = json_object_get(variant->scored, "metrics");
     return dl2_json_get_real(json_object_get(metrics, name), "mean", NAN);
 }
 
-static void read_figures(struct dl2_study *study)
+/* Sets codec and resized: variants of one codec and resolution are one sequence. */
+static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
+{
+    const bool raw = strcmp(v->name, "raw") == 0;
+    const json_t *from = v->made ? v->made : v->scored;
+    const char *at = strchr(v->name, '@');
+    v->codec = raw ? "raw" : dl2_json_get_text(from, "codec", v->name);
+    v->resized = json_object_get(json_object_get(v->made, "options"), "resize") ||
+                 json_object_get(v->scored, "resize");
+    free(v->own_codec);
+    v->own_codec = NULL;
+    if (!v->resized || !at)
+        return DL2_OK;
+    if (asprintf(&v->own_codec, "%s%s", v->codec, at) < 0)
+        return dl2_error_memory(error, "a variant");
+    v->codec = v->own_codec;
+    return DL2_OK;
+}
+
+static int read_figures(struct dl2_study *study, struct dl2_error *error)
 {
     const struct dl2_study_variant *any = NULL; /* tells of the original */
     for (size_t i = 0; i < study->variant_count; i++) {
         struct dl2_study_variant *v = &study->variants[i];
-        const bool raw = strcmp(v->name, "raw") == 0;
         const json_t *from = v->made ? v->made : v->scored;
-        v->codec = raw ? "raw" : dl2_json_get_text(from, "codec", v->name);
+        DL2_TRY(read_codec(v, error));
         v->quality = (int)dl2_json_get_integer(from, "quality", 0);
         v->images = dl2_json_get_real(from, "images", NAN);
-        v->pixels = dl2_json_get_real(from, "pixels", NAN);
+        v->pixels = v->resized ? dl2_json_get_real(v->made, "source_pixels", NAN)
+                               : dl2_json_get_real(from, "pixels", NAN);
         v->bytes = dl2_json_get_real(from, "bytes", NAN);
-        v->bits_per_pixel = dl2_json_get_real(from, "bits_per_pixel", 8 * v->bytes / v->pixels);
+        v->bits_per_pixel = 8 * v->bytes / v->pixels;
+        if (!v->resized)
+            v->bits_per_pixel = dl2_json_get_real(from, "bits_per_pixel", v->bits_per_pixel);
         v->ratio =
             v->bytes / dl2_json_get_real(v->made, "source_bytes",
                                          dl2_json_get_real(v->scored, "reference_bytes", NAN));
@@ -387,6 +410,7 @@ static void read_figures(struct dl2_study *study)
         raw->bits_per_pixel = 8 * raw->bytes / raw->pixels;
         raw->ratio = 1;
     }
+    return DL2_OK;
 }
 
 /* Raw first, then codecs by name with their qualities upwards. */
@@ -656,7 +680,7 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
         struct dl2_study_variant *raw;
         DL2_TRY(add_variant(study, "raw", &raw, error));
     }
-    read_figures(study);
+    DL2_TRY(read_figures(study, error));
     DL2_TRY(sort_all(study, error));
     DL2_TRY(dl2_study_keep_comparable_trainings(study, error));
     study->images = dl2_calloc(study->arch_count + 1, sizeof *study->images);

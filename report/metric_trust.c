@@ -45,6 +45,8 @@ void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_name
 double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char *metric,
                             const char *part)
 {
+    if (variant->resized)
+        return NAN;
     const json_t *own = json_object_get(json_object_get(variant->scored, "metrics"), metric);
     return dl2_json_get_real(own, part,
                              json_is_true(json_object_get(own, "lossless")) ? INFINITY : NAN);
@@ -402,7 +404,7 @@ static void take_scores(const json_t *rows, const struct dl2_metric_names *metri
 static const json_t *read_entry(const struct dl2_study_variant *variant, json_t **file)
 {
     *file = NULL;
-    if (!variant->scored_path ||
+    if (variant->resized || !variant->scored_path ||
         dl2_json_load(variant->scored_path, "dl2-quality/1", file, NULL) < 0)
         return NULL;
     const json_t *entries = json_object_get(*file, "variants");

@@ -168,6 +168,7 @@ void dl2_study_free(struct dl2_study *study)
 {
     for (size_t i = 0; i < study->variant_count; i++) {
         free(study->variants[i].name);
+        free(study->variants[i].own_codec);
         json_decref(study->variants[i].made);
         json_decref(study->variants[i].scored);
         free(study->variants[i].scored_path);

@@ -14,18 +14,22 @@
 #include <stdint.h>
 
 struct dl2_study_variant {
-    char *name;        /* "jpeg-50", or "raw": the dataset as it was given */
-    const char *codec; /* "jpeg"; "raw" */
+    char *name; /* "jpeg-50", or "raw": the dataset as it was given */
+    /* What it is one of a sequence of: "jpeg"; of resized images "jpeg@320"; "raw" */
+    const char *codec;
+    char *own_codec;   /* what `codec` is, where it is not another's text; or NULL */
     int quality;       /* 1 to 100; 0 where there is none */
+    bool resized;      /* its scores are against the resized original, so they do not compare */
     json_t *made;      /* dl2-variant/1, or NULL (always for raw) */
     int64_t made_ns;   /* that file's modification time */
     json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
     char *scored_path; /* the file that it is from, or NULL */
     json_t *loaded;    /* dl2-load/1, or NULL */
-    double images, pixels, bytes, bits_per_pixel;
-    double ratio;          /* bytes over the original's */
-    double psnr_rgb;       /* mean over images, dB */
-    double ssim;           /* mean over images */
+    double images, pixels, bytes; /* pixels of the original's images */
+    double bits_per_pixel;        /* of these pixels */
+    double ratio;                 /* bytes over the original's */
+    double psnr_rgb;              /* mean over images, dB */
+    double ssim;                  /* mean over images */
     double load_rate;      /* images a second and core of the input pipeline, measured once */
     double encode_seconds; /* CPU seconds */
 };

@@ -495,9 +495,9 @@ static int sort_keys(struct copy *copy, struct dl2_error *error)
 static void tell_left_out(const struct copy *copy)
 {
     const char *container = copy->options->pack.container;
-    char *text = copy->writer
-                     ? dl2_writer_left_out(copy->writer)
-                     : dl2_left_out_message(&copy->left_out, dl2_container_leaves_out(container));
+    char *text = copy->writer ? dl2_writer_left_out(copy->writer)
+                              : dl2_left_out_message(&copy->left_out, DL2_LEFT_OUT,
+                                                     dl2_container_leaves_out(container));
     if (text)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
     free(text);

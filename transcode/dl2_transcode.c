@@ -33,13 +33,21 @@ static const char *const lists[] = {
 
 static const char *const subsamplings[] = {"420", "422", "444", NULL};
 static const char *const restarts[] = {"tiles", "none", NULL};
+static const char *const filters[] = {"lanczos", "box", "bilinear", NULL};
+static const enum dl2_interpolation filter_numbers[] = {DL2_LANCZOS, DL2_BOX, DL2_BILINEAR};
 static const char *const no_yes[] = {[false] = "no", [true] = "yes", NULL};
 static const char *containers[MAX_CONTAINERS + 1]; /* filled in by main() */
 
 enum { ENCODERS_OWN = 100 };
 
+/* The options that limit the sides of images, and how --help shows their values. */
+enum size_option { SHORT, MAX_SIDE, FIT };
+static const char *const size_names[] = {"short", "max-side", "fit"};
+
 static struct arguments {
     const char *codecs, *qualities, *efforts;
+    const char *sizes[3];          /* by enum size_option */
+    unsigned filter;               /* the number of a word */
     unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
     uint8_t background[3];
     uint64_t max_pixels, memory_mib;
@@ -90,6 +98,19 @@ static const struct dl2_option table[] = {
      "be encoded; not if it must be turned upright, has transparent pixels, or is a JPEG of RGB, "
      "CMYK or arithmetic codes",
      AT(never_larger), .words = no_yes, .commands = ENCODES},
+    {DL2_OPTION_TEXT, "short", 0, "LIST",
+     "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
+     "is a variant of its own, as jpeg-75@320; smaller images keep their size",
+     AT(sizes[SHORT]), .unset = "full", .commands = ENCODES},
+    {DL2_OPTION_TEXT, "max-side", 0, "LIST", "The same by the longer side: 512 is --fit 512x512",
+     AT(sizes[MAX_SIDE]), .unset = "full", .commands = ENCODES},
+    {DL2_OPTION_TEXT, "fit", 0, "WxH,...",
+     "The same by both sides: no wider than W and no higher than H, as jpeg-75@640x480",
+     AT(sizes[FIT]), .unset = "full", .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "filter", 0, "lanczos|box|bilinear",
+     "Filter of resized images, as Pillow has it; one other than lanczos is part of the variant's "
+     "name, as in jpeg-75@320-box",
+     AT(filter), .words = filters, .commands = ENCODES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
     {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
@@ -298,9 +319,91 @@ static int try_target(const struct dl2_transcode_target *target, struct dl2_erro
     return status == DL2_ERR_ARGUMENT ? dl2_error_copy(error, &own) : DL2_OK;
 }
 
-/* Makes a target for every lossy codec at every quality and every lossless one. */
+/* A number of pixels, up to the end of `text` or an "x" if that may follow; 0: it is none. */
+static uint32_t parse_side(const char **text, bool with_height)
+{
+    const size_t digits = strspn(*text, "0123456789");
+    const unsigned long side = digits && digits < 6 ? strtoul(*text, NULL, 10) : 0;
+    const char end = (*text)[digits];
+    *text += digits + (with_height && end == 'x');
+    return end == (with_height ? 'x' : '\0') && side <= DL2_RESOLUTION_MAX ? (uint32_t)side : 0;
+}
+
+static int parse_size(enum size_option option, const char *text, struct dl2_resolution *out,
+                      struct dl2_error *error)
+{
+    const char *at = text;
+    *out = (struct dl2_resolution){.filter = filter_numbers[arguments.filter]};
+    if (!strcmp(text, "full"))
+        return DL2_OK;
+    if (option == SHORT) {
+        out->short_side = parse_side(&at, false);
+    } else {
+        out->width = parse_side(&at, option == FIT);
+        out->height = option == FIT && out->width ? parse_side(&at, false) : out->width;
+    }
+    if (option == SHORT ? out->short_side : out->width && out->height)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "--%s: '%s' is not %s from 1 to %d, nor \"full\"",
+                         size_names[option], text,
+                         option == FIT ? "a width and a height, as 640x480, each"
+                                       : "a number of pixels",
+                         DL2_RESOLUTION_MAX);
+}
+
+enum { MAX_RESOLUTIONS = 64 };
+
+static int add_sizes(enum size_option option, struct dl2_resolution *out, size_t *count,
+                     struct dl2_error *error)
+{
+    char **items;
+    size_t item_count;
+    if (dl2_parse_name_list(arguments.sizes[option], &items, &item_count, error) < 0) {
+        dl2_error_prefix(error, "--%s", size_names[option]);
+        return DL2_ERR_ARGUMENT;
+    }
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < item_count; i++) {
+        bool again = false;
+        if (*count == MAX_RESOLUTIONS)
+            status = dl2_error_set(error, DL2_ERR_ARGUMENT, "--%s: more than %d sizes",
+                                   size_names[option], MAX_RESOLUTIONS);
+        else
+            status = parse_size(option, items[i], &out[*count], error);
+        for (size_t r = 0; status == DL2_OK && r < *count; r++)
+            again = again || dl2_resolution_equal(&out[r], &out[*count]);
+        *count += status == DL2_OK && !again;
+    }
+    dl2_free_list(items);
+    return status;
+}
+
+/* The resolutions of the variants, each once, in the order given; full alone if none is. */
+static int parse_resolutions(struct dl2_resolution *out, size_t *count, struct dl2_error *error)
+{
+    bool resized = false;
+    *count = 0;
+    for (unsigned option = 0; option < sizeof size_names / sizeof *size_names; option++)
+        if (arguments.sizes[option])
+            DL2_TRY(add_sizes(option, out, count, error));
+    if (!*count)
+        out[(*count)++] = (struct dl2_resolution){0};
+    for (size_t r = 0; r < *count; r++)
+        resized = resized || !dl2_resolution_is_full(&out[r]);
+    if (dl2_option_given(&program, &common, "filter") && !resized)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--filter has no effect: no image is resized; give --short, "
+                             "--max-side or --fit");
+    return DL2_OK;
+}
+
+/* Makes a target for every lossy codec at every quality and every lossless one, at each resolution.
+ */
 static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
 {
+    struct dl2_resolution resolutions[MAX_RESOLUTIONS];
+    size_t resolution_count;
+    DL2_TRY(parse_resolutions(resolutions, &resolution_count, error));
     struct selection selection = {.count = 0};
     DL2_TRY(select_codecs(arguments.codecs, &selection, error));
     if (arguments.efforts)
@@ -329,14 +432,16 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         return status;
     }
     *count = 0;
-    *out = dl2_calloc(selection.count * quality_count, sizeof **out);
+    *out = dl2_calloc(selection.count * quality_count * resolution_count, sizeof **out);
     for (size_t c = 0; *out && c < selection.count; c++) {
         const struct dl2_codec *codec = selection.codecs[c];
-        for (size_t q = 0; q < (codec->lossy ? quality_count : 1); q++) {
+        const size_t own = codec->lossy ? quality_count : 1; /* variants at one resolution */
+        for (size_t i = 0; i < resolution_count * own; i++) {
             struct dl2_transcode_target *target = &(*out)[(*count)++];
             target->codec = codec;
             target->encode = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
-            target->encode.quality = (int)qualities[q];
+            target->resolution = resolutions[i / own];
+            target->encode.quality = (int)qualities[i % own];
             target->encode.effort = selection.efforts[c];
             if (external && codec == dl2_external_codec(external))
                 target->encode.external = external;
@@ -660,7 +765,8 @@ static char *describe_details(void)
     for (size_t i = 0; (container = dl2_container_name(i)); i++)
         fprintf(out, "  %-6s  %s\n", container, dl2_container_summary(container));
     fputs("\n"
-          "Makes DEST/CODEC-QUALITY for each, with the tree of SOURCE, a dl2-variant.json that "
+          "Makes DEST/CODEC-QUALITY, or with a size DEST/CODEC-QUALITY@SIZE, for each, with the "
+          "tree of SOURCE, a dl2-variant.json that "
           "describes it, and a dl2-variant.jsonl with one line per image. EXIF orientation is "
           "applied, gray stays gray where the codec can, and transparent pixels are laid over the "
           "background. The content of a file, not its name, decides whether it is an image. DEST "
@@ -669,6 +775,10 @@ static char *describe_details(void)
           "written, a source of another size or time, other options, another version of the "
           "codec's library. A run that was killed leaves no half-written file; run it again to "
           "complete it.\n\n"
+          "With --short, --max-side or --fit, images become smaller and never larger, with their "
+          "aspect. Masks beside them (of the image's size, gray or with a palette, or called "
+          "NAME.mask.EXT or NAME.seg.EXT) get the same size, by the nearest pixel. Coordinates in "
+          "other files beside them stay those of the source.\n\n"
           "What lies beside images comes along as it is: files of the same name up to the "
           "extension, members of a sample in tar, metadata in gulp. What a container cannot hold "
           "is counted on stderr.\n\n"
@@ -694,6 +804,7 @@ static char *describe_details(void)
           "  $ dl2-transcode --survey photos\n"
           "  $ dl2-transcode --identify photos\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
+          "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"

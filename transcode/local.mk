@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/sidecar_files.c transcode/sidecar_files.h \
 	transcode/copy.c transcode/copy.h \
+	transcode/masks.c transcode/masks.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/transcode.c transcode/transcode.h \

@@ -384,6 +384,11 @@ static double bytes_of(const struct survey_image *image)
     return (double)image->bytes;
 }
 
+static double short_side_of(const struct survey_image *image)
+{
+    return fmin(width_of(image), height_of(image));
+}
+
 static double bits_per_pixel_of(const struct survey_image *image)
 {
     return 8 * bytes_of(image) / (width_of(image) * height_of(image));
@@ -588,6 +593,7 @@ static int make_report(const struct survey *survey, json_t **out, struct dl2_err
     add_counts(survey, report);
     add_distribution(survey, report, "width", width_of, scratch);
     add_distribution(survey, report, "height", height_of, scratch);
+    add_distribution(survey, report, "short", short_side_of, scratch);
     add_distribution(survey, report, "bytes", bytes_of, scratch);
     add_distribution(survey, report, "bits_per_pixel", bits_per_pixel_of, scratch);
     add_distribution(survey, report, "quality", quality_of, scratch);
@@ -734,6 +740,7 @@ void dl2_survey_print(const json_t *survey, FILE *out)
     fprintf(out, "\n%-14s %10s %10s %10s %10s %10s\n", "", "min", "5%", "median", "95%", "max");
     print_distribution(survey, "width", 0, out);
     print_distribution(survey, "height", 0, out);
+    print_distribution(survey, "short", 0, out);
     print_distribution(survey, "bytes", 0, out);
     print_distribution(survey, "bits_per_pixel", 3, out);
     print_distribution(survey, "quality", 0, out);

@@ -7,6 +7,8 @@
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
+#include "pixels/resize.h"
+#include "transcode/masks.h"
 #include "transcode/output_folder.h"
 #include "transcode/reuse.h"
 #include "transcode/variant.h"
@@ -58,11 +60,14 @@ struct worker {
     struct dl2_bytes *encoded;
     size_t *members;
     int *qualities;
-    struct dl2_image image, scratch;
-    const uint8_t *source; /* the encoded image that is being worked on */
+    struct dl2_image image, scratch, resized;
+    const struct dl2_image *shown; /* `image`, or `resized` for the variants that are made of it */
+    const uint8_t *source;         /* the encoded image that is being worked on */
     size_t source_size;
     struct dl2_source_colours colours;
-    struct dl2_reuse reuse; /* may variants have it as it is? */
+    struct dl2_reuse reuse; /* may variants have it as it is, if it is not resized? */
+    struct dl2_image_resizer resizer;
+    struct dl2_mask_resizer masks;
 };
 
 /* Passed from work() to emit(): for each variant a new record, or why there is none. */
@@ -81,8 +86,14 @@ struct run {
     struct dl2_variant *variants;
     size_t variant_count;
     struct worker *workers;
-    struct outcome *outcomes;      /* [window][variant_count] */
-    struct dl2_sidecars *sidecars; /* [window]: what lies beside the image */
+    struct dl2_resolution *resolutions; /* of the variants, each once, full first */
+    size_t resolution_count;
+    size_t *resolution_of;    /* [variant_count] */
+    struct outcome *outcomes; /* [window][variant_count] */
+    /* [window][resolution_count]: what lies beside the image, as it is, and from 1 on as far as it
+     * is another at that resolution */
+    struct dl2_sidecars *sidecars;
+    struct dl2_unresized unresized;
     struct gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
@@ -337,6 +348,22 @@ static void drop_path(struct dl2_error *error, const char *path)
                 strlen(error->message + length + 2) + 1);
 }
 
+/* Memory that the largest of its resized images will take, with what making it takes. */
+static uint64_t estimate_resizing(const struct run *run, size_t index,
+                                  const struct dl2_image_info *info)
+{
+    const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
+    uint64_t most = 0;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        uint32_t w = width, h = height;
+        if (!needs(run, v, index) || !dl2_resolution_apply(&run->variants[v].resolution, &w, &h))
+            continue;
+        const uint64_t bytes = (uint64_t)w * h * 3 + dl2_resize_image_memory(width, height, w, 3);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* Memory that item `index` will take at the most, by its header; 0 where that can't be read. */
 static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, size_t size)
 {
@@ -355,7 +382,8 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
     }
     /* The files of a sweep are in memory together: about a byte a pixel each. */
     pixel_bytes += swept;
-    return (uint64_t)info.width * info.height * pixel_bytes + size;
+    return (uint64_t)info.width * info.height * pixel_bytes + size +
+           estimate_resizing(run, index, &info);
 }
 
 /* The options with which an image is encoded for the variant. */
@@ -363,7 +391,7 @@ static struct dl2_encode_options options_of(const struct worker *worker,
                                             const struct dl2_variant *variant)
 {
     struct dl2_encode_options encode = variant->encode;
-    if (dl2_colours_allow_source(&worker->colours)) {
+    if (worker->shown == &worker->image && dl2_colours_allow_source(&worker->colours)) {
         encode.source = worker->source;
         encode.source_size = worker->source_size;
     }
@@ -375,10 +403,18 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
+/* The headers by which variants may have the source's file as it is: none if it is resized. */
+static const struct dl2_reuse *reuse_of(const struct worker *worker)
+{
+    static const struct dl2_reuse none;
+    return worker->shown == &worker->image ? &worker->reuse : &none;
+}
+
 /* Do they differ in quality alone, and is there something to gain from that? */
 static bool make_a_sweep(const struct dl2_variant *a, const struct dl2_variant *b)
 {
-    return a->codec == b->codec && a->codec->encode_sweep && a->encode.effort == b->encode.effort &&
+    return dl2_resolution_equal(&a->resolution, &b->resolution) && a->codec == b->codec &&
+           a->codec->encode_sweep && a->encode.effort == b->encode.effort &&
            a->encode.external == b->encode.external &&
            same_text(a->encode.subsampling, b->encode.subsampling) &&
            same_text(a->encode.restart, b->encode.restart);
@@ -394,11 +430,11 @@ static size_t gather_sweep(const struct run *run, struct worker *worker, size_t 
         const struct dl2_variant *const variant = &run->variants[other];
         if (other > v &&
             (!needs(run, other, index) || outcomes[other].tried || !make_a_sweep(first, variant) ||
-             dl2_reuse_suffices(&worker->reuse, variant->codec, &variant->encode)))
+             dl2_reuse_suffices(reuse_of(worker), variant->codec, &variant->encode)))
             continue;
         worker->members[count] = other;
         worker->qualities[count++] = variant->encode.quality;
-        if (dl2_reuse_suffices(&worker->reuse, first->codec, &first->encode))
+        if (dl2_reuse_suffices(reuse_of(worker), first->codec, &first->encode))
             break;
     }
     return count;
@@ -412,23 +448,23 @@ static int make_files(struct worker *worker, const struct dl2_variant *variants,
     const struct dl2_variant *const first = &variants[worker->members[0]];
     struct dl2_encode_options encode = options_of(worker, first);
     double encode_cpu = 0;
-    DL2_TRY(dl2_colours_fit(&worker->colours, first->codec, &worker->image, &encode, error));
+    DL2_TRY(dl2_colours_fit(&worker->colours, first->codec, worker->shown, &encode, error));
     if (count == 1) {
         encode.pixels_only = &outcomes[worker->members[0]].record.pixels_only;
-        const int taken = dl2_reuse_encode(&worker->reuse, first->codec, &worker->image, &encode,
+        const int taken = dl2_reuse_encode(reuse_of(worker), first->codec, worker->shown, &encode,
                                            &worker->taken, worker->encoded, &encode_cpu, error);
         outcomes[worker->members[0]].record.encode_cpu = (float)encode_cpu;
         outcomes[worker->members[0]].record.copied = taken > 0;
         return taken < 0 ? taken : DL2_OK;
     }
     const double start = dl2_clock_thread_cpu();
-    DL2_TRY(dl2_image_encode_sweep(first->codec, &worker->image, &encode, worker->qualities,
+    DL2_TRY(dl2_image_encode_sweep(first->codec, worker->shown, &encode, worker->qualities,
                                    worker->encoded, count, error));
     encode_cpu = (dl2_clock_thread_cpu() - start) / (double)count;
     for (size_t i = 0; i < count; i++) {
         struct outcome *const outcome = &outcomes[worker->members[i]];
         encode = options_of(worker, &variants[worker->members[i]]);
-        const int taken = dl2_reuse_replace(&worker->reuse, first->codec, &encode, &worker->taken,
+        const int taken = dl2_reuse_replace(reuse_of(worker), first->codec, &encode, &worker->taken,
                                             &worker->encoded[i], error);
         if (taken < 0)
             return taken;
@@ -470,17 +506,61 @@ static int store_file(struct run *run, struct worker *worker, size_t v, size_t i
     return dl2_variant_put_sidecars(variant, &run->source, item, sidecars, &outcome->record, error);
 }
 
-/* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
-static int encode_all(struct run *run, struct worker *worker, size_t index, float decode_cpu,
-                      const struct dl2_sidecars *sidecars, struct outcome *outcomes,
-                      struct dl2_error *error)
+/* What lies beside the image of a slot in variants of a resolution. */
+static const struct dl2_sidecars *sidecars_of(const struct run *run, size_t slot, size_t resolution)
 {
-    const struct dl2_record record = {.width = worker->image.width,
-                                      .height = worker->image.height,
+    const struct dl2_sidecars *sidecars = run->sidecars + slot * run->resolution_count;
+    return sidecars[resolution].count ? &sidecars[resolution] : &sidecars[0];
+}
+
+/* Makes worker->shown the image at a resolution, and what lies beside it there. */
+static int resize(struct run *run, struct worker *worker, size_t slot, size_t number, bool first,
+                  struct dl2_error *error)
+{
+    const struct dl2_resolution *resolution = &run->resolutions[number];
+    struct dl2_sidecars *sidecars = run->sidecars + slot * run->resolution_count;
+    const struct dl2_image *image = &worker->image;
+    uint32_t width = image->width, height = image->height;
+    worker->shown = image;
+    if (!dl2_resolution_apply(resolution, &width, &height))
+        return DL2_OK;
+    worker->shown = &worker->resized;
+    DL2_TRY(dl2_resize_image(&worker->resizer, image, resolution->filter, width, height,
+                             &worker->resized, error));
+    return dl2_masks_resize(&worker->masks, &sidecars[0], image->width, image->height, width,
+                            height, &sidecars[number], first ? &run->unresized : NULL, error);
+}
+
+static bool needs_resolution(const struct run *run, size_t number, size_t index)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        if (run->resolution_of[v] == number && needs(run, v, index))
+            return true;
+    return false;
+}
+
+/* Fails the variants of a resolution. */
+static void fail_resolution(const struct run *run, size_t number, size_t index,
+                            struct outcome *outcomes, const struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        if (run->resolution_of[v] == number && needs(run, v, index))
+            set_failure(&outcomes[v], error);
+}
+
+/* Encodes worker->shown for the variants of a resolution. */
+static int encode_resolution(struct run *run, struct worker *worker, size_t index, size_t number,
+                             float decode_cpu, const struct dl2_sidecars *sidecars,
+                             struct outcome *outcomes, struct dl2_error *error)
+{
+    const struct dl2_record record = {.width = worker->shown->width,
+                                      .height = worker->shown->height,
+                                      .source_width = worker->image.width,
+                                      .source_height = worker->image.height,
                                       .channels = (uint8_t)worker->image.channels,
                                       .decode_cpu = decode_cpu};
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (!needs(run, v, index) || outcomes[v].tried)
+        if (run->resolution_of[v] != number || !needs(run, v, index) || outcomes[v].tried)
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
         const size_t count = gather_sweep(run, worker, v, index, outcomes);
@@ -502,8 +582,36 @@ static int encode_all(struct run *run, struct worker *worker, size_t index, floa
     return DL2_OK;
 }
 
+/* Only what can't be written is an error here; an image that can't be encoded is an outcome. */
+static int encode_all(struct run *run, struct worker *worker, size_t slot, size_t index,
+                      float decode_cpu, struct outcome *outcomes, struct dl2_error *error)
+{
+    bool first = true; /* what lies beside an image is counted once */
+    for (size_t r = 0; r < run->resolution_count; r++) {
+        if (!needs_resolution(run, r, index))
+            continue;
+        struct dl2_error own = DL2_ERROR_INIT;
+        const double start = dl2_clock_thread_cpu();
+        const int status = resize(run, worker, slot, r, first, &own);
+        const float cpu = decode_cpu + (float)(dl2_clock_thread_cpu() - start);
+        first = first && worker->shown == &worker->image;
+        if (status < 0)
+            fail_resolution(run, r, index, outcomes, &own);
+        else
+            DL2_TRY(encode_resolution(run, worker, index, r, cpu, sidecars_of(run, slot, r),
+                                      outcomes, error));
+    }
+    return DL2_OK;
+}
+
 static void release_if_large(struct worker *worker, size_t variants)
 {
+    if (worker->resized.capacity + worker->resizer.narrowed.capacity > KEPT_IMAGE_BYTES) {
+        dl2_image_free(&worker->resized);
+        dl2_image_resizer_free(&worker->resizer);
+    }
+    if (worker->masks.image.capacity > KEPT_IMAGE_BYTES)
+        dl2_mask_resizer_free(&worker->masks);
     if (worker->image.capacity > KEPT_IMAGE_BYTES)
         dl2_image_free(&worker->image);
     if (worker->scratch.capacity > KEPT_IMAGE_BYTES)
@@ -528,7 +636,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     struct dl2_error own = DL2_ERROR_INIT;
     for (size_t v = 0; v < run->variant_count; v++)
         outcomes[v] = (struct outcome){.encoded = outcomes[v].encoded};
-    struct dl2_sidecars *sidecars = &run->sidecars[slot];
+    struct dl2_sidecars *sidecars = &run->sidecars[slot * run->resolution_count];
     int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
     if (status == DL2_OK)
         status = dl2_dataset_read_sidecars(run->dataset, item->sample, sidecars, &own);
@@ -553,7 +661,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         if (!dl2_colours_allow_source(&worker->colours))
             worker->reuse.codec = NULL;
         if (status == DL2_OK)
-            fatal = encode_all(run, worker, index, decode_cpu, sidecars, outcomes, error);
+            fatal = encode_all(run, worker, slot, index, decode_cpu, outcomes, error);
         release_if_large(worker, run->variant_count);
         gate_leave(&run->gate, bytes);
         if (fatal < 0)
@@ -586,9 +694,8 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
 }
 
 /* Puts what was encoded into the containers; one that can't hold an image's name fails it. */
-static int pack(const struct run *run, const struct dl2_source_item *item,
-                const struct dl2_sidecars *sidecars, struct outcome *outcomes,
-                struct dl2_error *error)
+static int pack(const struct run *run, const struct dl2_source_item *item, size_t slot,
+                struct outcome *outcomes, struct dl2_error *error)
 {
     for (size_t v = 0; v < run->variant_count; v++) {
         struct outcome *outcome = &outcomes[v];
@@ -597,7 +704,7 @@ static int pack(const struct run *run, const struct dl2_source_item *item,
         struct dl2_error own = DL2_ERROR_INIT;
         const int status =
             dl2_variant_pack(&run->variants[v], item, outcome->encoded.data, outcome->encoded.size,
-                             sidecars, &outcome->record, &own);
+                             sidecars_of(run, slot, run->resolution_of[v]), &outcome->record, &own);
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
@@ -615,8 +722,9 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
     if (run->packed)
-        DL2_TRY(pack(run, item, &run->sidecars[slot], outcomes, error));
-    dl2_sidecars_free(&run->sidecars[slot]);
+        DL2_TRY(pack(run, item, slot, outcomes, error));
+    for (size_t r = 0; r < run->resolution_count; r++)
+        dl2_sidecars_free(&run->sidecars[slot * run->resolution_count + r]);
     tell_failures(run, outcomes, item);
     int status = DL2_OK;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -661,6 +769,9 @@ static void free_worker(struct worker *worker, size_t variants)
     dl2_bytes_free(&worker->path);
     dl2_image_free(&worker->image);
     dl2_image_free(&worker->scratch);
+    dl2_image_free(&worker->resized);
+    dl2_image_resizer_free(&worker->resizer);
+    dl2_mask_resizer_free(&worker->masks);
     dl2_colours_free(&worker->colours);
 }
 
@@ -675,7 +786,8 @@ static int make_all(struct run *run, struct dl2_error *error)
     run->workers = dl2_calloc(loop.jobs, sizeof *run->workers);
     size_t outcomes = loop.window * run->variant_count;
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
-    run->sidecars = dl2_calloc(loop.window, sizeof *run->sidecars);
+    const size_t sidecars = loop.window * run->resolution_count;
+    run->sidecars = dl2_calloc(sidecars, sizeof *run->sidecars);
     if (!run->workers || !run->outcomes || !run->sidecars)
         return dl2_error_memory(error, "images");
     int status = DL2_OK;
@@ -690,7 +802,7 @@ static int make_all(struct run *run, struct dl2_error *error)
         free(run->outcomes[i].record.reduction.colour);
         dl2_bytes_free(&run->outcomes[i].encoded);
     }
-    for (size_t i = 0; i < loop.window; i++)
+    for (size_t i = 0; i < sidecars; i++)
         dl2_sidecars_free(&run->sidecars[i]);
     for (unsigned i = 0; i < loop.jobs; i++)
         free_worker(&run->workers[i], run->variant_count);
@@ -698,6 +810,42 @@ static int make_all(struct run *run, struct dl2_error *error)
 }
 
 /* ---- Beginning and end */
+
+/* Lists the resolutions of the variants. The first is full, whether a variant has it or not: its
+ * place is that of what lies beside images as it is. */
+static int list_resolutions(struct run *run, struct dl2_error *error)
+{
+    run->resolutions = dl2_calloc(run->variant_count + 1, sizeof *run->resolutions);
+    run->resolution_of = dl2_calloc(run->variant_count, sizeof *run->resolution_of);
+    if (!run->resolutions || !run->resolution_of)
+        return dl2_error_memory(error, "variants");
+    run->resolution_count = 1;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const struct dl2_resolution *own = &run->variants[v].resolution;
+        size_t number = 0;
+        while (number < run->resolution_count &&
+               !dl2_resolution_equal(&run->resolutions[number], own))
+            number++;
+        if (number == run->resolution_count)
+            run->resolutions[run->resolution_count++] = *own;
+        run->resolution_of[v] = number;
+    }
+    return DL2_OK;
+}
+
+/* Two variants in one place would overwrite each other: in tables "-" and "@" are both "_". */
+static int check_names(const struct run *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        for (size_t other = 0; other < v; other++)
+            if (!strcmp(run->variants[v].root, run->variants[other].root))
+                return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                     "%s: the variants %s and %s would both be written there; make "
+                                     "them in two runs, with two DESTs",
+                                     run->variants[v].root, run->variants[other].name,
+                                     run->variants[v].name);
+    return DL2_OK;
+}
 
 static int init_variants(struct run *run, struct dl2_error *error)
 {
@@ -709,10 +857,28 @@ static int init_variants(struct run *run, struct dl2_error *error)
         const struct dl2_transcode_target *target = &options->targets[v];
         run->variant_count = v + 1;
         DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
-                                 &target->encode, &options->decode, options->never_larger,
-                                 options->colour, &options->pack, error));
+                                 &target->encode, &target->resolution, &options->decode,
+                                 options->never_larger, options->colour, &options->pack, error));
     }
-    return DL2_OK;
+    DL2_TRY(check_names(run, error));
+    return list_resolutions(run, error);
+}
+
+/* What the variant's images lack of their sources, in lines: a string to free, or NULL. */
+static char *describe_losses(const struct dl2_variant *variant)
+{
+    const struct dl2_variant_totals *totals = &variant->totals;
+    char *losses = dl2_reduction_describe(variant->losses), *all = NULL;
+    if (!losses || dl2_resolution_is_full(&variant->resolution))
+        return losses;
+    if (asprintf(&all,
+                 "%" PRIu64 " images resized (%s); %" PRIu64
+                 " that are no larger keep their size\n%s",
+                 totals->resized, dl2_interpolation_words[variant->resolution.filter],
+                 totals->images - totals->resized, losses) < 0)
+        all = NULL;
+    free(losses);
+    return all;
 }
 
 static int report(const struct run *run, struct dl2_transcode_result *result,
@@ -730,7 +896,7 @@ static int report(const struct run *run, struct dl2_transcode_result *result,
         result->variants[v] =
             (struct dl2_transcode_variant){.name = strdup(variant->name),
                                            .path = strdup(variant->root),
-                                           .losses = dl2_reduction_describe(variant->losses),
+                                           .losses = describe_losses(variant),
                                            .made = variant->made,
                                            .strays = run->options->prune ? 0 : variant->stray_count,
                                            .images = totals->images,
@@ -789,6 +955,10 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
         free(left_out);
         tell_pixels_only(run, &run->variants[v]);
     }
+    char *unresized = dl2_unresized_message(&run->unresized);
+    if (unresized)
+        dl2_progress_message(run->progress, "%s: %s", run->options->source, unresized);
+    free(unresized);
     return report(run, result, error);
 }
 
@@ -803,6 +973,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
                       .packed = dl2_container_is_packed(options->pack.container)};
     pthread_mutex_init(&run.gate.mutex, NULL);
     pthread_cond_init(&run.gate.changed, NULL);
+    pthread_mutex_init(&run.unresized.mutex, NULL);
     int status = run_all(&run, result, error);
     for (size_t v = 0; v < run.variant_count; v++)
         dl2_variant_free(&run.variants[v], run.source.count);
@@ -816,6 +987,10 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.workers);
     free(run.outcomes);
     free(run.sidecars);
+    free(run.resolutions);
+    free(run.resolution_of);
+    dl2_left_out_free(&run.unresized.counts);
+    pthread_mutex_destroy(&run.unresized.mutex);
     free(run.todo);
     if (run.dataset)
         dl2_dataset_close(run.dataset);

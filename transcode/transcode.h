@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine of dl2-transcode: a source's images, each decoded once and encoded for every variant
- * that lacks it, written whole or not at all.
+ * The engine of dl2-transcode: a source's images, each decoded once, resized once for each
+ * resolution, and encoded for every variant that lacks it, written whole or not at all.
  *
  * Which images are made again: those without a file, whose source has another size or time than
  * when they were made, whose file has another size than was written, and all where options or the
@@ -14,6 +14,7 @@
 #include "common/error.h"
 #include "common/progress.h"
 #include "dataset/writer.h"
+#include "pixels/resolution.h"
 #include "transcode/colours.h"
 
 #include <stdint.h>
@@ -22,6 +23,7 @@
 struct dl2_transcode_target {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
+    struct dl2_resolution resolution;
 };
 
 struct dl2_transcode_options {
@@ -42,7 +44,7 @@ struct dl2_transcode_options {
 struct dl2_transcode_result {
     struct dl2_transcode_variant {
         char *name, *path;
-        char *losses;  /* dl2_reduction_describe() */
+        char *losses;  /* dl2_reduction_describe(), and how many images were resized */
         size_t made;   /* images written in this run */
         size_t strays; /* files left there that no source image accounts for */
         uint64_t images, failed, bytes, pixels, source_bytes;

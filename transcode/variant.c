@@ -71,9 +71,11 @@ bool dl2_variant_has_key(const void *context, const char *key)
 
 /* -- what a variant is -- */
 
-/* `never_larger` is there only if it can matter, so that other variants are as good as before. */
+/* `never_larger` and `resize` are there only if they can matter, so that other variants are as good
+ * as before. */
 static json_t *describe_options(const struct dl2_codec *codec,
                                 const struct dl2_encode_options *encode,
+                                const struct dl2_resolution *resolution,
                                 const struct dl2_decode_options *decode, bool never_larger,
                                 enum dl2_colour_rule colour)
 {
@@ -88,6 +90,11 @@ static json_t *describe_options(const struct dl2_codec *codec,
                   dl2_colour_rules[colour], "max_pixels", (json_int_t)decode->max_pixels);
     if (described && never_larger && codec->lossy && codec->sniff &&
         json_object_set_new(described, "never_larger", json_true()) < 0) {
+        json_decref(described);
+        return NULL;
+    }
+    if (described && !dl2_resolution_is_full(resolution) &&
+        json_object_set_new(described, "resize", dl2_resolution_json(resolution)) < 0) {
         json_decref(described);
         return NULL;
     }
@@ -112,23 +119,26 @@ static json_t *describe_decoding(const struct dl2_external_decoders *external)
 
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
+                     const struct dl2_resolution *resolution,
                      const struct dl2_decode_options *decode, bool never_larger,
                      enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
                      struct dl2_error *error)
 {
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
+                                    .resolution = *resolution,
                                     .decode = *decode,
                                     .pack = *pack,
                                     .packed = dl2_container_is_packed(pack->container),
                                     .is_table = dl2_dataset_is_database(dest),
                                     .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
-    char name[64];
+    char name[64 + DL2_RESOLUTION_NAME_SIZE], suffix[DL2_RESOLUTION_NAME_SIZE];
+    dl2_resolution_name(resolution, suffix);
     if (codec->lossy)
-        snprintf(name, sizeof name, "%s-%02d", codec->name, encode->quality);
+        snprintf(name, sizeof name, "%s-%02d%s", codec->name, encode->quality, suffix);
     else
-        snprintf(name, sizeof name, "%s", codec->name);
+        snprintf(name, sizeof name, "%s%s", codec->name, suffix);
     variant->name = strdup(name);
     variant->root = dl2_facts_place(dest, name);
     json_t *libraries = dl2_codec_versions();
@@ -140,8 +150,8 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
     json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
-                  describe_options(codec, encode, decode, never_larger, colour), "encoder",
-                  codec->encoder_parameters(encode), "libraries", libraries);
+                  describe_options(codec, encode, resolution, decode, never_larger, colour),
+                  "encoder", codec->encoder_parameters(encode), "libraries", libraries);
     variant->decoding = describe_decoding(decode->external);
     return variant->name && variant->root && variant->about && variant->decoding
                ? DL2_OK
@@ -213,6 +223,11 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
     if (totals->pixels_only)
         bad |= json_object_set_new(summary, "pixels_only",
                                    json_integer((json_int_t)totals->pixels_only));
+    if (!dl2_resolution_is_full(&variant->resolution)) {
+        bad |= json_object_set_new(summary, "resized", json_integer((json_int_t)totals->resized));
+        bad |= json_object_set_new(summary, "source_pixels",
+                                   json_integer((json_int_t)totals->source_pixels));
+    }
     if (json_object_size(variant->losses))
         bad |= json_object_set(summary, "colours", variant->losses);
     bad |= json_object_set_new(summary, "encode_cpu_seconds", dl2_json_real(totals->encode_cpu));
@@ -333,6 +348,9 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
             record->copied ? ",\"copied\":true" : "");
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
+    if (!dl2_resolution_is_full(&variant->resolution))
+        fprintf(out, ",\"source_width\":%" PRIu32 ",\"source_height\":%" PRIu32,
+                record->source_width, record->source_height);
     dl2_reduction_print(&record->reduction, out);
     print_sidecars(item, record->sidecars, out);
     fputs("}\n", out);
@@ -408,7 +426,7 @@ char *dl2_variant_left_out(const struct dl2_variant *variant)
 {
     if (variant->packed)
         return variant->writer ? dl2_writer_left_out(variant->writer) : NULL;
-    return dl2_left_out_message(&variant->left_out,
+    return dl2_left_out_message(&variant->left_out, DL2_LEFT_OUT,
                                 dl2_container_leaves_out(variant->pack.container));
 }
 
@@ -522,6 +540,9 @@ static int sum_up(struct dl2_variant *variant, const struct dl2_source_items *it
             continue;
         totals.images++;
         totals.pixels += (uint64_t)record->width * record->height;
+        totals.source_pixels += (uint64_t)record->source_width * record->source_height;
+        totals.resized +=
+            record->width != record->source_width || record->height != record->source_height;
         totals.bytes += record->bytes;
         totals.source_bytes += items->items[i].bytes;
         totals.copied += record->copied;

@@ -35,6 +35,7 @@
 #include "dataset/sidecars.h"
 #include "dataset/variant_facts.h"
 #include "dataset/writer.h"
+#include "pixels/resolution.h"
 #include "transcode/colours.h"
 
 #include <pthread.h>
@@ -73,7 +74,8 @@ enum dl2_record_state {
 struct dl2_record {
     uint64_t bytes;
     uint32_t width, height;
-    float encode_cpu, decode_cpu; /* seconds */
+    uint32_t source_width, source_height; /* upright */
+    float encode_cpu, decode_cpu;         /* seconds */
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */
     char *sidecars;
@@ -88,12 +90,14 @@ struct dl2_record {
 
 struct dl2_variant_totals {
     uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, pixels_only, failed;
+    uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
     double encode_cpu, decode_cpu;
 };
 
 struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
+    struct dl2_resolution resolution;
     struct dl2_decode_options decode;         /* of sources */
     struct dl2_writer_options pack;           /* its container may be "folder": a tree */
     bool packed;                              /* it is another */
@@ -101,7 +105,7 @@ struct dl2_variant {
     const struct dl2_dataset *source_dataset; /* whose classes a container has */
     struct dl2_writer *writer;                /* of a packed variant that is being made */
     bool kept;                                /* it is packed, and there as it should be */
-    char *name;                               /* "jpeg-05" */
+    char *name;                               /* "jpeg-05", "jpeg-70@320" */
     char *root;                               /* DEST/name; the address of a table */
     const char *source;
     json_t *about;    /* codec, quality, options, encoder, libraries: what images depend on */
@@ -129,6 +133,7 @@ struct dl2_variant {
  * `never_larger`: source files may be copied (transcode/reuse.h). `colour`: the rule. */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
                      const struct dl2_codec *codec, const struct dl2_encode_options *encode,
+                     const struct dl2_resolution *resolution,
                      const struct dl2_decode_options *decode, bool never_larger,
                      enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
                      struct dl2_error *error);

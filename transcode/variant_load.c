@@ -104,6 +104,8 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->bytes = bytes;
     record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
     record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
+    record->source_width = (uint32_t)dl2_json_get_integer(line, "source_width", record->width);
+    record->source_height = (uint32_t)dl2_json_get_integer(line, "source_height", record->height);
     record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);

@@ -17,6 +17,7 @@ static const struct histogram {
     {"bits_per_pixel", "Compression of the files", "bits per pixel"},
     {"width", "Widths of the images", "pixels"},
     {"height", "Heights of the images", "pixels"},
+    {"short", "Shorter sides of the images", "pixels"},
 };
 
 static void plot_histogram(struct dl2_part_figures *figures, const json_t *survey,

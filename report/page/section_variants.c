@@ -179,6 +179,9 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     if (!study->variant_count)
         return;
     bool copies = false; /* are there files that are the source's own? */
+    bool resized = false;
+    for (size_t v = 0; v < study->variant_count; v++)
+        resized |= study->variants[v].resized;
     for (size_t v = 0; v < study->variant_count; v++)
         copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
     struct dl2_loss_change *losses = make_losses(page, html);
@@ -195,6 +198,10 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
                     "SSIM (1: the same) tell how near images are to the original's, as means "
                     "over images; bits per pixel and bytes are those of the images alone. Loading "
                     "is reading, decoding, cropping and resizing, as for training. ");
+    if (resized)
+        dl2_html_markup(html, "What stands behind an @ is the size that images were resized to. "
+                              "Bits per pixel are of the original&#39;s pixels all the same. "
+                              "Resized images have no PSNR and SSIM to the original. ");
     if (copies)
         dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
                               "make smaller. ");

@@ -54,8 +54,9 @@ static void init(struct dl2_variant *variant)
     static const struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
     static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     static const struct dl2_writer_options tree = {.container = "folder"};
-    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &decode, true,
-                          DL2_COLOURS_KEEP, &tree, NULL) == DL2_OK);
+    static const struct dl2_resolution small = {.short_side = 9, .filter = DL2_LANCZOS};
+    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &small, &decode,
+                          true, DL2_COLOURS_KEEP, &tree, NULL) == DL2_OK);
 }
 
 static void make_variant(void)

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/masks.h"
+
+#include "codec/decoder.h"
+#include "common/file.h"
+#include "dataset/dataset.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Is "KEY.EXTENSION" called as a mask is? */
+static bool is_called_mask(const char *extension)
+{
+    char name[64];
+    const char *dot = strrchr(extension, '.');
+    return dot && dot - extension < (int)sizeof name - 2 &&
+           snprintf(name, sizeof name, "k.%.*s", (int)(dot - extension), extension) > 0 &&
+           dl2_dataset_mask_stem(name) == 1;
+}
+
+/* Why the item is no mask that can be resized; DL2_OK: it is one. */
+static int check_mask(const struct dl2_sidecar *item, bool called_mask, uint32_t width,
+                      uint32_t height, struct dl2_image_info *info, struct dl2_error *error)
+{
+    const struct dl2_codec *codec = dl2_codec_sniff(item->bytes.data, item->bytes.size);
+    DL2_TRY(dl2_image_read_info(item->bytes.data, item->bytes.size, info, error));
+    if (codec->lossy || !codec->encode)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "this build writes no lossless %s; convert it to PNG", codec->name);
+    if (!info->palette && (info->bits > 8 || info->alpha || (info->channels != 1 && !called_mask)))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "it has more than 8 bits a sample, alpha, or colours");
+    if (dl2_upright_width(info) != width || dl2_upright_height(info) != height)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "it is of %" PRIu32 "x%" PRIu32 " pixels, its image of %" PRIu32
+                             "x%" PRIu32,
+                             dl2_upright_width(info), dl2_upright_height(info), width, height);
+    return DL2_OK;
+}
+
+/* Decodes a mask of this size into resizer->image. */
+static int decode_mask(struct dl2_mask_resizer *resizer, const struct dl2_sidecar *item,
+                       uint32_t width, uint32_t height, struct dl2_error *error)
+{
+    struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
+    struct dl2_image *image = &resizer->image;
+    struct dl2_image_info info;
+    struct dl2_raster raster;
+    struct dl2_decoder *decoder;
+    request.indices = true;
+    request.planes = false;
+    request.width = width;
+    request.height = height;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
+    int status = dl2_decoder_open(decoder, item->bytes.data, item->bytes.size,
+                                  (uint64_t)width * height, &info, error);
+    if (status == DL2_OK)
+        status = dl2_decoder_decode(decoder, &request, &raster, error);
+    if (status == DL2_OK)
+        status = dl2_image_reshape(image, width, height, dl2_raster_channels(&raster), error);
+    for (size_t y = 0; status == DL2_OK && y < height; y++)
+        memcpy(image->data + y * image->stride, raster.planes[0].data + y * raster.planes[0].stride,
+               image->stride);
+    dl2_decoder_destroy(decoder);
+    return status;
+}
+
+/* The mask at its new size, as a file of the same format, in resizer->bytes. */
+static int resize_mask(struct dl2_mask_resizer *resizer, const struct dl2_sidecar *item,
+                       const struct dl2_image_info *info, uint32_t new_width, uint32_t new_height,
+                       struct dl2_error *error)
+{
+    const struct dl2_codec *codec = dl2_codec_sniff(item->bytes.data, item->bytes.size);
+    struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
+    DL2_TRY(decode_mask(resizer, item, dl2_upright_width(info), dl2_upright_height(info), error));
+    DL2_TRY(dl2_resize_image(&resizer->resizer, &resizer->image, DL2_NEAREST, new_width, new_height,
+                             &resizer->resized, error));
+    encode.indices = info->palette;
+    encode.source = item->bytes.data;
+    encode.source_size = item->bytes.size;
+    return dl2_image_encode(codec, &resizer->resized, &encode, &resizer->bytes, error);
+}
+
+static void count(struct dl2_unresized *unresized, const char *extension)
+{
+    if (!unresized)
+        return;
+    pthread_mutex_lock(&unresized->mutex);
+    dl2_left_out_count(&unresized->counts, extension);
+    pthread_mutex_unlock(&unresized->mutex);
+}
+
+static int add_item(struct dl2_sidecars *out, const char *extension, const struct dl2_bytes *bytes,
+                    struct dl2_error *error)
+{
+    struct dl2_sidecar *added;
+    DL2_TRY(dl2_sidecars_add(out, extension, bytes->size, &added, error));
+    if (bytes->size)
+        memcpy(added->bytes.data, bytes->data, bytes->size);
+    return DL2_OK;
+}
+
+int dl2_masks_resize(struct dl2_mask_resizer *resizer, const struct dl2_sidecars *in,
+                     uint32_t width, uint32_t height, uint32_t new_width, uint32_t new_height,
+                     struct dl2_sidecars *out, struct dl2_unresized *unresized,
+                     struct dl2_error *error)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        const struct dl2_sidecar *item = &in->items[i];
+        const bool called_mask = is_called_mask(item->extension);
+        struct dl2_image_info info;
+        struct dl2_error why = DL2_ERROR_INIT;
+        int status = check_mask(item, called_mask, width, height, &info, &why);
+        if (status == DL2_OK)
+            status = resize_mask(resizer, item, &info, new_width, new_height, &why);
+        else if (!called_mask && status != DL2_ERR_MEMORY) {
+            count(unresized, item->extension);
+            DL2_TRY(add_item(out, item->extension, &item->bytes, error));
+            continue;
+        }
+        if (status < 0) {
+            dl2_error_copy(error, &why);
+            dl2_error_prefix(error, "its mask .%s cannot be resized", item->extension);
+            return status;
+        }
+        DL2_TRY(add_item(out, item->extension, &resizer->bytes, error));
+    }
+    return DL2_OK;
+}
+
+void dl2_mask_resizer_free(struct dl2_mask_resizer *resizer)
+{
+    dl2_image_resizer_free(&resizer->resizer);
+    dl2_image_free(&resizer->image);
+    dl2_image_free(&resizer->resized);
+    dl2_bytes_free(&resizer->bytes);
+}
+
+char *dl2_unresized_message(const struct dl2_unresized *unresized)
+{
+    return dl2_left_out_message(&unresized->counts, "copied as they are beside resized images",
+                                "coordinates in pixels in such files are those of the source");
+}
