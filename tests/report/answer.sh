@@ -75,3 +75,29 @@ is "$(cat "$work/own/answer.json")" '{"schema": "mine"}' 'a file of another kind
 rm -r "$report"
 expect 1 dl2-report --answer "$study"
 said "answer.json"
+
+# A variant of resized images is one of a sequence of its own, and its scores are left out; all bits per pixel are of the
+# original's pixels, also if only resized variants tell how many these are.
+variant "$study" jpeg-90@160 jpeg 90 500000 41 0.995 4000
+sed -i 's/"options": {}/"options": {"resize": {"short": 160, "filter": "lanczos"}}/
+    s/"pixels": 10000000/"resized": 1000, "source_pixels": 10000000, "pixels": 500000/' \
+    "$study/variants/jpeg-90@160/dl2-variant.json"
+sed -i 's/"metrics"/"resize": {"short": 160, "filter": "lanczos"}, "metrics"/' "$study/quality/jpeg-90@160.json"
+for seed in 1 2 3; do training "$study" jpeg-90@160 small "$seed" "0.70$seed"; done
+expect 0 dl2-report "$study" -o "$report/report.html"
+says "$report/report.html" 'What stands behind an @'
+"$PYTHON3" - "$report" <<'PY' || fail 'answer.json of resized images: see above'
+import json, sys
+answer = json.load(open(sys.argv[1] + "/answer.json"))
+small, large = answer["variants"]["jpeg-90@160"], answer["variants"]["jpeg-90"]
+assert (small["codec"], large["codec"]) == ("jpeg@160", "jpeg"), (small, large)
+assert small["psnr_rgb"] is None and small["ssim"] is None and large["ssim"] == 0.99, (small, large)
+assert abs(small["bits_per_pixel"] - 0.4) < 1e-12, small
+assert answer["networks"]["small"]["variants"]["jpeg-90@160"]["top1"] is not None, answer["networks"]["small"]
+PY
+rm -r "$study"/variants/jpeg-?0 "$study"/quality/jpeg-?0.json "$study"/load/jpeg-?0.json "$study"/train/jpeg-?0
+expect 0 dl2-report "$study" -o "$report/report.html"
+"$PYTHON3" -c 'import json, sys
+variants = json.load(open(sys.argv[1]))["variants"]
+assert list(variants) == ["raw", "jpeg-90@160"] and variants["raw"]["bits_per_pixel"] == 16, variants' \
+    "$report/answer.json" || fail 'bits per pixel of the original'
