@@ -129,6 +129,8 @@ struct dl2_encode_options {
      * SRGB: nothing, or sRGB where files of the codec have to name something. UNKNOWN: nothing, or
      * sRGB where always_tagged. */
     const struct dl2_colour *colour;
+    /* Values of the codec's own settings, in the order of its table; NULL: all as usual. */
+    const double *settings;
     const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
     /* Set to true where the source is a JPEG file that jxl_lossless cannot store, so that it stores
      * the image's pixels; else left alone. NULL: not wanted. */
@@ -140,7 +142,18 @@ struct dl2_encode_options {
         .quality = 75, .effort = -1                                                                \
     }
 
-enum { DL2_CODEC_VERSION_SIZE = 320 };
+enum { DL2_CODEC_VERSION_SIZE = 320, DL2_MAX_SETTINGS = 8 };
+
+/* A setting of an encoder beside those of struct dl2_encode_options. */
+struct dl2_setting {
+    const char *name;         /* letters and "_"; NULL ends a table */
+    const char *const *words; /* its values, NULL-ended, by number; NULL: a number */
+    double min, max, usual;   /* of numbers; `usual` is the default, of words the first */
+    bool whole;               /* no fractions */
+    bool replaces_quality;    /* if it is not the usual one, the quality has no effect */
+    const char *help;         /* one line */
+};
+extern const char *const dl2_setting_no_yes[]; /* the words of a switch */
 
 struct dl2_codec {
     const char *name;      /* "jpeg": on command lines and in variant names; without "-" */
@@ -158,7 +171,8 @@ struct dl2_codec {
     bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
-    unsigned pixel_bytes;    /* roughly what encoding or decoding takes, with the image itself */
+    const struct dl2_setting *settings; /* at most DL2_MAX_SETTINGS; NULL: none */
+    unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
 
     /* Writes library and version for --version and reports: "libjpeg-turbo 2.1.5". */
     void (*version)(char out[DL2_CODEC_VERSION_SIZE]);
@@ -250,6 +264,13 @@ struct dl2_codec {
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };
+
+/* The value of a row of a codec's settings: a number, or that of a word. */
+static inline double dl2_setting_value(const struct dl2_setting *settings,
+                                       const struct dl2_encode_options *options, unsigned row)
+{
+    return options->settings ? options->settings[row] : settings[row].usual;
+}
 
 /* The table: codecs in a fixed order; dl2_codec_at() is NULL at the end. */
 const struct dl2_codec *dl2_codec_at(size_t index);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * AVIF through libavif; written with libaom.
+ * AVIF through libavif; written with libaom unless another encoder is chosen.
  *
  * Quality is mapped to libaom's cq-level (constant quality, 0 best to 63 worst) as libavif 1.0 and
  * later map theirs: cq-level = floor(((100 - quality) * 63 + 50) / 100), so quality 50 is 32, 100
  * is 0, and figures compare with `avifenc -q`. (libavif 0.11 has no quality field, and its default
- * is lossless.) The quantizers of other AV1 encoders mean something else, so no other is used.
+ * is lossless.) The other AV1 encoders get it as their quantizer, which means something else: the
+ * same quality is another size there. libavif tunes libaom for SSIM unless told otherwise; 1.4
+ * changes that, so it is always told. SVT-AV1 is left out: it writes logs to stderr, and takes no
+ * image below 64 pixels a side.
  * Encoding uses one thread: more would change the bytes. Effort is 10 less libavif's speed, 0 to
  * 10, 4 by default, so that a higher one is smaller and slower as with every codec.
  *
@@ -290,6 +293,41 @@ static int avif_cq_level(const struct dl2_encode_options *options)
     return ((100 - options->quality) * WORST_CQ_LEVEL + 50) / 100;
 }
 
+enum { ENCODER, DEPTH, TUNE };
+enum { AOM, RAV1E };
+static const char *const avif_encoders[] = {"aom", "rav1e", NULL};
+static const char *const avif_depths[] = {"8", "10", "12", NULL};
+static const char *const avif_tunes[] = {"ssim", "psnr", NULL};
+static const struct dl2_setting avif_settings[] = {
+    [ENCODER] = {.name = "encoder",
+                 .words = avif_encoders,
+                 .help = "the AV1 encoder, of those that this libavif has"},
+    [DEPTH] = {.name = "depth", .words = avif_depths, .help = "bits a sample in the file"},
+    [TUNE] = {.name = "tune", .words = avif_tunes, .help = "what aom optimises"},
+    {.name = NULL}};
+
+static int avif_setting(const struct dl2_encode_options *options, unsigned row)
+{
+    return (int)dl2_setting_value(avif_settings, options, row);
+}
+
+static avifCodecChoice avif_choice(const struct dl2_encode_options *options)
+{
+    return avif_setting(options, ENCODER) == RAV1E ? AVIF_CODEC_CHOICE_RAV1E
+                                                   : AVIF_CODEC_CHOICE_AOM;
+}
+
+static int avif_check(const struct dl2_encode_options *options, struct dl2_error *error)
+{
+    const int encoder = avif_setting(options, ENCODER);
+    const char *name = avif_encoders[encoder];
+    if (!avifCodecName(avif_choice(options), AVIF_CODEC_FLAG_CAN_ENCODE))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "avif: this libavif has no encoder %s", name);
+    if (encoder != AOM && avif_setting(options, TUNE))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "avif: tune has no effect on %s", name);
+    return DL2_OK;
+}
+
 static int avif_speed(const struct dl2_encode_options *options)
 {
     return MAX_EFFORT - (options->effort < 0 ? DEFAULT_EFFORT : options->effort);
@@ -327,6 +365,27 @@ static avifResult avif_set_colour(avifImage *yuv, const struct dl2_colour *colou
 #endif
 }
 
+static avifResult avif_fill_deep_gray(avifImage *yuv, const struct dl2_image *image)
+{
+#if AVIF_VERSION_MAJOR >= 1
+    const avifResult allocated = avifImageAllocatePlanes(yuv, AVIF_PLANES_YUV);
+    if (allocated != AVIF_RESULT_OK)
+        return allocated;
+#else
+    avifImageAllocatePlanes(yuv, AVIF_PLANES_YUV);
+    if (!yuv->yuvPlanes[AVIF_CHAN_Y])
+        return AVIF_RESULT_UNKNOWN_ERROR;
+#endif
+    const unsigned most = (1u << yuv->depth) - 1;
+    for (uint32_t y = 0; y < image->height; y++) {
+        uint16_t *row = (uint16_t *)(void *)(yuv->yuvPlanes[AVIF_CHAN_Y] +
+                                             (size_t)y * yuv->yuvRowBytes[AVIF_CHAN_Y]);
+        for (uint32_t x = 0; x < image->width; x++)
+            row[x] = (uint16_t)((image->data[y * image->stride + x] * most + 127) / 255);
+    }
+    return AVIF_RESULT_OK;
+}
+
 static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image,
                                 const struct dl2_colour *colour)
 {
@@ -335,6 +394,8 @@ static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image,
         return set;
     yuv->matrixCoefficients = AVIF_MATRIX_COEFFICIENTS_BT601;
     yuv->yuvRange = AVIF_RANGE_FULL;
+    if (image->channels == 1 && yuv->depth > 8)
+        return avif_fill_deep_gray(yuv, image);
     if (image->channels == 1) {
         /* Lent, not given: libavif only reads it. */
         yuv->yuvPlanes[AVIF_CHAN_Y] = image->data;
@@ -354,8 +415,9 @@ static avifResult avif_fill_yuv(avifImage *yuv, const struct dl2_image *image,
 static int avif_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                        struct dl2_bytes *out, struct dl2_error *error)
 {
+    DL2_TRY(avif_check(options, error));
     avifImage *yuv =
-        avifImageCreate((int)image->width, (int)image->height, 8,
+        avifImageCreate((int)image->width, (int)image->height, 8 + 2 * avif_setting(options, DEPTH),
                         avif_format(image, dl2_subsampling_find(options->subsampling)));
     avifEncoder *encoder = avifEncoderCreate();
     avifRWData written = AVIF_DATA_EMPTY;
@@ -366,13 +428,17 @@ static int avif_encode(const struct dl2_image *image, const struct dl2_encode_op
     }
     char cq_level[16];
     snprintf(cq_level, sizeof cq_level, "%d", avif_cq_level(options));
-    encoder->codecChoice = AVIF_CODEC_CHOICE_AOM;
+    const bool aom = avif_setting(options, ENCODER) == AOM;
+    encoder->codecChoice = avif_choice(options);
     encoder->maxThreads = 1;
     encoder->speed = avif_speed(options);
-    encoder->minQuantizer = AVIF_QUANTIZER_BEST_QUALITY;
-    encoder->maxQuantizer = AVIF_QUANTIZER_WORST_QUALITY;
-    avifEncoderSetCodecSpecificOption(encoder, "end-usage", "q");
-    avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
+    encoder->minQuantizer = aom ? AVIF_QUANTIZER_BEST_QUALITY : avif_cq_level(options);
+    encoder->maxQuantizer = aom ? AVIF_QUANTIZER_WORST_QUALITY : avif_cq_level(options);
+    if (aom) {
+        avifEncoderSetCodecSpecificOption(encoder, "end-usage", "q");
+        avifEncoderSetCodecSpecificOption(encoder, "cq-level", cq_level);
+        avifEncoderSetCodecSpecificOption(encoder, "tune", avif_tunes[avif_setting(options, TUNE)]);
+    }
     avifResult result = avif_fill_yuv(yuv, image, options->colour);
     if (result == AVIF_RESULT_OK)
         result = avifEncoderWrite(encoder, yuv, &written);
@@ -389,10 +455,20 @@ done:
 
 static json_t *avif_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "encoder", "aom", "end-usage",
-                     "q", "cq-level", avif_cq_level(options), "min_quantizer", 0, "max_quantizer",
-                     WORST_CQ_LEVEL, "speed", avif_speed(options), "max_threads", 1, "subsampling",
-                     dl2_subsampling_find(options->subsampling), "matrix", "bt601-full");
+    const bool aom = avif_setting(options, ENCODER) == AOM;
+    const int cq_level = avif_cq_level(options);
+    json_t *json = json_pack("{s:s, s:i, s:i, s:i, s:i, s:i, s:s, s:s}", "encoder",
+                             avif_encoders[avif_setting(options, ENCODER)], "min_quantizer",
+                             aom ? 0 : cq_level, "max_quantizer", aom ? WORST_CQ_LEVEL : cq_level,
+                             "speed", avif_speed(options), "max_threads", 1, "depth",
+                             8 + 2 * avif_setting(options, DEPTH), "subsampling",
+                             dl2_subsampling_find(options->subsampling), "matrix", "bt601-full");
+    if (aom) {
+        json_object_set_new(json, "end-usage", json_string("q"));
+        json_object_set_new(json, "cq-level", json_integer(cq_level));
+        json_object_set_new(json, "tune", json_string(avif_tunes[avif_setting(options, TUNE)]));
+    }
+    return json;
 }
 
 static void avif_version(char out[DL2_CODEC_VERSION_SIZE])
@@ -414,6 +490,7 @@ const struct dl2_codec dl2_codec_avif = {
     .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP,
     .max_effort = MAX_EFFORT,
     .effort_help = "10 less the speed, higher is smaller and slower, default 4",
+    .settings = avif_settings,
     .pixel_bytes = 40,
     .version = avif_version,
     .sniff = avif_sniff,

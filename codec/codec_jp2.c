@@ -822,6 +822,22 @@ static opj_image_t *jp2_make_planes(const struct dl2_image *image)
     return made;
 }
 
+enum { RATE };
+static const struct dl2_setting jp2_settings[] = {
+    [RATE] = {.name = "rate",
+              .min = 1,
+              .max = 1000,
+              .usual = 0,
+              .replaces_quality = true,
+              .help = "compression ratio to pixels of 8 bits a sample, the same for all images"},
+    {.name = NULL}};
+
+/* 0: by quality. */
+static double jp2_rate(const struct dl2_encode_options *options)
+{
+    return dl2_setting_value(jp2_settings, options, RATE);
+}
+
 static void jp2_set_parameters(const struct dl2_image *image,
                                const struct dl2_encode_options *options,
                                opj_cparameters_t *parameters)
@@ -829,8 +845,12 @@ static void jp2_set_parameters(const struct dl2_image *image,
     uint32_t side = image->width < image->height ? image->width : image->height;
     opj_set_default_encoder_parameters(parameters);
     parameters->tcp_numlayers = 1;
-    parameters->cp_fixed_quality = 1;
-    parameters->tcp_distoratio[0] = (float)jp2_psnr(options);
+    parameters->cp_fixed_quality = !(jp2_rate(options) > 0);
+    parameters->cp_disto_alloc = jp2_rate(options) > 0;
+    if (jp2_rate(options) > 0)
+        parameters->tcp_rates[0] = (float)jp2_rate(options);
+    else
+        parameters->tcp_distoratio[0] = (float)jp2_psnr(options);
     parameters->irreversible = 1;
     parameters->tcp_mct = image->channels == 3;
     parameters->numresolution = 1;
@@ -907,10 +927,11 @@ done:
 
 static json_t *jp2_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", "tcp_distoratio", jp2_psnr(options),
-                     "irreversible", 1, "wavelet", "9/7", "tcp_numlayers", 1, "tcp_mct",
-                     "1 for colour, 0 for gray", "numresolution",
-                     "6, or as many as the shorter side has bits");
+    const bool by_rate = jp2_rate(options) > 0;
+    return json_pack("{s:f, s:b, s:s, s:i, s:s, s:s}", by_rate ? "tcp_rates" : "tcp_distoratio",
+                     by_rate ? jp2_rate(options) : jp2_psnr(options), "irreversible", 1, "wavelet",
+                     "9/7", "tcp_numlayers", 1, "tcp_mct", "1 for colour, 0 for gray",
+                     "numresolution", "6, or as many as the shorter side has bits");
 }
 
 static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
@@ -930,6 +951,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .always_tagged = true,
     .reduces = true,
     .max_effort = -1,
+    .settings = jp2_settings,
     .pixel_bytes = 40,
     .version = jp2_version,
     .sniff = jp2_sniff,

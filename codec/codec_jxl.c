@@ -490,10 +490,27 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_
     return status;
 }
 
+enum { DISTANCE };
+static const struct dl2_setting jxl_settings[] = {
+    [DISTANCE] = {.name = "distance",
+                  .min = 0.01,
+                  .max = 25,
+                  .usual = 0,
+                  .replaces_quality = true,
+                  .help = "Butteraugli distance, 1 is visually lossless, higher is smaller"},
+    {.name = NULL}};
+
+/* By the setting, or the quality. */
+static float jxl_distance_of(const struct dl2_encode_options *options)
+{
+    const double distance = dl2_setting_value(jxl_settings, options, DISTANCE);
+    return distance > 0 ? (float)distance : jxl_distance(options->quality);
+}
+
 static int jxl_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
-    return jxl_encode_either(NULL, 0, image, jxl_distance(options->quality), options, out, error);
+    return jxl_encode_either(NULL, 0, image, jxl_distance_of(options), options, out, error);
 }
 
 /* libjxl 0.7 prints a line on stderr about each file of other kinds. */
@@ -550,8 +567,8 @@ static int jxl_encode_lossless(const struct dl2_image *image,
 
 static json_t *jxl_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:f, s:i, s:i}", "distance", (double)jxl_distance(options->quality),
-                     "effort", jxl_effort(options), "threads", 1);
+    return json_pack("{s:f, s:i, s:i}", "distance", (double)jxl_distance_of(options), "effort",
+                     jxl_effort(options), "threads", 1);
 }
 
 static json_t *jxl_lossless_parameters(const struct dl2_encode_options *options)
@@ -579,6 +596,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .always_tagged = true,
     .max_effort = MAX_EFFORT,
     .effort_help = "higher is smaller and slower, default 7",
+    .settings = jxl_settings,
     .pixel_bytes = 100,
     .version = jxl_version,
     .sniff = jxl_sniff,

@@ -18,6 +18,8 @@
 #define WEBP_TOO_OLD "WebP: libwebp is older than the one this was built with"
 
 enum { DEFAULT_METHOD = 4, MAX_METHOD = 6, CHUNK_HEADER = 8, RIFF_HEADER = 12 };
+/* Of lossless files libwebp takes it for another effort. */
+enum { LOSSLESS_QUALITY = 75 };
 
 static bool webp_sniff(const uint8_t *data, size_t size)
 {
@@ -332,6 +334,70 @@ static int webp_put_profile(struct dl2_bytes *out, const struct dl2_image *image
     return DL2_OK;
 }
 
+enum { LOSSLESS, NEAR_LOSSLESS, SHARP_YUV, FILTER, AUTOFILTER };
+static const struct dl2_setting webp_settings[] = {
+    [LOSSLESS] = {.name = "lossless",
+                  .words = dl2_setting_no_yes,
+                  .replaces_quality = true,
+                  .help = "keep every pixel"},
+    [NEAR_LOSSLESS] = {.name = "near_lossless",
+                       .max = 100,
+                       .usual = 100,
+                       .whole = true,
+                       .replaces_quality = true,
+                       .help = "lossless, after pixels were changed a little, the more the lower"},
+    [SHARP_YUV] = {.name = "sharp_yuv",
+                   .words = dl2_setting_no_yes,
+                   .help = "slower, sharper conversion to 4:2:0"},
+    [FILTER] = {.name = "filter",
+                .max = 100,
+                .usual = 60,
+                .whole = true,
+                .help = "strength of the deblocking filter"},
+    [AUTOFILTER] = {.name = "autofilter",
+                    .words = dl2_setting_no_yes,
+                    .help = "choose the filter's strength for each image"},
+    {.name = NULL}};
+
+static double webp_setting(const struct dl2_encode_options *options, unsigned row)
+{
+    return dl2_setting_value(webp_settings, options, row);
+}
+
+/* A setting that another one leaves without effect is refused. */
+static int webp_check(const struct dl2_encode_options *options, struct dl2_error *error)
+{
+    const bool lossless = webp_setting(options, LOSSLESS) > 0;
+    const bool near = webp_setting(options, NEAR_LOSSLESS) < 100;
+    const bool filter = webp_setting(options, FILTER) < 60 || webp_setting(options, FILTER) > 60;
+    const bool autofilter = webp_setting(options, AUTOFILTER) > 0;
+    if (lossless && near)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "webp: near_lossless files are lossless ones: leave out lossless");
+    if ((lossless || near) && (filter || autofilter || webp_setting(options, SHARP_YUV) > 0))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "webp: sharp_yuv, filter and autofilter have no effect on lossless "
+                             "files");
+    if (filter && autofilter)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "webp: filter has no effect: autofilter chooses the strength");
+    return DL2_OK;
+}
+
+static void webp_configure(WebPConfig *config, const struct dl2_encode_options *options)
+{
+    const bool near = webp_setting(options, NEAR_LOSSLESS) < 100;
+    config->method = webp_method(options);
+    config->use_sharp_yuv = (int)webp_setting(options, SHARP_YUV);
+    config->filter_strength = (int)webp_setting(options, FILTER);
+    config->autofilter = (int)webp_setting(options, AUTOFILTER);
+    if (!near && !(webp_setting(options, LOSSLESS) > 0))
+        return;
+    config->lossless = 1;
+    config->near_lossless = (int)webp_setting(options, NEAR_LOSSLESS);
+    config->quality = LOSSLESS_QUALITY;
+}
+
 static int webp_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                        struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -341,9 +407,12 @@ static int webp_encode(const struct dl2_image *image, const struct dl2_encode_op
         !WebPPictureInit(&picture))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, WEBP_TOO_OLD);
     struct webp_sink sink = {out, error, DL2_OK};
-    config.method = webp_method(options);
+    DL2_TRY(webp_check(options, error));
+    webp_configure(&config, options);
     picture.width = (int)image->width;
     picture.height = (int)image->height;
+    /* Otherwise importing converts to 4:2:0, softly, before the encoder sees the pixels. */
+    picture.use_argb = config.lossless || config.use_sharp_yuv;
     picture.writer = webp_write;
     picture.custom_ptr = &sink;
     int status = webp_import(&picture, image, error);
@@ -361,8 +430,20 @@ static int webp_encode(const struct dl2_image *image, const struct dl2_encode_op
 
 static json_t *webp_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:i, s:i, s:s, s:s}", "quality", options->quality, "method",
-                     webp_method(options), "preset", "default", "subsampling", "420");
+    WebPConfig config = {.quality = (float)options->quality};
+    webp_configure(&config, options);
+    json_t *json =
+        json_pack("{s:i, s:i, s:s, s:s}", "quality", (int)config.quality, "method", config.method,
+                  "preset", "default", "subsampling", config.lossless ? "444" : "420");
+    if (config.lossless)
+        json_object_set_new(json, "near_lossless", json_integer(config.near_lossless));
+    if (config.use_sharp_yuv)
+        json_object_set_new(json, "use_sharp_yuv", json_true());
+    if (webp_setting(options, FILTER) < 60 || webp_setting(options, FILTER) > 60)
+        json_object_set_new(json, "filter_strength", json_integer(config.filter_strength));
+    if (config.autofilter)
+        json_object_set_new(json, "autofilter", json_true());
+    return json;
 }
 
 static void webp_version(char out[DL2_CODEC_VERSION_SIZE])
@@ -384,6 +465,7 @@ const struct dl2_codec dl2_codec_webp = {
     .no_gray = true,
     .max_effort = MAX_METHOD,
     .effort_help = "the method, higher is smaller and slower, default 4",
+    .settings = webp_settings,
     .pixel_bytes = 12,
     .version = webp_version,
     .sniff = webp_sniff,

@@ -614,39 +614,81 @@ int dl2_parse_word(const char *text, const char *const *words, struct dl2_error 
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not one of %s", text, all);
 }
 
+/* A whole number from *at on, of which *end is behind; false: there is none. */
+static bool read_number(const char *at, const char **end, unsigned long *out)
+{
+    char *behind = (char *)at;
+    errno = 0;
+    *out = isdigit((unsigned char)*at) ? strtoul(at, &behind, 10) : 0;
+    if (errno == ERANGE)
+        *out = ULONG_MAX;
+    *end = behind;
+    return behind != at;
+}
+
+/* Adds a number to a list that it is not in yet. */
+static int add_number(unsigned number, unsigned **list, size_t *count, struct dl2_error *error)
+{
+    for (size_t i = 0; i < *count; i++)
+        if ((*list)[i] == number)
+            return DL2_OK;
+    unsigned *grown = dl2_realloc(*list, *count + 1, sizeof *grown);
+    if (!grown)
+        return dl2_error_memory(error, "options");
+    *list = grown;
+    grown[(*count)++] = number;
+    return DL2_OK;
+}
+
+/* "25" or "5:95:10", up to a comma or the end, where *end is then. */
+static int add_range(const char *text, const char *at, const char **end, unsigned min, unsigned max,
+                     unsigned **list, size_t *count, struct dl2_error *error)
+{
+    unsigned long parts[3] = {0, 0, 1};
+    size_t given = 0;
+    const char *start = at;
+    bool good = true;
+    do {
+        good = given < 3 && read_number(at, end, &parts[given]);
+        given++;
+        at = *end + 1;
+    } while (good && **end == ':');
+    if (!good || (**end && **end != ','))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not a list of whole numbers like 10,25,50 or 5:95:10", text);
+    if (given == 1)
+        parts[1] = parts[0];
+    for (size_t i = 0; i < 2; i++)
+        if (parts[i] < min || parts[i] > max)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%.*s is not between %u and %u",
+                                 (int)(*end - start), start, min, max);
+    if (parts[1] < parts[0] || !parts[2])
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%.*s is not a range: from, to, and a step of 1 or more",
+                             (int)(*end - start), start);
+    for (unsigned long number = parts[0]; number <= parts[1];) {
+        DL2_TRY(add_number((unsigned)number, list, count, error));
+        if (parts[2] > parts[1] - number)
+            break;
+        number += parts[2];
+    }
+    return DL2_OK;
+}
+
 int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned **out, size_t *count,
                         struct dl2_error *error)
 {
-    unsigned *list = dl2_calloc(strlen(text) / 2 + 1, sizeof *list);
-    if (!list)
-        return dl2_error_memory(error, "options");
-    size_t n = 0;
-    for (const char *p = text;; p++) {
-        char *end;
-        errno = 0;
-        unsigned long number = isdigit((unsigned char)*p) ? strtoul(p, &end, 10) : 0;
-        if (!isdigit((unsigned char)*p) || (*end && *end != ',')) {
-            free(list);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "'%s' is not a list of whole numbers like 10,25,50", text);
-        }
-        if (errno == ERANGE || number < min || number > max) {
-            free(list);
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%.*s is not between %u and %u",
-                                 (int)(end - p), p, min, max);
-        }
-        bool known = false;
-        for (size_t i = 0; i < n; i++)
-            known |= list[i] == number;
-        if (!known)
-            list[n++] = (unsigned)number;
-        p = end;
-        if (!*p)
-            break;
+    *out = NULL;
+    *count = 0;
+    int status;
+    const char *at = text, *end;
+    while ((status = add_range(text, at, &end, min, max, out, count, error)) == DL2_OK && *end)
+        at = end + 1;
+    if (status < 0) {
+        free(*out);
+        *out = NULL;
     }
-    *out = list;
-    *count = n;
-    return DL2_OK;
+    return status;
 }
 
 int dl2_parse_name_list(const char *text, char ***out, size_t *count, struct dl2_error *error)

@@ -146,7 +146,7 @@ int dl2_parse_word(const char *text, const char *const *words, struct dl2_error 
 
 /*
  * "10,25,50" into a list of numbers within [min, max], in the order given, without repeats.
- * *out is a block to free.
+ * "5:95:10" is 5, 15 and so on up to 95, "5:9" 5 to 9. *out is a block to free.
  */
 int dl2_parse_uint_list(const char *text, unsigned min, unsigned max, unsigned **out, size_t *count,
                         struct dl2_error *error);

@@ -357,21 +357,32 @@ static double mean_score(const struct dl2_study_variant *variant, const char *na
     return dl2_json_get_real(json_object_get(metrics, name), "mean", NAN);
 }
 
-/* Sets codec and resized: variants of one codec and resolution are one sequence. */
+/*
+ * Sets codec and resized. Variants of one codec, settings and resolution are one sequence, and its
+ * name is theirs without the quality: "jpeg_444@320" of jpeg_444-25@320.
+ */
 static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
 {
     const bool raw = strcmp(v->name, "raw") == 0;
     const json_t *from = v->made ? v->made : v->scored;
-    const char *at = strchr(v->name, '@');
+    const long long quality = dl2_json_get_integer(from, "quality", -1);
+    const json_t *options = json_object_get(v->made, "options");
+    char number[32];
     v->codec = raw ? "raw" : dl2_json_get_text(from, "codec", v->name);
-    v->resized = json_object_get(json_object_get(v->made, "options"), "resize") ||
-                 json_object_get(v->scored, "resize");
+    v->resized = json_object_get(options, "resize") || json_object_get(v->scored, "resize");
+    snprintf(number, sizeof number, "-%02lld", quality);
+    const char *at = quality < 0 ? NULL : strstr(v->name, number);
+    const size_t length = strlen(v->codec);
     free(v->own_codec);
     v->own_codec = NULL;
-    if (!v->resized || !at)
+    if (raw || strncmp(v->name, v->codec, length) != 0 || !strchr("_@-", v->name[length]) ||
+        (quality >= 0 && !at))
         return DL2_OK;
-    if (asprintf(&v->own_codec, "%s%s", v->codec, at) < 0)
+    const int before = at ? (int)(at - v->name) : (int)strlen(v->name);
+    if (asprintf(&v->own_codec, "%.*s%s", before, v->name, at ? at + strlen(number) : "") < 0) {
+        v->own_codec = NULL;
         return dl2_error_memory(error, "a variant");
+    }
     v->codec = v->own_codec;
     return DL2_OK;
 }

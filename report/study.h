@@ -15,7 +15,8 @@
 
 struct dl2_study_variant {
     char *name; /* "jpeg-50", or "raw": the dataset as it was given */
-    /* What it is one of a sequence of: "jpeg"; of resized images "jpeg@320"; "raw" */
+    /* What it is one of a sequence of: "jpeg"; with settings or of resized images
+     * "jpeg_444@320"; "raw" */
     const char *codec;
     char *own_codec;   /* what `codec` is, where it is not another's text; or NULL */
     int quality;       /* 1 to 100; 0 where there is none */

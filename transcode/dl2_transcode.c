@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dl2-transcode: recompresses a tree of images by several codecs at several qualities. */
 #include "codec/external.h"
+#include "codec/settings.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
@@ -27,9 +28,9 @@ enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 enum task { ENCODE, COPY, INDEX, SURVEY, IDENTIFY };
 enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY, SURVEYS = 1 << SURVEY };
 
-enum { LIST_CODECS, LIST_CONTAINERS, LIST_NOTHING };
+enum { LIST_CODECS, LIST_CONTAINERS, LIST_SETTINGS, LIST_NOTHING };
 static const char *const lists[] = {
-    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", NULL};
+    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", [LIST_SETTINGS] = "settings", NULL};
 
 static const char *const subsamplings[] = {"420", "422", "444", NULL};
 static const char *const restarts[] = {"tiles", "none", NULL};
@@ -67,20 +68,30 @@ static struct arguments {
                .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                .shard_mib = 256,
                .list = LIST_NOTHING};
+/* The codecs to encode with, and their settings. */
+struct selection {
+    struct dl2_settings items[MAX_CODECS];
+    size_t count;
+};
+
 static struct dl2_common_options common;
 static struct dl2_external *external; /* the codec that --codec names, or NULL */
+static struct selection selected;     /* what --codec selects */
 
 #define AT(member) offsetof(struct arguments, member)
 
 static const struct dl2_option table[] = {
     {DL2_OPTION_GROUP, .help = "Options for encoding:"},
     {DL2_OPTION_TEXT, "codec", 'c', "LIST",
-     "Codecs to encode with, of those below; the last may be an external one, as two commands: "
-     "'NAME=ENCODE %i %o %q; DECODE %i %o'",
+     "Codecs to encode with, of those below, each with settings if wanted, as in "
+     "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
+     "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
      AT(codecs), .list = "codecs", .commands = ENCODES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
-     "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50", AT(qualities),
-     .commands = ENCODES},
+     "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
+     "(from, "
+     "to, step)",
+     AT(qualities), .commands = ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
      .unset = "420", .commands = ENCODES},
@@ -164,8 +175,8 @@ static const struct dl2_option table[] = {
      AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
-     "lossless, extension) or containers (name, read or read,write, extensions, summary); one line "
-     "each, with tabs between the columns",
+     "lossless, extension), containers (name, read or read,write, extensions, summary) or settings "
+     "(codec, name, values, default, help); one line each, with tabs between the columns",
      AT(list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -189,13 +200,6 @@ static struct dl2_writer_options pack_options(const char *dest)
                                        .shard_bytes = (uint64_t)arguments.shard_mib << 20};
 }
 
-/* The codecs to encode with. */
-struct selection {
-    const struct dl2_codec *codecs[MAX_CODECS];
-    int efforts[MAX_CODECS];
-    size_t count;
-};
-
 static int no_codec(const char *name, struct dl2_error *error)
 {
     char known[128] = "";
@@ -208,8 +212,18 @@ static int no_codec(const char *name, struct dl2_error *error)
                          name, known, external ? "; quote a comma that belongs to a command" : "");
 }
 
+static int add_codec(struct selection *selection, const struct dl2_settings *settings,
+                     struct dl2_error *error)
+{
+    if (selection->count == MAX_CODECS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--codec: more than %d", MAX_CODECS);
+    selection->items[selection->count++] = *settings;
+    return DL2_OK;
+}
+
 static int select_external(const char *item, struct selection *selection, struct dl2_error *error)
 {
+    struct dl2_settings settings;
     if (external)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--codec: '%s' is a second external codec, and one run takes one; "
@@ -219,26 +233,32 @@ static int select_external(const char *item, struct selection *selection, struct
         dl2_error_prefix(error, "--codec");
         return DL2_ERR_ARGUMENT;
     }
-    selection->efforts[selection->count] = -1;
-    selection->codecs[selection->count++] = dl2_external_codec(external);
-    return DL2_OK;
+    dl2_settings_init(&settings, dl2_external_codec(external));
+    return add_codec(selection, &settings, error);
 }
 
 static int select_codec(const char *item, struct selection *selection, struct dl2_error *error)
 {
-    if (strchr(item, '='))
+    struct dl2_settings settings;
+    const size_t length = strcspn(item, ":=");
+    if (item[length] == '=')
         return select_external(item, selection, error);
-    const struct dl2_codec *codec = dl2_codec_find(item);
-    bool again = false;
-    for (size_t i = 0; i < selection->count; i++)
-        again = again || selection->codecs[i] == codec;
+    char *name = strndup(item, length);
+    if (!name)
+        return dl2_error_memory(error, "options");
+    const struct dl2_codec *codec = dl2_codec_find(name);
+    int status = DL2_OK;
     if (!codec || !codec->encode)
-        return no_codec(item, error);
-    if (!again && selection->count < MAX_CODECS) {
-        selection->efforts[selection->count] = -1;
-        selection->codecs[selection->count++] = codec;
+        status = no_codec(name, error);
+    free(name);
+    DL2_TRY(status);
+    if (!item[length])
+        dl2_settings_init(&settings, codec);
+    else if (dl2_settings_parse(&settings, codec, item + length + 1, error) < 0) {
+        dl2_error_prefix(error, "--codec");
+        return DL2_ERR_ARGUMENT;
     }
-    return DL2_OK;
+    return add_codec(selection, &settings, error);
 }
 
 static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
@@ -258,17 +278,30 @@ static int select_codecs(const char *text, struct selection *selection, struct d
     }
 }
 
+/* Gives the effort to all of the codec that have none of their own; false: all have. */
+static bool give_effort(struct selection *selection, const struct dl2_codec *codec, int effort)
+{
+    bool any = false;
+    for (size_t i = 0; i < selection->count; i++)
+        if (selection->items[i].codec == codec && selection->items[i].effort < 0) {
+            selection->items[i].effort = effort;
+            any = true;
+        }
+    return any;
+}
+
 /* "6" if only one codec has a choice, or "webp=6". */
 static int set_effort(const char *text, struct selection *selection, struct dl2_error *error)
 {
     const char *equals = strchr(text, '='), *number = equals ? equals + 1 : text;
-    size_t found = SIZE_MAX, candidates = 0;
+    const struct dl2_codec *codec = NULL;
+    size_t candidates = 0;
     for (size_t i = 0; i < selection->count; i++) {
-        const struct dl2_codec *codec = selection->codecs[i];
-        bool named = equals && strlen(codec->name) == (size_t)(equals - text) &&
-                     !strncmp(codec->name, text, (size_t)(equals - text));
-        if (equals ? named : codec->max_effort >= 0) {
-            found = i;
+        const struct dl2_codec *own = selection->items[i].codec;
+        bool named = equals && strlen(own->name) == (size_t)(equals - text) &&
+                     !strncmp(own->name, text, (size_t)(equals - text));
+        if ((equals ? named : own->max_effort >= 0) && own != codec) {
+            codec = own;
             candidates++;
         }
     }
@@ -277,11 +310,10 @@ static int set_effort(const char *text, struct selection *selection, struct dl2_
                              "--effort %s: that is for a codec that is not in use, or none that "
                              "is has a choice",
                              text);
-    if (candidates > 1)
+    if (candidates > 1 && !equals)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--effort %s: say for which codec, as in %s=%s", text,
-                             selection->codecs[found]->name, text);
-    const struct dl2_codec *codec = selection->codecs[found];
+                             "--effort %s: say for which codec, as in %s=%s", text, codec->name,
+                             text);
     if (strlen(number) < 1 || strlen(number) > 2 ||
         strspn(number, "0123456789") != strlen(number) || atoi(number) > codec->max_effort) {
         return codec->max_effort < 0
@@ -289,8 +321,11 @@ static int set_effort(const char *text, struct selection *selection, struct dl2_
                    : dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s takes 0 to %d, not %s",
                                    codec->name, codec->max_effort, number);
     }
-    selection->efforts[found] = atoi(number);
-    return DL2_OK;
+    return give_effort(selection, codec, atoi(number))
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "--effort %s has no effect: --codec gives %s an effort everywhere",
+                               text, codec->name);
 }
 
 static int set_efforts(const char *text, struct selection *selection, struct dl2_error *error)
@@ -397,6 +432,30 @@ static int parse_resolutions(struct dl2_resolution *out, size_t *count, struct d
     return DL2_OK;
 }
 
+/* Do both make the same files? Options for all codecs are given where these had none. */
+static bool make_the_same(const struct dl2_settings *a, const struct dl2_settings *b)
+{
+    const char *one = a->restart ? a->restart : restarts[0],
+               *two = b->restart ? b->restart : restarts[0];
+    return a->codec == b->codec && a->effort == b->effort && !strcmp(a->name, b->name) &&
+           !strcmp(dl2_subsampling_find(a->subsampling), dl2_subsampling_find(b->subsampling)) &&
+           !strcmp(one, two);
+}
+
+/* Drops what is there already: "jpeg,jpeg", "jpeg,jpeg:subsampling=420". */
+static void drop_repeated(struct selection *selection)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < selection->count; i++) {
+        bool again = false;
+        for (size_t k = 0; k < kept; k++)
+            again = again || make_the_same(&selection->items[k], &selection->items[i]);
+        if (!again)
+            selection->items[kept++] = selection->items[i];
+    }
+    selection->count = kept;
+}
+
 /* Makes a target for every lossy codec at every quality and every lossless one, at each resolution.
  */
 static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
@@ -404,24 +463,37 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
     struct dl2_resolution resolutions[MAX_RESOLUTIONS];
     size_t resolution_count;
     DL2_TRY(parse_resolutions(resolutions, &resolution_count, error));
-    struct selection selection = {.count = 0};
-    DL2_TRY(select_codecs(arguments.codecs, &selection, error));
+    DL2_TRY(select_codecs(arguments.codecs, &selected, error));
     if (arguments.efforts)
-        DL2_TRY(set_efforts(arguments.efforts, &selection, error));
+        DL2_TRY(set_efforts(arguments.efforts, &selected, error));
     bool lossy = false, subsampled = false, restarted = false;
-    for (size_t c = 0; c < selection.count; c++) {
-        lossy = lossy || selection.codecs[c]->lossy;
-        subsampled = subsampled || selection.codecs[c]->has_subsampling;
-        restarted = restarted || selection.codecs[c]->has_restart;
+    for (size_t c = 0; c < selected.count; c++) {
+        struct dl2_settings *item = &selected.items[c];
+        const struct dl2_encode_options own = {.settings = item->values};
+        lossy = lossy || dl2_settings_use_quality(item->codec, &own);
+        if (item->codec->has_subsampling && !item->subsampling) {
+            subsampled = true;
+            if (arguments.subsampling != ENCODERS_OWN)
+                item->subsampling = subsamplings[arguments.subsampling];
+        }
+        if (item->codec->has_restart && !item->restart) {
+            restarted = true;
+            if (arguments.restart != ENCODERS_OWN)
+                item->restart = restarts[arguments.restart];
+        }
     }
+    drop_repeated(&selected);
     if (dl2_option_given(&program, &common, "q") && !lossy)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--q: every codec in use is lossless");
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--q: every codec in use is lossless, or has a setting in its place");
     if (arguments.subsampling != ENCODERS_OWN && !subsampled)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--subsampling: none of the codecs in use has a choice");
+                             "--subsampling: none of the codecs in use has a choice, or --codec "
+                             "makes it everywhere");
     if (arguments.restart != ENCODERS_OWN && !restarted)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--restart: none of the codecs in use has restart intervals");
+                             "--restart: none of the codecs in use has restart intervals, or "
+                             "--codec sets them everywhere");
 
     unsigned *qualities;
     size_t quality_count;
@@ -432,30 +504,31 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         return status;
     }
     *count = 0;
-    *out = dl2_calloc(selection.count * quality_count * resolution_count, sizeof **out);
-    for (size_t c = 0; *out && c < selection.count; c++) {
-        const struct dl2_codec *codec = selection.codecs[c];
-        const size_t own = codec->lossy ? quality_count : 1; /* variants at one resolution */
+    *out = dl2_calloc(selected.count * quality_count * resolution_count, sizeof **out);
+    for (size_t c = 0; *out && c < selected.count; c++) {
+        const struct dl2_settings *item = &selected.items[c];
+        struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
+        encode.effort = item->effort;
+        encode.subsampling = item->subsampling;
+        encode.restart = item->restart;
+        encode.settings = item->codec->settings ? item->values : NULL;
+        if (external && item->codec == dl2_external_codec(external))
+            encode.external = external;
+        /* variants at one resolution */
+        const size_t own = dl2_settings_use_quality(item->codec, &encode) ? quality_count : 1;
         for (size_t i = 0; i < resolution_count * own; i++) {
-            struct dl2_transcode_target *target = &(*out)[(*count)++];
-            target->codec = codec;
-            target->encode = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
-            target->resolution = resolutions[i / own];
-            target->encode.quality = (int)qualities[i % own];
-            target->encode.effort = selection.efforts[c];
-            if (external && codec == dl2_external_codec(external))
-                target->encode.external = external;
-            if (codec->has_subsampling && arguments.subsampling != ENCODERS_OWN)
-                target->encode.subsampling = subsamplings[arguments.subsampling];
-            if (codec->has_restart && arguments.restart != ENCODERS_OWN)
-                target->encode.restart = restarts[arguments.restart];
+            encode.quality = (int)qualities[i % own];
+            (*out)[(*count)++] = (struct dl2_transcode_target){.codec = item->codec,
+                                                               .encode = encode,
+                                                               .name = item->name,
+                                                               .resolution = resolutions[i / own]};
         }
     }
     free(qualities);
     if (!*out)
         return dl2_error_memory(error, "options");
     for (size_t t = 0; t < *count; t++)
-        if (!(*out)[t].encode.external && (!t || (*out)[t].codec != (*out)[t - 1].codec))
+        if (!(*out)[t].encode.external && (!t || (*out)[t].name != (*out)[t - 1].name))
             DL2_TRY(try_target(&(*out)[t], error));
     return DL2_OK;
 }
@@ -689,6 +762,8 @@ static int print_list(void)
         return dl2_program_usage_error(&program, "%s", error.message);
     if (arguments.list == LIST_CONTAINERS)
         dl2_container_list(stdout);
+    else if (arguments.list == LIST_SETTINGS)
+        dl2_settings_list(stdout);
     else
         dl2_codec_list(stdout);
     return DL2_EXIT_OK;
@@ -758,6 +833,8 @@ static char *describe_details(void)
                 codec->has_subsampling ? ", subsampling" : "");
         if (codec->max_effort >= 0)
             fprintf(out, ",\n        effort 0-%d (%s)", codec->max_effort, codec->effort_help);
+        for (size_t s = 0; codec->settings && codec->settings[s].name; s++)
+            fprintf(out, ",\n        %s: %s", codec->settings[s].name, codec->settings[s].help);
         fprintf(out, "\n");
     }
     fprintf(out, "\nContainers:\n");
@@ -805,6 +882,7 @@ static char *describe_details(void)
           "  $ dl2-transcode --identify photos\n"
           "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
           "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
+          "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/transcode.h"
 
+#include "codec/settings.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -416,6 +417,7 @@ static bool make_a_sweep(const struct dl2_variant *a, const struct dl2_variant *
     return dl2_resolution_equal(&a->resolution, &b->resolution) && a->codec == b->codec &&
            a->codec->encode_sweep && a->encode.effort == b->encode.effort &&
            a->encode.external == b->encode.external &&
+           dl2_settings_equal(a->codec, &a->encode, &b->encode) &&
            same_text(a->encode.subsampling, b->encode.subsampling) &&
            same_text(a->encode.restart, b->encode.restart);
 }
@@ -856,9 +858,9 @@ static int init_variants(struct run *run, struct dl2_error *error)
     for (size_t v = 0; v < options->target_count; v++) {
         const struct dl2_transcode_target *target = &options->targets[v];
         run->variant_count = v + 1;
-        DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target->codec,
-                                 &target->encode, &target->resolution, &options->decode,
-                                 options->never_larger, options->colour, &options->pack, error));
+        DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target,
+                                 &options->decode, options->never_larger, options->colour,
+                                 &options->pack, error));
     }
     DL2_TRY(check_names(run, error));
     return list_resolutions(run, error);

@@ -23,6 +23,7 @@
 struct dl2_transcode_target {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
+    const char *name; /* the codec's, with settings: codec/settings.h; NULL: the codec's alone */
     struct dl2_resolution resolution;
 };
 

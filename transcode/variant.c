@@ -2,6 +2,7 @@
 #include "transcode/variant.h"
 
 #include "codec/external.h"
+#include "codec/settings.h"
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
@@ -71,14 +72,14 @@ bool dl2_variant_has_key(const void *context, const char *key)
 
 /* -- what a variant is -- */
 
-/* `never_larger` and `resize` are there only if they can matter, so that other variants are as good
- * as before. */
-static json_t *describe_options(const struct dl2_codec *codec,
-                                const struct dl2_encode_options *encode,
-                                const struct dl2_resolution *resolution,
+/* `never_larger`, `settings` and `resize` are there only if they can matter, so that other variants
+ * are as good as before. */
+static json_t *describe_options(const struct dl2_transcode_target *target,
                                 const struct dl2_decode_options *decode, bool never_larger,
                                 enum dl2_colour_rule colour)
 {
+    const struct dl2_codec *codec = target->codec;
+    const struct dl2_encode_options *encode = &target->encode;
     char background[8];
     snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
              decode->background[1], decode->background[2]);
@@ -88,17 +89,19 @@ static json_t *describe_options(const struct dl2_codec *codec,
                   codec->has_subsampling ? encode->subsampling : NULL, "effort", effort, "restart",
                   codec->has_restart ? encode->restart : NULL, "background", background, "colour",
                   dl2_colour_rules[colour], "max_pixels", (json_int_t)decode->max_pixels);
-    if (described && never_larger && codec->lossy && codec->sniff &&
-        json_object_set_new(described, "never_larger", json_true()) < 0) {
-        json_decref(described);
-        return NULL;
-    }
-    if (described && !dl2_resolution_is_full(resolution) &&
-        json_object_set_new(described, "resize", dl2_resolution_json(resolution)) < 0) {
-        json_decref(described);
-        return NULL;
-    }
-    return described;
+    json_t *settings = dl2_settings_json(codec, encode);
+    int bad = !described || !settings;
+    if (!bad && json_object_size(settings))
+        bad |= json_object_set(described, "settings", settings);
+    if (!bad && never_larger && codec->lossy && codec->sniff)
+        bad |= json_object_set_new(described, "never_larger", json_true());
+    if (!bad && !dl2_resolution_is_full(&target->resolution))
+        bad |= json_object_set_new(described, "resize", dl2_resolution_json(&target->resolution));
+    json_decref(settings);
+    if (!bad)
+        return described;
+    json_decref(described);
+    return NULL;
 }
 
 /* How sources are decoded, as far as `options` and `libraries` do not say. */
@@ -117,43 +120,53 @@ static json_t *describe_decoding(const struct dl2_external_decoders *external)
                      dl2_json_real(external ? external->timeout : 0));
 }
 
+/* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
+static char *name_of(const struct dl2_transcode_target *target)
+{
+    const char *codec = target->name ? target->name : target->codec->name;
+    char resolution[DL2_RESOLUTION_NAME_SIZE], *name;
+    dl2_resolution_name(&target->resolution, resolution);
+    const int length = dl2_settings_use_quality(target->codec, &target->encode)
+                           ? asprintf(&name, "%s-%02d%s", codec, target->encode.quality, resolution)
+                           : asprintf(&name, "%s%s", codec, resolution);
+    return length < 0 ? NULL : name;
+}
+
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
-                     const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_resolution *resolution,
+                     const struct dl2_transcode_target *target,
                      const struct dl2_decode_options *decode, bool never_larger,
                      enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
                      struct dl2_error *error)
 {
+    const struct dl2_codec *codec = target->codec;
+    const struct dl2_encode_options *encode = &target->encode;
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
-                                    .resolution = *resolution,
+                                    .resolution = target->resolution,
                                     .decode = *decode,
                                     .pack = *pack,
                                     .packed = dl2_container_is_packed(pack->container),
                                     .is_table = dl2_dataset_is_database(dest),
                                     .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
-    char name[64 + DL2_RESOLUTION_NAME_SIZE], suffix[DL2_RESOLUTION_NAME_SIZE];
-    dl2_resolution_name(resolution, suffix);
-    if (codec->lossy)
-        snprintf(name, sizeof name, "%s-%02d%s", codec->name, encode->quality, suffix);
-    else
-        snprintf(name, sizeof name, "%s%s", codec->name, suffix);
-    variant->name = strdup(name);
-    variant->root = dl2_facts_place(dest, name);
+    variant->name = name_of(target);
+    if (!variant->name)
+        return dl2_error_memory(error, "a variant");
+    variant->root = dl2_facts_place(dest, variant->name);
     json_t *libraries = dl2_codec_versions();
     if (libraries && encode->external) {
         char version[DL2_CODEC_VERSION_SIZE];
         dl2_external_version(encode->external, version);
         json_object_set_new(libraries, codec->name, dl2_json_text(version));
     }
-    json_t *quality = codec->lossy ? json_integer(encode->quality) : json_null();
+    json_t *quality =
+        dl2_settings_use_quality(codec, encode) ? json_integer(encode->quality) : json_null();
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
-                  describe_options(codec, encode, resolution, decode, never_larger, colour),
-                  "encoder", codec->encoder_parameters(encode), "libraries", libraries);
+                  describe_options(target, decode, never_larger, colour), "encoder",
+                  codec->encoder_parameters(encode), "libraries", libraries);
     variant->decoding = describe_decoding(decode->external);
-    return variant->name && variant->root && variant->about && variant->decoding
+    return variant->root && variant->about && variant->decoding
                ? DL2_OK
                : dl2_error_memory(error, "a variant");
 }

@@ -37,6 +37,7 @@
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
+#include "transcode/transcode.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -132,8 +133,7 @@ struct dl2_variant {
 /* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
  * `never_larger`: source files may be copied (transcode/reuse.h). `colour`: the rule. */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
-                     const struct dl2_codec *codec, const struct dl2_encode_options *encode,
-                     const struct dl2_resolution *resolution,
+                     const struct dl2_transcode_target *target,
                      const struct dl2_decode_options *decode, bool never_larger,
                      enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
                      struct dl2_error *error);

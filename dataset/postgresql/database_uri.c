@@ -282,7 +282,7 @@ char *dl2_database_uri_of_variant(const char *text, const char *name)
     if (asprintf(&out, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
         return NULL;
     for (char *byte = out + (at - text) + 1; byte < out + (at - text) + 1 + strlen(name); byte++)
-        if (*byte == '-' || *byte == '@')
+        if (strchr("-@.", *byte))
             *byte = '_';
     return out;
 }

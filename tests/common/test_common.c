@@ -542,8 +542,21 @@ static void lists_of_numbers_and_names(void **state)
     assert_int_equal(count, 3);
     assert_int_equal(numbers[2], 5);
     free(numbers);
-    static const char *const wrong[] = {"",   ",",   "1,", "a",   "1,,2",
-                                        "-3", "1 2", "0",  "101", "99999999999999999999"};
+    assert_int_equal(
+        dl2_parse_uint_list("90,5:95:30,7:9,100:100", 1, 100, &numbers, &count, &error), DL2_OK);
+    const unsigned wanted[] = {90, 5, 35, 65, 95, 7, 8, 9, 100};
+    assert_int_equal(count, sizeof wanted / sizeof *wanted);
+    assert_memory_equal(numbers, wanted, sizeof wanted);
+    free(numbers);
+    static const char *const wrong[] = {"",        ",",
+                                        "1,",      "a",
+                                        "1,,2",    "-3",
+                                        "1 2",     "0",
+                                        "101",     "99999999999999999999",
+                                        "5:",      ":5",
+                                        "9:5",     "5:9:0",
+                                        "5:9:1:1", "5:101",
+                                        "5:9:",    "5:9:99999999999999999999x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         dl2_error_clear(&error);
         assert_int_equal(dl2_parse_uint_list(wrong[i], 1, 100, &numbers, &count, &error),

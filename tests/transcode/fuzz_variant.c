@@ -51,12 +51,14 @@ static void remove_root(void)
 
 static void init(struct dl2_variant *variant)
 {
-    static const struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
     static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
     static const struct dl2_writer_options tree = {.container = "folder"};
-    static const struct dl2_resolution small = {.short_side = 9, .filter = DL2_LANCZOS};
-    must(dl2_variant_init(variant, root, "source", dl2_codec_find("ppm"), &encode, &small, &decode,
-                          true, DL2_COLOURS_KEEP, &tree, NULL) == DL2_OK);
+    const struct dl2_transcode_target target = {
+        .codec = dl2_codec_find("ppm"),
+        .encode = DL2_ENCODE_DEFAULTS,
+        .resolution = {.short_side = 9, .filter = DL2_LANCZOS}};
+    must(dl2_variant_init(variant, root, "source", &target, &decode, true, DL2_COLOURS_KEEP, &tree,
+                          NULL) == DL2_OK);
 }
 
 static void make_variant(void)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Resized variants: names, sizes, pixels, what is copied, what lies beside images, reruns, scores; what is refused.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
+LC_ALL=C; export LC_ALL
 . "$srcdir/tests/lib.sh"
 grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
 grep -q 'define HAVE_PNG 1' "$builddir/config.h" || skip "this build has no PNG"

@@ -1,0 +1,111 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Settings of encoders: each combination is a variant of its own, by its name and its record; those without effect are refused.
+[ ! -w /dev/shm ] || TMPDIR=/dev/shm
+LC_ALL=C; export LC_ALL
+. "$srcdir/tests/lib.sh"
+grep -q 'define HAVE_JPEG 1' "$builddir/config.h" || skip "this build has no JPEG"
+images=$builddir/tests/transcode/images
+run() { # STATUS ARGUMENTS...
+    status=$1
+    shift
+    expect "$status" dl2-transcode --quiet -j 2 "$@"
+}
+has() { dl2-transcode --list codecs | grep -q "^$1	"; }
+made() { awk -v v="$1" '$1 == v { print $3 }' "$work/out"; }
+bytes() { awk -v v="$1" '$1 == v { print $4 }' "$work/out"; }
+settings() { sed -n '/"settings"/,/}/p' "$work/a/$1/dl2-variant.json" | tr -d ' \n,'; }
+same_images() { # A B
+    diff -r -x 'dl2-*' "$1" "$2" >"$work/diff" || { cat "$work/diff" >&2; fail "$1 and $2 differ"; }
+}
+"$images" tree "$work/src" 8 || exit 99
+
+# ---- Names are of the settings that are not the usual ones, in one order; the same settings twice are one variant
+run 0 --codec jpeg,jpeg:effort=1,jpeg:subsampling=444:effort=1,jpeg:effort=1:subsampling=444,jpeg:restart=none,jpeg:subsampling=420 \
+    --q 5,50 "$work/src" "$work/a"
+is "$(ls "$work/a" | tr '\n' ' ')" \
+    'jpeg-05 jpeg-50 jpeg_effort1-05 jpeg_effort1-50 jpeg_effort1_444-05 jpeg_effort1_444-50 jpeg_restartnone-05 jpeg_restartnone-50 ' \
+    'variants'
+grep -q '"variant": "jpeg_effort1_444-50"' "$work/a/jpeg_effort1_444-50/dl2-variant.json" || fail 'the name'
+grep -q '"codec": "jpeg"' "$work/a/jpeg_effort1_444-50/dl2-variant.json" || fail 'the codec'
+# What options for all codecs make is the same, under the codec's name.
+run 0 --effort 1 --subsampling 444 --q 50 "$work/src" "$work/b"
+same_images "$work/a/jpeg_effort1_444-50" "$work/b/jpeg-50"
+run 2 --restart none --codec jpeg,jpeg:restart=tiles --q 50 "$work/src" "$work/c"
+said 'would both be written there'
+run 0 --codec jpeg:effort=1,jpeg --q 50 "$work/src" "$work/a"
+is "$(made jpeg_effort1-50) $(made jpeg-50)" '0 0' 'made again'
+
+# ---- Lists and ranges of qualities
+run 0 --q 5:30:10,50,29:31 "$work/src" "$work/ranges"
+is "$(ls "$work/ranges" | tr '\n' ' ')" 'jpeg-05 jpeg-15 jpeg-25 jpeg-29 jpeg-30 jpeg-31 jpeg-50 ' 'a range'
+for wrong in 5: :5 5:4 5:9:0 5:9:1:1 0:5 5:101 5-9; do run 2 --q "$wrong" "$work/src" "$work/refused"; done
+run 2 --q 9:5 "$work/src" "$work/refused"
+said '--q: 9:5 is not a range'
+
+# ---- Each codec's own; with one in its place, the quality has no effect
+if has webp; then
+    run 0 --codec webp,webp:lossless=yes,webp:near_lossless=40,webp:sharp_yuv=yes,webp:filter=0,webp:autofilter=yes --q 30,80 \
+        "$work/src" "$work/a"
+    is "$(ls "$work/a" | grep webp | tr '\n' ' ')" \
+        'webp-30 webp-80 webp_autofilter-30 webp_autofilter-80 webp_filter0-30 webp_filter0-80 webp_lossless webp_near_lossless40 webp_sharp_yuv-30 webp_sharp_yuv-80 ' \
+        'variants of webp'
+    is "$(settings webp_near_lossless40)" '"settings":{"near_lossless":40}' 'the record'
+    is "$(settings webp-30)" '' 'the record of the usual settings'
+    grep -q '"quality": null' "$work/a/webp_lossless/dl2-variant.json" || fail 'the quality of a lossless file'
+    expect 0 dl2-quality --quiet "$work/src" "$work/a/webp_lossless"
+    grep -q '8 identical to the reference' "$work/out" || fail 'lossless files are not identical'
+    for v in near_lossless40:webp_lossless sharp_yuv-80:webp-80 filter0-30:webp-30 autofilter-30:webp-30; do
+        ! cmp -s "$work/a/webp_${v%:*}/train/rose/0003.webp" "$work/a/${v#*:}/train/rose/0003.webp" || fail "webp_${v%:*} has no effect"
+    done
+    for wrong in lossless=yes:filter=3 near_lossless=5:sharp_yuv=yes lossless=yes:near_lossless=50 filter=3:autofilter=yes; do
+        run 2 --codec "webp:$wrong" "$work/src" "$work/refused"
+    done
+    said 'webp: filter has no effect: autofilter chooses the strength'
+    run 2 --codec webp:lossless=yes --q 50 "$work/src" "$work/refused"
+    said '--q: every codec in use is lossless'
+fi
+if has avif; then
+    run 0 --codec avif:effort=0,avif:effort=0:depth=10,avif:depth=12:effort=0,avif:effort=4:tune=psnr,avif:effort=4 --q 30 "$work/src" "$work/a"
+    is "$(ls "$work/a" | grep avif | tr '\n' ' ')" \
+        'avif_effort0-30 avif_effort0_depth10-30 avif_effort0_depth12-30 avif_effort4-30 avif_effort4_tunepsnr-30 ' 'variants of avif'
+    grep -q '"tune": "ssim"' "$work/a/avif_effort0-30/dl2-variant.json" || fail 'the tune is not recorded'
+    run 0 --effort avif=0 --codec avif --q 30 "$work/src" "$work/b"
+    same_images "$work/a/avif_effort0-30" "$work/b/avif-30"
+    # Depth and tune change the file; pixels are about the same, gray ones too.
+    expect 0 dl2-quality --quiet --metrics psnr_rgb --csv "$work/scores" "$work/src" "$work/a/avif_effort0-30" \
+        "$work/a/avif_effort0_depth10-30" "$work/a/avif_effort0_depth12-30" "$work/a/avif_effort4_tunepsnr-30"
+    awk -F , 'NR > 1 && $10 < 22 { print; bad = 1 } END { exit bad }' "$work/scores" || fail 'scores of avif'
+    expect 0 dl2-transcode --quiet --survey "$work/a/avif_effort0_depth10-30"
+    grep '^bits' "$work/out" | grep -q 10 || fail 'the depth'
+    ! cmp -s "$work/a/avif_effort4_tunepsnr-30/train/rose/0003.avif" "$work/a/avif_effort4-30/train/rose/0003.avif" || fail 'tune has no effect'
+    run 2 --codec avif:encoder=rav1e:tune=psnr "$work/src" "$work/refused"
+fi
+if has jp2; then
+    run 0 --codec jp2:rate=10 "$work/src" "$work/a"
+    is "$(ls "$work/a" | grep jp2)" 'jp2_rate10' 'variants of jp2'
+    pixels=$(sed -n 's/.*"pixels": \([0-9]*\).*/\1/p' "$work/a/jp2_rate10/dl2-variant.json")
+    [ "$(bytes jp2_rate10)" -lt $((pixels * 3 / 10 + 8 * 150)) ] || fail 'the rate'
+fi
+if has jxl; then
+    run 0 --codec jxl:effort=3:distance=2.5,jxl:distance=1:effort=3 "$work/src" "$work/a"
+    [ "$(bytes jxl_effort3_distance2.5)" -lt "$(bytes jxl_effort3_distance1)" ] || fail 'the distance'
+    is "$(settings jxl_effort3_distance2.5)" '"settings":{"distance":2.5}' 'the record of a distance'
+fi
+
+# ---- The list, and what is refused by name
+dl2-transcode --list settings | grep -q "^jpeg	subsampling	420, 422 or 444	420	" || fail 'the list'
+for wrong in jpeg: jpeg:effort jpeg:effort= jpeg:=1 jpeg:effort=3 jpeg:effort=1:effort=1 jpeg:subsampling=411 jpeg:effort=0.5 jpeg:effort=-1 \
+    jpeg:effort=1,nosuch:effort=1 ppm:effort=1 jpeg::effort=1 jpeg:effort=1: jpeg:effort=2:restart=tiles; do
+    run 2 --codec "$wrong" "$work/src" "$work/refused"
+done
+run 2 --codec jpeg:speed=4 "$work/src" "$work/refused"
+said "--codec: jpeg has no setting 'speed': effort, subsampling, restart"
+run 2 --codec jpeg:effort=9 "$work/src" "$work/refused"
+said "--codec: jpeg: effort takes 0 to 2, not '9'"
+run 2 --codec jpeg:effort=1 --effort 0 "$work/src" "$work/refused"
+said '--effort 0 has no effect'
+run 2 --codec jpeg:subsampling=444 --subsampling 422 "$work/src" "$work/refused"
+run 2 --codec jpeg:restart=none --restart tiles "$work/src" "$work/refused"
+[ ! -e "$work/refused" ] || fail 'a refused run wrote something'
+exit 0
