@@ -106,7 +106,8 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_SWITCH, "never-larger", 0, "yes|no",
      "Copy a source file unchanged into a lossy variant of its own codec if it is at or below the "
      "variant's quality, with chroma no finer (known of JPEG alone), or no larger than what would "
-     "be encoded; not if it must be turned upright, has transparent pixels, or is a JPEG of RGB, "
+     "be encoded; not if it is resized, must be turned upright, has transparent pixels, or is a "
+     "JPEG of RGB, "
      "CMYK or arithmetic codes",
      AT(never_larger), .words = no_yes, .commands = ENCODES},
     {DL2_OPTION_TEXT, "short", 0, "LIST",

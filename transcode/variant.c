@@ -70,6 +70,13 @@ bool dl2_variant_has_key(const void *context, const char *key)
     return dl2_variant_find_item(context, key) != SIZE_MAX;
 }
 
+void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDECAR_SUM_SIZE])
+{
+    out[0] = '\0';
+    if (item->sidecar_sum)
+        snprintf(out, DL2_SIDECAR_SUM_SIZE, "%016" PRIx64, item->sidecar_sum);
+}
+
 /* -- what a variant is -- */
 
 /* `never_larger`, `settings` and `resize` are there only if they can matter, so that other variants
@@ -528,6 +535,12 @@ static int list_failed(const struct dl2_variant *variant, const struct dl2_sourc
             json_object_update_new(entry,
                                    json_pack("{s:I, s:I}", "source_bytes", (json_int_t)item->bytes,
                                              "source_mtime_ns", (json_int_t)item->mtime_ns)) < 0) {
+            json_decref(entry);
+            entry = NULL;
+        }
+        char sum[DL2_SIDECAR_SUM_SIZE];
+        dl2_variant_show_sum(item, sum);
+        if (entry && sum[0] && json_object_set_new(entry, "beside_sum", json_string(sum)) < 0) {
             json_decref(entry);
             entry = NULL;
         }

@@ -82,12 +82,11 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     struct dl2_record *record = &variant->records[index];
     const json_t *sidecars = json_object_get(line, "beside");
     json_t *name;
-    char sum[20] = "";
+    char sum[DL2_SIDECAR_SUM_SIZE];
     if (!variant->packed)
         json_array_foreach(sidecars, i, name)
             DL2_TRY(take_old_sidecars(variant, items, item, name, error));
-    if (item->sidecar_sum)
-        snprintf(sum, sizeof sum, "%016" PRIx64, item->sidecar_sum);
+    dl2_variant_show_sum(item, sum);
     if (!variant->same_options || strcmp(dl2_json_get_text(line, "beside_sum", ""), sum) != 0)
         return DL2_OK;
     uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
@@ -301,6 +300,10 @@ static int take_failure(struct dl2_variant *variant, const struct dl2_source_ite
     const struct dl2_source_item *item = &items->items[i];
     const char *why = dl2_json_get_text(entry, "error", "");
     const bool unread = !json_object_get(entry, "source_bytes");
+    char sum[DL2_SIDECAR_SUM_SIZE];
+    dl2_variant_show_sum(item, sum);
+    if (strcmp(dl2_json_get_text(entry, "beside_sum", ""), sum) != 0)
+        return DL2_OK;
     struct dl2_error own = DL2_ERROR_INIT;
     if (!unread && ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
                     dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns))

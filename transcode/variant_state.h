@@ -24,6 +24,10 @@ size_t dl2_variant_find_item(const struct dl2_source_items *items, const char *k
 /* Were the sources decoded, when the variant was last written, as they are now? */
 bool dl2_variant_decodes_alike(const struct dl2_variant *variant);
 
+/* The sum over what lies beside the item's source as text, "" if nothing does. */
+enum { DL2_SIDECAR_SUM_SIZE = 17 };
+void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDECAR_SUM_SIZE]);
+
 /* Is there such an item? For struct dl2_folder_keys; the context is the struct dl2_source_items. */
 bool dl2_variant_has_key(const void *context, const char *key);
 

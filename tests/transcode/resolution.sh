@@ -183,6 +183,14 @@ said "x/1.ppm: its mask .seg.ppm cannot be resized: it is of 4x3 pixels, its ima
 is "$(field masks/ppm images) $(field masks/ppm@3 images)" '2 1' 'images'
 [ ! -e "$work/masks/ppm@3/x/1.ppm" ] || fail 'an image whose mask does not fit it'
 
+# In shards, too, where it is tried again once the mask is another.
+run 1 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
+run 1 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
+is "$(made ppm@3) $(field packed/ppm@3 images)" '0 1' 'a packed variant that lacks an image'
+picture "$rose.seg.ppm" 9 6 3
+run 0 --codec ppm --short 3 --container tar "$work/scenes" "$work/packed"
+is "$(made ppm@3) $(field packed/ppm@3 images)" '2 2' 'a packed variant once the mask fits'
+
 # ---- Scores are against the reference, resized alike; other sizes are refused by name
 expect 0 dl2-quality --quiet --json "$work/score.json" "$work/src" "$work/a/jpeg-50@35" "$work/a/ppm@60x40" "$work/a/jpeg-50"
 says "scored against the reference resized as they are"
