@@ -14,7 +14,7 @@ libpixels_la_SOURCES = \
 	pixels/raster.h \
 	pixels/resize.c pixels/resize.h \
 	pixels/resize_image.c pixels/resize_image.h \
-	pixels/resize_kernels.c pixels/resize_kernels.h pixels/resize_loops.h \
+	pixels/resize_kernels.c pixels/resize_kernels.h \
 	pixels/resolution.c pixels/resolution.h
 
 libpixels_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

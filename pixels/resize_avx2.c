@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_loops.h"
+#include "pixels/resize_kernels.h"
 
 #include <immintrin.h>
 
@@ -264,13 +264,47 @@ static void halves_avx2(const uint8_t *in, size_t count, const float *scale, con
     dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
 }
 
+static inline __m256i weigh_8(__m256i sum, const uint8_t *in, __m256i weight)
+{
+    const __m256i values = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)in));
+    return _mm256_add_epi32(sum, _mm256_mullo_epi32(values, weight));
+}
+
+/* 16 columns. */
+static inline void weigh_16(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
+                            uint8_t *out)
+{
+    __m256i low = _mm256_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1)), high = low;
+    for (uint32_t k = 0; k < taps; k++, in += stride) {
+        const __m256i weight = _mm256_set1_epi32(weights[k]);
+        low = weigh_8(low, in, weight);
+        high = weigh_8(high, in + 8, weight);
+    }
+    low = _mm256_srai_epi32(low, DL2_RESIZE_EXACT_BITS);
+    high = _mm256_srai_epi32(high, DL2_RESIZE_EXACT_BITS);
+    /* Packing goes by halves: low, high, low, high. */
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+    _mm_storeu_si128((__m128i *)out, _mm_packus_epi16(_mm256_castsi256_si128(words),
+                                                      _mm256_extracti128_si256(words, 1)));
+}
+
+static void weigh_bytes_avx2(const uint8_t *in, size_t stride, const int32_t *weights,
+                             uint32_t taps, size_t count, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        weigh_16(in + i, stride, weights, taps, out + i);
+    if (i < count)
+        dl2_resize_kernels_c.weigh_bytes(in + i, stride, weights, taps, count - i, out + i);
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .name = "avx2",
     .lanes = 4,
     .pick_factor = 0x02020202,
     .pick_offset = 0x03020100,
     .down = down_avx2,
-    .weigh_bytes = weigh_bytes_loop,
+    .weigh_bytes = weigh_bytes_avx2,
     .split = split_avx2,
     .across = across_avx2,
     .color = color_avx2,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_loops.h"
+#include "pixels/resize_kernels.h"
 
 #include <immintrin.h>
 
@@ -292,13 +292,59 @@ static void halves_avx512(const uint8_t *in, size_t count, const float *scale, c
     }
 }
 
+/* 16 columns. */
+static inline void weigh_16(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
+                            uint8_t *out)
+{
+    __m512i sum = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
+    for (uint32_t k = 0; k < taps; k++, in += stride) {
+        const __m512i values = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)in));
+        sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(values, _mm512_set1_epi32(weights[k])));
+    }
+    sum = _mm512_max_epi32(_mm512_srai_epi32(sum, DL2_RESIZE_EXACT_BITS), _mm512_setzero_si512());
+    _mm_storeu_si128((__m128i *)out, _mm512_cvtusepi32_epi8(sum));
+}
+
+/* 48 columns, three of the above at once: sixteen rows of RGB. */
+static inline void weigh_48(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
+                            uint8_t *out)
+{
+    const __m512i half = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
+    __m512i sums[3] = {half, half, half};
+    for (uint32_t k = 0; k < taps; k++, in += stride) {
+        const __m512i weight = _mm512_set1_epi32(weights[k]);
+        for (int i = 0; i < 3; i++) {
+            const __m512i values =
+                _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(in + 16 * i)));
+            sums[i] = _mm512_add_epi32(sums[i], _mm512_mullo_epi32(values, weight));
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        sums[i] = _mm512_max_epi32(_mm512_srai_epi32(sums[i], DL2_RESIZE_EXACT_BITS),
+                                   _mm512_setzero_si512());
+        _mm_storeu_si128((__m128i *)(out + 16 * i), _mm512_cvtusepi32_epi8(sums[i]));
+    }
+}
+
+static void weigh_bytes_avx512(const uint8_t *in, size_t stride, const int32_t *weights,
+                               uint32_t taps, size_t count, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + 48 <= count; i += 48)
+        weigh_48(in + i, stride, weights, taps, out + i);
+    for (; i + 16 <= count; i += 16)
+        weigh_16(in + i, stride, weights, taps, out + i);
+    if (i < count)
+        dl2_resize_kernels_c.weigh_bytes(in + i, stride, weights, taps, count - i, out + i);
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .name = "avx512",
     .lanes = 16,
     .pick_factor = 0x00010001,
     .pick_offset = 0x00010000,
     .down = down_avx512,
-    .weigh_bytes = weigh_bytes_loop,
+    .weigh_bytes = weigh_bytes_avx512,
     .split = split_avx512,
     .across = across_avx512,
     .color = color_avx512,

@@ -106,8 +106,8 @@ static int make_axis(const struct kind *kind, uint32_t size, uint32_t count,
 /* ---- passes */
 
 /* Columns of `count` rows, at most STRIP, to rows of the strip; what is behind them stays. */
-static void turn(const uint8_t *in, size_t stride, uint32_t count, uint32_t channels,
-                 const struct axis *columns, uint8_t *strip)
+static inline void turn(const uint8_t *in, size_t stride, uint32_t count, uint32_t channels,
+                        const struct axis *columns, uint8_t *strip)
 {
     const size_t row_bytes = (size_t)STRIP * channels;
     for (uint32_t row = 0; row < count; row++) {
@@ -117,6 +117,15 @@ static void turn(const uint8_t *in, size_t stride, uint32_t count, uint32_t chan
             for (uint32_t c = 0; c < channels; c++)
                 to[c] = *from++;
     }
+}
+
+/* A column of `count` rows back to its place in them. */
+static inline void turn_back(const uint8_t *turned, uint32_t count, uint32_t channels, uint8_t *out,
+                             size_t out_row)
+{
+    for (uint32_t row = 0; row < count; row++, out += out_row)
+        for (uint32_t c = 0; c < channels; c++)
+            out[c] = *turned++;
 }
 
 static int pass_across(struct dl2_image_resizer *resizer, const struct dl2_image *in,
@@ -135,15 +144,20 @@ static int pass_across(struct dl2_image_resizer *resizer, const struct dl2_image
     uint8_t *out = resizer->narrowed.data;
     for (uint32_t y = rows->from; y < rows->end; y += STRIP, out += STRIP * out_row) {
         const uint32_t count = rows->end - y < STRIP ? rows->end - y : STRIP;
-        turn(in->data + y * in->stride, in->stride, count, channels, columns, resizer->strip.data);
+        const uint8_t *from = in->data + y * in->stride;
+        if (channels == 3) /* a fixed number is what compilers unroll */
+            turn(from, in->stride, count, 3, columns, resizer->strip.data);
+        else
+            turn(from, in->stride, count, 1, columns, resizer->strip.data);
         for (uint32_t x = 0; x < columns->count; x++) {
             uint8_t turned[STRIP * 3];
             resizer->kernels->weigh_bytes(
                 resizer->strip.data + (columns->first[x] - columns->from) * row_bytes, row_bytes,
                 columns->weights + (size_t)x * columns->most, columns->taps[x], row_bytes, turned);
-            for (uint32_t row = 0; row < count; row++)
-                for (uint32_t c = 0; c < channels; c++)
-                    out[row * out_row + (size_t)x * channels + c] = turned[row * channels + c];
+            if (channels == 3)
+                turn_back(turned, count, 3, out + (size_t)x * 3, out_row);
+            else
+                turn_back(turned, count, 1, out + x, out_row);
         }
     }
     return DL2_OK;

@@ -3,7 +3,7 @@
 
 #include "common/half.h"
 #include "common/simd.h"
-#include "pixels/resize_loops.h"
+#include "pixels/resize_kernels.h"
 
 /* Blocks of a fixed size are what compilers make vectors of. */
 enum { BLOCK = 16 };
@@ -33,6 +33,33 @@ static void down_c(const uint8_t *in, size_t stride, const int16_t *weights, uin
             sum += in[k * stride + start] * weights[k];
         out[start] = (int16_t)(sum < LARGEST ? sum >> SHIFT : INT16_MAX);
     }
+}
+
+/* Whole images. */
+static inline __attribute__((always_inline)) void weigh_block(const uint8_t *in, size_t stride,
+                                                              const int32_t *weights, uint32_t taps,
+                                                              size_t count, uint8_t *out)
+{
+    int32_t sums[BLOCK];
+    for (size_t i = 0; i < count; i++)
+        sums[i] = 1 << (DL2_RESIZE_EXACT_BITS - 1);
+    for (uint32_t k = 0; k < taps; k++, in += stride)
+        for (size_t i = 0; i < count; i++)
+            sums[i] += in[i] * weights[k];
+    for (size_t i = 0; i < count; i++) {
+        const int32_t value = sums[i] >> DL2_RESIZE_EXACT_BITS;
+        out[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+    }
+}
+
+static void weigh_bytes_c(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
+                          size_t count, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i + BLOCK <= count; i += BLOCK)
+        weigh_block(in + i, stride, weights, taps, BLOCK, out + i);
+    for (; i < count; i++)
+        weigh_block(in + i, stride, weights, taps, 1, out + i);
 }
 
 static void split_c(const int16_t *in, size_t count, int16_t *const out[3])
@@ -134,7 +161,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_c = {
     .name = "c",
     .lanes = 1,
     .down = down_c,
-    .weigh_bytes = weigh_bytes_loop,
+    .weigh_bytes = weigh_bytes_c,
     .split = split_c,
     .across = across_c,
     .color = color_c,

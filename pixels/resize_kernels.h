@@ -21,7 +21,7 @@ enum {
     DL2_RESIZE_BETWEEN_BITS = 7,
     DL2_RESIZE_WORD_BITS = 6,
     DL2_RESIZE_EXACT_BITS = 22, /* of the weights of whole images, as Pillow has them */
-    DL2_RESIZE_GROUP = 16, /* outputs of a row that are made together */
+    DL2_RESIZE_GROUP = 16,      /* outputs of a row that are made together */
     /* Kernels may read and write this many 16-bit words behind a row; rows are padded by it. */
     DL2_RESIZE_PADDING = 96,
     DL2_RESIZE_PHASES = 48, /* values until the channels of interleaved floats come round again */
@@ -64,8 +64,8 @@ struct dl2_resize_kernels {
      * saturated. */
     void (*down)(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                  size_t count, int16_t *out);
-    /* The same of whole images (resize_image.c), to bytes: weights of DL2_RESIZE_EXACT_BITS, rounded
-     * and clipped. */
+    /* The same of whole images (resize_image.c), to bytes: weights of DL2_RESIZE_EXACT_BITS,
+     * rounded and clipped. */
     void (*weigh_bytes)(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
                         size_t count, uint8_t *out);
     /* Interleaved R, G, B to three rows of `count` words. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "pixels/resize_loops.h"
+#include "pixels/resize_kernels.h"
 
 #include <arm_neon.h>
 
@@ -217,13 +217,20 @@ static void halves_neon(const uint8_t *in, size_t count, const float *scale, con
     dl2_resize_kernels_c.halves(in + i, count - i, scale, bias, out + i);
 }
 
+/* Sixteen columns at a time, which is what compilers make of plain C here. */
+static void weigh_bytes_neon(const uint8_t *in, size_t stride, const int32_t *weights,
+                             uint32_t taps, size_t count, uint8_t *out)
+{
+    dl2_resize_kernels_c.weigh_bytes(in, stride, weights, taps, count, out);
+}
+
 const struct dl2_resize_kernels dl2_resize_kernels_neon = {
     .name = "neon",
     .lanes = 4,
     .pick_factor = 0x02020202,
     .pick_offset = 0x03020100,
     .down = down_neon,
-    .weigh_bytes = weigh_bytes_loop,
+    .weigh_bytes = weigh_bytes_neon,
     .split = split_neon,
     .across = across_neon,
     .color = color_neon,
