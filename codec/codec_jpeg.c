@@ -52,17 +52,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_EFFORT = 2 };
+enum { DEFAULT_EFFORT = 0, MAX_EFFORT = 2 };
 
 static bool jpeg_sniff(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
 }
 
+static int jpeg_effort(const struct dl2_encode_options *options)
+{
+    return options->effort < 0 ? DEFAULT_EFFORT : options->effort;
+}
+
 /* The scans of a progressive file can't be taken apart. */
 static bool jpeg_has_tiles(const struct dl2_encode_options *options)
 {
-    return options->effort < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
+    return jpeg_effort(options) < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
 /* Parameters that don't depend on the quality. */
@@ -110,8 +115,8 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     dl2_jpeg_sink_set(&sink, &cinfo, out);
     jpeg_configure(&cinfo, image, options);
     jpeg_configure_quality(&cinfo, options, quality);
-    cinfo.optimize_coding = options->effort >= 1;
-    if (options->effort >= 2)
+    cinfo.optimize_coding = jpeg_effort(options) >= 1;
+    if (jpeg_effort(options) >= 2)
         jpeg_simple_progression(&cinfo);
     jpeg_start_compress(&cinfo, TRUE);
     while (cinfo.next_scanline < cinfo.image_height) {
@@ -167,10 +172,10 @@ enum { LIBJPEG_HAS_VECTORS = 0 };
 static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t count)
 {
     const char *const wanted = getenv("DL2_JPEG");
-    if (options->effort >= 2 || (wanted && !strcmp(wanted, "libjpeg")))
+    if (jpeg_effort(options) >= 2 || (wanted && !strcmp(wanted, "libjpeg")))
         return true;
     return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) &&
-           count < (options->effort == 1 ? 2 : 3) &&
+           count < (jpeg_effort(options) == 1 ? 2 : 3) &&
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
@@ -178,7 +183,7 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
                               const struct dl2_encode_options *options, const int *qualities,
                               struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
-    if (options->effort >= 2 && options->restart && !strcmp(options->restart, "tiles"))
+    if (jpeg_effort(options) >= 2 && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
     if (jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
@@ -189,8 +194,8 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
     const bool colour = image->channels == 3;
     struct dl2_jpeg_sweep *sweep;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, options->effort == 1, count,
-                               error));
+                               colour && subsampling[2] == '0' ? 2 : 1, jpeg_effort(options) == 1,
+                               count, error));
     int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
     if (status == DL2_OK)
         status = dl2_jpeg_sweep_run(sweep, error);
@@ -228,8 +233,9 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 {
     return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality,
                      "subsampling", dl2_subsampling_find(options->subsampling), "optimize_coding",
-                     options->effort >= 1, "progressive", options->effort >= 2, "force_baseline", 1,
-                     "dct_method", "islow", "restart", jpeg_has_tiles(options) ? "tiles" : "none");
+                     jpeg_effort(options) >= 1, "progressive", jpeg_effort(options) >= 2,
+                     "force_baseline", 1, "dct_method", "islow", "restart",
+                     jpeg_has_tiles(options) ? "tiles" : "none");
 }
 
 #define TEXT(x)       #x
@@ -257,7 +263,8 @@ const struct dl2_codec dl2_codec_jpeg = {
     .colours = DL2_COLOUR_ICC,
     .reduces = true,
     .max_effort = MAX_EFFORT,
-    .effort_help = "0 standard tables, 1 optimised, 2 progressive; default 0",
+    .usual_effort = DEFAULT_EFFORT,
+    .effort_help = "0 standard tables, 1 optimised, 2 progressive",
     .pixel_bytes = 9, /* 3 of the image, 6 of the coefficients of a progressive or optimised file */
     .version = jpeg_version,
     .sniff = jpeg_sniff,

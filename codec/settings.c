@@ -16,7 +16,7 @@ static bool row_of(const struct dl2_codec *codec, unsigned index, struct dl2_set
     const struct dl2_setting common[] = {
         {.name = codec->max_effort >= 0 ? "effort" : NULL,
          .max = codec->max_effort,
-         .usual = -1,
+         .usual = codec->usual_effort,
          .whole = true,
          .help = codec->effort_help},
         {.name = codec->has_subsampling ? "subsampling" : NULL,
@@ -230,11 +230,11 @@ void dl2_settings_list(FILE *out)
     struct dl2_setting row;
     for (size_t c = 0; (codec = dl2_codec_at(c)); c++)
         for (unsigned i = 0; codec->encode && row_of(codec, i, &row); i++) {
-            char values[128], usual[32] = "-";
+            char values[128], usual[32];
             describe_values(&row, values, sizeof values);
             if (row.words)
                 snprintf(usual, sizeof usual, "%s", row.words[(int)row.usual]);
-            else if (row.usual >= row.min)
+            else
                 snprintf(usual, sizeof usual, "%g", row.usual);
             fprintf(out, "%s\t%s\t%s\t%s\t%s\n", codec->name, row.name, values, usual, row.help);
         }

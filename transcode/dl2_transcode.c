@@ -433,14 +433,22 @@ static int parse_resolutions(struct dl2_resolution *out, size_t *count, struct d
     return DL2_OK;
 }
 
-/* Do both make the same files? Options for all codecs are given where these had none. */
+/* What is given and usual is recorded as if it were not given, since it makes the same files. */
+static void forget_usual(struct dl2_settings *item)
+{
+    if (item->effort == item->codec->usual_effort)
+        item->effort = -1;
+    if (item->subsampling && !strcmp(item->subsampling, dl2_subsampling_find(NULL)))
+        item->subsampling = NULL;
+}
+
+/* Do both make the same files? */
 static bool make_the_same(const struct dl2_settings *a, const struct dl2_settings *b)
 {
-    const char *one = a->restart ? a->restart : restarts[0],
-               *two = b->restart ? b->restart : restarts[0];
+    const char *restart = a->restart ? a->restart : "", *other = b->restart ? b->restart : "";
     return a->codec == b->codec && a->effort == b->effort && !strcmp(a->name, b->name) &&
            !strcmp(dl2_subsampling_find(a->subsampling), dl2_subsampling_find(b->subsampling)) &&
-           !strcmp(one, two);
+           !strcmp(restart, other);
 }
 
 /* Drops what is there already: "jpeg,jpeg", "jpeg,jpeg:subsampling=420". */
@@ -483,6 +491,8 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
                 item->restart = restarts[arguments.restart];
         }
     }
+    for (size_t c = 0; c < selected.count; c++)
+        forget_usual(&selected.items[c]);
     drop_repeated(&selected);
     if (dl2_option_given(&program, &common, "q") && !lossy)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -833,7 +843,8 @@ static char *describe_details(void)
         fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
                 codec->has_subsampling ? ", subsampling" : "");
         if (codec->max_effort >= 0)
-            fprintf(out, ",\n        effort 0-%d (%s)", codec->max_effort, codec->effort_help);
+            fprintf(out, ",\n        effort 0-%d (%s; default %d)", codec->max_effort,
+                    codec->effort_help, codec->usual_effort);
         for (size_t s = 0; codec->settings && codec->settings[s].name; s++)
             fprintf(out, ",\n        %s: %s", codec->settings[s].name, codec->settings[s].help);
         fprintf(out, "\n");
