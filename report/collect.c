@@ -378,6 +378,17 @@ static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
     if (raw || strncmp(v->name, v->codec, length) != 0 || !strchr("_@-", v->name[length]) ||
         (quality >= 0 && !at))
         return DL2_OK;
+    const char *target = dl2_json_get_text(json_object_get(options, "target"), "of", NULL);
+    if (target && (at = strstr(v->name + length, target))) { /* "jpeg-ssim" of jpeg-ssim0.95 */
+        const char *value = at + strlen(target), *end = strchr(value, '@');
+        if (asprintf(&v->own_codec, "%.*s%s", (int)(value - v->name), v->name, end ? end : "") <
+            0) {
+            v->own_codec = NULL;
+            return dl2_error_memory(error, "a variant");
+        }
+        v->codec = v->own_codec;
+        return DL2_OK;
+    }
     const int before = at ? (int)(at - v->name) : (int)strlen(v->name);
     if (asprintf(&v->own_codec, "%.*s%s", before, v->name, at ? at + strlen(number) : "") < 0) {
         v->own_codec = NULL;

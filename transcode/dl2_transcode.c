@@ -46,7 +46,7 @@ enum size_option { SHORT, MAX_SIDE, FIT };
 static const char *const size_names[] = {"short", "max-side", "fit"};
 
 static struct arguments {
-    const char *codecs, *qualities, *efforts;
+    const char *codecs, *qualities, *efforts, *targets, *range;
     const char *sizes[3];          /* by enum size_option */
     unsigned filter;               /* the number of a word */
     unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
@@ -89,9 +89,15 @@ static const struct dl2_option table[] = {
      AT(codecs), .list = "codecs", .commands = ENCODES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
-     "(from, "
-     "to, step)",
+     "(from, to, step)",
      AT(qualities), .commands = ENCODES},
+    {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
+     "A quality for each image instead: the lowest at which it has this score by a metric of "
+     "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
+     "most, as bytes=20000 or bpp=0.5; each is a variant of its own, as jpeg-ssim0.95",
+     AT(targets), .commands = ENCODES},
+    {DL2_OPTION_TEXT, "q-range", 0, "FROM:TO", "Qualities that --target tries", AT(range),
+     .unset = "1:100", .commands = ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
      .unset = "420", .commands = ENCODES},
@@ -347,9 +353,12 @@ static int try_target(const struct dl2_transcode_target *target, struct dl2_erro
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes out = DL2_BYTES_INIT;
     struct dl2_error own = DL2_ERROR_INIT;
+    struct dl2_encode_options encode = target->encode;
+    if (target->target.name)
+        encode.quality = target->target.high;
     DL2_TRY(dl2_image_reshape(&image, 1, 1, 3, error));
     memset(image.data, 0, image.stride);
-    const int status = dl2_image_encode(target->codec, &image, &target->encode, &out, &own);
+    const int status = dl2_image_encode(target->codec, &image, &encode, &out, &own);
     dl2_image_free(&image);
     dl2_bytes_free(&out);
     return status == DL2_ERR_ARGUMENT ? dl2_error_copy(error, &own) : DL2_OK;
@@ -465,13 +474,75 @@ static void drop_repeated(struct selection *selection)
     selection->count = kept;
 }
 
+enum { MAX_TARGETS = 64 };
+
+/* The qualities of --q-range. */
+static int parse_range(int *low, int *high, struct dl2_error *error)
+{
+    const char *text = arguments.range ? arguments.range : "1:100";
+    unsigned *list;
+    size_t count;
+    DL2_TRY(dl2_parse_uint_list(text, 1, 100, &list, &count, error));
+    *low = (int)list[0];
+    *high = (int)list[count - 1];
+    const bool whole = !strchr(text, ',') && (size_t)(*high - *low) + 1 == count;
+    free(list);
+    return whole
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not a range such as 20:95", text);
+}
+
+/* Adds a target that is not there yet. */
+static int add_target(const char *text, int low, int high, struct dl2_quality_target *out,
+                      size_t *count, struct dl2_error *error)
+{
+    if (*count == MAX_TARGETS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "more than %d", MAX_TARGETS);
+    DL2_TRY(dl2_target_parse(text, low, high, &out[*count], error));
+    for (size_t t = 0; t < *count; t++)
+        if (dl2_target_equal(&out[t], &out[*count]))
+            return DL2_OK;
+    ++*count;
+    return DL2_OK;
+}
+
+/* The targets of --target; none where it is not given. */
+static int parse_targets(struct dl2_quality_target *out, size_t *count, struct dl2_error *error)
+{
+    int low, high;
+    char **items = NULL;
+    size_t item_count;
+    *count = 0;
+    if (!arguments.targets)
+        return arguments.range ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                               "--q-range has no effect without --target")
+                               : DL2_OK;
+    if (dl2_option_given(&program, &common, "q"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--q and --target exclude one another");
+    int status = parse_range(&low, &high, error);
+    if (status < 0) {
+        dl2_error_prefix(error, "--q-range");
+        return status;
+    }
+    status = dl2_parse_name_list(arguments.targets, &items, &item_count, error);
+    for (size_t i = 0; status == DL2_OK && i < item_count; i++)
+        status = add_target(items[i], low, high, out, count, error);
+    if (status < 0)
+        dl2_error_prefix(error, "--target");
+    dl2_free_list(items);
+    return status;
+}
+
 /* Makes a target for every lossy codec at every quality and every lossless one, at each resolution.
  */
 static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
 {
     struct dl2_resolution resolutions[MAX_RESOLUTIONS];
     size_t resolution_count;
+    struct dl2_quality_target targets[MAX_TARGETS];
+    size_t target_count;
     DL2_TRY(parse_resolutions(resolutions, &resolution_count, error));
+    DL2_TRY(parse_targets(targets, &target_count, error));
     DL2_TRY(select_codecs(arguments.codecs, &selected, error));
     if (arguments.efforts)
         DL2_TRY(set_efforts(arguments.efforts, &selected, error));
@@ -497,6 +568,13 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
     if (dl2_option_given(&program, &common, "q") && !lossy)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--q: every codec in use is lossless, or has a setting in its place");
+    if (target_count && !lossy)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--target: no codec in use has a quality to search");
+    if (target_count && external && dl2_external_codec(external)->lossy)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--target: an external codec cannot be searched; give it --q in a run "
+                             "of its own");
     if (arguments.subsampling != ENCODERS_OWN && !subsampled)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--subsampling: none of the codecs in use has a choice, or --codec "
@@ -515,7 +593,8 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         return status;
     }
     *count = 0;
-    *out = dl2_calloc(selected.count * quality_count * resolution_count, sizeof **out);
+    const size_t graded = target_count ? target_count : quality_count;
+    *out = dl2_calloc(selected.count * graded * resolution_count, sizeof **out);
     for (size_t c = 0; *out && c < selected.count; c++) {
         const struct dl2_settings *item = &selected.items[c];
         struct dl2_encode_options encode = DL2_ENCODE_DEFAULTS;
@@ -526,13 +605,17 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
         if (external && item->codec == dl2_external_codec(external))
             encode.external = external;
         /* variants at one resolution */
-        const size_t own = dl2_settings_use_quality(item->codec, &encode) ? quality_count : 1;
+        const bool has_quality = dl2_settings_use_quality(item->codec, &encode);
+        const bool searched = has_quality && target_count;
+        const size_t own = has_quality ? graded : 1;
         for (size_t i = 0; i < resolution_count * own; i++) {
-            encode.quality = (int)qualities[i % own];
+            encode.quality = searched ? 0 : (int)qualities[i % own];
             (*out)[(*count)++] = (struct dl2_transcode_target){.codec = item->codec,
                                                                .encode = encode,
                                                                .name = item->name,
                                                                .resolution = resolutions[i / own]};
+            if (searched)
+                (*out)[*count - 1].target = targets[i % own];
         }
     }
     free(qualities);

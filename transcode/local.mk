@@ -10,10 +10,11 @@ libtranscode_la_SOURCES = \
 	transcode/masks.c transcode/masks.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \
+	transcode/target.c transcode/target.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h
-libtranscode_la_LIBADD = libreuse.la libcodec.la libdataset.la libcommon.la
+libtranscode_la_LIBADD = libreuse.la libquality.la libcodec.la libdataset.la libcommon.la
 
 bin_PROGRAMS += dl2-transcode
 dl2_commands += dl2-transcode

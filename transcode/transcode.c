@@ -25,6 +25,8 @@ enum {
     /* Memory that a worker keeps from image to image. */
     KEPT_IMAGE_BYTES = 64 << 20,
     MAX_STRAYS_NAMED = 10,
+    /* What a search takes for each pixel: what was decoded, and files that are tried together. */
+    SEARCH_BYTES = 20,
 };
 
 /* ---- Memory of the images in work */
@@ -69,6 +71,7 @@ struct worker {
     struct dl2_reuse reuse; /* may variants have it as it is, if it is not resized? */
     struct dl2_image_resizer resizer;
     struct dl2_mask_resizer masks;
+    struct dl2_target_searcher searcher;
 };
 
 /* Passed from work() to emit(): for each variant a new record, or why there is none. */
@@ -373,16 +376,18 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
     if (!codec || dl2_image_read_info(data, size, &info, NULL) < 0 || !info.width ||
         info.height > run->options->decode.max_pixels / info.width)
         return 0;
-    unsigned pixel_bytes = codec->pixel_bytes, swept = 0;
+    unsigned pixel_bytes = codec->pixel_bytes, swept = 0, searched = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         if (!needs(run, v, index))
             continue;
         if (run->variants[v].codec->pixel_bytes > pixel_bytes)
             pixel_bytes = run->variants[v].codec->pixel_bytes;
         swept += run->variants[v].codec->encode_sweep != NULL;
+        if (run->variants[v].target.name)
+            searched = SEARCH_BYTES;
     }
     /* The files of a sweep are in memory together: about a byte a pixel each. */
-    pixel_bytes += swept;
+    pixel_bytes += swept + searched;
     return (uint64_t)info.width * info.height * pixel_bytes + size +
            estimate_resizing(run, index, &info);
 }
@@ -414,9 +419,9 @@ static const struct dl2_reuse *reuse_of(const struct worker *worker)
 /* Do they differ in quality alone, and is there something to gain from that? */
 static bool make_a_sweep(const struct dl2_variant *a, const struct dl2_variant *b)
 {
-    return dl2_resolution_equal(&a->resolution, &b->resolution) && a->codec == b->codec &&
-           a->codec->encode_sweep && a->encode.effort == b->encode.effort &&
-           a->encode.external == b->encode.external &&
+    return dl2_resolution_equal(&a->resolution, &b->resolution) && !a->target.name &&
+           !b->target.name && a->codec == b->codec && a->codec->encode_sweep &&
+           a->encode.effort == b->encode.effort && a->encode.external == b->encode.external &&
            dl2_settings_equal(a->codec, &a->encode, &b->encode) &&
            same_text(a->encode.subsampling, b->encode.subsampling) &&
            same_text(a->encode.restart, b->encode.restart);
@@ -442,6 +447,25 @@ static size_t gather_sweep(const struct run *run, struct worker *worker, size_t 
     return count;
 }
 
+/* Makes worker->encoded[0] the file that a variant with a target has, or the source's file. */
+static int search_file(struct worker *worker, const struct dl2_variant *variant,
+                       struct dl2_encode_options *encode, struct dl2_record *record,
+                       struct dl2_error *error)
+{
+    struct dl2_bytes *file = worker->encoded;
+    const double start = dl2_clock_thread_cpu();
+    DL2_TRY(dl2_target_search(&worker->searcher, &variant->target, variant->codec, worker->shown,
+                              encode, file, &record->found, error));
+    record->encode_cpu = (float)(dl2_clock_thread_cpu() - start);
+    encode->quality = record->found.quality;
+    const int taken =
+        dl2_reuse_replace(reuse_of(worker), variant->codec, encode, &worker->taken, file, error);
+    record->copied = taken > 0;
+    if (record->copied)
+        dl2_target_take_source(&variant->target, worker->shown, file, &record->found);
+    return taken < 0 ? taken : DL2_OK;
+}
+
 /* Makes worker->encoded what the members have for the image: each is encoded, or the source's
  * file. What they take together is recorded in equal parts. */
 static int make_files(struct worker *worker, const struct dl2_variant *variants, size_t count,
@@ -451,6 +475,8 @@ static int make_files(struct worker *worker, const struct dl2_variant *variants,
     struct dl2_encode_options encode = options_of(worker, first);
     double encode_cpu = 0;
     DL2_TRY(dl2_colours_fit(&worker->colours, first->codec, worker->shown, &encode, error));
+    if (first->target.name)
+        return search_file(worker, first, &encode, &outcomes[worker->members[0]].record, error);
     if (count == 1) {
         encode.pixels_only = &outcomes[worker->members[0]].record.pixels_only;
         const int taken = dl2_reuse_encode(reuse_of(worker), first->codec, worker->shown, &encode,
@@ -611,6 +637,10 @@ static void release_if_large(struct worker *worker, size_t variants)
     if (worker->resized.capacity + worker->resizer.narrowed.capacity > KEPT_IMAGE_BYTES) {
         dl2_image_free(&worker->resized);
         dl2_image_resizer_free(&worker->resizer);
+    }
+    if (worker->searcher.decoded.capacity > KEPT_IMAGE_BYTES) {
+        dl2_target_searcher_free(&worker->searcher);
+        worker->searcher = (struct dl2_target_searcher){0};
     }
     if (worker->masks.image.capacity > KEPT_IMAGE_BYTES)
         dl2_mask_resizer_free(&worker->masks);
@@ -774,6 +804,7 @@ static void free_worker(struct worker *worker, size_t variants)
     dl2_image_free(&worker->resized);
     dl2_image_resizer_free(&worker->resizer);
     dl2_mask_resizer_free(&worker->masks);
+    dl2_target_searcher_free(&worker->searcher);
     dl2_colours_free(&worker->colours);
 }
 
@@ -870,7 +901,21 @@ static int init_variants(struct run *run, struct dl2_error *error)
 static char *describe_losses(const struct dl2_variant *variant)
 {
     const struct dl2_variant_totals *totals = &variant->totals;
+    const struct dl2_quality_target *target = &variant->target;
     char *losses = dl2_reduction_describe(variant->losses), *all = NULL;
+    if (losses && target->name) {
+        const int length =
+            asprintf(&all,
+                     "%" PRIu64 " of %" PRIu64 " images miss the target %s %s %g at quality "
+                     "%d; %.1f files were tried for each image\n%s",
+                     totals->missed, totals->images, target->name,
+                     target->metric ? "of at least" : "of at most", target->value,
+                     target->metric ? target->high : target->low,
+                     totals->images ? (double)totals->probes / (double)totals->images : 0, losses);
+        free(losses);
+        losses = length < 0 ? NULL : all;
+        all = NULL;
+    }
     if (!losses || dl2_resolution_is_full(&variant->resolution))
         return losses;
     if (asprintf(&all,

@@ -16,6 +16,7 @@
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
+#include "transcode/target.h"
 
 #include <stdint.h>
 
@@ -24,6 +25,8 @@ struct dl2_transcode_target {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
     const char *name; /* the codec's, with settings: codec/settings.h; NULL: the codec's alone */
+    struct dl2_quality_target
+        target; /* a quality for each image, instead of encode.quality, which is 0 */
     struct dl2_resolution resolution;
 };
 

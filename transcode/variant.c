@@ -79,8 +79,8 @@ void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDEC
 
 /* -- what a variant is -- */
 
-/* `never_larger`, `settings` and `resize` are there only if they can matter, so that other variants
- * are as good as before. */
+/* `never_larger`, `settings`, `target` and `resize` are there only if they can matter, so that
+ * other variants are as good as before. */
 static json_t *describe_options(const struct dl2_transcode_target *target,
                                 const struct dl2_decode_options *decode, bool never_larger,
                                 enum dl2_colour_rule colour)
@@ -102,6 +102,8 @@ static json_t *describe_options(const struct dl2_transcode_target *target,
         bad |= json_object_set(described, "settings", settings);
     if (!bad && never_larger && codec->lossy && codec->sniff)
         bad |= json_object_set_new(described, "never_larger", json_true());
+    if (!bad && target->target.name)
+        bad |= json_object_set_new(described, "target", dl2_target_json(&target->target));
     if (!bad && !dl2_resolution_is_full(&target->resolution))
         bad |= json_object_set_new(described, "resize", dl2_resolution_json(&target->resolution));
     json_decref(settings);
@@ -133,7 +135,10 @@ static char *name_of(const struct dl2_transcode_target *target)
     const char *codec = target->name ? target->name : target->codec->name;
     char resolution[DL2_RESOLUTION_NAME_SIZE], *name;
     dl2_resolution_name(&target->resolution, resolution);
-    const int length = dl2_settings_use_quality(target->codec, &target->encode)
+    const int length = target->target.name
+                           ? asprintf(&name, "%s-%s%g%s", codec, target->target.name,
+                                      target->target.value, resolution)
+                       : dl2_settings_use_quality(target->codec, &target->encode)
                            ? asprintf(&name, "%s-%02d%s", codec, target->encode.quality, resolution)
                            : asprintf(&name, "%s%s", codec, resolution);
     return length < 0 ? NULL : name;
@@ -150,6 +155,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
     *variant = (struct dl2_variant){.codec = codec,
                                     .encode = *encode,
                                     .resolution = target->resolution,
+                                    .target = target->target,
                                     .decode = *decode,
                                     .pack = *pack,
                                     .packed = dl2_container_is_packed(pack->container),
@@ -166,12 +172,15 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
         dl2_external_version(encode->external, version);
         json_object_set_new(libraries, codec->name, dl2_json_text(version));
     }
-    json_t *quality =
-        dl2_settings_use_quality(codec, encode) ? json_integer(encode->quality) : json_null();
+    const bool has_quality = dl2_settings_use_quality(codec, encode) && !target->target.name;
+    json_t *quality = has_quality ? json_integer(encode->quality) : json_null();
+    struct dl2_encode_options shown = *encode;
+    if (target->target.name)
+        shown.quality = target->target.high;
     variant->about =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
                   describe_options(target, decode, never_larger, colour), "encoder",
-                  codec->encoder_parameters(encode), "libraries", libraries);
+                  codec->encoder_parameters(&shown), "libraries", libraries);
     variant->decoding = describe_decoding(decode->external);
     return variant->root && variant->about && variant->decoding
                ? DL2_OK
@@ -243,6 +252,10 @@ static json_t *summarise(const struct dl2_variant *variant, bool complete, json_
     if (totals->pixels_only)
         bad |= json_object_set_new(summary, "pixels_only",
                                    json_integer((json_int_t)totals->pixels_only));
+    if (variant->target.name) {
+        bad |= json_object_set_new(summary, "missed", json_integer((json_int_t)totals->missed));
+        bad |= json_object_set_new(summary, "probes", json_integer((json_int_t)totals->probes));
+    }
     if (!dl2_resolution_is_full(&variant->resolution)) {
         bad |= json_object_set_new(summary, "resized", json_integer((json_int_t)totals->resized));
         bad |= json_object_set_new(summary, "source_pixels",
@@ -346,6 +359,13 @@ static void print_sidecars(const struct dl2_source_item *item, const char *sidec
         fprintf(out, ",\"beside_sum\":\"%016" PRIx64 "\"", item->sidecar_sum);
 }
 
+static void print_found(const struct dl2_target_result *found, FILE *out)
+{
+    fprintf(out, ",\"quality\":%d,\"score\":", found->quality);
+    fprintf(out, isfinite(found->score) ? "%.9g" : "null", found->score);
+    fprintf(out, ",\"probes\":%d,\"met\":%s", found->probes, found->met ? "true" : "false");
+}
+
 /*
  * Prints a line of dl2-variant.jsonl. By hand: there is one for every image of every variant, and
  * building a JSON object for each took 3% of a JPEG sweep's time.
@@ -368,6 +388,8 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
             record->copied ? ",\"copied\":true" : "");
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
+    if (variant->target.name)
+        print_found(&record->found, out);
     if (!dl2_resolution_is_full(&variant->resolution))
         fprintf(out, ",\"source_width\":%" PRIu32 ",\"source_height\":%" PRIu32,
                 record->source_width, record->source_height);
@@ -566,6 +588,8 @@ static int sum_up(struct dl2_variant *variant, const struct dl2_source_items *it
             continue;
         totals.images++;
         totals.pixels += (uint64_t)record->width * record->height;
+        totals.missed += variant->target.name && !record->found.met;
+        totals.probes += record->found.probes;
         totals.source_pixels += (uint64_t)record->source_width * record->source_height;
         totals.resized +=
             record->width != record->source_width || record->height != record->source_height;

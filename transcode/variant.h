@@ -80,6 +80,7 @@ struct dl2_record {
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */
     char *sidecars;
+    struct dl2_target_result found; /* of a variant with a target */
     struct dl2_reduction reduction; /* its name is a string to free, too */
     uint8_t channels;
     uint8_t state;    /* enum dl2_record_state */
@@ -91,6 +92,7 @@ struct dl2_record {
 
 struct dl2_variant_totals {
     uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, pixels_only, failed;
+    uint64_t missed, probes;         /* of a variant with a target */
     uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
     double encode_cpu, decode_cpu;
 };
@@ -99,6 +101,7 @@ struct dl2_variant {
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
     struct dl2_resolution resolution;
+    struct dl2_quality_target target;
     struct dl2_decode_options decode;         /* of sources */
     struct dl2_writer_options pack;           /* its container may be "folder": a tree */
     bool packed;                              /* it is another */

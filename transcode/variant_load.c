@@ -8,6 +8,7 @@
 #include "transcode/variant_state.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -105,6 +106,11 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
     record->source_width = (uint32_t)dl2_json_get_integer(line, "source_width", record->width);
     record->source_height = (uint32_t)dl2_json_get_integer(line, "source_height", record->height);
+    record->found =
+        (struct dl2_target_result){.score = dl2_json_get_real(line, "score", NAN),
+                                   .quality = (uint8_t)dl2_json_get_integer(line, "quality", 0),
+                                   .probes = (uint8_t)dl2_json_get_integer(line, "probes", 0),
+                                   .met = json_is_true(json_object_get(line, "met"))};
     record->channels = (uint8_t)dl2_json_get_integer(line, "channels", 0);
     record->encode_cpu = (float)dl2_json_get_real(line, "encode_cpu_seconds", 0);
     record->decode_cpu = (float)dl2_json_get_real(line, "decode_cpu_seconds", 0);

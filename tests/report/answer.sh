@@ -84,6 +84,8 @@ sed -i 's/"options": {}/"options": {"resize": {"short": 160, "filter": "lanczos"
     "$study/variants/jpeg-90@160/dl2-variant.json"
 sed -i 's/"metrics"/"resize": {"short": 160, "filter": "lanczos"}, "metrics"/' "$study/quality/jpeg-90@160.json"
 variant "$study" jpeg_444-05@160 jpeg 5 400000 41 0.995 4000
+variant "$study" jpeg-ms_ssim0.95@160 jpeg null 450000 41 0.995 4000
+sed -i 's/"options": {}/"options": {"target": {"of": "ms_ssim", "value": 0.95}}/' "$study/variants/jpeg-ms_ssim0.95@160/dl2-variant.json"
 variant "$study" png@160 png null 600000 41 0.995 4000
 for seed in 1 2 3; do training "$study" jpeg-90@160 small "$seed" "0.70$seed"; done
 expect 0 dl2-report "$study" -o "$report/report.html"
@@ -92,14 +94,14 @@ says "$report/report.html" 'What stands behind an @'
 import json, sys
 answer = json.load(open(sys.argv[1] + "/answer.json"))
 small, large = answer["variants"]["jpeg-90@160"], answer["variants"]["jpeg-90"]
-codecs = [answer["variants"][name]["codec"] for name in ("jpeg_444-05@160", "png@160")]
-assert codecs == ["jpeg_444@160", "png@160"], codecs
+codecs = [answer["variants"][name]["codec"] for name in ("jpeg_444-05@160", "png@160", "jpeg-ms_ssim0.95@160")]
+assert codecs == ["jpeg_444@160", "png@160", "jpeg-ms_ssim@160"], codecs
 assert (small["codec"], large["codec"]) == ("jpeg@160", "jpeg"), (small, large)
 assert small["psnr_rgb"] is None and small["ssim"] is None and large["ssim"] == 0.99, (small, large)
 assert abs(small["bits_per_pixel"] - 0.4) < 1e-12, small
 assert answer["networks"]["small"]["variants"]["jpeg-90@160"]["top1"] is not None, answer["networks"]["small"]
 PY
-rm -r "$study"/*/jpeg_444* "$study"/*/png* "$study"/variants/jpeg-?0 "$study"/quality/jpeg-?0.json "$study"/load/jpeg-?0.json "$study"/train/jpeg-?0
+rm -r "$study"/*/jpeg_444* "$study"/*/jpeg-ms_* "$study"/*/png* "$study"/variants/jpeg-?0 "$study"/quality/jpeg-?0.json "$study"/load/jpeg-?0.json "$study"/train/jpeg-?0
 expect 0 dl2-report "$study" -o "$report/report.html"
 "$PYTHON3" -c 'import json, sys
 variants = json.load(open(sys.argv[1]))["variants"]
