@@ -3,13 +3,14 @@
 # NEON needs none.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
-	quality/metric_kernels.c quality/metric_kernels.h \
+	quality/metric_kernels.c quality/metric_kernels.h quality/metric_loops.h \
 	quality/score_device.h \
 	quality/metric.c quality/metric.h \
 	quality/ms_ssim.c \
 	quality/psnr.c \
 	quality/scorer.h \
-	quality/ssim.c
+	quality/ssim.c \
+	quality/ssimulacra2.c quality/ssimulacra2.h
 libquality_la_LIBADD = libpixels.la libcommon.la
 
 if HAVE_AVX2

@@ -9,6 +9,8 @@
 #ifndef DL2_QUALITY_METRIC_KERNELS_H
 #define DL2_QUALITY_METRIC_KERNELS_H
 
+#include "quality/ssimulacra2.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,6 +82,20 @@ struct dl2_metric_kernels {
      * to the next multiple of 16 windows.
      */
     double (*ssim_row)(const struct dl2_ssim_moments *moments, size_t count, float c1);
+
+    /* SSIMULACRA 2, for whole blocks of columns; every path gives the same bits. The opponent
+     * colours of linear R, G and B. */
+    void (*xyb)(float *const rgb[3], size_t count, float *const xyb[3]);
+    /* out[i] is the mean of values 2i and 2i + 1 of both rows; `count` values, in whole blocks or
+     * not. */
+    void (*halve)(const float *above, const float *below, size_t count, float *out);
+    /* a^2 + b^2 and (a - b)^2. */
+    void (*squares)(const float *a, const float *b, size_t count, float *squares, float *distance);
+    /* Filters down the columns. */
+    void (*blur_columns)(const float *const rows[DL2_SSIMULACRA2_TAPS], size_t count, float *out);
+    /* Filters along the row, and adds each error and its fourth power to sums[map]. */
+    void (*maps)(const struct dl2_ssimulacra2_row *row, size_t count,
+                 double sums[DL2_SSIMULACRA2_MAPS][2]);
 };
 
 /* The table for a set of enum dl2_simd flags: the best that was built and is allowed. */

@@ -52,5 +52,6 @@ static inline __m256i repeat(__m128i v)
 }
 
 #include "quality/metric_kernels_simd.inc"
+#include "quality/metric_loops.h"
 
-const struct dl2_metric_kernels dl2_metric_kernels_avx2 = {.name = "avx2", KERNELS};
+const struct dl2_metric_kernels dl2_metric_kernels_avx2 = {.name = "avx2", KERNELS, LOOPS};

@@ -45,5 +45,6 @@ static inline __m512i repeat(__m128i v)
 }
 
 #include "quality/metric_kernels_simd.inc"
+#include "quality/metric_loops.h"
 
-const struct dl2_metric_kernels dl2_metric_kernels_avx512 = {.name = "avx512", KERNELS};
+const struct dl2_metric_kernels dl2_metric_kernels_avx512 = {.name = "avx512", KERNELS, LOOPS};

@@ -113,6 +113,7 @@ static void sum_difference_neon(struct dl2_pixel_run a, struct dl2_pixel_run b, 
 }
 
 #include "quality/metric_filters.inc"
+#include "quality/metric_loops.h"
 
 const struct dl2_metric_kernels dl2_metric_kernels_neon = {
     .name = "neon",
@@ -121,4 +122,5 @@ const struct dl2_metric_kernels dl2_metric_kernels_neon = {
     .sum_difference = sum_difference_neon,
     .ssim_columns = ssim_columns_neon,
     .ssim_row = ssim_row_neon,
+    LOOPS,
 };

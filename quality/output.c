@@ -15,6 +15,8 @@
 static const char *const state_names[DL2_PAIR_STATES] = {"missing", "failed", "mismatched",
                                                          "scored"};
 
+enum { TITLE = 11 }; /* columns of a metric's title in the table */
+
 static double bits_per_pixel(uint64_t bytes, uint64_t pixels)
 {
     return pixels ? 8.0 * (double)bytes / (double)pixels : NAN;
@@ -90,7 +92,7 @@ static void print_variant(FILE *out, const struct dl2_scoring *scoring,
         const struct dl2_aggregate *a = &variant->aggregates[i];
         if (i)
             fprintf(out, "%*s", width + 28, "");
-        fprintf(out, "  %-8s", metric->title);
+        fprintf(out, "  %-*s", TITLE, metric->title);
         print_figure(out, metric, a->mean);
         print_figure(out, metric, a->median);
         print_figure(out, metric, a->p5);
@@ -105,7 +107,7 @@ static void print_variant(FILE *out, const struct dl2_scoring *scoring,
 /* Prints "title     text" in lines of at most 100 columns. */
 static void print_definition(FILE *out, const char *title, const char *text)
 {
-    enum { INDENT = 10, WIDTH = 100 };
+    enum { INDENT = TITLE + 2, WIDTH = 100 };
     int column = fprintf(out, "%-*s", INDENT, title);
     while (*text) {
         const int length = (int)strcspn(text, " ");
@@ -130,8 +132,8 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
     }
     fprintf(out, "Reference: %s, %zu image%s\n\n", DL2_SHOWN(scoring->reference), scoring->count,
             scoring->count == 1 ? "" : "s");
-    fprintf(out, "%-*s %7s %10s %8s  %-8s %9s %9s %9s %9s %9s\n", width, "variant", "images",
-            "size  ", "bpp", "metric", "mean", "median", "5%", "min", "mean MSE");
+    fprintf(out, "%-*s %7s %10s %8s  %-*s %9s %9s %9s %9s %9s\n", width, "variant", "images",
+            "size  ", "bpp", TITLE, "metric", "mean", "median", "5%", "min", "mean MSE");
     for (size_t i = 0; i < scoring->variant_count; i++)
         print_variant(out, scoring, &scoring->variants[i], width);
     fprintf(out, "\n");

@@ -23,6 +23,7 @@ struct dl2_ssim_strip {
 struct dl2_scorer {
     const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
+    float linear[256]; /* linear light of an sRGB sample, 0 to 1 */
     struct dl2_ssim_strip strip;
     struct dl2_bytes scratch; /* the memory of the metric at work; another's contents are gone */
 };

@@ -1,6 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Published figures of two Kodak images under libjpeg-turbo, as cjpeg and djpeg make them, to their last printed digit.
+# SSIMULACRA2 is that of libjxl's tool with its recursive filter in double precision: in single precision, the tool's
+# own rounding moves its scores (62.0207, 64.3116, 80.9711, 82.0505 with AVX2; 62.0219, 64.2815, 80.9125, 81.9696
+# with SSE2).
 # DL2_KODAK names the folder of kodim01.png to kodim24.png.
 . "$srcdir/tests/lib.sh"
 [ -n "${DL2_KODAK:-}" ] || skip "DL2_KODAK does not name a folder with the Kodak images"
@@ -21,12 +24,12 @@ for path in c neon avx2 avx512; do
     DL2_SIMD=$path
     export DL2_SIMD
     expect 0 dl2-quality --quiet --metrics all --csv "$work/csv" "$work/ref" "$work/q50" "$work/q85"
-    tr -d '\r' <"$work/csv" | awk -F, 'NR > 1 { printf "%s %s %d %.6f %.6f %.6f %.6f\n", $1, $2, $6, $10, $11, $12, $13 }' >"$work/got"
+    tr -d '\r' <"$work/csv" | awk -F, 'NR > 1 { printf "%s %s %d %.6f %.6f %.6f %.6f %.3f\n", $1, $2, $6, $10, $11, $12, $13, $14 }' >"$work/got"
     cat >"$work/want" <<'END'
-q50 kodim03 30139 34.557641 36.219255 0.935067 0.988977
-q50 kodim23 27754 35.075269 37.729705 0.943822 0.990275
-q85 kodim03 61911 38.680253 40.988122 0.972253 0.996806
-q85 kodim23 58733 38.557744 41.722692 0.969051 0.996651
+q50 kodim03 30139 34.557641 36.219255 0.935067 0.988977 62.037
+q50 kodim23 27754 35.075269 37.729705 0.943822 0.990275 64.325
+q85 kodim03 61911 38.680253 40.988122 0.972253 0.996806 81.024
+q85 kodim23 58733 38.557744 41.722692 0.969051 0.996651 82.108
 END
     diff "$work/got" "$work/want" || fail "DL2_SIMD=$path"
 done

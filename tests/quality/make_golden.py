@@ -1,9 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes golden.inc: what scikit-image says of pattern.h's images. Needs Debian's python3-skimage.
+"""Makes golden.inc: scores of pattern.h's images by scikit-image, or, of metrics that it has not, by their
+formulae in double precision. Needs Debian's python3-skimage.
 
     /usr/bin/python3 tests/quality/make_golden.py > tests/quality/golden.inc
 """
+import os
+import re
+
 import numpy as np
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
@@ -54,11 +58,84 @@ def ms_ssim(a, b):
     return product
 
 
+ROOM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "quality")
+
+
+def table(file, name):
+    """The numbers of a C table: published constants, of which the tree has one copy."""
+    text = open(os.path.join(ROOM, file)).read()
+    body = re.search(re.escape(name) + r"\b[^;]*?= \{(.*?)\};", text, re.S).group(1)
+    return np.array([float(word) for word in re.sub(r"/\*.*?\*/|[{}f]", "", body).replace(",", " ").split()])
+
+
+def linear_light(image):
+    v = np.broadcast_to(image, image.shape[:2] + (3,)) / 255
+    return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
+
+
+def recursive_gaussian(sigma=1.5):
+    """The taps of Charalampidis, IEEE TSP 64(19), 2016; the numbers are those of its formulae."""
+    n = round(3.2795 * sigma + 0.2546)  # (57)
+    omega = np.array([1, 3, 5]) * np.pi / (2 * n)
+    sign = np.array([1, -1, 1])
+    p = sign / np.tan(omega / 2)  # (37)
+    r = sign * p ** 2 / np.sin(omega)  # (44)
+    rho = np.exp(-(sigma * omega) ** 2 / 2) / n  # (50)
+    d = lambda i, j: p[i] * r[j] - r[i] * p[j]
+    zeta = d(1, 2) / d(0, 1), d(2, 0) / d(0, 1)  # (52)
+    beta = np.linalg.solve([p, r, [*zeta, 1]],
+                           [1, n * n - sigma * sigma, zeta[0] * rho[0] + zeta[1] * rho[1] + rho[2]])  # (53) to (56)
+    return (beta[:, None] * np.cos(omega[:, None] * np.arange(1 - n, n))).sum(0)
+
+
+def blur(plane):
+    taps = recursive_gaussian()
+    for axis in 0, 1:
+        plane = np.apply_along_axis(np.convolve, axis, np.pad(plane, 4), taps, "valid")
+        plane = np.take(plane, range(4, plane.shape[1 - axis] - 4), 1 - axis)
+    return plane
+
+
+def xyb(light):
+    """libjxl's opponent colours, moved to 0 to 1."""
+    bias = 0.0037930732552754493
+    matrix = np.array([[0.30, 0.622, 0.078], [0.23, 0.692, 0.078], [0.24342268924547819, 0.20476744424496821, 0]])
+    matrix[2, 2] = 1 - matrix[2].sum()
+    l, m, s = np.moveaxis(np.cbrt(light @ matrix.T + bias) - np.cbrt(bias), -1, 0)
+    return 7 * (l - m) + 0.42, (l + m) / 2 + 0.01, s - (l + m) / 2 + 0.55
+
+
+def ssimulacra2(a, b):
+    """As libjxl's tools/ssimulacra2.cc, with its covariances as they stand there."""
+    weights, scales = table("ssimulacra2.c", "weights"), []
+    a, b = linear_light(a), linear_light(b)
+    while len(scales) < 6:
+        if scales:
+            a, b = (np.stack([half(light[..., c]) for c in range(3)], -1) for light in (a, b))
+        scales.append([])
+        for x, y in zip(xyb(a), xyb(b)):
+            mx, my, c2 = blur(x), blur(y), 0.0009
+            covariance = 2 * (blur(x * y) - mx * my) + c2
+            structure = 1 - (1 - (mx - my) ** 2) * covariance / (
+                blur(x * x) - mx * mx + blur(y * y) - my * my + c2)
+            edges = (1 + abs(y - my)) / (1 + abs(x - mx)) - 1
+            maps = [np.maximum(m, 0) for m in (structure, edges, -edges)]
+            scales[-1].append([[np.mean(m) for m in maps], [np.mean(m ** 4) ** 0.25 for m in maps]])
+        if min(a.shape[:2]) < 8:
+            break
+    norms = np.moveaxis(np.array(scales), 0, 1).ravel()
+    s = weights[:norms.size] @ norms * 0.9562382616834844
+    s = 2.326765642916932 * s - 0.020884521182843837 * s * s + 6.248496625763138e-05 * s ** 3
+    return 100 - 10 * s ** 0.6276336467831387 if s > 0 else 100
+
+
 if __name__ == "__main__":
-    print("/* Made by make_golden.py: width, height, channels, strength, shift, PSNR RGB, PSNR Y, SSIM Y, MS-SSIM Y. */")
+    print("/* SPDX-License-Identifier: BSD-2-Clause */\n/* Made by make_golden.py: width, height, channels, strength, shift, PSNR RGB, PSNR Y, SSIM Y, MS-SSIM Y,\n"
+          " * SSIMULACRA2. */")
     for case in CASES:
         a, b = pattern(*case[:3], 0, 0), pattern(*case)
         y, z = luma(a), luma(b)
-        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s}," % (
+        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s, %.9f}," % (
             *case, peak_signal_noise_ratio(a, b), peak_signal_noise_ratio(y, z, data_range=255), ssim(y, z),
-            "%.12f" % ms_ssim(y, z) if min(case[:2]) >= 176 else "NAN"))
+            "%.12f" % ms_ssim(y, z) if min(case[:2]) >= 176 else "NAN",
+            ssimulacra2(a, b)))

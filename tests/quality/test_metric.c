@@ -174,12 +174,13 @@ static double textbook_ms_ssim(const struct dl2_image *a, const struct dl2_image
     return product;
 }
 
+/* make_golden.py computes what scikit-image lacks. */
 static void scikit_image_agrees(void **state)
 {
     static const struct {
         uint32_t width, height, channels, strength;
         int shift;
-        double psnr_rgb, psnr_y, ssim, ms_ssim;
+        double psnr_rgb, psnr_y, ssim, ms_ssim, ssimulacra2;
     } golden[] = {
 #include "tests/quality/golden.inc"
     };
@@ -196,6 +197,8 @@ static void scikit_image_agrees(void **state)
             assert_int_equal(isnan(ms_ssim), isnan(golden[i].ms_ssim));
             if (!isnan(ms_ssim))
                 assert_close(ms_ssim, golden[i].ms_ssim, 2e-7);
+            assert_close(score(p, &dl2_metric_ssimulacra2, &a, &b).value, golden[i].ssimulacra2,
+                         1e-3);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }
@@ -297,6 +300,32 @@ static void simd_equals_c(void **state)
                 dl2_image_free(&a);
                 dl2_image_free(&b);
             }
+}
+
+/* SSIMULACRA2's paths do the same operations in the same order. Widths are around its blocks and
+ * strips; every number of scales. */
+static void ssimulacra2_is_the_same_to_the_bit(void **state)
+{
+    static const uint32_t sizes[][2] = {{8, 8},    {9, 33},    {16, 15},   {17, 112}, {31, 113},
+                                        {65, 70},  {150, 130}, {511, 9},   {512, 20}, {513, 21},
+                                        {515, 40}, {517, 120}, {1025, 40}, {1540, 11}};
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int kind = 0; kind < 4; kind++) {
+            struct dl2_image a = new_image(sizes[s][0], sizes[s][1], 3),
+                             b = new_image(sizes[s][0], sizes[s][1], 3);
+            fill_hard(&a, kind, 1);
+            fill_hard(&b, kind, 2);
+            const double value = score(0, &dl2_metric_ssimulacra2, &a, &b).value;
+            assert_true(isfinite(value));
+            for (size_t p = 1; p < path_count; p++)
+                assert_true(score(p, &dl2_metric_ssimulacra2, &a, &b).value == value);
+            assert_true(score(0, &dl2_metric_ssimulacra2, &a, &a).value == 100);
+            dl2_image_free(&a);
+            dl2_image_free(&b);
+        }
+    struct dl2_image small = flat_image(300, 7, 3, 10);
+    assert_true(isnan(score(0, &dl2_metric_ssimulacra2, &small, &small).value));
+    dl2_image_free(&small);
 }
 
 /* Sums of many large squares: a lane of 32 bits would overflow. */
@@ -450,6 +479,7 @@ int main(void)
         cmocka_unit_test(textbook_agrees),
         cmocka_unit_test(textbook_agrees_on_ms_ssim),
         cmocka_unit_test(simd_equals_c),
+        cmocka_unit_test(ssimulacra2_is_the_same_to_the_bit),
         cmocka_unit_test(long_sums_are_exact),
         cmocka_unit_test(identical_images),
         cmocka_unit_test(black_and_white),
