@@ -8,6 +8,7 @@ libquality_la_SOURCES = \
 	quality/metric.c quality/metric.h \
 	quality/ms_ssim.c \
 	quality/psnr.c \
+	quality/psnr_hvs_m.c \
 	quality/scorer.h \
 	quality/ssim.c \
 	quality/ssimulacra2.c quality/ssimulacra2.h

@@ -64,7 +64,7 @@ struct dl2_metric {
 /*
  * The registry. To add a metric, add its name here and define dl2_metric_NAME in a file of its own.
  */
-#define DL2_METRICS(ROW) ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(ssimulacra2)
+#define DL2_METRICS(ROW) ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(psnr_hvs_m) ROW(ssimulacra2)
 
 #define DL2_METRIC_DECLARE(name) extern const struct dl2_metric dl2_metric_##name;
 DL2_METRICS(DL2_METRIC_DECLARE)

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-static double psnr_of_mse(double mse)
+double dl2_psnr_of_mse(double mse)
 {
     return mse > 0 ? 10 * log10(255.0 * 255.0 / mse) : INFINITY;
 }
@@ -105,7 +105,7 @@ const struct dl2_metric dl2_metric_psnr_rgb = {
     .missing = "identical",
     .measure = psnr_rgb_measure,
     .mean = psnr_rgb_mean,
-    .of_mse = psnr_of_mse,
+    .of_mse = dl2_psnr_of_mse,
 };
 
 /* Its sum: of (a - b)^2 over luma in thousandths. */
@@ -120,5 +120,5 @@ const struct dl2_metric dl2_metric_psnr_y = {
     .missing = "identical",
     .measure = psnr_y_measure,
     .mean = psnr_y_mean,
-    .of_mse = psnr_of_mse,
+    .of_mse = dl2_psnr_of_mse,
 };

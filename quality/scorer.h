@@ -45,6 +45,9 @@ struct dl2_ssim_source {
  */
 double dl2_ssim_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source, float c1);
 
+/* 10 log10(255^2 / mse); INFINITY of 0. */
+double dl2_psnr_of_mse(double mse);
+
 static inline struct dl2_pixel_run dl2_pixel_run_at(const struct dl2_image *image, size_t x,
                                                     size_t y)
 {

@@ -68,6 +68,30 @@ def table(file, name):
     return np.array([float(word) for word in re.sub(r"/\*.*?\*/|[{}f]", "", body).replace(",", " ").split()])
 
 
+def psnr_hvs_m(a, b):
+    """As psnrhvsm.m. An image without a visible difference is not among the cases."""
+    csf, mask = table("psnr_hvs_m.c", "sensitivity").reshape(8, 8), table("psnr_hvs_m.c", "masking").reshape(8, 8)
+    n = np.arange(8)
+    dct = np.cos((2 * n + 1) * n[:, None] * np.pi / 16) * np.where(n[:, None], 0.5, np.sqrt(0.125))
+    height, width = (size // 8 * 8 for size in a.shape)
+    error = 0
+    for y in range(0, height, 8):
+        for x in range(0, width, 8):
+            coefficients, masks = [], []
+            for image in a, b:
+                block = image[y:y + 8, x:x + 8]
+                coefficients.append(dct @ block @ dct.T)
+                energy = (coefficients[-1] ** 2 * mask).sum() - coefficients[-1][0, 0] ** 2 * mask[0, 0]
+                spread = lambda part: np.var(part, ddof=1) * part.size
+                quarters = sum(spread(block[i:i + 4, j:j + 4]) for i in (0, 4) for j in (0, 4))
+                masks.append(np.sqrt(energy * quarters / spread(block)) / 32 if spread(block) else 0)
+            seen = abs(coefficients[0] - coefficients[1])
+            hidden = max(masks) / mask
+            hidden[0, 0] = 0
+            error += ((np.maximum(seen - hidden, 0) * csf) ** 2).sum()
+    return 10 * np.log10(255 ** 2 / (error / (height * width)))
+
+
 def linear_light(image):
     v = np.broadcast_to(image, image.shape[:2] + (3,)) / 255
     return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
@@ -130,12 +154,13 @@ def ssimulacra2(a, b):
 
 
 if __name__ == "__main__":
-    print("/* SPDX-License-Identifier: BSD-2-Clause */\n/* Made by make_golden.py: width, height, channels, strength, shift, PSNR RGB, PSNR Y, SSIM Y, MS-SSIM Y,\n"
-          " * SSIMULACRA2. */")
+    print("/* SPDX-License-Identifier: BSD-2-Clause */\n"
+          "/* Made by make_golden.py: width, height, channels, strength, shift, PSNR RGB, PSNR Y, SSIM Y, MS-SSIM Y,\n"
+          " * PSNR-HVS-M, SSIMULACRA2. */")
     for case in CASES:
         a, b = pattern(*case[:3], 0, 0), pattern(*case)
         y, z = luma(a), luma(b)
-        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s, %.9f}," % (
+        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s, %.9f, %.9f}," % (
             *case, peak_signal_noise_ratio(a, b), peak_signal_noise_ratio(y, z, data_range=255), ssim(y, z),
             "%.12f" % ms_ssim(y, z) if min(case[:2]) >= 176 else "NAN",
-            ssimulacra2(a, b)))
+            psnr_hvs_m(y, z), ssimulacra2(a, b)))

@@ -180,7 +180,7 @@ static void scikit_image_agrees(void **state)
     static const struct {
         uint32_t width, height, channels, strength;
         int shift;
-        double psnr_rgb, psnr_y, ssim, ms_ssim, ssimulacra2;
+        double psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2;
     } golden[] = {
 #include "tests/quality/golden.inc"
     };
@@ -197,6 +197,8 @@ static void scikit_image_agrees(void **state)
             assert_int_equal(isnan(ms_ssim), isnan(golden[i].ms_ssim));
             if (!isnan(ms_ssim))
                 assert_close(ms_ssim, golden[i].ms_ssim, 2e-7);
+            assert_close(score(p, &dl2_metric_psnr_hvs_m, &a, &b).value, golden[i].psnr_hvs_m,
+                         1e-8);
             assert_close(score(p, &dl2_metric_ssimulacra2, &a, &b).value, golden[i].ssimulacra2,
                          1e-3);
             dl2_image_free(&a);
@@ -326,6 +328,39 @@ static void ssimulacra2_is_the_same_to_the_bit(void **state)
     struct dl2_image small = flat_image(300, 7, 3, 10);
     assert_true(isnan(score(0, &dl2_metric_ssimulacra2, &small, &small).value));
     dl2_image_free(&small);
+}
+
+/* A side below 8 pixels is filled up, what follows the last whole block is left out. */
+static void blocks_of_psnr_hvs_m(void **state)
+{
+    struct dl2_image a[3], b[3];
+    static const uint32_t sizes[][2] = {{5, 7}, {8, 8}, {15, 12}};
+    for (int i = 0; i < 3; i++) {
+        a[i] = new_image(sizes[i][0], sizes[i][1], 1);
+        b[i] = new_image(sizes[i][0], sizes[i][1], 1);
+        for (uint32_t y = 0; y < a[i].height; y++)
+            for (uint32_t x = 0; x < a[i].width; x++) {
+                /* The second is the first, filled up; the third has it in its corner. */
+                const uint32_t at = x < 8 && y < 8 ? (y < 7 ? y : 6) * 16 + (x < 5 ? x : 4) : 999;
+                a[i].data[y * a[i].stride + x] = (uint8_t)(pattern_hash(at, 0, 0, 1) % 200);
+                b[i].data[y * b[i].stride + x] = (uint8_t)(pattern_hash(at, x / 8, 0, 2) % 250);
+            }
+    }
+    const double value = score(0, &dl2_metric_psnr_hvs_m, &a[0], &b[0]).value;
+    assert_true(isfinite(value));
+    for (int i = 1; i < 3; i++)
+        assert_true(score(0, &dl2_metric_psnr_hvs_m, &a[i], &b[i]).value == value);
+    /* A difference that eyes do not see has no value; one of the mean always has. */
+    memcpy(b[1].data, a[1].data, b[1].stride * b[1].height);
+    a[1].data[18] = b[1].data[18] = a[1].data[19] = b[1].data[19] = 100;
+    b[1].data[18]++;
+    assert_false(isnan(score(0, &dl2_metric_psnr_hvs_m, &a[1], &b[1]).value));
+    b[1].data[19]--;
+    assert_true(isnan(score(0, &dl2_metric_psnr_hvs_m, &a[1], &b[1]).value));
+    for (int i = 0; i < 3; i++) {
+        dl2_image_free(&a[i]);
+        dl2_image_free(&b[i]);
+    }
 }
 
 /* Sums of many large squares: a lane of 32 bits would overflow. */
@@ -480,6 +515,7 @@ int main(void)
         cmocka_unit_test(textbook_agrees_on_ms_ssim),
         cmocka_unit_test(simd_equals_c),
         cmocka_unit_test(ssimulacra2_is_the_same_to_the_bit),
+        cmocka_unit_test(blocks_of_psnr_hvs_m),
         cmocka_unit_test(long_sums_are_exact),
         cmocka_unit_test(identical_images),
         cmocka_unit_test(black_and_white),
