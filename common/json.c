@@ -111,3 +111,13 @@ const char *dl2_json_get_text(const json_t *object, const char *key, const char 
     const json_t *value = json_object_get(object, key);
     return json_is_string(value) ? json_string_value(value) : fallback;
 }
+
+bool dl2_json_lists(const json_t *array, const char *text)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const char *element = json_string_value(json_array_get(array, i));
+        if (element && strcmp(element, text) == 0)
+            return true;
+    }
+    return false;
+}

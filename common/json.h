@@ -33,4 +33,7 @@ double dl2_json_get_real(const json_t *object, const char *key, double fallback)
 long long dl2_json_get_integer(const json_t *object, const char *key, long long fallback);
 const char *dl2_json_get_text(const json_t *object, const char *key, const char *fallback);
 
+/* Is the text an element of the array? NULL is an empty array. */
+bool dl2_json_lists(const json_t *array, const char *text);
+
 #endif

@@ -33,6 +33,7 @@ struct crop_run {
     struct crop_variant *variants;
     size_t count, scored; /* the scored come first */
     char metric[64];
+    bool lower_is_better;
     struct crop_candidate *candidates;
     size_t candidate_count;
     struct dl2_bytes bytes, png;
@@ -89,6 +90,8 @@ static void crop_choose_metric(struct crop_run *run)
     }
     if (crop_all_have(run, "ssim"))
         strcpy(run->metric, "ssim");
+    run->lower_is_better =
+        dl2_json_lists(json_object_get(run->variants[0].scores, "lower_is_better"), run->metric);
 }
 
 static int crop_compare_keys(const void *a, const void *b)
@@ -128,7 +131,7 @@ static int crop_list_candidates(struct crop_run *run, struct dl2_error *error)
             const double score = dl2_json_get_real(row, run->metric, NAN);
             if (found && isfinite(score)) {
                 found->variants++;
-                found->sum += score;
+                found->sum += run->lower_is_better ? -score : score;
             }
         }
     for (i = 0; i < all; i++)
@@ -277,12 +280,14 @@ static int crop_decode_variant(struct crop_run *run, size_t variant, const char 
 static int crop_image(struct crop_run *run, const char *kind, const char *key, json_t *list,
                       struct dl2_error *error)
 {
-    size_t lowest = 0;
-    for (size_t v = 1; v < run->scored; v++)
-        if (crop_score(run, v, key) < crop_score(run, lowest, key))
-            lowest = v;
+    size_t worst = 0;
+    for (size_t v = 1; v < run->scored; v++) {
+        const double one = crop_score(run, v, key), other = crop_score(run, worst, key);
+        if (run->lower_is_better ? one > other : one < other)
+            worst = v;
+    }
     DL2_TRY(crop_decode(run, run->reference, key, &run->original, &run->original_colour, error));
-    DL2_TRY(crop_decode_variant(run, lowest, key, error));
+    DL2_TRY(crop_decode_variant(run, worst, key, error));
     const struct crop_window window = crop_find_window(&run->original, &run->image);
     char name[512];
     snprintf(name, sizeof name, "%s-original.png", kind);

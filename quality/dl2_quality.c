@@ -225,8 +225,10 @@ static char *quality_describe(void)
         if (metric->of_mse)
             fputs(" Identical images have no value.", out);
     }
-    fputs("\n\nThe table has the mean, median, 5th percentile and minimum over the images, and for "
-          "PSNR also the dB of the mean MSE.\n\n"
+    fputs("\n\nThe table has the mean, median, 5th percentile and minimum over the images (where "
+          "lower "
+          "is better, the 95th percentile and the maximum), and for PSNR also the dB of the mean "
+          "MSE.\n\n"
           "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
           "another size or without a reference (each is named, and the others are scored); 2 for "
           "wrong usage.\n\n"

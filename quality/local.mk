@@ -3,6 +3,7 @@
 # NEON needs none.
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
+	quality/ciede2000.c \
 	quality/metric_kernels.c quality/metric_kernels.h quality/metric_loops.h \
 	quality/score_device.h \
 	quality/metric.c quality/metric.h \

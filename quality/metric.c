@@ -29,7 +29,8 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
     scorer->kernels = dl2_metric_kernels_for(dl2_simd_flags());
     for (int i = 0; i < 256; i++) {
         const double v = i / 255.0;
-        scorer->linear[i] = (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+        scorer->light[i] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
+        scorer->linear[i] = (float)scorer->light[i];
     }
     *out = scorer;
     return DL2_OK;

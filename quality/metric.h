@@ -44,6 +44,7 @@ struct dl2_metric {
     const char *unit;       /* "dB", or "" */
     const char *definition; /* one line that tells it from its namesakes */
     unsigned digits;        /* decimals in tables; JSON and CSV have them all */
+    bool lower_is_better;   /* 0 is the best; else higher is better */
     bool by_default;        /* dl2-quality scores it unless told otherwise */
     /* Images without a value: the field of JSON that counts them, and what tables say behind the
      * count. NULL: tables count them elsewhere. */
@@ -64,7 +65,11 @@ struct dl2_metric {
 /*
  * The registry. To add a metric, add its name here and define dl2_metric_NAME in a file of its own.
  */
-#define DL2_METRICS(ROW) ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(psnr_hvs_m) ROW(ssimulacra2)
+/* clang-format off */
+#define DL2_METRICS(ROW)                                                                           \
+    ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(psnr_hvs_m) ROW(ssimulacra2)              \
+    ROW(ciede2000) ROW(ciede2000_p95)
+/* clang-format on */
 
 #define DL2_METRIC_DECLARE(name) extern const struct dl2_metric dl2_metric_##name;
 DL2_METRICS(DL2_METRIC_DECLARE)

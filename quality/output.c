@@ -15,7 +15,7 @@
 static const char *const state_names[DL2_PAIR_STATES] = {"missing", "failed", "mismatched",
                                                          "scored"};
 
-enum { TITLE = 11 }; /* columns of a metric's title in the table */
+enum { TITLE = 13 }; /* columns of a metric's title in the table */
 
 static double bits_per_pixel(uint64_t bytes, uint64_t pixels)
 {
@@ -137,15 +137,20 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
     for (size_t i = 0; i < scoring->variant_count; i++)
         print_variant(out, scoring, &scoring->variants[i], width);
     fprintf(out, "\n");
-    bool any_of_mse = false;
+    bool any_of_mse = false, any_lower = false;
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         print_definition(out, scoring->metrics[i]->title, scoring->metrics[i]->definition);
         any_of_mse |= scoring->metrics[i]->of_mse != NULL;
+        any_lower |= scoring->metrics[i]->lower_is_better;
     }
     if (any_of_mse)
         print_definition(out, "mean MSE",
                          "the dB of the mean MSE, to which identical images add 0; the other "
                          "columns leave these images out, since they have no dB of their own");
+    if (any_lower)
+        print_definition(
+            out, "5%, min",
+            "of a metric of which lower is better: the 95th percentile and the maximum");
 }
 
 /* Faults. */
@@ -213,8 +218,9 @@ static json_t *aggregate_json(const struct dl2_metric *metric,
     json_t *json = json_object();
     json_object_set_new(json, "mean", dl2_json_real(aggregate->mean));
     json_object_set_new(json, "median", dl2_json_real(aggregate->median));
-    json_object_set_new(json, "p5", dl2_json_real(aggregate->p5));
-    json_object_set_new(json, "min", dl2_json_real(aggregate->min));
+    json_object_set_new(json, metric->lower_is_better ? "p95" : "p5", dl2_json_real(aggregate->p5));
+    json_object_set_new(json, metric->lower_is_better ? "max" : "min",
+                        dl2_json_real(aggregate->min));
     if (metric->of_mse)
         json_object_set_new(json, "of_mean_mse", dl2_json_real(aggregate->of_mean_mse));
     json_object_set_new(json, "images", json_integer((json_int_t)aggregate->values));
@@ -288,12 +294,15 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
+    json_t *lower = json_array();
     json_t *variants = json_array(), *json = json_object();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
         json_object_set_new(definitions, metric->name, json_string(metric->definition));
         json_object_set_new(titles, metric->name, json_string(metric->title));
         json_object_set_new(units, metric->name, json_string(metric->unit));
+        if (metric->lower_is_better)
+            json_array_append_new(lower, json_string(metric->name));
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
@@ -306,6 +315,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "definitions", definitions);
     json_object_set_new(json, "titles", titles);
     json_object_set_new(json, "units", units);
+    json_object_set_new(json, "lower_is_better", lower);
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);

@@ -349,6 +349,7 @@ static int score_aggregate(const struct dl2_scoring *scoring,
                            struct dl2_aggregate *out, struct dl2_error *error)
 {
     double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
+    const bool lower = scoring->metrics[metric]->lower_is_better;
     double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
     if (!values)
         return dl2_error_memory(error, "%zu scores", scoring->count);
@@ -369,8 +370,8 @@ static int score_aggregate(const struct dl2_scoring *scoring,
         dl2_summarize(values, out->values, &summary);
         out->mean = summary.mean;
         out->median = summary.median;
-        out->p5 = summary.p5;
-        out->min = summary.min;
+        out->p5 = lower ? summary.p95 : summary.p5;
+        out->min = lower ? summary.max : summary.min;
         if (of_mse)
             out->of_mean_mse = of_mse(mse / (double)(out->values + out->missing));
     }

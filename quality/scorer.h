@@ -23,7 +23,9 @@ struct dl2_ssim_strip {
 struct dl2_scorer {
     const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
-    float linear[256]; /* linear light of an sRGB sample, 0 to 1 */
+    /* Linear light of an sRGB sample, 0 to 1, and the same in single precision. */
+    double light[256];
+    float linear[256];
     struct dl2_ssim_strip strip;
     struct dl2_bytes scratch; /* the memory of the metric at work; another's contents are gone */
 };

@@ -36,8 +36,11 @@ void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_name
         json_object_foreach(json_object_get(study->variants[v].scored, "metrics"), name, metric)
         {
             if (metrics->count < DL2_MAX_METRICS && strlen(name) < sizeof metrics->names[0] &&
-                json_is_object(metric) && !is_known(metrics, name))
+                json_is_object(metric) && !is_known(metrics, name)) {
+                metrics->lower_is_better[metrics->count] =
+                    dl2_json_lists(study->lower_is_better, name);
                 strcpy(metrics->names[metrics->count++], name);
+            }
         }
     }
 }
@@ -358,7 +361,7 @@ static void compare_scores(const double *values, const uint8_t *fates, size_t im
         lower += (double)(b - through) + 0.5 * (double)(through - below);
     }
     const double share = lower / ((double)a * (double)b);
-    breakage->metrics[metric].lower = share;
+    breakage->metrics[metric].worse = share;
     dl2_mann_whitney_interval(share, a, b, &breakage->metrics[metric].low,
                               &breakage->metrics[metric].high);
 }
@@ -444,9 +447,16 @@ static int find_breakage(const struct dl2_study *study, size_t arch, size_t vari
         breakage->mended += fates[i] == FATE_MENDED;
     }
     take_scores(rows, metrics, table, values);
-    for (size_t m = 0; m < metrics->count; m++)
+    for (size_t m = 0; m < metrics->count; m++) {
+        /* Compared as if higher were better. */
+        const double sign = metrics->lower_is_better[m] ? -1 : 1;
+        for (size_t i = 0; i < images; i++)
+            values[m * images + i] *= sign;
         compare_scores(values + m * images, fates, images, values + metrics->count * images,
                        breakage, m);
+        breakage->metrics[m].broken_median *= sign;
+        breakage->metrics[m].kept_median *= sign;
+    }
     free(fates);
     free(counts);
     free(values);
@@ -460,7 +470,7 @@ int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_na
         breakages[i] = (struct dl2_breakage){.seeds = 0};
         for (size_t m = 0; m < DL2_MAX_METRICS; m++)
             breakages[i].metrics[m].broken_median = breakages[i].metrics[m].kept_median =
-                breakages[i].metrics[m].lower = breakages[i].metrics[m].low =
+                breakages[i].metrics[m].worse = breakages[i].metrics[m].low =
                     breakages[i].metrics[m].high = NAN;
     }
     int status = DL2_OK;

@@ -8,16 +8,18 @@
 
 #include "report/analysis.h"
 
-enum { DL2_MAX_METRICS = 8, DL2_ORDER_DRAWS = 1000 };
+enum { DL2_MAX_METRICS = 16, DL2_ORDER_DRAWS = 1000 };
 
 /* The metrics that dl2-quality scored, by their names in its files. */
 struct dl2_metric_names {
     size_t count;
     char names[DL2_MAX_METRICS][32];
+    bool lower_is_better[DL2_MAX_METRICS];
 };
 void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_names *metrics);
 
-/* The aggregate of a metric over a variant's images: `part` is "mean" or "p5". INFINITY where all
+/* The aggregate of a metric over a variant's images: `part` is "mean", or "p5"
+ * (where lower is better "p95"). INFINITY where all
  * images are as the original's; NAN: not known. */
 double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char *metric,
                             const char *part);
@@ -75,11 +77,11 @@ struct dl2_breakage { /* of one variant and network */
     struct {                 /* by metric */
         size_t broken, kept; /* images with a score */
         double broken_median, kept_median; /* NAN: none */
-        /* Probability that a broken image scores lower than a kept one, ties counted half (the
+        /* Probability that a broken image scores worse than a kept one, ties counted half (the
          * Mann-Whitney statistic); 95% interval after Newcombe, "Confidence intervals for an effect
          * size measure based on the Mann-Whitney statistic", part 2, Statistics in Medicine 25,
          * 2006, method 5. NAN: none. */
-        double lower, low, high;
+        double worse, low, high;
     } metrics[DL2_MAX_METRICS];
 };
 

@@ -195,5 +195,6 @@ void dl2_study_free(struct dl2_study *study)
     json_decref(study->definitions);
     json_decref(study->metric_titles);
     json_decref(study->metric_units);
+    json_decref(study->lower_is_better);
     *study = (struct dl2_study){0};
 }

@@ -90,6 +90,7 @@ struct dl2_study {
     size_t left_out_count;
     /* dl2-quality's: metric to text; or NULL */
     json_t *definitions, *metric_titles, *metric_units;
+    json_t *lower_is_better;  /* its list of metrics of which lower is better; or NULL */
     struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
 };
 

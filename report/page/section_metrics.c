@@ -15,7 +15,8 @@
 struct figure {
     const char *metric; /* NULL: bits per pixel */
     const char *part;   /* "mean" */
-    const char *title;  /* " (mean)" */
+    const char *title;  /* "mean" */
+    bool lower_is_better;
 };
 
 static double figure_of(const struct dl2_study_variant *variant, const struct figure *figure)
@@ -36,10 +37,12 @@ static size_t list_figures(const struct dl2_metric_names *metrics, struct figure
 {
     size_t count = 0;
     for (size_t m = 0; m < metrics->count; m++) {
-        figures[count++] = (struct figure){metrics->names[m], "mean", "mean"};
-        figures[count++] = (struct figure){metrics->names[m], "p5", "5th percentile"};
+        const bool lower = metrics->lower_is_better[m];
+        figures[count++] = (struct figure){metrics->names[m], "mean", "mean", lower};
+        figures[count++] = (struct figure){metrics->names[m], lower ? "p95" : "p5",
+                                           lower ? "95th percentile" : "5th percentile", lower};
     }
-    figures[count++] = (struct figure){NULL, NULL, NULL};
+    figures[count++] = (struct figure){NULL, NULL, NULL, false};
     return count;
 }
 
@@ -190,12 +193,12 @@ static void write_figures(struct dl2_html *html, const struct dl2_page *page, si
 
 /* ---- Single images */
 
-static void write_share(struct dl2_html *html, double lower, double low, double high)
+static void write_share(struct dl2_html *html, double worse, double low, double high)
 {
     char text[3][32];
     dl2_html_markup(html, "<td>");
-    dl2_html_text(html, dl2_part_fixed(lower, 2, text[0]));
-    if (isfinite(lower))
+    dl2_html_text(html, dl2_part_fixed(worse, 2, text[0]));
+    if (isfinite(worse))
         dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2, text[1]),
                          dl2_part_fixed(high, 2, text[2]));
     dl2_html_markup(html, "</td>");
@@ -228,7 +231,7 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
     dl2_table_head(&table, "median, broken:\n%s", title_of(study, metrics->names[first]));
     dl2_table_head(&table, "median, kept:\n%s", title_of(study, metrics->names[first]));
     for (size_t m = 0; m < metrics->count; m++)
-        dl2_table_head(&table, "broken lower:\n%s", title_of(study, metrics->names[m]));
+        dl2_table_head(&table, "broken worse:\n%s", title_of(study, metrics->names[m]));
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_breakage *breakage = &breakages[v];
         if (!breakage->seeds)
@@ -240,7 +243,7 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
         dl2_part_cell(html, breakage->metrics[first].broken_median, 4);
         dl2_part_cell(html, breakage->metrics[first].kept_median, 4);
         for (size_t m = 0; m < metrics->count; m++)
-            write_share(html, breakage->metrics[m].lower, breakage->metrics[m].low,
+            write_share(html, breakage->metrics[m].worse, breakage->metrics[m].low,
                         breakage->metrics[m].high);
     }
     dl2_table_end(&table);
@@ -250,8 +253,8 @@ static void write_breakages(struct dl2_html *html, const struct dl2_page *page,
               "gets it wrong, in more than half of the seeds. Mended is the reverse, which chance "
               "alone brings about: where a variant breaks no more than it mends, it does no harm "
               "that can be seen. Kept are those which the original gets right in more than half "
-              "of the seeds, without the broken. “Broken lower” is the probability that a broken "
-              "image has a lower score than a kept one (Mann-Whitney; 0.5 is chance), with its 95% "
+              "of the seeds, without the broken. “Broken worse” is the probability that a broken "
+              "image has a worse score than a kept one (Mann-Whitney; 0.5 is chance), with its 95% "
               "interval (Newcombe 2006, method 5), which tells of the choice of images.</p>\n");
 }
 
@@ -275,7 +278,8 @@ static void write_network(struct dl2_part_figures *plots, size_t arch,
     bool any = false;
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         for (size_t v = 0; v < study->variant_count; v++)
-            values[v] = figure_of(&study->variants[v], &figures[i]);
+            values[v] =
+                figure_of(&study->variants[v], &figures[i]) * (figures[i].lower_is_better ? -1 : 1);
         status = dl2_ranking_make(study, &page->analyses[arch], &order, values, &rankings[i],
                                   html->error);
         any |= status == DL2_OK && isfinite(rankings[i].tau);

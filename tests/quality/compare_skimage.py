@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 from skimage.metrics import peak_signal_noise_ratio
 
-from make_golden import luma, ms_ssim, ssim
+from make_golden import ciede2000, luma, ms_ssim, ssim
 
 TOLERANCE = 1e-6
 
@@ -29,11 +29,13 @@ def expected(a, b):
         "psnr_y": peak_signal_noise_ratio(y, z, data_range=255),
         "ssim": ssim(y, z),
         "ms_ssim": ms_ssim(y, z),
+        "ciede2000": ciede2000(a, b)[0],
+        "ciede2000_p95": ciede2000(a, b)[1],
     }
 
 
 def compare(what, value, truth):
-    if not abs(value - truth) <= TOLERANCE:
+    if not abs(value - truth) <= TOLERANCE * max(1, abs(truth)):
         sys.exit(f"{what}: {value}, but scikit-image says {truth}")
 
 
@@ -55,8 +57,10 @@ for variant in document["variants"]:
         compare("bits per pixel", row["bits_per_pixel"], 8 * row["bytes"] / (a.shape[0] * a.shape[1]))
     for name, values in truths.items():
         metric = variant["metrics"][name]
+        lower = name in document["lower_is_better"]
         for figure, truth in (("mean", np.mean(values)), ("median", np.median(values)),
-                              ("p5", np.percentile(values, 5)), ("min", np.min(values))):
+                              ("p95" if lower else "p5", np.percentile(values, 95 if lower else 5)),
+                              ("max" if lower else "min", np.max(values) if lower else np.min(values))):
             compare(f"{variant['variant']} {name} {figure}", metric[figure], truth)
         if name in mse:
             compare(f"{variant['variant']} {name} of mean MSE", metric["of_mean_mse"],

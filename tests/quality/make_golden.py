@@ -9,6 +9,7 @@ import os
 import re
 
 import numpy as np
+from skimage.color import deltaE_ciede2000, rgb2lab
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 # width, height, channels, strength, shift
@@ -92,6 +93,12 @@ def psnr_hvs_m(a, b):
     return 10 * np.log10(255 ** 2 / (error / (height * width)))
 
 
+def ciede2000(a, b):
+    """Mean and 95th percentile."""
+    differences = deltaE_ciede2000(*(rgb2lab(np.broadcast_to(image, image.shape[:2] + (3,))) for image in (a, b)))
+    return differences.mean(), np.percentile(differences, 95)
+
+
 def linear_light(image):
     v = np.broadcast_to(image, image.shape[:2] + (3,)) / 255
     return np.where(v <= 0.04045, v / 12.92, ((v + 0.055) / 1.055) ** 2.4)
@@ -156,11 +163,11 @@ def ssimulacra2(a, b):
 if __name__ == "__main__":
     print("/* SPDX-License-Identifier: BSD-2-Clause */\n"
           "/* Made by make_golden.py: width, height, channels, strength, shift, PSNR RGB, PSNR Y, SSIM Y, MS-SSIM Y,\n"
-          " * PSNR-HVS-M, SSIMULACRA2. */")
+          " * PSNR-HVS-M, SSIMULACRA2, mean CIEDE2000, its 95th percentile. */")
     for case in CASES:
         a, b = pattern(*case[:3], 0, 0), pattern(*case)
         y, z = luma(a), luma(b)
-        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s, %.9f, %.9f}," % (
+        print("{%d, %d, %d, %d, %d, %.12f, %.12f, %.12f, %s, %.9f, %.9f, %.9f, %.9f}," % (
             *case, peak_signal_noise_ratio(a, b), peak_signal_noise_ratio(y, z, data_range=255), ssim(y, z),
             "%.12f" % ms_ssim(y, z) if min(case[:2]) >= 176 else "NAN",
-            psnr_hvs_m(y, z), ssimulacra2(a, b)))
+            psnr_hvs_m(y, z), ssimulacra2(a, b), *ciede2000(a, b)))

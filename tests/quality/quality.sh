@@ -45,10 +45,10 @@ is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/chosen.csv")" psnr_y,ms_
 is "$(grep -c '"ssim"\|"psnr_rgb"' "$work/chosen.json")" 0 'metrics that were not chosen'
 grep -q '11 too small for MS-SSIM' "$work/out" || { cat "$work/out" >&2; fail 'too small for MS-SSIM, not counted'; }
 run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
-is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2 'metrics in the CSV'
-grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
+is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95 'metrics in the CSV'
+grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
-said "'vmaf' is not one of psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2, all"
+said "'vmaf' is not one of psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2, ciede2000, ciede2000_p95, all"
 rm "$work/ref/large.ppm" "$work/fine/large.ppm"
 
 # ---- A part of the training images
@@ -63,7 +63,7 @@ is "$(sed 1d "$work/part.csv" | cut -d , -f 2 | paste -sd ' ')" 'train/a/1 val/a
 
 # ---- What there is, for scripts
 run 0 --list metrics
-is "$(cut -f1 "$work/out" | tr '\n' ' ')" 'psnr_rgb psnr_y ssim ms_ssim psnr_hvs_m ssimulacra2 ' 'names of metrics'
+is "$(cut -f1 "$work/out" | tr '\n' ' ')" 'psnr_rgb psnr_y ssim ms_ssim psnr_hvs_m ssimulacra2 ciede2000 ciede2000_p95 ' 'names of metrics'
 is "$(awk -F '\t' 'NF == 5' "$work/out" | grep -c .)" "$(wc -l <"$work/out")" 'rows of five fields'
 run 0 --list devices
 is "$(cut -f1 "$work/out" | head -1)" cpu 'the first device'
@@ -177,6 +177,14 @@ if dl2-transcode --list codecs | grep -q '^png'; then
     awk -F, 'NR > 1 && $1 == "fine" { print $(NF - 1), $2 }' "$work/look.csv" | LC_ALL=C sort -g | cut -d ' ' -f 2 >"$work/ranked"
     is "$(sed -n 's/.*"key": "\(.*\)",/\1/p' "$work/crops/crops.json" | tr '\n' ' ')" \
         "$(sed -n 3p "$work/ranked") $(sed -n 1p "$work/ranked") " 'the images'
+    # By a metric of which lower is better, the worst is the highest.
+    run 0 --metrics ciede2000 --json-dir "$work/lower" --csv "$work/look.csv" "$work/look/ref" "$work/look/fine"
+    grep -q '"max": ' "$work/lower/fine.json" || fail 'no maximum'
+    run 0 --crops "$work/crops" --json-dir "$work/lower" "$work/look/ref" "$work/look/fine"
+    awk -F, 'NR > 1 { print $(NF - 1), $2 }' "$work/look.csv" | LC_ALL=C sort -gr | cut -d ' ' -f 2 >"$work/ranked"
+    is "$(sed -n 's/.*"key": "\(.*\)",/\1/p' "$work/crops/crops.json" | tr '\n' ' ')" \
+        "$(sed -n 3p "$work/ranked") $(sed -n 1p "$work/ranked") " 'the images by CIEDE2000'
+    run 0 --crops "$work/crops" --json-dir "$work/scores" "$work/look/ref" "$work/look/fine" "$work/look/other"
     # Small images are shown whole, losslessly; of a large one the part that differs most.
     for kind in typical worst; do
         key=$(grep -A 1 "\"$kind\"" "$work/crops/crops.json" | sed -n 's/.*"key": "\(.*\)",/\1/p')

@@ -180,7 +180,7 @@ static void scikit_image_agrees(void **state)
     static const struct {
         uint32_t width, height, channels, strength;
         int shift;
-        double psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2;
+        double psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2, ciede2000, ciede2000_p95;
     } golden[] = {
 #include "tests/quality/golden.inc"
     };
@@ -201,6 +201,9 @@ static void scikit_image_agrees(void **state)
                          1e-8);
             assert_close(score(p, &dl2_metric_ssimulacra2, &a, &b).value, golden[i].ssimulacra2,
                          1e-3);
+            assert_close(score(p, &dl2_metric_ciede2000, &a, &b).value, golden[i].ciede2000, 1e-8);
+            assert_close(score(p, &dl2_metric_ciede2000_p95, &a, &b).value, golden[i].ciede2000_p95,
+                         1e-5);
             dl2_image_free(&a);
             dl2_image_free(&b);
         }

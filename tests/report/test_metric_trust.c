@@ -200,13 +200,19 @@ static void test_broken_images(void **state)
     assert_near(own->metrics[0].broken_median, 0.65);
     assert_near(own->metrics[0].kept_median, 0.7);
     /* 0.5 is below all three, 0.8 below 0.9 alone. */
-    assert_near(own->metrics[0].lower, 4. / 6);
+    assert_near(own->metrics[0].worse, 4. / 6);
     /* One of each has a PSNR, and the kept one is lossless. */
     assert_int_equal(own->metrics[1].broken, 1);
     assert_int_equal(own->metrics[1].kept, 1);
-    assert_near(own->metrics[1].lower, 1);
+    assert_near(own->metrics[1].worse, 1);
     assert_int_equal(breakages[2].seeds, 0);
-    assert_true(isnan(breakages[2].metrics[0].lower));
+    assert_true(isnan(breakages[2].metrics[0].worse));
+    /* The same numbers, if lower were better. */
+    metrics.lower_is_better[0] = true;
+    expect_ok(dl2_breakages_find(&study, &metrics, breakages, &error), &error);
+    assert_near(own->metrics[0].worse, 2. / 6);
+    assert_near(own->metrics[0].broken_median, 0.65);
+    assert_near(own->metrics[0].kept_median, 0.7);
     json_decref(json);
     unlink(path);
 }
