@@ -122,6 +122,13 @@ libcodec_jxl_la_CFLAGS = $(AM_CFLAGS) $(JXL_CFLAGS)
 libcodec_jxl_la_LIBADD = $(JXL_LIBS)
 libcodec_la_LIBADD += libcodec_jxl.la
 endif
+# For the metric; not a part of libcodec, whose users need no metric.
+if HAVE_BUTTERAUGLI
+noinst_LTLIBRARIES += libbutteraugli.la
+libbutteraugli_la_SOURCES = codec/butteraugli.c codec/butteraugli.h
+libbutteraugli_la_CFLAGS = $(AM_CFLAGS) $(JXL_CFLAGS)
+libbutteraugli_la_LIBADD = $(JXL_LIBS)
+endif
 
 if HAVE_JP2
 noinst_LTLIBRARIES += libcodec_jp2.la

@@ -147,20 +147,22 @@ static int keep_device(const char *text, void *value, struct dl2_error *error)
 /* "psnr_rgb,ms_ssim" or "all" into bool[DL2_METRIC_COUNT]. */
 static int parse_metrics(const char *text, void *value, struct dl2_error *error)
 {
-    const char *words[DL2_METRIC_COUNT + 2] = {[DL2_METRIC_COUNT] = "all"};
+    const char *words[DL2_METRIC_COUNT + 2] = {NULL};
     bool *metrics = value;
     char **names;
     size_t count;
-    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++) {
-        words[i] = dl2_metric_at(i)->name;
-        metrics[i] = false;
+    int all = 0;
+    for (const struct dl2_metric *metric; (metric = dl2_metric_at((unsigned)all)); all++) {
+        words[all] = metric->name;
+        metrics[all] = false;
     }
+    words[all] = "all";
     DL2_TRY(dl2_parse_name_list(text, &names, &count, error));
     int word = DL2_OK;
     for (size_t i = 0; word >= 0 && i < count; i++) {
         word = dl2_parse_word(names[i], words, error);
-        for (int m = 0; m < DL2_METRIC_COUNT; m++)
-            metrics[m] |= m == word || word == DL2_METRIC_COUNT;
+        for (int m = 0; m < all; m++)
+            metrics[m] |= m == word || word == all;
     }
     dl2_free_list(names);
     return word < 0 ? word : DL2_OK;

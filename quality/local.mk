@@ -15,6 +15,11 @@ libquality_la_SOURCES = \
 	quality/ssimulacra2.c quality/ssimulacra2.h
 libquality_la_LIBADD = libpixels.la libcommon.la
 
+if HAVE_BUTTERAUGLI
+libquality_la_SOURCES += quality/butteraugli.c
+libquality_la_LIBADD += libbutteraugli.la
+endif
+
 if HAVE_AVX2
 noinst_LTLIBRARIES += libquality_avx2.la
 libquality_avx2_la_SOURCES = quality/metric_kernels_avx2.c quality/metric_kernels_simd.inc quality/metric_filters.inc

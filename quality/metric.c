@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "config.h"
+
 #include "quality/metric.h"
 
 #include "common/memory.h"
@@ -11,11 +13,15 @@
 #include <string.h>
 
 #define METRIC_ROW(name) &dl2_metric_##name,
-static const struct dl2_metric *const metrics[] = {DL2_METRICS(METRIC_ROW)};
+static const struct dl2_metric *const metrics[] = {DL2_METRICS(METRIC_ROW)
+#ifdef HAVE_BUTTERAUGLI
+                                                       DL2_METRICS_OF_LIBRARIES(METRIC_ROW)
+#endif
+};
 
 const struct dl2_metric *dl2_metric_at(unsigned index)
 {
-    return index < DL2_METRIC_COUNT ? metrics[index] : NULL;
+    return index < sizeof metrics / sizeof *metrics ? metrics[index] : NULL;
 }
 
 int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)

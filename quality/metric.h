@@ -64,19 +64,23 @@ struct dl2_metric {
 
 /*
  * The registry. To add a metric, add its name here and define dl2_metric_NAME in a file of its own.
+ * DL2_METRICS_OF_LIBRARIES are those that a library computes, which a build may lack.
  */
 /* clang-format off */
 #define DL2_METRICS(ROW)                                                                           \
     ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(psnr_hvs_m) ROW(ssimulacra2)              \
     ROW(ciede2000) ROW(ciede2000_p95)
+#define DL2_METRICS_OF_LIBRARIES(ROW) ROW(butteraugli_max) ROW(butteraugli_3)
 /* clang-format on */
 
 #define DL2_METRIC_DECLARE(name) extern const struct dl2_metric dl2_metric_##name;
 DL2_METRICS(DL2_METRIC_DECLARE)
+DL2_METRICS_OF_LIBRARIES(DL2_METRIC_DECLARE)
 #undef DL2_METRIC_DECLARE
 
+/* No build has more. */
 #define DL2_METRIC_ADD(name) +1
-enum { DL2_METRIC_COUNT = DL2_METRICS(DL2_METRIC_ADD) };
+enum { DL2_METRIC_COUNT = DL2_METRICS(DL2_METRIC_ADD) DL2_METRICS_OF_LIBRARIES(DL2_METRIC_ADD) };
 #undef DL2_METRIC_ADD
 
 /* In the registry's order; NULL at the end. */

@@ -62,7 +62,7 @@ static int measure(struct results *results, double seconds)
             return 1;
         pattern_fill(&reference, 0, 0);
         pattern_fill(&variant, 10, 0);
-        for (unsigned m = 0; m < DL2_METRIC_COUNT; m++) {
+        for (unsigned m = 0; dl2_metric_at(m); m++) {
             const struct dl2_metric *metric = dl2_metric_at(m);
             struct figures *figures = &results->figures[s][m];
             struct dl2_score score;
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         }
         if (p == 0)
             plain = results;
-        for (unsigned m = 0; m < DL2_METRIC_COUNT; m++)
+        for (unsigned m = 0; dl2_metric_at(m); m++)
             for (size_t s = 0; s < SIZES; s++) {
                 const struct figures *figures = &results.figures[s][m];
                 const double off = fabs(figures->value - plain.figures[s][m].value);

@@ -12,6 +12,10 @@ run() { # STATUS ARGUMENTS...
 # Everything but the times, which are never the same.
 figures() { grep -v cpu_seconds "$1"; }
 
+metrics=psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95
+if grep -q 'define HAVE_BUTTERAUGLI 1' "$builddir/config.h"; then
+    metrics=$metrics,butteraugli_max,butteraugli_3
+fi
 mkdir -p "$work/ref/a" "$work/ref/b c" "$work/fine/a" "$work/fine/b c" "$work/bad/a" "$work/same" || exit 99
 for i in 1 2 3 4 5 6 7 8; do
     image "$work/ref/a/$i.ppm" $((20 + 13 * i)) 40 3 0 0
@@ -45,10 +49,21 @@ is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/chosen.csv")" psnr_y,ms_
 is "$(grep -c '"ssim"\|"psnr_rgb"' "$work/chosen.json")" 0 'metrics that were not chosen'
 grep -q '11 too small for MS-SSIM' "$work/out" || { cat "$work/out" >&2; fail 'too small for MS-SSIM, not counted'; }
 run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
-is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95 'metrics in the CSV'
-grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,[0-9]*\.[0-9]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
+is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" "$metrics" 'metrics in the CSV'
+grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9.,]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
-said "'vmaf' is not one of psnr_rgb, psnr_y, ssim, ms_ssim, psnr_hvs_m, ssimulacra2, ciede2000, ciede2000_p95, all"
+said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all"
+
+# ---- Butteraugli, where the build has it: 0 for the same, growing with the noise, its norm below its maximum
+case $metrics in
+*butteraugli*)
+    for noise in 0 3 12 40; do image "$work/noise-$noise.ppm" 64 48 3 $noise 0; done
+    run 0 --metrics butteraugli_max,butteraugli_3 --csv "$work/noise.csv" "$work/noise-0.ppm" "$work/noise-0.ppm" \
+        "$work/noise-3.ppm" "$work/noise-12.ppm" "$work/noise-40.ppm"
+    grep -q 'intensity target 80' "$work/out" || fail 'the definition does not tell the intensity target'
+    awk -F, 'NR > 1 { bad += NR == 2 ? $10 != 0 || $11 != 0 : !($10 > max && $11 > norm && $11 < $10); max = $10; norm = $11; n++ }
+        END { exit bad || n != 4 }' "$work/noise.csv" || { cat "$work/noise.csv" >&2; fail 'Butteraugli does not grow with the noise'; } ;;
+esac
 rm "$work/ref/large.ppm" "$work/fine/large.ppm"
 
 # ---- A part of the training images
@@ -63,7 +78,7 @@ is "$(sed 1d "$work/part.csv" | cut -d , -f 2 | paste -sd ' ')" 'train/a/1 val/a
 
 # ---- What there is, for scripts
 run 0 --list metrics
-is "$(cut -f1 "$work/out" | tr '\n' ' ')" 'psnr_rgb psnr_y ssim ms_ssim psnr_hvs_m ssimulacra2 ciede2000 ciede2000_p95 ' 'names of metrics'
+is "$(cut -f1 "$work/out" | paste -sd ,)" "$metrics" 'names of metrics'
 is "$(awk -F '\t' 'NF == 5' "$work/out" | grep -c .)" "$(wc -l <"$work/out")" 'rows of five fields'
 run 0 --list devices
 is "$(cut -f1 "$work/out" | head -1)" cpu 'the first device'

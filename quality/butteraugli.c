@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Butteraugli, by the code of its own authors (codec/butteraugli.h); a build without it has no such
+ * metrics. It is not exact on all machines: it computes in single precision, with the vector
+ * instructions that it finds.
+ *
+ * A comparison allocates some 300 bytes for each pixel, and frees them.
+ */
+#include "codec/butteraugli.h"
+#include "quality/scorer.h"
+
+#define TEXT(value)    #value
+#define TEXT_OF(value) TEXT(value)
+#define CONDITIONS                                                                                 \
+    " by JPEG XL's library, intensity target " TEXT_OF(                                            \
+        DL2_BUTTERAUGLI_INTENSITY) ", samples count as sRGB; below 1 is hard to see; 0 for "       \
+                                   "identical images, lower is better"
+
+enum { MIN_SIDE = 8 };
+
+static int butteraugli_max_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                                   double sums[DL2_METRIC_SUMS], struct dl2_error *error)
+{
+    struct dl2_butteraugli distances;
+    DL2_TRY(dl2_butteraugli_compare(scorer->reference, variant, &distances, error));
+    sums[0] = distances.max;
+    return DL2_OK;
+}
+
+static int butteraugli_3_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                                 double sums[DL2_METRIC_SUMS], struct dl2_error *error)
+{
+    struct dl2_butteraugli distances;
+    DL2_TRY(dl2_butteraugli_compare(scorer->reference, variant, &distances, error));
+    sums[0] = distances.norm_3;
+    return DL2_OK;
+}
+
+static double butteraugli_mean(const double sums[DL2_METRIC_SUMS],
+                               const struct dl2_image *reference, const struct dl2_image *variant)
+{
+    (void)reference;
+    (void)variant;
+    return sums[0];
+}
+
+/* Its sum is the distance itself. */
+const struct dl2_metric dl2_metric_butteraugli_max = {
+    .name = "butteraugli_max",
+    .title = "Butteraugli",
+    .unit = "",
+    .definition = "Butteraugli, the largest distance of a pixel," CONDITIONS,
+    .digits = 3,
+    .lower_is_better = true,
+    .missing = "too_small",
+    .missing_note = "too small for Butteraugli",
+    .min_side = MIN_SIDE,
+    .measure = butteraugli_max_measure,
+    .mean = butteraugli_mean,
+};
+
+/* Its sum is the norm itself. */
+const struct dl2_metric dl2_metric_butteraugli_3 = {
+    .name = "butteraugli_3",
+    .title = "Butteraugli 3",
+    .unit = "",
+    .definition = "Butteraugli, the 3-norm of the pixels' distances (mean of their 3-, 6- and "
+                  "12-norm)," CONDITIONS,
+    .digits = 3,
+    .lower_is_better = true,
+    .missing = "too_small",
+    .missing_note = "too small for Butteraugli's 3-norm",
+    .min_side = MIN_SIDE,
+    .measure = butteraugli_3_measure,
+    .mean = butteraugli_mean,
+};
