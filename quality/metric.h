@@ -45,6 +45,7 @@ struct dl2_metric {
     const char *definition; /* one line that tells it from its namesakes */
     unsigned digits;        /* decimals in tables; JSON and CSV have them all */
     bool lower_is_better;   /* 0 is the best; else higher is better */
+    bool one_is_best;       /* reports compare it by -10 log10(1 - value) */
     bool by_default;        /* dl2-quality scores it unless told otherwise */
     /* Images without a value: the field of JSON that counts them, and what tables say behind the
      * count. NULL: tables count them elsewhere. */

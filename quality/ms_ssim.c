@@ -148,6 +148,7 @@ const struct dl2_metric dl2_metric_ms_ssim = {
         "structure at scales 1 to 4 and mean SSIM at scale 5, raised to the powers 0.0448, 0.2856, "
         "0.3001, 0.2363, 0.1333, a negative mean counting as 0; window, constants and luma of ssim",
     .digits = 6,
+    .one_is_best = true,
     .missing = "too_small",
     .missing_note = "too small for MS-SSIM",
     .min_side = MIN_SIDE,

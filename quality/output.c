@@ -294,7 +294,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
-    json_t *lower = json_array();
+    json_t *lower = json_array(), *one = json_array();
     json_t *variants = json_array(), *json = json_object();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
@@ -303,6 +303,8 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
         json_object_set_new(units, metric->name, json_string(metric->unit));
         if (metric->lower_is_better)
             json_array_append_new(lower, json_string(metric->name));
+        if (metric->one_is_best)
+            json_array_append_new(one, json_string(metric->name));
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
@@ -316,6 +318,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "titles", titles);
     json_object_set_new(json, "units", units);
     json_object_set_new(json, "lower_is_better", lower);
+    json_object_set_new(json, "one_is_best", one);
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);

@@ -192,6 +192,7 @@ const struct dl2_metric dl2_metric_ssim = {
                   "0.03, L 255, population "
                   "covariance, valid region, no downsampling; luma BT.601, full range, not rounded",
     .digits = 6,
+    .one_is_best = true,
     .by_default = true,
     .missing = "too_small",
     .missing_note = "too small for SSIM",

@@ -188,6 +188,7 @@ static int visit_scored(struct walk *walk, const char *path, const char *file,
         study->metric_titles = json_incref(json_object_get(quality, "titles"));
         study->metric_units = json_incref(json_object_get(quality, "units"));
         study->lower_is_better = json_incref(json_object_get(quality, "lower_is_better"));
+        study->one_is_best = json_incref(json_object_get(quality, "one_is_best"));
     }
     json_t *entries = json_object_get(quality, "variants"), *entry;
     int status = DL2_OK;

@@ -25,6 +25,7 @@
 static struct {
     const char *output, *title, *about, *command, *gnuplot, *variants, *trainings, *group;
     struct dl2_question question;
+    struct dl2_codec_choice codecs;
     double accuracy;
     bool decide, forecast, new_plan, answer;
 } arguments = {
@@ -54,6 +55,58 @@ static int parse_looks(const char *text, void *value, struct dl2_error *error)
     looks->count = count;
     free(seeds);
     return status;
+}
+
+/* "psnr_rgb=30:40" into a struct dl2_codec_choice's metric and range. */
+static int parse_range(const char *text, void *value, struct dl2_error *error)
+{
+    struct dl2_codec_choice *choice = value;
+    static char name[32];
+    int end = 0;
+    if (sscanf(text, "%31[^=]=%lf:%lf%n", name, &choice->range.low, &choice->range.high, &end) !=
+            3 ||
+        text[end] || !(choice->range.high > choice->range.low))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "'%s' is not METRIC=LOW:HIGH with LOW below HIGH, such as "
+                             "psnr_rgb=30:40",
+                             text);
+    choice->metric = name;
+    return DL2_OK;
+}
+
+/* The study has the codec and the metric that the options name. */
+static int check_codecs(const struct dl2_study *study, struct dl2_error *error)
+{
+    const struct dl2_codec_choice *choice = &arguments.codecs;
+    struct dl2_metric_names metrics;
+    char known[512] = "";
+    if (!choice->anchor && !choice->metric)
+        return DL2_OK;
+    size_t codecs = 0;
+    for (size_t v = 0; v < study->variant_count; v++)
+        codecs += dl2_study_starts_codec(study, v);
+    if (codecs < 2)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--anchor and --range compare codecs: the study has variants of %s",
+                             codecs ? "one alone" : "none");
+    if (choice->anchor && dl2_codec_anchor(study, choice) == study->variant_count) {
+        for (size_t v = 0; v < study->variant_count; v++)
+            if (dl2_study_starts_codec(study, v))
+                dl2_list_name(known, sizeof known, study->variants[v].codec);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--anchor: the study has no codec '%s'; it has %s", choice->anchor,
+                             *known ? known : "none");
+    }
+    dl2_metric_names_find(study, &metrics);
+    bool found = !choice->metric;
+    for (size_t m = 0; m < metrics.count; m++) {
+        found = found || strcmp(metrics.names[m], choice->metric) == 0;
+        dl2_list_name(known, sizeof known, metrics.names[m]);
+    }
+    return found ? DL2_OK
+                 : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "--range: the study has no scores by '%s'; it has %s",
+                                 choice->metric, *known ? known : "none");
 }
 
 static const char by_regex[] = "regex:";
@@ -147,6 +200,12 @@ static const struct dl2_option options[] = {
      "Trainings of the study, for example 'raw/resnet10/seed-1 jpeg-50/resnet10/seed-1'; others "
      "are left out and named",
      AT(trainings), .unset = "all", .commands = ONE_STUDY},
+    {DL2_OPTION_TEXT, "anchor", 0, "CODEC",
+     "Codec whose sizes others are compared with at equal quality", AT(codecs.anchor),
+     .unset = "jpeg, else the first", .commands = ONE_STUDY},
+    {DL2_OPTION_PARSE, "range", 0, "METRIC=LOW:HIGH",
+     "Compare sizes by METRIC only at qualities from LOW to HIGH, such as psnr_rgb=30:40",
+     AT(codecs), .parse = parse_range, .unset = "all qualities", .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "command", 0, "TEXT", "Command that repeats the study, shown on the page",
      AT(command), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot),
@@ -372,6 +431,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .search = search,
                                       .plotter = &plotter,
                                       .plan = plan,
+                                      .codecs = arguments.codecs,
                                       .tolerance = arguments.question.tolerance};
         struct dl2_html html = DL2_HTML_INIT(error);
         dl2_page_write(&page, &html);
@@ -421,6 +481,8 @@ static int report(const char *folder, struct dl2_study *study, bool quiet, struc
     struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
     if (status == DL2_OK && (!analyses || !speeds))
         status = dl2_error_memory(error, "the report");
+    if (status == DL2_OK)
+        status = check_codecs(study, error);
     if (status == DL2_OK)
         status = dl2_plan_open(folder, study, &arguments.question, &plan, error);
     for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
@@ -525,6 +587,12 @@ int main(int argc, char **argv)
         free(folders);
         return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
                                                  "are of different outputs: name one");
+    }
+    if ((arguments.decide || arguments.forecast) &&
+        (arguments.codecs.anchor || arguments.codecs.metric)) {
+        free(folders);
+        return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
+                                       arguments.codecs.anchor ? "anchor" : "range");
     }
     if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)

@@ -39,6 +39,7 @@ void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_name
                 json_is_object(metric) && !is_known(metrics, name)) {
                 metrics->lower_is_better[metrics->count] =
                     dl2_json_lists(study->lower_is_better, name);
+                metrics->one_is_best[metrics->count] = dl2_json_lists(study->one_is_best, name);
                 strcpy(metrics->names[metrics->count++], name);
             }
         }
@@ -403,26 +404,6 @@ static void take_scores(const json_t *rows, const struct dl2_metric_names *metri
     }
 }
 
-/* The variant's entry in its quality file, borrowed from *file, which is to free; NULL: none. */
-static const json_t *read_entry(const struct dl2_study_variant *variant, json_t **file)
-{
-    *file = NULL;
-    if (variant->resized || !variant->scored_path ||
-        dl2_json_load(variant->scored_path, "dl2-quality/1", file, NULL) < 0)
-        return NULL;
-    const json_t *entries = json_object_get(*file, "variants");
-    json_t *entry;
-    size_t i;
-    if (json_array_size(entries) == 1)
-        return json_array_get(entries, 0);
-    json_array_foreach(entries, i, entry)
-    {
-        if (strcmp(dl2_json_get_text(entry, "variant", ""), variant->name) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
 static int find_breakage(const struct dl2_study *study, size_t arch, size_t variant,
                          const struct dl2_metric_names *metrics, const json_t *rows,
                          struct dl2_breakage *breakage, struct dl2_error *error)
@@ -478,7 +459,8 @@ int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_na
         if (strcmp(study->variants[v].name, "raw") == 0)
             continue;
         json_t *file;
-        const json_t *rows = json_object_get(read_entry(&study->variants[v], &file), "per_image");
+        const json_t *rows =
+            json_object_get(dl2_study_scores(&study->variants[v], &file), "per_image");
         for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
             status = find_breakage(study, a, v, metrics, rows,
                                    &breakages[a * study->variant_count + v], error);

@@ -14,7 +14,7 @@ enum { DL2_MAX_METRICS = 16, DL2_ORDER_DRAWS = 1000 };
 struct dl2_metric_names {
     size_t count;
     char names[DL2_MAX_METRICS][32];
-    bool lower_is_better[DL2_MAX_METRICS];
+    bool lower_is_better[DL2_MAX_METRICS], one_is_best[DL2_MAX_METRICS];
 };
 void dl2_metric_names_find(const struct dl2_study *study, struct dl2_metric_names *metrics);
 

@@ -196,5 +196,25 @@ void dl2_study_free(struct dl2_study *study)
     json_decref(study->metric_titles);
     json_decref(study->metric_units);
     json_decref(study->lower_is_better);
+    json_decref(study->one_is_best);
     *study = (struct dl2_study){0};
+}
+
+const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t **file)
+{
+    *file = NULL;
+    if (variant->resized || !variant->scored_path ||
+        dl2_json_load(variant->scored_path, "dl2-quality/1", file, NULL) < 0)
+        return NULL;
+    const json_t *entries = json_object_get(*file, "variants");
+    json_t *entry;
+    size_t i;
+    if (json_array_size(entries) == 1)
+        return json_array_get(entries, 0);
+    json_array_foreach(entries, i, entry)
+    {
+        if (strcmp(dl2_json_get_text(entry, "variant", ""), variant->name) == 0)
+            return entry;
+    }
+    return NULL;
 }

@@ -90,7 +90,7 @@ struct dl2_study {
     size_t left_out_count;
     /* dl2-quality's: metric to text; or NULL */
     json_t *definitions, *metric_titles, *metric_units;
-    json_t *lower_is_better;  /* its list of metrics of which lower is better; or NULL */
+    json_t *lower_is_better, *one_is_best; /* its lists of metrics; or NULL */
     struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
 };
 
@@ -141,5 +141,9 @@ int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, 
 void dl2_study_free_run(struct dl2_study_run *run);
 void dl2_study_remove_run(struct dl2_study *study, size_t index);
 void dl2_study_free(struct dl2_study *study);
+
+/* Reads the variant's quality file once more. Returns its entry, with the images, borrowed from
+ * *file, which is to free; NULL: none. */
+const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t **file);
 
 #endif

@@ -4,6 +4,7 @@
 #define DL2_REPORT_PAGE_H
 
 #include "report/analysis.h"
+#include "report/codec_sizes.h"
 #include "report/conditions.h"
 #include "report/loading.h"
 #include "report/page/html.h"
@@ -26,6 +27,7 @@ struct dl2_page {
     struct dl2_plotter *plotter;             /* NULL: the page has no plots */
     const struct dl2_plan *plan;             /* whose notes stand on the first screen */
     double tolerance;                        /* points */
+    struct dl2_codec_choice codecs;          /* how codecs are compared */
 };
 
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */

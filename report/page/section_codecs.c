@@ -4,11 +4,13 @@
  * take (make study-codec).
  */
 #include "common/json.h"
+#include "common/memory.h"
 #include "report/codec_sizes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void write_range(struct dl2_html *html, double least, double most, int digits)
@@ -26,20 +28,11 @@ static void write_range(struct dl2_html *html, double least, double most, int di
         dl2_html_element(html, "td", "%s", low);
 }
 
-static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first,
-                        size_t reference)
+static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first)
 {
     struct dl2_html *html = table->html;
-    static const size_t fields[] = {offsetof(struct dl2_study_variant, psnr_rgb),
-                                    offsetof(struct dl2_study_variant, ssim)};
     const size_t end = dl2_study_end_of_codec(study, first);
-    char text[32];
     dl2_table_row(table, study->variants[first].codec);
-    for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
-        const double size = dl2_codec_relative_size(study, first, reference, fields[f]);
-        dl2_html_element(html, "td", "%s%s", dl2_part_fixed(size, 0, text),
-                         isfinite(size) ? " %" : "");
-    }
     double encoding[2] = {INFINITY, -INFINITY}, loading[2] = {INFINITY, -INFINITY};
     for (size_t v = first; v < end; v++) {
         const struct dl2_study_variant *variant = &study->variants[v];
@@ -86,45 +79,131 @@ static void plot_loading(struct dl2_part_figures *figures)
     dl2_part_figure(figures, &plot, NULL);
 }
 
+static void write_percent(struct dl2_html *html, double value, int digits)
+{
+    char text[32];
+    dl2_html_element(html, "td", "%s%s", dl2_part_fixed(value, digits, text),
+                     isfinite(value) ? " %" : "");
+}
+
+/* "62.6 % (61.1 to 64.2)" */
+static void write_size(struct dl2_html *html, const struct dl2_codec_size *size)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_format(html, "%s%s", dl2_part_fixed(size->per_image, 1, text[0]),
+                    isfinite(size->per_image) ? " %" : "");
+    if (isfinite(size->low))
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(size->low, 1, text[1]),
+                         dl2_part_fixed(size->high, 1, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
+/* Below this, what is compared is a small part of what the codecs were tried at. */
+enum { LEAST_OVERLAP = 75 };
+
+static void write_sizes(struct dl2_html *html, const struct dl2_page *page, size_t anchor,
+                        const struct dl2_metric_names *metrics, const struct dl2_codec_size *sizes)
+{
+    const struct dl2_study *study = page->study;
+    struct dl2_table table = {.html = html};
+    size_t narrow = 0, left_out = 0;
+    dl2_html_element(html, "h3", "Size at equal quality, of %s", study->variants[anchor].codec);
+    dl2_table_heads(&table, "codec|<metric|per image\n(95% interval)|images that\nare smaller|"
+                            "images|pooled|qualities\nin common");
+    for (size_t v = 0; v < study->variant_count; v++)
+        for (size_t m = 0; m < metrics->count; m++) {
+            const struct dl2_codec_size *size = &sizes[m * study->variant_count + v];
+            if (isnan(size->pooled) && isnan(size->per_image))
+                continue;
+            dl2_table_row(&table, study->variants[v].codec);
+            dl2_html_element(
+                html, "td class='l'", "%s",
+                dl2_json_get_text(study->metric_titles, metrics->names[m], metrics->names[m]));
+            write_size(html, size);
+            write_percent(html, size->smaller, 0);
+            dl2_html_element(html, "td", "%zu", size->images);
+            write_percent(html, size->pooled, 1);
+            write_percent(html, size->overlap, 0);
+            narrow += size->overlap < LEAST_OVERLAP;
+            left_out = size->left_out > left_out ? size->left_out : left_out;
+        }
+    dl2_table_end(&table);
+    dl2_html_markup(html, "<p class='note'>");
+    if (narrow)
+        dl2_html_format(
+            html,
+            "Warning: in %zu row%s the codecs have less than %d%% of their qualities in "
+            "common, and the size speaks of these alone; more qualities of each codec "
+            "would tell more. ",
+            narrow, narrow == 1 ? "" : "s", LEAST_OVERLAP);
+    dl2_html_markup(html,
+                    "Bjontegaard's comparison, as a size: BD-rate is this less 100 %. The "
+                    "logarithm of the size is interpolated over the quality (PCHIP; SSIM and "
+                    "MS-SSIM in dB) and compared over the qualities that both codecs have. Per "
+                    "image: the mean of every image's own comparison, with the 95% interval of "
+                    "the choice of images (bootstrap, 1,000 draws). Pooled: one comparison of "
+                    "all bytes at the mean quality, over the images that have a score in every "
+                    "variant of both codecs.");
+    if (left_out)
+        dl2_html_format(html,
+                        " Up to %zu images are not compared one by one: they have no qualities in "
+                        "common, or no score because they are lossless or too small.",
+                        left_out);
+    if (page->codecs.metric)
+        dl2_html_format(html, " Of %s only qualities from %g to %g are compared.",
+                        page->codecs.metric, page->codecs.range.low, page->codecs.range.high);
+    dl2_html_markup(html, "</p>\n");
+}
+
+/* Computes and writes the sizes at equal quality. */
+static void compare_sizes(struct dl2_html *html, const struct dl2_page *page, size_t anchor)
+{
+    struct dl2_metric_names metrics;
+    dl2_metric_names_find(page->study, &metrics);
+    struct dl2_codec_size *sizes =
+        dl2_calloc(metrics.count * page->study->variant_count + 1, sizeof *sizes);
+    const int status =
+        sizes ? dl2_codec_sizes_find(page->study, &metrics, &page->codecs, sizes, html->error)
+              : dl2_error_memory(html->error, "sizes of codecs");
+    dl2_html_check(html, status);
+    bool any = false;
+    for (size_t i = 0; status == DL2_OK && i < metrics.count * page->study->variant_count; i++)
+        any |= !isnan(sizes[i].pooled) || !isnan(sizes[i].per_image);
+    if (any)
+        write_sizes(html, page, anchor, &metrics, sizes);
+    free(sizes);
+}
+
 void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    size_t first = study->variant_count, codecs = 0;
-    bool external = false, copies = false;
+    const size_t anchor = dl2_codec_anchor(study, &page->codecs);
+    size_t codecs = 0;
+    bool external = false;
     for (size_t v = study->variant_count; v-- > 0;) {
         const json_t *encoder = json_object_get(study->variants[v].made, "encoder");
         external |= json_object_get(encoder, "decode") != NULL;
-        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
         if (!dl2_study_starts_codec(study, v))
             continue;
-        first = v;
         codecs++;
     }
     if (codecs < 2)
         return;
-    for (size_t v = 0; v < study->variant_count; v++) /* jpeg is what most datasets are in */
-        if (dl2_study_starts_codec(study, v) && strcmp(study->variants[v].codec, "jpeg") == 0)
-            first = v;
     dl2_html_markup(html, "<h2>Codecs</h2>\n");
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "codec");
-    dl2_table_head(&table, "size at equal PSNR, of %s", study->variants[first].codec);
-    dl2_table_head(&table, "size at equal SSIM, of %s", study->variants[first].codec);
     dl2_table_heads(&table, "encoding,\nCPU ms an image|loads, img/s\nand core");
     for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
-            write_codec(&table, study, v, first);
+            write_codec(&table, study, v);
     dl2_table_end(&table);
-    dl2_html_markup(html, "<p class='note'>Sizes are geometric means over the range of the metric "
-                          "that both codecs' variants cover, interpolated linearly in the "
-                          "logarithm of the size. Ranges are over the qualities.");
-    if (copies)
-        dl2_html_markup(html, " Files that were copied from the source count in the sizes, but "
-                              "have no PSNR.");
+    dl2_html_markup(html, "<p class='note'>Ranges are over the qualities.");
     if (external)
         dl2_html_markup(html, " An external codec starts a process for each image, which counts in "
                               "encoding and loading.");
     dl2_html_markup(html, "</p>\n");
+    compare_sizes(html, page, anchor);
     struct dl2_part_figures figures = {.page = page, .html = html};
     plot_loading(&figures);
     dl2_part_figures_end(&figures);

@@ -47,6 +47,27 @@ says "$page" "One training each gives no interval."
 silent "$page" "Kendall"
 trainings
 
+# ---- Codecs at equal quality: by aggregates, as these files have no scores of images
+variant "$work/codecs" jpeg-10 jpeg 10 1000000 26 0.78 3300
+variant "$work/codecs" jpeg-50 jpeg 50 2000000 32 0.93 2900
+variant "$work/codecs" webp-10 webp 10 1000000 28 0.85 500
+variant "$work/codecs" webp-50 webp 50 2000000 36 0.95 500
+expect 0 dl2-report "$work/codecs" -o "$work/codecs.html"
+# At 30 dB, in the middle of the common 28 to 32 of 26 to 36, webp has 2^(1/4) times its smaller size, jpeg 2^(2/3).
+says "$work/codecs.html" "Size at equal quality, of jpeg" "<td class='l'>PSNR RGB</td><td>–</td>" "74.9 %" "40 %" \
+    "Warning: in 2 rows the codecs have less than 75% of their qualities in common"
+expect 0 dl2-report --anchor webp --range psnr_rgb=29:31 "$work/codecs" -o "$work/codecs.html"
+says "$work/codecs.html" "Size at equal quality, of webp" "Of psnr_rgb only qualities from 29 to 31 are compared"
+expect 1 dl2-report --anchor avif "$work/codecs" -o "$work/codecs.html"
+said "the study has no codec 'avif'; it has jpeg, webp"
+expect 1 dl2-report --range vmaf=1:2 "$work/codecs" -o "$work/codecs.html"
+said "the study has no scores by 'vmaf'; it has psnr_rgb, ssim"
+expect 2 dl2-report --range psnr_rgb=2:1 "$work/codecs"
+expect 2 dl2-report --decide --anchor webp "$work/codecs"
+rm -r "$work/codecs"/*/jpeg-*
+expect 1 dl2-report --anchor webp "$work/codecs" -o "$work/codecs.html"
+said 'compare codecs'
+
 # ---- Metrics against accuracy: PSNR orders all but the pair jpeg-50, webp-50, which is nearly equal
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "Which metric tells of accuracy?" "<tr><th scope='row'>SSIM<small> mean</small></th><td>1.00</td>" \
