@@ -13,6 +13,7 @@
 #include "quality/output.h"
 #include "quality/score.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ struct quality_arguments {
     struct dl2_external_decoders external;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
     const char *device;
+    struct dl2_score_bound bounds[DL2_METRIC_COUNT];
+    size_t bound_count;
     bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
 };
 
@@ -93,6 +96,20 @@ static int quality_crop(const struct quality_arguments *arguments, char **paths,
     return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1, &options, error);
 }
 
+/* What has a bound is scored, beside what is scored anyway. */
+static void choose_bounded_metrics(const struct quality_arguments *arguments, bool *metrics)
+{
+    const struct dl2_metric *metric;
+    bool any = false;
+    for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
+        any |= metrics[i];
+    for (unsigned i = 0; arguments->bound_count && (metric = dl2_metric_at(i)); i++) {
+        metrics[i] |= !any && metric->by_default;
+        for (size_t b = 0; b < arguments->bound_count; b++)
+            metrics[i] |= arguments->bounds[b].metric == metric;
+    }
+}
+
 static int quality_score(const struct quality_arguments *arguments,
                          const struct dl2_common_options *common, char **paths, size_t count,
                          struct dl2_error *error)
@@ -110,6 +127,7 @@ static int quality_score(const struct quality_arguments *arguments,
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
+    choose_bounded_metrics(arguments, options.metrics);
     struct dl2_scoring scoring;
     DL2_TRY(quality_expect_files(arguments, error));
     DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
@@ -121,10 +139,12 @@ static int quality_score(const struct quality_arguments *arguments,
     if (status < 0)
         return status;
     dl2_scoring_print(&scoring, stdout);
+    const size_t worse =
+        dl2_scoring_print_worse(&scoring, arguments->bounds, arguments->bound_count, stdout);
     fflush(stdout);
     dl2_scoring_print_faults(&scoring, stderr);
     status = quality_write_files(arguments, &scoring, error);
-    if (status == DL2_OK && dl2_scoring_has_faults(&scoring))
+    if (status == DL2_OK && (worse || dl2_scoring_has_faults(&scoring)))
         status = 1;
     dl2_scoring_free(&scoring);
     return status;
@@ -166,6 +186,31 @@ static int parse_metrics(const char *text, void *value, struct dl2_error *error)
     }
     dl2_free_list(names);
     return word < 0 ? word : DL2_OK;
+}
+
+/* "ssim=0.9" into the bounds of a struct quality_arguments. */
+static int parse_bound(const char *text, void *value, struct dl2_error *error)
+{
+    struct quality_arguments *into = value;
+    const char *words[DL2_METRIC_COUNT + 1] = {NULL};
+    const size_t length = strcspn(text, "=");
+    char name[64] = "", *end;
+    for (unsigned i = 0; dl2_metric_at(i); i++)
+        words[i] = dl2_metric_at(i)->name;
+    if (length < sizeof name)
+        memcpy(name, text, length);
+    const int word = dl2_parse_word(name, words, error);
+    DL2_TRY(word);
+    const double bound = text[length] ? strtod(text + length + 1, &end) : NAN;
+    if (!isfinite(bound) || end == text + length + 1 || *end)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not METRIC=VALUE, such as ssim=0.9",
+                             text);
+    for (size_t b = 0; b < into->bound_count; b++)
+        if (into->bounds[b].metric == dl2_metric_at((unsigned)word))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has two bounds", name);
+    into->bounds[into->bound_count++] =
+        (struct dl2_score_bound){dl2_metric_at((unsigned)word), bound};
+    return DL2_OK;
 }
 
 static void list_metrics(void)
@@ -232,12 +277,13 @@ static char *quality_describe(void)
           "is better, the 95th percentile and the maximum), and for PSNR also the dB of the mean "
           "MSE.\n\n"
           "Exit status: 0 if all images were scored; 1 if an image was missing, unreadable, of "
-          "another size or without a reference (each is named, and the others are scored); 2 for "
-          "wrong usage.\n\n"
+          "another size or without a reference (each is named, and the others are scored), or "
+          "worse than --below; 2 for wrong usage.\n\n"
           "Examples:\n"
           "  $ dl2-quality photos variants/jpeg-10 variants/jpeg-50\n"
           "  $ dl2-quality --csv scores.csv original.png smaller.webp\n"
-          "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75",
+          "  $ dl2-quality --metrics ssim,ms_ssim photos variants/webp-75\n"
+          "  $ dl2-quality --below ssim=0.7 photos variants/jpeg-50",
           out);
     fclose(out);
     return text;
@@ -266,6 +312,11 @@ static const struct dl2_option options[] = {
      AT(crops)},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST", "Metrics to score, separated by commas, or all",
      AT(metrics), .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
+    {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
+     "List the images whose score is worse than VALUE, below it or, where lower is better, above "
+     "it, and exit with status 1 if there is one; may be given for several metrics, which are "
+     "scored beside the others",
+     0, .parse = parse_bound, .unset = "no bound"},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white"},
@@ -314,6 +365,11 @@ int main(int argc, char **argv)
         free(paths);
         return dl2_program_usage_error(&program,
                                        "--crops: say with --json-dir where the scores are");
+    }
+    if (arguments.crops && arguments.bound_count) {
+        free(paths);
+        return dl2_program_usage_error(&program, "--below has no effect with --crops, which "
+                                                 "scores nothing");
     }
     int status = arguments.crops ? quality_crop(&arguments, paths, count, &error)
                                  : quality_score(&arguments, &common, paths, count, &error);

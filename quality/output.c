@@ -181,6 +181,48 @@ void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out)
     }
 }
 
+/* Bounds. */
+
+static unsigned place_of(const struct dl2_scoring *scoring, const struct dl2_metric *metric)
+{
+    unsigned place = 0;
+    while (scoring->metrics[place] != metric)
+        place++;
+    return place;
+}
+
+size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
+                               const struct dl2_score_bound *bounds, size_t count, FILE *out)
+{
+    size_t worse = 0;
+    for (size_t b = 0; b < count; b++) {
+        const struct dl2_metric *metric = bounds[b].metric;
+        const unsigned place = place_of(scoring, metric);
+        size_t own = 0, unjudged = 0;
+        fprintf(out, "\n%s %s than %g:\n", metric->title,
+                metric->lower_is_better ? "higher" : "lower", bounds[b].value);
+        for (size_t v = 0; v < scoring->variant_count; v++)
+            for (size_t i = 0; i < scoring->count; i++) {
+                const struct dl2_pair *pair = &scoring->variants[v].pairs[i];
+                if (pair->state != DL2_PAIR_SCORED)
+                    continue;
+                unjudged += isnan(pair->scores[place].mean);
+                if (!dl2_score_is_worse(metric, &pair->scores[place], bounds[b].value))
+                    continue;
+                fprintf(out, "%s\t%s\t%s\t%.*f\n", DL2_SHOWN(scoring->variants[v].name),
+                        DL2_SHOWN(scoring->keys[i]), metric->name, (int)metric->digits,
+                        pair->scores[place].value);
+                own++;
+            }
+        if (!own)
+            fprintf(out, "no image\n");
+        if (unjudged)
+            fprintf(out, "not judged, %s: %zu\n", metric->missing_note, unjudged);
+        worse += own;
+    }
+    return worse;
+}
+
 /* JSON. Jansson's functions accept NULL, so one check at the end suffices: it fails if anything ran
  * out of memory. */
 

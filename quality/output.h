@@ -14,6 +14,18 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out);
 /* Prints a line for each fault. Control characters in names become '?'. */
 void dl2_scoring_print_faults(const struct dl2_scoring *scoring, FILE *out);
 
+/* A bound for the scores by one metric. */
+struct dl2_score_bound {
+    const struct dl2_metric *metric;
+    double value;
+};
+
+/* Prints a line for each image that is worse than a bound: variant, key, metric and score, with
+ * tabs between them; and one with the number of images that are too small to be judged. Returns how
+ * many are worse. The metrics must have been scored. */
+size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
+                               const struct dl2_score_bound *bounds, size_t count, FILE *out);
+
 /* Writes one document with all variants. */
 int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
                            struct dl2_error *error);

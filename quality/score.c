@@ -630,6 +630,12 @@ void dl2_scoring_free(struct dl2_scoring *scoring)
     *scoring = (struct dl2_scoring){.count = 0};
 }
 
+bool dl2_score_is_worse(const struct dl2_metric *metric, const struct dl2_score *score,
+                        double bound)
+{
+    return metric->lower_is_better ? score->value > bound : score->value < bound;
+}
+
 bool dl2_scoring_has_faults(const struct dl2_scoring *scoring)
 {
     for (size_t i = 0; i < scoring->variant_count; i++) {

@@ -114,6 +114,11 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
                     struct dl2_error *error);
 void dl2_scoring_free(struct dl2_scoring *scoring);
 
+/* Is the score worse than `bound`: below it, or above it where lower is better? One that a metric
+ * has no value for because nothing differs is not; nor is one of an image too small for it. */
+bool dl2_score_is_worse(const struct dl2_metric *metric, const struct dl2_score *score,
+                        double bound);
+
 /* Is anything missing, mismatched, failed or extra? */
 bool dl2_scoring_has_faults(const struct dl2_scoring *scoring);
 

@@ -54,6 +54,23 @@ grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9.,]*,'"$(printf '
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
 said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all"
 
+# ---- Bounds: what is worse is listed, and makes the exit status 1
+run 0 --csv "$work/bounded.csv" "$work/ref" "$work/fine"
+run 1 --below ssim=0.99 "$work/ref" "$work/fine"
+awk -F, 'NR > 1 && $(NF - 1) != "" && $(NF - 1) < 0.99 { n++ } END { print n + 0 }' "$work/bounded.csv" >"$work/worse"
+is "$(grep -c "^fine$(printf '\t').*$(printf '\t')ssim$(printf '\t')0\." "$work/out")" "$(cat "$work/worse")" 'images below the bound'
+[ "$(cat "$work/worse")" -gt 0 ] || fail 'no image is below the bound'
+grep -q 'SSIM Y lower than 0.99:' "$work/out" || fail 'the bound is not named'
+grep -q 'not judged, too small for SSIM: 1' "$work/out" || fail 'what is too small is not named'
+run 0 --below ssim=0 --below ciede2000=100 "$work/ref" "$work/fine"
+is "$(grep -c '^no image' "$work/out")" 2 'bounds that hold'
+run 1 --below ciede2000=0.001 "$work/ref" "$work/fine"
+grep -q 'CIEDE2000 higher than 0.001:' "$work/out" || fail 'the bound of a metric of which lower is better'
+run 0 --below psnr_rgb=90 "$work/ref" "$work/ref" # identical images have no PSNR, and nothing is wrong
+for wrong in ssim ssim= ssim=x ssim=nan vmaf=1 'ssim=1 '; do run 2 --below "$wrong" "$work/ref" "$work/fine"; done
+run 2 --below ssim=1 --below ssim=2 "$work/ref" "$work/fine"
+run 2 --below ssim=1 --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+
 # ---- Butteraugli, where the build has it: 0 for the same, growing with the noise, its norm below its maximum
 case $metrics in
 *butteraugli*)
