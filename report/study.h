@@ -143,7 +143,8 @@ void dl2_study_remove_run(struct dl2_study *study, size_t index);
 void dl2_study_free(struct dl2_study *study);
 
 /* Reads the variant's quality file once more. Returns its entry, with the images, borrowed from
- * *file, which is to free; NULL: none. */
+ * *file, which is to free; NULL: there is none, or it is of resized images, whose scores do not
+ * compare. */
 const json_t *dl2_study_scores(const struct dl2_study_variant *variant, json_t **file);
 
 #endif
