@@ -60,6 +60,9 @@ const struct dl2_loader_setting *dl2_loader_setting(const char *name);
 bool dl2_loader_is_set(const struct dl2_loader_config *config,
                        const struct dl2_loader_setting *setting);
 
+/* Gives settings that have no effect with config->train, or without it, their defaults. */
+void dl2_loader_clear_idle(struct dl2_loader_config *config);
+
 /* Where settings are from. All 0: from a caller of the library. */
 struct dl2_loader_source {
     /* DL2_SETTING_TRAINING, DL2_SETTING_VALIDATION or both; 0: as config.train says. */

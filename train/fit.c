@@ -17,8 +17,8 @@
 /* A stream of one run, whose batches are filled here. */
 struct dl2_fit {
     enum dl2_fit_kind kind;
-    struct dl2_train_config config;
-    json_t *settings, *identity; /* options' texts lie in both */
+    struct dl2_train_settings command; /* as of a command line */
+    json_t *settings, *identity;       /* options' texts lie in both */
     struct dl2_stream stream;
     struct dl2_loader_config loader;
     struct dl2_recipe recipe;
@@ -104,9 +104,9 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
 {
     struct dl2_error refusal = DL2_ERROR_INIT;
     struct dl2_common_options common = {.jobs = 1};
-    struct dl2_train_config *config = &fit->config;
+    struct dl2_train_config *config = &fit->command.config;
     const struct dl2_program program = {
-        .name = "dl2", .options = dl2_train_options, .values = config, .refusal = &refusal};
+        .name = "dl2", .options = dl2_train_options, .values = &fit->command, .refusal = &refusal};
     const char *key;
     json_t *value;
     if (!given)
@@ -115,7 +115,7 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
     json_object_foreach((json_t *)given, key,
                         value) if (strcmp(key, "classes") != 0 && strcmp(key, "images") != 0)
         dl2_option_note_given(&program, &common, key, !json_is_false(value));
-    if (dl2_train_options_check(config, &program, &common, false) != 0 ||
+    if (dl2_train_options_check(&fit->command, &program, &common, false) != 0 ||
         dl2_train_options_check_rates(config, &program, 1) != 0)
         return refusal.status ? dl2_error_copy(error, &refusal)
                               : dl2_error_memory(error, "settings");
@@ -148,7 +148,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
     DL2_TRY(check_augment(fit->settings, error));
     json_object_foreach(fit->settings, key, value)
     {
-        const int status = dl2_option_from_user(dl2_train_options, &fit->config, key, value,
+        const int status = dl2_option_from_user(dl2_train_options, &fit->command, key, value,
                                                 DL2_OPTION_FIXED | DL2_OPTION_MODEL, error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", key);
@@ -161,7 +161,7 @@ static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 {
     DL2_TRY(check_augment(fit->identity, error));
     for (const char *const *name = model_settings; *name; name++) {
-        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
+        const int status = dl2_option_from_record(dl2_train_options, &fit->command, *name,
                                                   json_object_get(fit->identity, *name), error);
         if (status < 0)
             dl2_error_prefix(error, "the model's \"%s\"", *name);
@@ -174,7 +174,7 @@ static int take_options(struct dl2_fit *fit, const char *text, struct dl2_error 
 {
     DL2_TRY(read_object(text, fit_options, &fit->settings, error));
     for (const char *const *name = fit_options; *name; name++) {
-        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
+        const int status = dl2_option_from_record(dl2_train_options, &fit->command, *name,
                                                   json_object_get(fit->settings, *name), error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", *name);
@@ -212,10 +212,10 @@ static int choose_device(struct dl2_train_config *config, struct dl2_error *erro
 static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
 {
     struct dl2_stream *stream = &fit->stream;
-    struct dl2_train_config *config = &fit->config;
+    struct dl2_train_config *config = &fit->command.config;
     config->threads = 1;
-    config->started = dl2_clock_wall();
-    config->checkpoint_every = 0;
+    config->run.started = dl2_clock_wall();
+    config->run.checkpoint_every = 0;
     stream->runs = dl2_calloc(1, sizeof *stream->runs);
     stream->stages = dl2_calloc(1, sizeof *stream->stages);
     stream->sources = dl2_calloc(1, sizeof *stream->sources);
@@ -251,7 +251,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
 static int set_up_images(struct dl2_fit *fit, uint64_t max_pixels, struct dl2_error *error)
 {
     struct dl2_loader_config *loader = &fit->loader;
-    *loader = fit->config.loader;
+    *loader = fit->command.config.loader;
     loader->train = fit->kind == DL2_FIT_TRAIN;
     loader->channels = fit->stream.channels;
     loader->max_pixels = max_pixels;
@@ -274,7 +274,7 @@ static int check_memory(const struct dl2_fit *fit, size_t model, uint64_t limit,
                         struct dl2_error *error)
 {
     const double mib = 1048576;
-    const struct dl2_loader_config *loader = &fit->config.loader;
+    const struct dl2_loader_config *loader = &fit->command.config.loader;
     const double pixels = (double)loader->height * dl2_loader_width(loader);
     uint64_t network;
     DL2_TRY(dl2_run_plan_bytes(run_of(fit), &network, error));
@@ -291,7 +291,7 @@ static int check_memory(const struct dl2_fit *fit, size_t model, uint64_t limit,
 static int open_run(struct dl2_fit *fit, size_t model, const struct dl2_fit_limits *limits,
                     struct dl2_error *error)
 {
-    DL2_TRY(choose_device(&fit->config, error));
+    DL2_TRY(choose_device(&fit->command.config, error));
     DL2_TRY(set_up_stream(fit, error));
     DL2_TRY(dl2_run_open_device(run_of(fit), error));
     DL2_TRY(check_memory(fit, model, limits->memory, error));
@@ -304,7 +304,7 @@ static struct dl2_fit *create(enum dl2_fit_kind kind)
     if (!fit)
         return NULL;
     fit->kind = kind;
-    fit->config = dl2_train_defaults();
+    fit->command = dl2_train_defaults();
     return fit;
 }
 
@@ -313,7 +313,7 @@ static int make_model(struct dl2_fit *fit, const char *settings,
                       struct dl2_error *error)
 {
     DL2_TRY(give_settings(fit, settings, error));
-    if (fit->config.optimizer.accumulate != 1)
+    if (fit->command.config.optimizer.accumulate != 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "\"accumulate\": nobody knows how many images will come: give a "
                              "larger \"batch\"");
@@ -363,21 +363,22 @@ static int find_place(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run *run = run_of(fit);
     const struct dl2_run_state *state = &run->state;
     const json_t *visit = json_object_get(fit->settings, "visit");
-    const uint64_t images = fit->config.data.synthetic_images, batch = fit->config.loader.batch;
+    const uint64_t images = fit->command.config.data.synthetic_images,
+                   batch = fit->command.config.loader.batch;
     if (state->completed)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the model has had all of its %g epochs: make one with more",
-                             fit->config.data.stages[0].epochs);
+                             fit->command.config.data.stages[0].epochs);
     if (state->stage > 0 || state->missing || state->trained)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the model's run is at a place where no images can be added");
-    if (fit->config.optimizer.accumulate != 1 && !state->partitions)
+    if (fit->command.config.optimizer.accumulate != 1 && !state->partitions)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "the model's run accumulates gradients, without partitions");
     if (visit && !state->partitions)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "\"visit\": the model's run has no partitions");
-    fit->config.loader.partitions = 1; /* so that dl2_run_steps() asks for no feed */
+    fit->command.config.loader.partitions = 1; /* so that dl2_run_steps() asks for no feed */
     if (state->partitions)
         return take_visit(fit, visit, error);
     run->pass_steps = images < batch ? 1 : images / batch;
@@ -443,7 +444,7 @@ void dl2_fit_close(struct dl2_fit *fit)
     if (fit->stream.run_count)
         dl2_stream_close(&fit->stream);
     free(fit->stream.runs);
-    dl2_train_options_free(&fit->config);
+    dl2_train_options_free(&fit->command.config);
     json_decref(fit->settings);
     json_decref(fit->identity);
     free(fit);
@@ -591,7 +592,7 @@ static int end_training(struct dl2_fit *fit, struct dl2_error *error)
     /* A short batch counts as the last one of a visit, or of an epoch that has no other. */
     const bool short_one = state->partitions
                                ? state->batch + 1 == run->visit_end
-                               : fit->config.data.synthetic_images < fit->loader.batch;
+                               : fit->command.config.data.synthetic_images < fit->loader.batch;
     if (fit->batch.count && short_one)
         DL2_TRY(use_batch(fit, error));
     if (state->partitions && is_training(run) && state->batch != run->visit_end)

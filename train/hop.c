@@ -26,8 +26,8 @@
 /* Bytes of lines that are read at once. */
 #define MAX_LINES ((off_t)1 << 28)
 /* Seconds from one look at models that are not free to the next, at first and at most. */
-#define POLL_MIN          0.005
-#define POLL_MAX          0.1
+#define POLL_MIN 0.005
+#define POLL_MAX 0.1
 /* Seconds for which all models wait for a rank that is gone, before this one ends. */
 #define LOST_RANK_TIMEOUT 5
 
@@ -133,7 +133,7 @@ static void take_line(struct hop *hop, const char *text, size_t length)
     const char *name = dl2_json_get_text(line, "model", "");
     for (size_t i = 0; i < hop->count; i++) {
         struct hopper *hopper = &hop->hoppers[i];
-        if (strcmp(hop->models[i].config.name, name) != 0)
+        if (strcmp(hop->models[i].config.run.name, name) != 0)
             continue;
         hopper->last = (unsigned)dl2_json_get_integer(line, "partition", 0);
         hopper->diverged = strcmp(dl2_json_get_text(line, "outcome", ""), "diverged") == 0;
@@ -220,7 +220,7 @@ static int look_for_wanted(struct hop *hop, bool idle, struct dl2_error *error)
 static bool is_there(const struct hop *hop, size_t number)
 {
     const struct dl2_run_state *state = &hop->hoppers[number].state;
-    return state->completed || dl2_run_is_at(state, hop->models[number].config.stop_at);
+    return state->completed || dl2_run_is_at(state, hop->models[number].config.run.stop_at);
 }
 
 /* May the model visit this rank's partition next? */
@@ -275,9 +275,9 @@ static size_t choose(struct hop *hop)
 
 static const char *outcome_of(const struct dl2_run *run)
 {
-    return run->phase == DL2_RUN_DIVERGED ? "diverged"
-           : run->decision == DL2_RUN_STOP  ? "stopped"
-                                            : "done";
+    return run->phase == DL2_RUN_DIVERGED  ? "diverged"
+           : run->decision == DL2_RUN_STOP ? "stopped"
+                                           : "done";
 }
 
 /* The model is locked. */
@@ -290,18 +290,18 @@ static int visit(struct hop *hop, size_t number, struct dl2_error *error)
     const bool moved = hopper->known && hopper->last && hopper->last != hop->own + 1;
     const json_int_t bytes = moved ? (json_int_t)hopper->seen.st_size : 0;
     hop->choice++;
-    config->resume = hopper->known;
-    config->restart = !hopper->known;
-    config->started = dl2_clock_wall();
+    config->run.resume = hopper->known;
+    config->run.restart = !hopper->known;
+    config->run.started = dl2_clock_wall();
     const int status = dl2_run_visit(run, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", run->name);
         return status;
     }
-    json_auto_t *line = json_pack("{s:s, s:I, s:I, s:f, s:I, s:s}", "model", config->name, "epoch",
-                                  (json_int_t)pass + 1, "partition", (json_int_t)hop->own + 1,
-                                  "seconds", dl2_clock_wall() - config->started, "bytes_moved",
-                                  bytes, "outcome", outcome_of(run));
+    json_auto_t *line = json_pack(
+        "{s:s, s:I, s:I, s:f, s:I, s:s}", "model", config->run.name, "epoch", (json_int_t)pass + 1,
+        "partition", (json_int_t)hop->own + 1, "seconds", dl2_clock_wall() - config->run.started,
+        "bytes_moved", bytes, "outcome", outcome_of(run));
     return line ? add_line(hop, line, error) : dl2_error_memory(error, "a visit");
 }
 
@@ -325,7 +325,7 @@ static int try_visit(struct hop *hop, size_t number, struct dl2_error *error)
 
 static bool asked_to_stop(const struct hop *hop)
 {
-    const volatile sig_atomic_t *stop = hop->models[0].config.stop;
+    const volatile sig_atomic_t *stop = hop->models[0].config.run.stop;
     return stop && *stop;
 }
 
@@ -424,13 +424,13 @@ static int claim_rank(const struct hop *hop, struct dl2_error *error)
 static int clear_place(struct hop *hop, struct dl2_error *error)
 {
     const struct dl2_train_config *config = &hop->models[0].config;
-    if (config->resume)
+    if (config->run.resume)
         return DL2_OK;
     for (size_t i = 0; i < hop->count; i++) {
         const struct dl2_run *run = &hop->stream.runs[i];
         if (!dl2_is_file(run->checkpoint))
             continue;
-        if (!config->restart)
+        if (!config->run.restart)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s is there already: continue it with --resume, choose "
                                  "another place with --out, or overwrite it with --restart",
@@ -469,7 +469,7 @@ static int set_rank(struct hop *hop, struct dl2_train_config *config, char *card
     config->loader.partitions = hop->options->whole ? 0 : hop->ranks;
     config->threads = config->threads ? config->threads : share;
     config->loader.workers = config->loader.workers ? config->loader.workers : share;
-    config->trainers += world ? world->local_size - 1 : 0;
+    config->run.trainers += world ? world->local_size - 1 : 0;
     DL2_TRY(dl2_device_parse(config->device, &name, NULL));
     const struct dl2_device_class *ops = dl2_device_named(&name);
     if (world && world->local_size > 1 && ops->is_card && !name.numbered) {
@@ -487,8 +487,8 @@ static int mend_reports(struct hop *hop, struct dl2_error *error)
         DL2_TRY(look_at(hop, i, error));
         if (!hop->hoppers[i].known || !hop->hoppers[i].state.completed)
             continue;
-        hop->models[i].config.resume = true;
-        hop->models[i].config.started = dl2_clock_wall();
+        hop->models[i].config.run.resume = true;
+        hop->models[i].config.run.started = dl2_clock_wall();
         DL2_TRY(dl2_run_visit(&hop->stream.runs[i], error));
     }
     return DL2_OK;
@@ -519,7 +519,7 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     const struct dl2_world *world = hop->options->world;
     const bool again = world && world->again;
     int status = dl2_stream_open(&hop->stream, error);
-    if (status == DL2_OK && hop->stream.config->in_database &&
+    if (status == DL2_OK && hop->stream.config->run.in_database &&
         !(hop->stream.stages[0].dataset && dl2_dataset_can_fit(hop->stream.stages[0].dataset)))
         status =
             dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -545,7 +545,7 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     DL2_TRY(read_lines(hop, error));
     hop->timed = true;
     const double began = dl2_clock_wall();
-    if (hop->own == 0 && !again && hop->models[0].config.resume && !hop->options->plan)
+    if (hop->own == 0 && !again && hop->models[0].config.run.resume && !hop->options->plan)
         DL2_TRY(mend_reports(hop, error));
     DL2_TRY(hop_on(hop, error));
     if (hop->own == 0)

@@ -47,7 +47,7 @@ static bool takes_batch(const struct dl2_run *run)
 
 static bool asked_to_stop(const struct dl2_run *run)
 {
-    return run->config->stop && *run->config->stop;
+    return run->config->run.stop && *run->config->run.stop;
 }
 
 /* Of a run that waits for the feed. */
