@@ -176,6 +176,16 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
     return object;
 }
 
+bool dl2_option_has_role(const struct dl2_option *options, const char *name, unsigned roles)
+{
+    bool has = false;
+    for (; options->type != DL2_OPTION_END && !has; options++)
+        has = options->type == DL2_OPTION_TABLE
+                  ? dl2_option_has_role(options->table, name, roles)
+                  : options->roles & roles && strcmp(options->name, name) == 0;
+    return has;
+}
+
 /* A number or a list of numbers as it is written on a command line. */
 static void write_numbers(const json_t *value, char *text, size_t size)
 {

@@ -38,6 +38,9 @@ enum dl2_option_role {
     DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
     DL2_OPTION_MODEL = 8,    /* models that are trained on the same batches may differ in it */
     DL2_OPTION_ALONE = 16,   /* models that a rank trains one at a time may, too */
+    /* A model that is made in a database has it. It is of use on images that come by themselves, and
+     * names no file, which would be the server's. */
+    DL2_OPTION_FIT = 32,
 };
 
 struct dl2_option {
@@ -114,6 +117,8 @@ const char *dl2_option_without_effect(const struct dl2_program *program,
 json_t *dl2_options_json(const struct dl2_option *options, const void *values);
 /* Those members of such an object whose options have one of the roles. A new reference. */
 json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles);
+/* Is there an option of that name which has one of the roles? */
+bool dl2_option_has_role(const struct dl2_option *options, const char *name, unsigned roles);
 
 /* Sets the option `name` of a table to a value as dl2_options_json() shows it; a value that was not
  * set leaves it as it is. A text is borrowed from `value`. DL2_ERR_ARGUMENT for a value that the

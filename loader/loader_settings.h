@@ -44,7 +44,8 @@ struct dl2_loader_setting {
     /* As in struct dl2_loader_config; ranges without _min, and weights_file is weights, too. */
     const char *name;
     enum dl2_setting_kind kind;
-    size_t offset; /* in struct dl2_loader_config */
+    size_t offset;    /* in struct dl2_loader_config */
+    const char *help; /* for users of dl2.Loader; NULL: it has no such argument */
     unsigned scope;
     const char *const *words; /* NULL ends them */
     double min, max;          /* both 0: no bounds beyond the type's and the words' */

@@ -29,9 +29,15 @@ struct dl2_planner {
     const uint32_t *places; /* by claim, in all ranks' epoch; NULL: no sample comes twice */
 };
 
+/* A sample's place in all ranks' epoch, from 1, as plans have it; 0: no sample comes twice. */
+static inline uint64_t dl2_plan_place(const uint32_t *places, size_t at)
+{
+    return places ? (uint64_t)places[at] + 1 : 0;
+}
+
 struct dl2_sample_plan {
     uint32_t index;
-    uint64_t place; /* in all ranks' epoch, from 1; 0: no sample comes twice */
+    uint64_t place;         /* dl2_plan_place() */
     uint32_t width, height; /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
         random; /* the next number is the first after the crop's, once that is drawn */

@@ -32,48 +32,17 @@ struct dl2_fit {
     uint64_t bad; /* images */
 };
 
-/* The options that a model has: those that a checkpoint's run keeps, where they are of any use on
- * images that come by themselves. None names a file, which would be the server's. */
-static const char *const model_settings[] = {
-    "arch",
-    "batch",
-    "image-size",
-    "channels",
-    "classes",
-    "images",
-    "mean",
-    "std",
-    "crop-aspect",
-    "no-flip",
-    "crop-area",
-    "augment",
-    "accumulate",
-    "epochs",
-    "optimizer",
-    "freeze",
-    "lr",
-    "lr-policy",
-    "lr-per-epoch",
-    "warmup",
-    "end-lr",
-    "momentum",
-    "beta2",
-    "nesterov",
-    "weight-decay",
-    "bn-weight-decay",
-    "clip-grad",
-    "mixup",
-    "cutmix",
-    "ema",
-    "seed",
-    "data-seed",
-    "label-smoothing",
-    NULL,
-};
 static const char *const fit_options[] = {"device", "on-bad", "visit", NULL};
 
-static bool is_among(const char *name, const char *const *names)
+/* Is it the name of an option that a model has? */
+static bool is_model_setting(const char *name)
 {
+    return dl2_option_has_role(dl2_train_options, name, DL2_OPTION_FIT);
+}
+
+static bool is_fit_option(const char *name)
+{
+    const char *const *names = fit_options;
     while (*names && strcmp(*names, name) != 0)
         names++;
     return *names != NULL;
@@ -81,7 +50,7 @@ static bool is_among(const char *name, const char *const *names)
 
 /* -- settings -- */
 
-static int read_object(const char *text, const char *const *known, json_t **out,
+static int read_object(const char *text, bool (*is_known)(const char *name), json_t **out,
                        struct dl2_error *error)
 {
     json_error_t reason;
@@ -90,11 +59,13 @@ static int read_object(const char *text, const char *const *known, json_t **out,
     *out = json_loads(text, JSON_REJECT_DUPLICATES, &reason);
     if (!json_is_object(*out))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the options are no JSON object");
-    json_object_foreach(*out, key, value) if (!is_among(key, known)) return dl2_error_set(
-        error, DL2_ERR_ARGUMENT, "there is no option \"%s\" here%s", key,
-        known == fit_options && is_among(key, model_settings) ? ": the model has it since it was "
-                                                                "made"
-                                                              : "");
+    json_object_foreach(*out, key, value)
+    {
+        const bool late = is_known == is_fit_option && is_model_setting(key);
+        if (!is_known(key))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no option \"%s\" here%s", key,
+                                 late ? ": the model has it since it was made" : "");
+    }
     return DL2_OK;
 }
 
@@ -140,7 +111,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
 {
     const char *key;
     json_t *value;
-    DL2_TRY(read_object(text, model_settings, &fit->settings, error));
+    DL2_TRY(read_object(text, is_model_setting, &fit->settings, error));
     for (int i = 0; i < 2; i++)
         if (!json_object_get(fit->settings, i ? "images" : "classes"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "a new model needs \"%s\"",
@@ -159,12 +130,17 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
 
 static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 {
+    const char *name;
+    json_t *value;
     DL2_TRY(check_augment(fit->identity, error));
-    for (const char *const *name = model_settings; *name; name++) {
-        const int status = dl2_option_from_record(dl2_train_options, &fit->command, *name,
-                                                  json_object_get(fit->identity, *name), error);
+    json_object_foreach(fit->identity, name, value)
+    {
+        if (!is_model_setting(name))
+            continue;
+        const int status =
+            dl2_option_from_record(dl2_train_options, &fit->command, name, value, error);
         if (status < 0)
-            dl2_error_prefix(error, "the model's \"%s\"", *name);
+            dl2_error_prefix(error, "the model's \"%s\"", name);
         DL2_TRY(status);
     }
     return check_settings(fit, NULL, error);
@@ -172,7 +148,7 @@ static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 
 static int take_options(struct dl2_fit *fit, const char *text, struct dl2_error *error)
 {
-    DL2_TRY(read_object(text, fit_options, &fit->settings, error));
+    DL2_TRY(read_object(text, is_fit_option, &fit->settings, error));
     for (const char *const *name = fit_options; *name; name++) {
         const int status = dl2_option_from_record(dl2_train_options, &fit->command, *name,
                                                   json_object_get(fit->settings, *name), error);

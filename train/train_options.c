@@ -282,7 +282,7 @@ static const char *const precision_words[] = {[DL2_PRECISION_FP32] = "off",
 
 enum {
     RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED,
-    MODEL = RUN | DL2_OPTION_MODEL,
+    MODEL = RUN | DL2_OPTION_MODEL | DL2_OPTION_FIT,
     PART = DL2_OPTION_NOTED | DL2_OPTION_COMPARED,
 };
 
@@ -328,21 +328,22 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,
-     .unset = "that of the architecture, see below", .roles = RUN | DL2_OPTION_ALONE},
+     .unset = "that of the architecture, see below",
+     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
-     .roles = RUN},
+     .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "mean", 0, "R,G,B",
      "Mean of the pixels' values, 0 to 255: three numbers, or one for all; gray images use the "
      "mean of the three (the default is ImageNet's)",
-     AT(data.mean), .parse = parse_channels, .show = show_channels, .roles = RUN},
+     AT(data.mean), .parse = parse_channels, .show = show_channels, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "std", 0, "R,G,B", "Standard deviation of the pixels' values, as --mean",
-     AT(data.std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
+     AT(data.std), .parse = parse_deviation, .show = show_channels, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
      "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
-     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
+     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
-     .roles = RUN},
+     .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "What is shown of a validation image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
@@ -354,9 +355,10 @@ const struct dl2_option dl2_train_options[] = {
      "real; or synthetic: the same batch of noise each time, to measure training alone",
      AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = TRAINS},
     {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
-     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN, .commands = TRAINS},
+     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT,
+     .commands = TRAINS},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
-     AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED,
+     AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
      .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
@@ -370,7 +372,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
-     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL},
+     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
@@ -386,10 +388,11 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
      "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
-     AT(precision), .words = precision_words, .roles = MODEL},
+     AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
-     AT(loss_scale), .min = 0, .max = 16777216, .roles = MODEL, .commands = TRAINS},
+     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN | DL2_OPTION_MODEL,
+     .commands = TRAINS},
     {DL2_OPTION_FLAG, "deterministic", 0, NULL,
      "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
      "always do",
@@ -427,7 +430,7 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
-     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE},
+     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
      .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS},
@@ -490,7 +493,7 @@ const struct dl2_option dl2_train_options[] = {
      "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
      "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
      "average; 0: do not paste",
-     AT(optimizer.cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE,
+     AT(optimizer.cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
      .commands = TRAINS},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
@@ -498,9 +501,10 @@ const struct dl2_option dl2_train_options[] = {
      AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_UINT64, "seed", 0, "N",
      "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(seed),
-     .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL, .commands = TRAINS},
+     .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT, .commands = TRAINS},
     {DL2_OPTION_UINT64, "data-seed", 0, "N", "Seed of order, crops and augmentation",
-     AT(loader.seed), .unset = "that of --seed", .roles = DL2_OPTION_FIXED, .commands = TRAINS},
+     AT(loader.seed), .unset = "that of --seed", .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
+     .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
     {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(run.out),
