@@ -424,6 +424,13 @@ static const char *signed_points(char out[32], double points)
     return out;
 }
 
+const char *dl2_signed(double value, char out[32])
+{
+    const double rounded = round(10 * value) / 10;
+    snprintf(out, 32, "%s%.1f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
+    return out;
+}
+
 const char *dl2_count_points(char out[32], double points)
 {
     snprintf(out, 32, "%g point%s", points, points == 1 ? "" : "s");

@@ -379,3 +379,18 @@ void dl2_class_harm_free(struct dl2_class_harm *harm)
     free(harm->changes);
     *harm = (struct dl2_class_harm){0};
 }
+
+size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            const struct dl2_class_harm *harms)
+{
+    const size_t none = study->variant_count;
+    const size_t pick = dl2_advice_pick(&analysis->smallest, study);
+    if (pick < none && harms[pick].judged)
+        return pick;
+    size_t smallest = none;
+    for (size_t v = 0; v < none; v++)
+        if (harms[v].judged &&
+            (smallest == none || study->variants[v].bytes < study->variants[smallest].bytes))
+            smallest = v;
+    return smallest;
+}

@@ -130,3 +130,21 @@ bool dl2_loading_memory(const struct dl2_loading_place *place, const char *varia
     }
     return false;
 }
+
+struct dl2_estimate dl2_loading_mean(const struct dl2_loading_place *place, const char *network,
+                                     const char *variant, size_t field, double scale,
+                                     double *scratch)
+{
+    const size_t count = dl2_rounds_values(&place->rounds, network, variant, field, scratch);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] *= scale;
+    return dl2_estimate_mean(scratch, count);
+}
+
+size_t dl2_loading_rounds(const struct dl2_loading *loading)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        most = loading->items[i].rounds.count > most ? loading->items[i].rounds.count : most;
+    return most;
+}

@@ -7,6 +7,7 @@
 #define DL2_REPORT_LOADING_H
 
 #include "report/collect.h"
+#include "report/analysis.h"
 
 struct dl2_loading_place {
     char *storage; /* "memory", "disk"; "cache-25": a disk, with a cache in memory */
@@ -41,5 +42,13 @@ double dl2_loading_resident(const struct dl2_loading *loading);
  * where that is not known. */
 bool dl2_loading_memory(const struct dl2_loading_place *place, const char *variant, double *cache,
                         double *epoch);
+
+/* Mean over the rounds of a variant's figure at offset `field` of struct dl2_round, times `scale`.
+ * `network` NULL: of the loader. `scratch` has room for all rounds. */
+struct dl2_estimate dl2_loading_mean(const struct dl2_loading_place *place, const char *network,
+                                     const char *variant, size_t field, double scale,
+                                     double *scratch);
+/* The most rounds of a place. */
+size_t dl2_loading_rounds(const struct dl2_loading *loading);
 
 #endif

@@ -50,9 +50,8 @@ static void write_on_original(struct dl2_html *html, const struct dl2_analysis *
                                                                 : "is not shown to lose less than",
                     points);
     if (isfinite(half))
-        dl2_html_format(html, " (%s to %s)",
-                        dl2_part_signed(comparison->difference - half, text[0]),
-                        dl2_part_signed(comparison->difference + half, text[1]));
+        dl2_html_format(html, " (%s to %s)", dl2_signed(comparison->difference - half, text[0]),
+                        dl2_signed(comparison->difference + half, text[1]));
     dl2_html_markup(html, ". ");
 }
 
@@ -77,8 +76,8 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
         dl2_html_format(html, "It is not certain enough to be claimed. ");
     if (isfinite(half))
         dl2_html_format(html, "95%% interval of the change in top-1: %s to %s points. ",
-                        dl2_part_signed(comparison->difference - half, text[0]),
-                        dl2_part_signed(comparison->difference + half, text[1]));
+                        dl2_signed(comparison->difference - half, text[0]),
+                        dl2_signed(comparison->difference + half, text[1]));
     write_on_original(html, analysis, pick, dl2_count_points(text[2], page->tolerance));
     dl2_html_markup(html, "</p>\n");
 }
@@ -226,8 +225,8 @@ static void write_training_chance(struct dl2_html *html, const struct dl2_page *
                 !isfinite(comparison->half))
                 continue;
             dl2_html_format(html, "%s%s to %s for %s%s", before,
-                            dl2_part_signed(comparison->difference - comparison->half, text[0]),
-                            dl2_part_signed(comparison->difference + comparison->half, text[1]),
+                            dl2_signed(comparison->difference - comparison->half, text[0]),
+                            dl2_signed(comparison->difference + comparison->half, text[1]),
                             study->variants[v].name, dl2_part_arch_after(page, " with ", a, with));
             before = ", ";
         }
@@ -250,8 +249,8 @@ static void write_single(struct dl2_html *html, const struct dl2_page *page)
                             "One new training%s on %s would end between %s and %s points of one "
                             "on the original, on these images (95%% prediction interval). ",
                             dl2_part_arch_after(page, " of ", a, of), study->variants[pick].name,
-                            dl2_part_signed(comparison->difference - half, text[0]),
-                            dl2_part_signed(comparison->difference + half, text[1]));
+                            dl2_signed(comparison->difference - half, text[0]),
+                            dl2_signed(comparison->difference + half, text[1]));
     }
 }
 

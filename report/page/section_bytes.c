@@ -93,11 +93,11 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))
-            dl2_html_text(html, dl2_part_signed(difference->mean, text));
+            dl2_html_text(html, dl2_signed(difference->mean, text));
         if (isfinite(difference->mean) && isfinite(difference->half))
             dl2_html_element(html, "small", " (%s to %s)",
-                             dl2_part_signed(difference->mean - difference->half, low),
-                             dl2_part_signed(difference->mean + difference->half, high));
+                             dl2_signed(difference->mean - difference->half, low),
+                             dl2_signed(difference->mean + difference->half, high));
         dl2_html_markup(html, "</td>");
     }
 }

@@ -19,14 +19,13 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page,
         const size_t arch = side ? transfer->b : transfer->a;
         dl2_html_element(
             html, "td class='l'", "%s %s", study->archs[arch],
-            dl2_part_signed(page->analyses[arch].comparisons[transfer->variant].difference,
-                            text[0]));
+            dl2_signed(page->analyses[arch].comparisons[transfer->variant].difference, text[0]));
     }
     dl2_html_markup(html, "<td class='l'>");
-    dl2_html_format(html, "%s ", dl2_part_signed(difference, text[0]));
+    dl2_html_format(html, "%s ", dl2_signed(difference, text[0]));
     if (isfinite(half))
-        dl2_html_element(html, "small", "(%s to %s%s)", dl2_part_signed(difference - half, text[0]),
-                         dl2_part_signed(difference + half, text[1]),
+        dl2_html_element(html, "small", "(%s to %s%s)", dl2_signed(difference - half, text[0]),
+                         dl2_signed(difference + half, text[1]),
                          transfer->images ? "" : ", of training alone");
     dl2_html_markup(html, "</td><td class='l'>");
     if (dl2_transfer_differs(transfer))

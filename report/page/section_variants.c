@@ -27,12 +27,12 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
                                 "As a check, the pigeonhole bootstrap (seeds and images drawn "
                                 "anew, %u times), which is too narrow for few seeds: ",
                                 page->analyses[a].question.draws);
-            dl2_html_format(
-                html, "%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
-                dl2_part_arch_after(page, " ", a, arch), dl2_part_signed(comparison->low, text[0]),
-                dl2_part_signed(comparison->high, text[1]),
-                dl2_part_signed(comparison->difference - comparison->half_both, text[2]),
-                dl2_part_signed(comparison->difference + comparison->half_both, text[3]));
+            dl2_html_format(html, "%s%s%s %s to %s, not %s to %s", any ? "; " : "",
+                            study->variants[v].name, dl2_part_arch_after(page, " ", a, arch),
+                            dl2_signed(comparison->low, text[0]),
+                            dl2_signed(comparison->high, text[1]),
+                            dl2_signed(comparison->difference - comparison->half_both, text[2]),
+                            dl2_signed(comparison->difference + comparison->half_both, text[3]));
             any = true;
         }
     dl2_html_markup(html, any ? "." : "");
