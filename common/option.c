@@ -604,8 +604,8 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     dl2_error_set(refusal, DL2_ERR_ARGUMENT, "%s", text);
     if (program->refusal)
         return DL2_EXIT_USAGE;
-    if (program->place)
-        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), own.message);
+    if (program->origin)
+        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->origin), own.message);
     else
         fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
                 own.message, program->name);

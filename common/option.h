@@ -38,8 +38,8 @@ enum dl2_option_role {
     DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
     DL2_OPTION_MODEL = 8,    /* models that are trained on the same batches may differ in it */
     DL2_OPTION_ALONE = 16,   /* models that a rank trains one at a time may, too */
-    /* A model that is made in a database has it. It is of use on images that come by themselves, and
-     * names no file, which would be the server's. */
+    /* A model that is made in a database has it. It is of use on images that come by themselves,
+     * and names no file, which would be the server's. */
     DL2_OPTION_FIT = 32,
 };
 
@@ -82,7 +82,7 @@ struct dl2_program {
     const char *const *commands;       /* choices of the first argument, NULL ends them; or NULL */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
-    const char *place; /* "FILE:3": usage errors are of settings from there; NULL: command line */
+    const char *origin; /* "FILE:3": usage errors are of settings from there; NULL: command line */
     /* Receives usage errors, as DL2_ERR_ARGUMENT, of settings that no command line gave; NULL: they
      * are printed. */
     struct dl2_error *refusal;
@@ -140,7 +140,7 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
-/* Prints "program: message", with the program's place, quoted, for wrong usage found after
+/* Prints "program: message", with the program's origin, quoted, for wrong usage found after
  * parsing, or leaves the message in program->refusal; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);

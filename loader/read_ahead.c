@@ -262,7 +262,8 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
         entry->position = position;
         entry->request = NULL;
         entry->plan.index = ahead->order[position];
-        entry->plan.place = dl2_plan_place(ahead->planner->places, position);
+        entry->plan.epoch_position =
+            dl2_plan_epoch_position(ahead->planner->epoch_positions, position);
         dl2_plan_sample(ahead->planner, &entry->plan);
     } else {
         dl2_plan_find_decoded(ahead->planner, &entry->plan);

@@ -126,13 +126,13 @@ static int check_config_images(const struct dl2_configs *configs, const struct d
 }
 
 static int fill_settings(const struct dl2_configs *configs, const struct dl2_configs_base *base,
-                         const json_t *given, const char *place,
+                         const json_t *given, const char *origin,
                          struct dl2_train_settings *settings)
 {
     struct dl2_train_config *config = &settings->config;
     struct dl2_common_options common = *base->common;
     struct dl2_program program = *base->program;
-    program.place = place;
+    program.origin = origin;
     int status = take_settings(settings, &program, &common, given, base->hop);
     if (status == 0)
         status = check_config_name(configs, &program, config->run.name, base->hop);
@@ -166,21 +166,21 @@ static void free_config(struct dl2_train_config *config)
 }
 
 int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base, json_t *given,
-                    const char *place)
+                    const char *origin)
 {
     struct dl2_train_settings settings = *base->settings;
     struct dl2_train_config *config = &settings.config;
-    int status = fill_settings(configs, base, given, place, &settings);
+    int status = fill_settings(configs, base, given, origin, &settings);
     char *folder = NULL;
     if (status == 0 && configs->count == MAX_CONFIGS) {
-        fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, place,
+        fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, origin,
                 MAX_CONFIGS);
         status = DL2_EXIT_FAILED;
     }
     if (status == 0 &&
         ((config->run.out && !(folder = dl2_path_join(config->run.out, config->run.name))) ||
          !make_room(configs))) {
-        fprintf(stderr, "%s: %s: out of memory\n", base->program->name, place);
+        fprintf(stderr, "%s: %s: out of memory\n", base->program->name, origin);
         status = DL2_EXIT_FAILED;
     }
     if (status != 0) {
@@ -204,17 +204,17 @@ static bool is_blank(const char *line, size_t length)
 }
 
 static int read_line(struct dl2_configs *configs, const struct dl2_configs_base *base,
-                     const char *line, size_t length, const char *place)
+                     const char *line, size_t length, const char *origin)
 {
     json_error_t reason;
     json_auto_t *settings = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
     struct dl2_program program = *base->program;
-    program.place = place;
+    program.origin = origin;
     if (!settings)
         return dl2_program_usage_error(&program, "it is not JSON: %s", reason.text);
     if (!json_is_object(settings))
         return dl2_program_usage_error(&program, "it is not an object like {\"name\": \"a\"}");
-    return dl2_configs_add(configs, base, settings, place);
+    return dl2_configs_add(configs, base, settings, origin);
 }
 
 int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
@@ -231,13 +231,13 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
     size_t at = 0;
     for (unsigned number = 1; at < bytes.size && status == 0; number++) {
         const char *newline = memchr(text + at, '\n', bytes.size - at);
-        char *place = NULL;
+        char *origin = NULL;
         const size_t length = newline ? (size_t)(newline - text) - at : bytes.size - at;
-        if (asprintf(&place, "%s:%u", path, number) < 0)
+        if (asprintf(&origin, "%s:%u", path, number) < 0)
             status = DL2_EXIT_FAILED;
         else if (!is_blank(text + at, length))
-            status = read_line(configs, base, text + at, length, place);
-        free(place);
+            status = read_line(configs, base, text + at, length, origin);
+        free(origin);
         at += length + 1;
     }
     dl2_bytes_free(&bytes);

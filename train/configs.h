@@ -29,9 +29,9 @@ struct dl2_configs_base {
  * after an error message, as those below. */
 int dl2_configs_check_base(const struct dl2_configs_base *base);
 
-/* Adds a configuration, from `place` ("FILE:3"), with a reference of its own. */
+/* Adds a configuration, from `origin` ("FILE:3"), with a reference of its own. */
 int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base, json_t *given,
-                    const char *place);
+                    const char *origin);
 /* Adds those of a file of JSON Lines. */
 int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
                      const char *path);

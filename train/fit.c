@@ -468,14 +468,14 @@ static int begin_next(struct dl2_fit *fit, struct dl2_error *error)
 static int train_on_batch(struct dl2_fit *fit, struct dl2_error *error)
 {
     struct dl2_run *run = run_of(fit);
-    if (is_training(run) && run->step.part == 0)
+    if (is_training(run) && run->step.done == 0)
         DL2_TRY(begin_next(fit, error));
     if (!is_training(run)) /* the images are more than the run has epochs for */
         return DL2_OK;
     const int status = dl2_run_train_batch(run, &fit->batch, 0, error);
     dl2_network_wait_input(run->network);
     DL2_TRY(status);
-    return run->step.part == run->step.parts ? dl2_run_end_step(run, error) : DL2_OK;
+    return run->step.done == run->step.batches ? dl2_run_end_step(run, error) : DL2_OK;
 }
 
 static int use_batch(struct dl2_fit *fit, struct dl2_error *error)
@@ -538,9 +538,9 @@ int dl2_fit_add(struct dl2_fit *fit, const void *image, size_t size, int label, 
                              "the label %d is not a class of the model: 0 to %u", label,
                              fit->stream.classes - 1);
     /* A batch's first image may be an epoch's first, whose random numbers its crop has. */
-    if (training && fit->batch.count == 0 && is_training(run) && run->step.part == 0) {
+    if (training && fit->batch.count == 0 && is_training(run) && run->step.done == 0) {
         DL2_TRY(begin_next(fit, error));
-        run->step.parts = 0;
+        run->step.batches = 0;
         fit->recipe.planner.epoch = run->state.pass;
     }
     const int status = decode_image(fit, image, size, number, error);

@@ -63,10 +63,10 @@ struct hop {
 
 /* -- locks -- */
 
-static int set_lock(const struct hop *hop, size_t place, short type, bool wait)
+static int set_lock(const struct hop *hop, size_t byte, short type, bool wait)
 {
     struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)place, .l_len = 1};
+        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)byte, .l_len = 1};
     int code;
     while ((code = fcntl(hop->file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock)) != 0 &&
            errno == EINTR && wait)
@@ -75,38 +75,38 @@ static int set_lock(const struct hop *hop, size_t place, short type, bool wait)
 }
 
 /* 1: this rank has it now; 0: another has it. */
-static int try_lock(const struct hop *hop, size_t place, struct dl2_error *error)
+static int try_lock(const struct hop *hop, size_t byte, struct dl2_error *error)
 {
-    if (set_lock(hop, place, F_WRLCK, false) == 0)
+    if (set_lock(hop, byte, F_WRLCK, false) == 0)
         return 1;
     if (errno == EAGAIN || errno == EACCES)
         return 0;
     return dl2_error_system(error, "can't lock %s, which ranks that hop need to", hop->path);
 }
 
-static void unlock(const struct hop *hop, size_t place)
+static void unlock(const struct hop *hop, size_t byte)
 {
-    set_lock(hop, place, F_UNLCK, false);
+    set_lock(hop, byte, F_UNLCK, false);
 }
 
-static bool is_locked(const struct hop *hop, size_t place)
+static bool is_locked(const struct hop *hop, size_t byte)
 {
     struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)place, .l_len = 1};
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)byte, .l_len = 1};
     return fcntl(hop->file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-static size_t place_of_lines(const struct hop *hop)
+static size_t byte_of_lines(const struct hop *hop)
 {
     return hop->count;
 }
 
-static size_t place_of_plan(const struct hop *hop)
+static size_t byte_of_plan(const struct hop *hop)
 {
     return hop->count + 1;
 }
 
-static size_t place_of_rank(const struct hop *hop, unsigned rank)
+static size_t byte_of_rank(const struct hop *hop, unsigned rank)
 {
     return hop->count + 2 + rank;
 }
@@ -120,9 +120,9 @@ static int add_line(const struct hop *hop, const json_t *line, struct dl2_error 
     free(text);
     if (length < 0)
         return dl2_error_memory(error, "a line of %s", hop->path);
-    set_lock(hop, place_of_lines(hop), F_WRLCK, true);
+    set_lock(hop, byte_of_lines(hop), F_WRLCK, true);
     const bool written = write(hop->file, whole, (size_t)length) == length;
-    unlock(hop, place_of_lines(hop));
+    unlock(hop, byte_of_lines(hop));
     free(whole);
     return written ? DL2_OK : dl2_error_system(error, "can't write to %s", hop->path);
 }
@@ -336,7 +336,7 @@ static bool rank_is_gone(const struct hop *hop)
     if (world && world->ops->broken)
         return world->ops->broken(world);
     for (unsigned rank = 0; rank < hop->ranks; rank++)
-        if (rank != hop->own && !is_locked(hop, place_of_rank(hop, rank)))
+        if (rank != hop->own && !is_locked(hop, byte_of_rank(hop, rank)))
             return true;
     return false;
 }
@@ -356,9 +356,9 @@ static int ask_plan(struct hop *hop, struct dl2_error *error)
     const size_t before = choose(hop);
     if (!hop->options->plan)
         return 0;
-    set_lock(hop, place_of_plan(hop), F_WRLCK, true);
+    set_lock(hop, byte_of_plan(hop), F_WRLCK, true);
     const int over = look_for_wanted(hop, true, error);
-    unlock(hop, place_of_plan(hop));
+    unlock(hop, byte_of_plan(hop));
     return over ? over : choose(hop) > before;
 }
 
@@ -410,7 +410,7 @@ static int hop_on(struct hop *hop, struct dl2_error *error)
 
 static int claim_rank(const struct hop *hop, struct dl2_error *error)
 {
-    const int locked = try_lock(hop, place_of_rank(hop, hop->own), error);
+    const int locked = try_lock(hop, byte_of_rank(hop, hop->own), error);
     if (locked != 0)
         return locked < 0 ? locked : DL2_OK;
     return dl2_error_set(
@@ -421,7 +421,7 @@ static int claim_rank(const struct hop *hop, struct dl2_error *error)
 }
 
 /* Rank 0 begins anew where no other's runs are, or, with --restart, without their files. */
-static int clear_place(struct hop *hop, struct dl2_error *error)
+static int clear_visits(struct hop *hop, struct dl2_error *error)
 {
     const struct dl2_train_config *config = &hop->models[0].config;
     if (config->run.resume)
@@ -443,18 +443,18 @@ static int clear_place(struct hop *hop, struct dl2_error *error)
                                         : dl2_error_system(error, "can't empty %s", hop->path);
 }
 
-static int open_place(struct hop *hop, struct dl2_error *error)
+static int open_visits(struct hop *hop, struct dl2_error *error)
 {
     const struct dl2_world *world = hop->options->world;
     DL2_TRY(dl2_make_folders(hop->options->out, error));
     hop->path = dl2_path_join(hop->options->out, DL2_VISITS_FILE);
     if (!hop->path)
-        return dl2_error_memory(error, "a place for visits");
+        return dl2_error_memory(error, "the file of visits");
     hop->file = open(hop->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (hop->file < 0)
         return dl2_error_system(error, "can't open %s", hop->path);
     DL2_TRY(claim_rank(hop, error));
-    return dl2_world_rank(world) == 0 && !(world && world->again) ? clear_place(hop, error)
+    return dl2_world_rank(world) == 0 && !(world && world->again) ? clear_visits(hop, error)
                                                                   : DL2_OK;
 }
 
@@ -526,7 +526,7 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
                           "%s: --in-database needs a table, like postgresql:///db?table=photos",
                           hop->stream.stages[0].path);
     if (status == DL2_OK)
-        status = open_place(hop, error);
+        status = open_visits(hop, error);
     if (!again)
         status = dl2_world_agree(world, status, error);
     hop->result->common = status < 0 && !again;

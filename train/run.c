@@ -50,7 +50,7 @@ int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the checkpoint is at batch %llu of an epoch of %llu",
                              (unsigned long long)state->batch, (unsigned long long)steps);
-    run->step = (struct dl2_run_step){.parts = 0};
+    run->step = (struct dl2_run_step){.batches = 0};
     run->phase = DL2_RUN_TRAINING;
     if (state->batch > 0 && dl2_run_adds_up_on_device(run)) {
         const struct dl2_loss_sums own = dl2_checkpoint_get_sums(state, run->config->world);
@@ -164,8 +164,8 @@ int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
         return dl2_run_stop_pass(run, error);
     struct dl2_run_step *step = &run->step;
     const uint64_t left = end - state->batch;
-    step->part = 0;
-    step->parts = left < accumulate ? (unsigned)left : accumulate;
+    step->done = 0;
+    step->batches = left < accumulate ? (unsigned)left : accumulate;
     step->lr = learning_rate(run);
     step->position = before;
     step->data_wait = state->data_wait;
@@ -214,9 +214,9 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
             dl2_mix_paste(&mix, batch->images, stage->height, stage->width, run->stream->channels,
                           run->partner, batch->count, run->row);
     }
-    const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
-                                             step->part + 1 < step->parts};
-    step->part++;
+    const struct dl2_network_step numbers = {number, 1.0f / (float)step->batches, step->done > 0,
+                                             step->done + 1 < step->batches};
+    step->done++;
     run->state.data_wait += waited;
     run->state.images += (uint64_t)batch->count * ranks; /* all have as many: loader/sampler.h */
     run->state.step++;
@@ -264,7 +264,7 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
     const uint64_t steps = dl2_run_steps(run);
     double loss = NAN;
     DL2_TRY(update_weights(run, step->lr, error));
-    step->part = step->parts = 0;
+    step->done = step->batches = 0;
     if (++step->updates % LOOK_EVERY == 0 || run->config->run.log_steps)
         DL2_TRY(dl2_run_take_losses(run, false, &loss, error));
     const double now = dl2_clock_wall(), after = dl2_run_position(run), took = now - step->last;
@@ -533,9 +533,9 @@ static int save_learnt(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_loss_sums unused;
     const bool training = run->phase == DL2_RUN_TRAINING;
-    if (training && run->step.part > 0)
+    if (training && run->step.done > 0)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "in the middle of a step of %u batches",
-                             run->step.parts);
+                             run->step.batches);
     if (run->phase == DL2_RUN_VALIDATING)
         DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
     if (training)
@@ -594,7 +594,7 @@ static int take_steps(struct dl2_run *run, struct dl2_error *error)
         DL2_TRY(dl2_run_begin_step(run, error));
         if (run->phase != DL2_RUN_TRAINING)
             return dl2_source_note_bad(run->stream, run->source, error);
-        while (run->step.part < run->step.parts)
+        while (run->step.done < run->step.batches)
             DL2_TRY(train_on_next(run, error));
         DL2_TRY(dl2_run_end_step(run, error));
         DL2_TRY(dl2_run_save_step(run, error));

@@ -55,7 +55,7 @@ struct dl2_run;
 
 /* A step of a run: one or, with `accumulate`, several batches, then an update. */
 struct dl2_run_step {
-    unsigned part, parts; /* batches that are done, of those of the step */
+    unsigned done, batches; /* batches that are done, of those of the step */
     double lr;
     double last;     /* when the step before ended, or the pass began */
     double position; /* before it */

@@ -53,9 +53,9 @@ static int make_trials(struct dl2_search *search)
         return search_memory(search);
     for (size_t i = 0; i < count; i++) {
         json_auto_t *settings = dl2_search_space_settings(search->space, i);
-        char place[4096];
-        snprintf(place, sizeof place, "%s: trial %zu", search->options->space, i);
-        status = dl2_configs_add(&search->configs, &search->base, settings, place);
+        char origin[4096];
+        snprintf(origin, sizeof origin, "%s: trial %zu", search->options->space, i);
+        status = dl2_configs_add(&search->configs, &search->base, settings, origin);
         if (status == DL2_EXIT_USAGE && json_object_size(settings) > 2)
             fprintf(stderr,
                     "%s: settings that do not go together belong in spaces of their own: [{\"lr\": "

@@ -84,10 +84,10 @@ static void plot_memory(struct dl2_part_figures *figures)
         struct dl2_curve curve = curve_of(&plot, study, v);
         curve.columns = "($1+0.000):2";
         for (size_t i = 0; i < loading->count; i++) {
-            const struct dl2_loading_place *place = &loading->items[i];
+            const struct dl2_loading_setup *setup = &loading->items[i];
             double cache, epoch;
-            if (dl2_loading_caches(place) &&
-                dl2_loading_memory(place, study->variants[v].name, &cache, &epoch))
+            if (dl2_loading_caches(setup) &&
+                dl2_loading_memory(setup, study->variants[v].name, &cache, &epoch))
                 dl2_curve_point(&curve, (const double[]){cache / 1e6, epoch / 1e6}, 2, NULL);
         }
         dl2_curve_draw(&curve);

@@ -10,13 +10,13 @@ static void write_heads(struct dl2_table *table, const struct dl2_loading *loadi
 {
     dl2_table_heads(table, "variant");
     for (size_t i = 0; i < loading->count; i++) {
-        const struct dl2_loading_place *place =
+        const struct dl2_loading_setup *setup =
             &loading->items[dl2_loading_last_of_storage(loading, i)];
-        if (dl2_loading_caches(place) || !dl2_loading_starts_storage(loading, i))
+        if (dl2_loading_caches(setup) || !dl2_loading_starts_storage(loading, i))
             continue;
-        dl2_table_head(table, "%s: loads,\nimg/s", place->storage);
+        dl2_table_head(table, "%s: loads,\nimg/s", setup->storage);
         for (size_t a = 0; a < loading->network_count; a++) {
-            dl2_table_head(table, "%s: %s,\nimg/s", place->storage,
+            dl2_table_head(table, "%s: %s,\nimg/s", setup->storage,
                            loading->network_count > 1 ? loading->networks[a] : "trains");
             dl2_table_heads(table, "waiting\nfor data, %");
         }
@@ -32,19 +32,19 @@ static void write_table(struct dl2_html *html, const struct dl2_page *page, doub
     for (size_t v = 0; v < study->variant_count; v++) {
         dl2_table_row(&table, dl2_part_variant(&study->variants[v]));
         for (size_t i = 0; i < loading->count; i++) {
-            const struct dl2_loading_place *place =
+            const struct dl2_loading_setup *setup =
                 &loading->items[dl2_loading_last_of_storage(loading, i)];
-            if (dl2_loading_caches(place) || !dl2_loading_starts_storage(loading, i))
+            if (dl2_loading_caches(setup) || !dl2_loading_starts_storage(loading, i))
                 continue;
             const char *name = study->variants[v].name;
             struct dl2_estimate own =
-                dl2_loading_mean(place, NULL, name, offsetof(struct dl2_round, rate), 1, scratch);
+                dl2_loading_mean(setup, NULL, name, offsetof(struct dl2_round, rate), 1, scratch);
             dl2_part_estimate_cell(html, &own, 0);
             for (size_t a = 0; a < loading->network_count; a++) {
-                own = dl2_loading_mean(place, loading->networks[a], name,
+                own = dl2_loading_mean(setup, loading->networks[a], name,
                                        offsetof(struct dl2_round, rate), 1, scratch);
                 dl2_part_estimate_cell(html, &own, 0);
-                own = dl2_loading_mean(place, loading->networks[a], name,
+                own = dl2_loading_mean(setup, loading->networks[a], name,
                                        offsetof(struct dl2_round, stall), 100, scratch);
                 dl2_part_estimate_cell(html, &own, 1);
             }
