@@ -5,10 +5,12 @@ libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
 	report/page/breakage_table.c report/page/breakage_table.h \
 	report/page/class_plot.c report/page/class_plot.h \
+	report/page/class_tables.c report/page/class_tables.h \
 	report/page/compared.c report/page/compared.h \
 	report/page/curve.c report/page/curve.h \
 	report/page/forest_plot.c report/page/forest_plot.h \
 	report/page/loading_plots.c report/page/loading_plots.h \
+	report/page/metric_tables.c report/page/metric_tables.h \
 	report/page/regimen_plots.c report/page/regimen_plots.h \
 	report/analysis.c report/analysis.h \
 	report/answer.c report/answer.h \

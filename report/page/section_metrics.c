@@ -2,47 +2,14 @@
 /* What the metrics tell of accuracy: which one should a quality be chosen by? */
 #include "common/json.h"
 #include "common/memory.h"
-#include "report/metric_guides.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/breakage_table.h"
+#include "report/page/metric_tables.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-static void write_figure_title(struct dl2_html *html, const struct dl2_study *study,
-                               const struct dl2_guide *figure)
-{
-    dl2_html_format(html, "%s",
-                    figure->metric ? dl2_metric_title(study, figure->metric) : "bits per pixel");
-    if (figure->metric)
-        dl2_html_element(html, "small", " %s", figure->title);
-}
-
-static void write_rankings(struct dl2_html *html, const struct dl2_study *study,
-                           const struct dl2_guides *guides)
-{
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variants ordered by|Kendall's tau\nwith accuracy|interval|"
-                            "pairs ordered\nas by accuracy|of those that\nare told apart");
-    for (size_t i = 0; i < guides->count; i++) {
-        const struct dl2_ranking *ranking = &guides->items[i].ranking;
-        char text[2][32];
-        if (!isfinite(ranking->tau))
-            continue;
-        dl2_table_bare_row(&table, "");
-        dl2_html_markup(html, "<th scope='row'>");
-        write_figure_title(html, study, &guides->items[i]);
-        dl2_html_markup(html, "</th>");
-        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
-        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
-                         dl2_part_fixed(ranking->high, 2, text[1]));
-        dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
-        dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
-    }
-    dl2_table_end(&table);
-}
 
 static void write_notes(struct dl2_html *html, const struct dl2_accuracy_order *order)
 {
@@ -59,39 +26,6 @@ static void write_notes(struct dl2_html *html, const struct dl2_accuracy_order *
                           : " alone (without predictions, the choice of images is not in it)");
     else
         dl2_html_format(html, "One training each gives no interval.");
-}
-
-/* All metrics beside the change in accuracy. */
-static void write_figures(struct dl2_html *html, const struct dl2_page *page, size_t arch,
-                          const struct dl2_guides *guides)
-{
-    const struct dl2_study *study = page->study;
-    struct dl2_table table = {.html = html};
-    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
-    dl2_table_heads(&table, "variant|top-1, points\nto the original");
-    for (size_t i = 0; i < guides->count; i++) {
-        dl2_html_markup(html, "<th scope='col'>");
-        write_figure_title(html, study, &guides->items[i]);
-        dl2_html_markup(html, "</th>");
-    }
-    for (size_t v = 0; v < study->variant_count; v++) {
-        const double difference = page->analyses[arch].comparisons[v].difference;
-        char text[32];
-        if (!study->variants[v].scored)
-            continue;
-        dl2_table_row(&table, study->variants[v].name);
-        dl2_html_element(html, "td", "%s",
-                         isfinite(difference) ? dl2_signed(difference, text) : "–");
-        for (size_t i = 0; i < guides->count; i++) {
-            const double value = dl2_guide_value(&guides->items[i], &study->variants[v]);
-            if (isinf(value))
-                dl2_html_markup(html, "<td>lossless</td>");
-            else
-                dl2_part_cell(html, value, fabs(value) < 2 ? 4 : 2);
-        }
-    }
-    dl2_table_end(&table);
-    dl2_html_markup(html, "</details>\n");
 }
 
 /* Accuracy against each metric. */
@@ -128,11 +62,11 @@ static void write_guides(struct dl2_html *html, const struct dl2_page *page, siz
     if (answer[0])
         dl2_html_element(html, "p", "%s", answer);
     dl2_html_markup(html, answer[0] ? "\n" : "");
-    write_rankings(html, page->study, guides);
+    dl2_ranking_table(html, page->study, guides);
     dl2_html_markup(html, "<p class='note'>");
     write_notes(html, order);
     dl2_html_markup(html, "</p>\n");
-    write_figures(html, page, arch, guides);
+    dl2_metric_table(html, page->study, &page->analyses[arch], guides);
 }
 
 static void write_network(const struct dl2_page *page, struct dl2_html *html, size_t arch,
