@@ -8,6 +8,7 @@ libreport_la_SOURCES = \
 	report/page/class_tables.c report/page/class_tables.h \
 	report/page/compared.c report/page/compared.h \
 	report/page/curve.c report/page/curve.h \
+	report/page/decided.c report/page/decided.h \
 	report/page/forest_plot.c report/page/forest_plot.h \
 	report/page/loading_plots.c report/page/loading_plots.h \
 	report/page/metric_tables.c report/page/metric_tables.h \

@@ -14,10 +14,9 @@ static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_varia
 
 static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
 {
-    char text[3][32];
-    dl2_say(writer, "mean top-1 %s points (95%% interval %s to %s)",
-            dl2_signed(effects->mean, text[0]), dl2_signed(effects->mean - effects->half, text[1]),
-            dl2_signed(effects->mean + effects->half, text[2]));
+    char mean[32], interval[72];
+    dl2_say(writer, "mean top-1 %s points (95%% interval %s)", dl2_signed(effects->mean, mean),
+            dl2_interval(effects->mean, effects->half, 1, interval));
 }
 
 /* The smallest of the variants that are claimed on all datasets, or on more than half of them; or,
@@ -47,7 +46,7 @@ void dl2_several_answer_make(const struct dl2_several_studies *several,
     const struct dl2_shared_variant *shown = most ? most : find_smallest(network, false, &limit);
     struct dl2_sentence headline = {answer->headline, sizeof answer->headline, 0};
     struct dl2_sentence details = {answer->details, sizeof answer->details, 0};
-    char points[32], text[2][32];
+    char points[32], text[72];
     answer->details[0] = '\0';
     dl2_count_points(points, several->question.tolerance);
     if (most) {
@@ -63,9 +62,8 @@ void dl2_several_answer_make(const struct dl2_several_studies *several,
     }
     dl2_say(&details, "%s: ", shown->name);
     say_mean(&details, &shown->effects);
-    dl2_say(&details, "; one more dataset would measure %s to %s (95%% prediction interval).",
-            dl2_signed(shown->effects.mean - shown->effects.half_new, text[0]),
-            dl2_signed(shown->effects.mean + shown->effects.half_new, text[1]));
+    dl2_say(&details, "; one more dataset would measure %s (95%% prediction interval).",
+            dl2_interval(shown->effects.mean, shown->effects.half_new, 1, text));
     for (size_t i = 0; i < shown->count; i++)
         if (shown->differences[i] + shown->halves[i] < limit)
             dl2_say(&details, " On %s it loses more than %s.",

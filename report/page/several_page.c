@@ -39,7 +39,7 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
                       const struct dl2_shared_variant *variant)
 {
     struct dl2_html *html = table->html;
-    char text[2][32];
+    char text[72];
     dl2_table_row(table, variant->name);
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_html_markup(html, "<td>");
@@ -52,9 +52,8 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
         dl2_html_format(html, variant->was_tested ? "not shown" : "not tested");
     dl2_html_markup(html, "</td>");
     write_interval(html, variant->effects.mean, variant->effects.half);
-    dl2_html_element(html, "td", "%s to %s",
-                     dl2_signed(variant->effects.mean - variant->effects.half_new, text[0]),
-                     dl2_signed(variant->effects.mean + variant->effects.half_new, text[1]));
+    dl2_html_element(html, "td", "%s",
+                     dl2_interval(variant->effects.mean, variant->effects.half_new, 1, text));
     dl2_part_cell(html, variant->effects.between, 1);
     for (size_t i = 0, n = 0; i < several->count; i++) {
         const bool has = n < variant->count && variant->sources[n] == i;
