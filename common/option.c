@@ -478,6 +478,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         const struct row row = {&jobs, &parse->common->jobs, 0};
         if (parse_value(&row, text, &error) < 0)
             argp_error(state, "--jobs: %s", error.message);
+        parse->common->jobs_given = true;
         return 0;
     }
     case KEY_QUIET:

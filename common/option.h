@@ -68,6 +68,7 @@ enum { DL2_MAX_OPTIONS = 128 };
 /* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
     unsigned jobs;               /* -j, --jobs: worker threads, at least 1 */
+    bool jobs_given;
     bool quiet;                  /* --quiet: no progress, only errors and results */
     bool given[DL2_MAX_OPTIONS]; /* by row; ask dl2_option_given() */
 };

@@ -1,16 +1,35 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The study's makefile works in the tree, from any build folder, and installed.
-dist_pkgdata_DATA += study/study.mk study/goals.mk study/check.sh study/decide.sh study/measure.sh study/demo-dataset.sh study/packages.sh study/packages.txt
-EXTRA_DIST += GNUmakefile bootstrap
+# dl2-study, and what lies beside its makefile, which works in the tree, from any build folder, and installed.
+bin_PROGRAMS += dl2-study
+dl2_commands += dl2-study
+dl2_study_SOURCES = study/child.c study/child.h study/command.c study/decide.c study/decide.h study/dl2_study.c study/engine.h \
+	study/goals.c study/goals.h study/make.c study/paths.c study/paths.h study/plan.c study/plan.h study/progress.c \
+	study/progress.h study/resolve.c study/scripts.h study/settings.c study/settings.h study/slurm.c study/steps.c study/text.c \
+	study/text.h study/work.c study/work.h study/work_dataset.c study/work_measure.c study/work_training.c study/work_variants.c
+dl2_study_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
+dl2_study_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
+dl2_study_LDADD = libcommon.la $(XXHASH_LIBS)
+
+# A goal is a file in study/goals/, called as the goal is: they are found, so that a new one is named nowhere else.
+GOAL_FILES = $(sort $(wildcard $(srcdir)/study/goals/*.c))
+GOALS = $(basename $(notdir $(GOAL_FILES)))
+study/goals_found.h: $(GOAL_FILES) Makefile
+	$(AM_V_at)$(MKDIR_P) study
+	$(AM_V_GEN){ for goal in $(GOALS); do echo "#include \"study/goals/$$goal.c\""; done; \
+	    echo 'static const struct dl2_goal *const found[] = {'; \
+	    for goal in $(GOALS); do echo "    &goal_$$goal," | tr - _; done; echo '};'; } >$@.new
+	$(AM_V_at)mv $@.new $@
+BUILT_SOURCES += study/goals_found.h
+CLEANFILES += study/goals_found.h
+
+dist_pkgdata_DATA += study/study.mk study/demo-dataset.sh study/imagenette-dataset.sh study/packages.sh study/packages.txt
+EXTRA_DIST += GNUmakefile bootstrap study/goals
 
 # Relative DATASET and OUT start here.
 STUDY_FOLDER = .
 RUN_STUDY = cd '$(STUDY_FOLDER)' && \
 	$(MAKE) --no-print-directory -f '$(abs_top_srcdir)/study/study.mk' PROGRAMS='$(abs_top_builddir)'
-
-# Those that the help texts name.
-STUDY_GOALS = $(filter-out clean-study help,$(shell sed -n 's/^.   \([a-z-]*[a-z]\)   *[^ ].*/\1/p' \
-	'$(abs_top_srcdir)/study/study.mk' '$(abs_top_srcdir)/study/goals.mk'))
+STUDY_GOALS = $(GOALS) new-plan
 .PHONY: $(STUDY_GOALS) clean-study run-study
 $(STUDY_GOALS): run-study
 run-study: all

@@ -127,7 +127,7 @@ static const struct dl2_option table[] = {
      "dl2-report --group takes it",
      AT(groups), .commands = SURVEYS},
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
-     "If DEST is a table, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
+     "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
      .commands = ENCODES},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force), .commands = WRITES},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
@@ -627,9 +627,6 @@ static int run(char **places, size_t count)
     if (arguments.colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
         return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");
-    if (arguments.facts && !dl2_dataset_is_database(places[1]))
-        return dl2_program_usage_error(&program, "--facts has no effect: DEST is a folder, which "
-                                                 "has dl2-variant.json files");
     static const char *const for_folders[] = {"container", "shard", "prune"};
     for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
         if (dl2_dataset_is_database(places[1]) &&

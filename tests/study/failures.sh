@@ -11,38 +11,38 @@ refused 'EPOCHS is "0": 0 is not between' EPOCHS=0
 refused 'EPOCHS is "1 2": one value' EPOCHS='1 2'
 refused 'SEEDS is "1 x": x is not a whole number' SEEDS='1 x'
 refused 'SEEDS is "99999999999999999999": 99999999999999999999 is too large' SEEDS=99999999999999999999
-refused 'SEEDS names 1 twice' SEEDS='1 1'
-refused 'SEEDS is empty' SEEDS=
+refused 'SEEDS is "1 1": 1 is there twice' SEEDS='1 1'
+refused 'SEEDS is "": it is empty' SEEDS=
 refused "TOLERANCE is \"x\": 'x' is not a number" TOLERANCE=x
 refused 'GROUP is "none.tsv": none.tsv is neither a file nor' GROUP=none.tsv
 refused 'GROUP is "regex:(": "(" is not a valid extended regular expression' GROUP='regex:('
 refused 'GROUP is "regex:a b": it can'"'t have blanks" GROUP='regex:a b'
-refused "GROUP has a password" GROUP='postgresql://me:secret@host/db?table=t&group=g'
+refused 'GROUP is "postgresql://me:***@host/db?table=t&group=g": it has a password' GROUP='postgresql://me:secret@host/db?table=t&group=g'
 refused 'BATCH is "0": 0 is not between' BATCH=0
 refused 'BATCH is "8x": 8x is not a whole number' BATCH=8x
 refused 'IMAGE_SIZE is "4": 4 is not between' IMAGE_SIZE=4
-refused 'JOBS is 0' JOBS=0
-refused 'JOBS is "2000": 2000 is not between' JOBS=2000
+refused 'JOBS is "0": it is not between 1 and 1024' JOBS=0
+refused 'JOBS is "2000": it is not between' JOBS=2000
 refused 'JOBS is "two"' JOBS=two
-refused 'TRAINERS is 0' TRAINERS=0
-refused 'TRAINERS is "a b": one value' TRAINERS='a b'
-refused 'ROUNDS is 0' ROUNDS=0
+refused 'TRAINERS is "0": it is not between' TRAINERS=0
+refused 'TRAINERS is "1 2": one value' TRAINERS='1 2'
+refused 'ROUNDS is "0": it is not between' ROUNDS=0
 refused 'ROUNDS is "x": x is not a whole number' ROUNDS=x
 refused "MEASURE is \"x\": 'x' is not a number" MEASURE=x
 refused 'MEASURE is "0": 0 is not between' MEASURE=0
 refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
-refused_of_loading 'STORAGES names tape' STORAGES='disk tape'
+refused_of_loading 'STORAGES is "disk tape": memory and disk are known' STORAGES='disk tape'
 refused_of_loading 'WORKERS is "x"' WORKERS=x
-refused_of_loading 'WORKERS names 1 twice' WORKERS='1 1'
+refused_of_loading 'WORKERS is "1 1": 1 is there twice' WORKERS='1 1'
 refused_of_loading 'CACHES is "50%"' CACHES=50%
 refused "CODECS is \"gif\": 'gif' is not a codec that this build can write" CODECS=gif
-refused 'CODECS is empty' CODECS=
+refused 'CODECS is "": it is empty' CODECS=
 refused 'QUALITIES is "0": 0 is not between' QUALITIES=0
 refused 'QUALITIES is "10 101": 101 is not between' QUALITIES='10 101'
 refused 'QUALITIES is "05": 05 is not a whole number' QUALITIES=05
 refused "DEVICE is \"none\": there is no device 'none'" DEVICE=none
 refused 'DEVICE is "ref:1": there is one device ref' DEVICE=ref:1
-refused "ARCHS names resnet51, which 'dl2-train --list archs' does not name" ARCHS='convnet resnet51'
+refused 'ARCHS is "convnet resnet51": ' ARCHS='convnet resnet51'
 for flags in TRANSCODE_FLAGS QUALITY_FLAGS LOAD_FLAGS TRAIN_FLAGS REPORT_FLAGS; do
     refused "$flags is \"--no-such-option\"" $flags=--no-such-option
 done
@@ -54,21 +54,21 @@ if [ "$(dl2-train --device cuda --list devices 2>/dev/null | cut -f 3)" != usabl
 fi
 
 echo mine >file
-refused 'OUT is "file", which is a file' OUT=file
+refused 'OUT is "file": it is a file' OUT=file
 
 # ---- OUT and DATASET apart, whatever way they are named
 ln -s data link
 mkdir -p outside
 for out in data/study data/train/study link/study data/../data/new/study "$work/data/study" data; do
-    refused 'OUT is "'"$out"'", which lies in DATASET, "data"' OUT="$out"
+    refused 'OUT is "'"$out"'": it lies in DATASET, "data"' OUT="$out"
     [ "$out" = data ] || [ ! -e "$out" ] || fail "made $out"
 done
 ln -s "$work/data/val" outside/way-in
-refused 'lies in DATASET' OUT=outside/way-in/study
-refused 'DATASET is "data", which lies in OUT' OUT=.
-refused 'DATASET is "link", which lies in OUT' OUT=. DATASET=link
+refused 'it lies in DATASET' OUT=outside/way-in/study
+refused 'DATASET is "data": it lies in OUT' OUT=.
+refused 'DATASET is "link": it lies in OUT' OUT=. DATASET=link
 cp -R data variant && echo '{"schema": "dl2-variant/1", "complete": false}' >variant/dl2-variant.json || exit 99
-refused 'DATASET is "variant", a variant that is not finished' DATASET=variant
+refused 'DATASET is "variant": it is a variant that is not finished' DATASET=variant
 (cd data && expect 2 study DATASET=. OUT=study && said 'lies in DATASET') || exit 1
 [ -z "$(find data -name '.make')" ] || fail "something was made in DATASET"
 
@@ -82,7 +82,7 @@ expect 0 study CODECS='jpeg png' QUALITIES='50 60' TRANSCODE_FLAGS=--restart=non
 # ---- A training that fails is no success, whatever an earlier one has left
 programs=$work/programs
 mkdir "$programs"
-for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+for program in dl2-study dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
     ln -s "$builddir/$program" "$programs/$program"
 done
 # instead PROGRAM: what is on standard input in its place, but to check options
@@ -206,13 +206,12 @@ touch go
 wait $first || { cat first.err; fail "the first of two makes has failed"; }
 [ -f results/quality/jpeg-10.json ] || fail "the first of two makes has made nothing"
 again dl2-quality
-echo "$$ 1" >results/.make/at-work
 expect 0 study QUALITIES=50 quality
 
 # ---- Where a blank is in the path of study.mk, and of the programs
 tools="$work/a  folder/with'quote/share"
 mkdir -p "$tools/dl2" "${tools%/share}/bin"
-cp "$srcdir"/study/*.mk "$srcdir"/study/*.sh "$srcdir/study/packages.txt" "$tools/dl2/"
+cp "$srcdir"/study/study.mk "$srcdir"/study/*.sh "$srcdir/study/packages.txt" "$tools/dl2/"
 ln -s "$builddir"/dl2-* "${tools%/share}/bin/"
 expect 0 make -f "$tools/dl2/study.mk" help
 grep -q 'DATASET' "$work/out" || fail "no help where the path has a blank"
@@ -230,7 +229,7 @@ grep -qF " DATASET=$work/data OUT=$work/blank " again || fail "paths: $(cat agai
 (cd / && unset PROGRAMS && expect 0 sh -c "$(sed "s| study | -q $work/blank/report/report.html |" "$work/again")") || exit 1
 # A checkout, as far as this goes: it has a configure.ac.
 mkdir -p checkout/below checkout/study checkout/photos
-cp "$srcdir"/study/* checkout/study/
+cp "$srcdir"/study/*.* checkout/study/
 touch checkout/configure.ac
 cp -R data/train data/val checkout/photos/
 (cd checkout/below && expect 0 make -f ../study/study.mk PROGRAMS="$builddir" DATASET=../photos OUT=out CODECS=jpeg \

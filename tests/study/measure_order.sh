@@ -1,30 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# measure.sh: the order of its rounds balances drift, is written down, and outlives an interruption.
+# Measuring speed: the order of the rounds balances drift, is written down, and outlives an interruption.
 . "$srcdir/tests/lib.sh"
 plainly
-cd "$work" || exit 99
+. "$srcdir/tests/study/study_lib.sh"
 
 # Programs that measure nothing: each use is a line of `used`, and the 10th fails if there is a `stop`.
-mkdir bin
-cat >bin/load <<'SH'
-while [ $# -gt 2 ]; do case $1 in --name) name=$2 ;; --json) file=$2 ;; esac; shift; done
-echo "load/$name" >>used
-[ ! -e stop ] || [ "$(wc -l <used)" -ne 10 ] || { rm stop; exit 3; }
-echo '{}' >"$file"
-SH
-cat >bin/train <<'SH'
-while [ $# -gt 1 ]; do case $1 in --data) name=$2 ;; --out) out=$2 ;; esac; shift; done
-echo "net/$name" >>used
-mkdir -p "$out" && echo '{}' >"$out/rate_report.json"
-SH
-measure() { # FOLDER ROUNDS
-    LOAD='sh bin/load' TRAIN='sh bin/train' sh "$srcdir/study/measure.sh" "$@" <cells
+mkdir programs
+for program in dl2-study dl2-transcode dl2-quality dl2-report; do ln -s "$builddir/$program" programs/; done
+cat >programs/dl2-load <<END
+#!/bin/sh
+for word; do [ "\$word" != --help ] || exec "$builddir/dl2-load" "\$@"; done
+while [ \$# -gt 2 ]; do case \$1 in --name) name=\$2 ;; --json) file=\$2 ;; esac; shift; done
+echo "load/\$name" >>used
+[ ! -e stop ] || [ "\$(wc -l <used)" -ne 10 ] || { rm stop; exit 3; }
+echo '{}' >"\$file"
+END
+cat >programs/dl2-train <<END
+#!/bin/sh
+for word; do [ "\$word" != --list ] || exec "$builddir/dl2-train" "\$@"; done
+while [ \$# -gt 1 ]; do case \$1 in --data) name=\${2##*/} ;; --out) out=\$2 ;; esac; shift; done
+echo "convnet/\$name" | sed 's,/data$,/raw,' >>used
+mkdir -p "\$out" && echo '{}' >"\$out/rate_report.json"
+END
+chmod +x programs/*
+measure() { # OUT ROUNDS [VARIABLE...]
+    out=$1 rounds=$2
+    shift 2
+    dl2-study run --programs "$PWD/programs" --dataset data --out "$out" --codecs jpeg --qualities '10 20 30' --archs convnet \
+        --epochs 1 --seeds '1 2' --image-size 8 --batch 8 --rounds "$rounds" --jobs 1 "${@:-throughput}"
 }
-for name in a b c d; do
-    echo "load load/$name 1 $name"
-    echo "net net/$name 1 $name"
-done >cells
+for name in raw jpeg-10 jpeg-20 jpeg-30; do printf 'load/%s\nconvnet/%s\n' $name $name; done >first
 round() { awk -v round="$1" '$1 == round { print $2 }' "$2"; }
 backwards() { sed -n '1!G;h;$p'; }
 # places FILE: how late each cell is measured on average, in cells, from a round's middle: the earliest and the latest
@@ -39,11 +45,10 @@ places() {
 }
 
 # Every cell once a round; a round and the next go in opposite directions; pairs begin elsewhere.
-cut -d' ' -f2 cells >first
 for rounds in 1 2 3 4 5 6; do
     rm -f used
     expect 0 measure "rounds-$rounds" "$rounds"
-    order=rounds-$rounds/order.tsv
+    order=rounds-$rounds/throughput/order.tsv
     cut -f2 "$order" | cmp - used || fail "$order is not what was measured"
     round 1 "$order" | cmp - first || fail "the first round of $rounds is not in the given order"
     for number in $(seq "$rounds"); do
@@ -58,9 +63,9 @@ for rounds in 1 2 3 4 5 6; do
     5) is "$(places "$order")" "-0.7 0.7" "the places of the cells in 5 rounds" ;;
     esac
 done
-is "$(for n in 1 3 5; do round $n rounds-6/order.tsv | head -n 1; done | xargs)" "load/a load/b load/c" "where pairs begin"
-grep -Eqv '^[1-6]	(load|net)/[a-d]	[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$' rounds-6/order.tsv &&
-    fail "$(cat rounds-6/order.tsv)"
+is "$(for n in 1 3 5; do round $n rounds-6/throughput/order.tsv | head -n 1; done | xargs)" "load/raw load/jpeg-10 load/jpeg-20" "where pairs begin"
+grep -Eqv '^[1-6]	(load|convnet)/(raw|jpeg-[123]0)	[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$' rounds-6/throughput/order.tsv &&
+    fail "$(cat rounds-6/throughput/order.tsv)"
 
 # What was interrupted goes on in the same order, and nothing is measured twice but what failed.
 rm -f used
@@ -69,16 +74,17 @@ expect 1 measure again 4
 said "could not be measured"
 is "$(find again -name 'round-*.json' | wc -l)" 9 "measurements before the failure"
 expect 0 measure again 4
-uniq again/order.tsv | cut -f1,2 | uniq >gone_on
-cut -f1,2 rounds-4/order.tsv | cmp - gone_on || fail "an interruption changes the order"
+uniq again/throughput/order.tsv | cut -f1,2 | uniq >gone_on
+cut -f1,2 rounds-4/throughput/order.tsv | cmp - gone_on || fail "an interruption changes the order"
 is "$(wc -l <used)" 33 "measurements in all"
 expect 0 measure again 4
 is "$(wc -l <used)" 33 "measurements after the last"
 
-# What is measured once is, and changes the others' order in no round.
-echo 'once load/once 1 once' >>cells
-expect 0 measure once 4
-is "$(grep -c once once/order.tsv)" 1 "what is measured once"
-grep -v once once/order.tsv | cut -f1,2 >others
-cut -f1,2 rounds-4/order.tsv | cmp - others || fail "a cell that is measured once changes the order"
+# What is measured once is, in the first round, and changes the others' order in no round.
+expect 0 dl2-study plan study-loading --programs "$PWD/programs" --dataset data --out once --codecs jpeg --qualities '10 20 30' \
+    --archs convnet --epochs 1 --seeds '1 2' --image-size 8 --batch 8 --rounds 4 --jobs 1 --workers 1 --storages memory --caches 25
+expect 0 make -f once/rules.mk once/loading/.made
+is "$(grep -c '^1	cache-25/' once/loading/order.tsv) $(grep -c cache once/loading/order.tsv)" '4 4' "what is measured once"
+sed -n 's,memory/jobs-1/,,p' once/loading/order.tsv | cut -f1,2 >others
+cut -f1,2 rounds-4/throughput/order.tsv | cmp - others || fail "a cell that is measured once changes the order"
 exit 0

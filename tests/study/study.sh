@@ -6,7 +6,7 @@ plainly
 . "$srcdir/tests/study/study_lib.sh"
 # What was made since `mark`: one file for each thing, without logs and locks.
 news() {
-    find results -newer mark -type f ! -path '*/.make/*' ! -name log ! -name '*.safetensors' \
+    find results -newer mark -type f ! -path '*/.make/*' ! -name plan.json ! -name rules.mk ! -name log ! -name '*.safetensors' \
         ! -name '*.npy' ! -path '*/crops/*.png' | LC_ALL=C sort
 }
 mark() { sleep 0.05; touch mark; sleep 0.05; }
@@ -72,7 +72,8 @@ for group in 'regex:^val/([^/]*/[1-4])?$' survey; do
     expect 0 study QUALITIES='10 50' GROUP="$(printf %s "$group" | sed 's/\$/$$/')"
     [ -z "$(news | grep -v '^results/report/')" ] || fail "made again for other groups: $(news)"
     grep -q '^The 16 validation images count as [0-9]* groups' "$work/out" || fail "groups have no effect"
-    grep -qF "GROUP=&#39;$(printf %s "$group" | sed 's/\$/$$/')&#39;" results/report/report.html || fail "the command lacks GROUP"
+    case $group in survey) said=survey ;; *) said="&#39;$(printf %s "$group" | sed 's/\$/$$/')&#39;" ;; esac
+    grep -qF "GROUP=$said" results/report/report.html || fail "the command lacks GROUP"
 done
 grep -qF '(results/survey-groups.tsv)' results/report/report.html || fail "not the survey's groups"
 (export GROUP=staff; expect 0 study QUALITIES='10 50') || exit 1 # what csh exports
@@ -142,7 +143,7 @@ expect 0 study DATASET=tree OUT=tree-out QUALITIES=50 SEEDS=1
 
 # What can't be done is said.
 expect 2 study DATASET=nowhere
-said 'DATASET is "nowhere", which is neither a folder'
+said 'DATASET is "nowhere": it is neither a folder'
 mkdir 'with blank'
 expect 2 study DATASET='with blank'
 said "make can't work with blanks"
@@ -151,9 +152,9 @@ said "holds a study of $work/data"
 expect 2 study PROGRAMS="$work/no-such-folder"
 said "dl2's programs"
 expect 2 study TRAIN_ON=jpeg-99
-said "TRAIN_ON names jpeg-99"
+said 'TRAIN_ON is "jpeg-99": jpeg-99 is not among the variants'
 expect 2 study ARCHS="convnet resnet51"
-said "ARCHS names resnet51"
+said 'ARCHS is "convnet resnet51": '
 mkdir keep
 expect 2 study OUT=keep clean-study
 [ -d keep ] || fail "clean-study took a folder that isn't a study"

@@ -5,7 +5,7 @@ for convert in /usr/bin/convert convert none; do
 done
 [ "$convert" != none ] || skip "ImageMagick is not installed (Debian: imagemagick)"
 make --version 2>/dev/null | grep -q 'GNU Make' || skip "make is not GNU Make (Debian: make)"
-for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+for program in dl2-study dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
     [ -x "$builddir/$program" ] || fail "$program is not built"
 done
 "$builddir/dl2-transcode" --version | grep -q '^  jpeg:' || skip "this build can't write JPEG (Debian: libjpeg62-turbo-dev)"

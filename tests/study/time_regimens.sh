@@ -17,7 +17,7 @@ said 'BUDGETS is "1s 2d": 2d is no time'
 expect 2 small study-regimens
 said 'study-regimens needs REGIMENS'
 expect 2 small study-regimens REGIMENS='jpeg-50:1,raw:1 jpeg-10:1,raw:1'
-said 'REGIMENS has jpeg-10:1,raw:1: jpeg-10 is neither raw nor among the variants'
+said 'REGIMENS is "jpeg-50:1,raw:1 jpeg-10:1,raw:1": jpeg-10:1,raw:1: jpeg-10 is neither raw nor among the variants'
 expect 2 small study-regimens REGIMENS='jpeg-50:0,raw:1'
 said 'REGIMENS is "jpeg-50:0,raw:1"'
 expect 2 small study-regimens REGIMENS='jpeg-50:1:size=7,raw:1'

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/child.h"
+
+#include "common/option.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int run(const struct dl2_words *command, int in, int out, int err)
+{
+    char **words = calloc(command->count + 1, sizeof *words);
+    if (!words)
+        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    for (size_t i = 0; i < command->count; i++)
+        words[i] = (char *)command->at[i];
+    fflush(NULL);
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != parent)
+            _exit(127);
+        if (in >= 0)
+            dup2(in, STDIN_FILENO);
+        if (out >= 0)
+            dup2(out, STDOUT_FILENO);
+        if (err >= 0)
+            dup2(err, STDERR_FILENO);
+        execvp(words[0], words);
+        fprintf(stderr, "dl2-study: %s: can't be run: %s\n", words[0], strerror(errno));
+        _exit(127);
+    }
+    free(words);
+    if (child < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be run: %s", command->at[0], strerror(errno));
+    int status;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int dl2_child_run(const struct dl2_words *command, int out, int err)
+{
+    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int status = run(command, in, out, err);
+    close(in);
+    return status;
+}
+
+int dl2_child_run_here(const struct dl2_words *command)
+{
+    return run(command, -1, -1, -1);
+}
+
+static const char *text_of(int fd)
+{
+    const off_t size = lseek(fd, 0, SEEK_END);
+    char *text = size < 0 ? NULL : calloc((size_t)size + 1, 1);
+    if (!text || pread(fd, text, (size_t)size, 0) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "a program's output can't be read");
+    const char *kept = dl2_text("%s", text);
+    free(text);
+    close(fd);
+    return kept;
+}
+
+int dl2_child_ask(const struct dl2_words *command, const char **output, const char **messages)
+{
+    const int out = memfd_create("output", MFD_CLOEXEC);
+    const int err = messages ? memfd_create("messages", MFD_CLOEXEC) : -1;
+    if (out < 0 || (messages && err < 0))
+        dl2_study_fail(DL2_EXIT_FAILED, "a program's output can't be read: %s", strerror(errno));
+    const int status = dl2_child_run(command, out, err);
+    *output = text_of(out);
+    if (messages)
+        *messages = text_of(err);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DECIDE: trains from the first two seeds, then from more where the verdict is open, until none is,
+ * no seed is left, or BUDGET is spent. With FORECAST, variants that are forecast to be beyond the
+ * tolerance have to wait until all others are decided.
+ */
+#ifndef DL2_STUDY_DECIDE_H
+#define DL2_STUDY_DECIDE_H
+
+#include "study/plan.h"
+
+struct dl2_rounds {
+    const struct dl2_study *study;
+    const char *interim; /* numbers of seeds after which it looks */
+    const char *tuning;  /* of the forecast, or NULL */
+    /* Runs the goal `train`, or the trainings of `forecast`, of these trainings. Returns an exit
+     * status. */
+    int (*run)(const struct dl2_rounds *rounds, const struct dl2_words *runs, bool forecasts);
+};
+
+/* Returns an exit status; *runs are the trainings that were made. */
+int dl2_decide(const struct dl2_rounds *rounds, struct dl2_words *runs);
+/* The numbers of seeds after which a study looks: "2,3,4". */
+const char *dl2_decide_interim(const struct dl2_study *study);
+
+#endif

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dl2-study: plans a study, has its steps done, and shows the answer. */
+#include "common/file.h"
+#include "common/json.h"
+#include "study/child.h"
+#include "study/decide.h"
+#include "study/engine.h"
+#include "study/goals.h"
+#include "study/paths.h"
+#include "study/progress.h"
+#include "study/scripts.h"
+#include "study/work.h"
+
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum command { RUN, PLAN, STATUS, DO };
+static const char *const commands[] = {
+    [RUN] = "run", [PLAN] = "plan", [STATUS] = "status", [DO] = "do", NULL};
+
+static struct dl2_study study;
+static const char *self = "dl2-study";
+
+const char *dl2_study_script(const char *name)
+{
+    const char *makefile = study.options.makefile, *file;
+    const char *folders[] = {
+        makefile ? dl2_text("%.*s", (int)(dl2_path_base(makefile) - makefile), makefile) : "",
+        dl2_text("%.*s../share/dl2/", (int)(dl2_path_base(self) - self), self),
+        dl2_text("%.*s../study/", (int)(dl2_path_base(self) - self), self), PKGDATADIR "/"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        file = dl2_text("%s%s", folders[i], name);
+        if ((*folders[i] || makefile) && dl2_is_file(file))
+            return file;
+    }
+    dl2_study_fail(DL2_EXIT_FAILED, "%s, which comes with dl2-study, is not found", name);
+}
+
+/* ---- One run at a time */
+
+/* With -n, -q and the like make does nothing, and nothing is written. */
+static bool only_looks(void)
+{
+    const char *flags = getenv("MAKEFLAGS");
+    const size_t length = flags ? strcspn(flags, " ") : 0;
+    return length && *flags != '-' && strcspn(flags, "nqt") < length;
+}
+
+/* Two runs at once would take each other's unfinished files for their own. The lock is the run's
+ * and that of whatever it has started, so a run that was killed blocks nobody once that has ended.
+ */
+static void begin_at_work(void)
+{
+    const char *path = dl2_text("%s/.make/at-work", study.out);
+    dl2_work_make_folder_of(path);
+    const int fd = open(path, O_RDWR | O_CREAT, 0666);
+    if (fd < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written: %s", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        const char *process = dl2_text_of_file(path);
+        dl2_study_fail(DL2_EXIT_USAGE,
+                       "another run, process %.*s, is at work in %s: wait until it ends, or name "
+                       "another folder with OUT=",
+                       process ? (int)strcspn(process, " \n") : 0, process ? process : "",
+                       study.options.out);
+    }
+    const char *own = dl2_text("%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, own, strlen(own), 0) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written: %s", path, strerror(errno));
+}
+
+/* ---- Plans */
+
+/* Makes a plan for the goals and, with `decides`, these trainings. */
+static void make_plan(struct dl2_plan *plan, const struct dl2_words *goals,
+                      const struct dl2_words *runs)
+{
+    dl2_plan_begin(plan, &study, goals);
+    if (runs) {
+        plan->runs = *runs;
+        plan->interim = dl2_decide_interim(&study);
+    }
+    for (size_t i = 0; i < goals->count; i++)
+        for (size_t g = 0; dl2_goal_at(g); g++)
+            if (strcmp(dl2_goal_at(g)->name, goals->at[i]) == 0)
+                dl2_goal_at(g)->plan(plan, &study.options.of_goals[g]);
+}
+
+/* Has what the plan needs done. */
+static int run_plan(const struct dl2_plan *plan, const struct dl2_words *files)
+{
+    const struct dl2_words targets = *files;
+    const bool slurm = strcmp(study.options.engine, "slurm") == 0;
+    if (only_looks()) {
+        char folder[] = "/tmp/dl2-study.XXXXXX";
+        if (!mkdtemp(folder))
+            dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be made: %s", folder, strerror(errno));
+        const char *rules = dl2_text("%s/rules.mk", folder);
+        dl2_rules_save(plan, rules, self);
+        const int status = dl2_make_run(plan, rules, &targets);
+        dl2_remove_tree(folder);
+        return status;
+    }
+    const char *rules = dl2_text("%s/rules.mk", study.out);
+    dl2_plan_save(plan, dl2_text("%s/plan.json", study.out));
+    dl2_rules_save(plan, rules, self);
+    if (!dl2_plan_needed(plan))
+        return DL2_EXIT_OK;
+    if (slurm)
+        return dl2_slurm_run(plan, self);
+    const int status = dl2_make_run(plan, rules, &targets);
+    dl2_progress_line_clear();
+    return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+/* One round of DECIDE. */
+static int run_round(const struct dl2_rounds *rounds, const struct dl2_words *runs, bool forecasts)
+{
+    struct dl2_words goals = {0}, files = {0};
+    struct dl2_plan plan;
+    dl2_words_add(&goals, "train");
+    if (forecasts) {
+        dl2_plan_begin(&plan, &study, &goals);
+        plan.runs = *runs;
+        const struct dl2_words targets = dl2_plan_forecast(&plan, rounds->tuning);
+        dl2_plan_ask_for(&plan, &targets);
+    } else {
+        make_plan(&plan, &goals, runs);
+    }
+    const int status = run_plan(&plan, &files);
+    dl2_plan_free(&plan);
+    fflush(stdout);
+    /* Nothing was trained, so there is nothing to decide. */
+    return status == DL2_EXIT_OK && only_looks() ? -1 : status;
+}
+
+static const char *tuning_of_forecast(void)
+{
+    for (size_t g = 0; dl2_goal_at(g); g++)
+        if (strcmp(dl2_goal_at(g)->name, "forecast") == 0)
+            return study.options.of_goals[g].at[0];
+    return NULL;
+}
+
+/* ---- Goals that make nothing */
+
+/* Others' files stay. */
+static int clean(void)
+{
+    if (!dl2_is_file(dl2_text("%s/.make/owner", study.out))) {
+        if (access(study.out, F_OK) == 0)
+            dl2_study_fail(DL2_EXIT_USAGE, "%s is not a study: left alone", study.out);
+        return DL2_EXIT_OK;
+    }
+    struct dl2_words names = {0};
+    const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study.out));
+    dl2_words_more(&names, "plan.json", "rules.mk", "jobs.sh", "jobs", NULL);
+    for (size_t g = 0; dl2_goal_at(g); g++) {
+        const struct dl2_words own =
+            dl2_words_split(dl2_goal_at(g)->folders ? dl2_goal_at(g)->folders : "");
+        dl2_words_add_all(&names, &own);
+    }
+    if (owner && (strcmp(owner, "demo\n") == 0 || strcmp(owner, "imagenette\n") == 0))
+        dl2_words_more(&names, "data", "data.tmp", "data.parts", "imagenette2-160.tgz",
+                       "imagenette2-160.tgz.part", NULL);
+    dl2_words_add(&names, ".make"); /* the last, since it says whose this is */
+    for (size_t i = 0; i < names.count; i++) {
+        const char *path = dl2_text("%s/%s", study.out, names.at[i]);
+        if (dl2_is_folder(path))
+            dl2_remove_tree(path);
+        else
+            unlink(path);
+    }
+    if (rmdir(study.out) < 0 && errno != ENOENT)
+        printf("%s holds other files, too: left there\n", study.out);
+    return DL2_EXIT_OK;
+}
+
+/* Gives up the plan that a report wrote: the next one is the first look of another. */
+static int give_up_plan(void)
+{
+    const struct dl2_words command =
+        dl2_study_words(&study, "dl2-report", "--new-plan", study.out, NULL);
+    const struct timespec old[2] = {{0, 0}, {0, 0}};
+    const int status = dl2_child_run(&command, -1, -1);
+    utimensat(AT_FDCWD, dl2_text("%s/report/report.html", study.out), old, 0);
+    return status;
+}
+
+/* ---- */
+
+static int show_answers(const struct dl2_plan *plan)
+{
+    for (size_t i = 0; i < plan->shown.count; i++)
+        dl2_work_show(plan->shown.at[i], STDOUT_FILENO);
+    if (!plan->has_report)
+        return DL2_EXIT_OK;
+    const struct dl2_words command =
+        dl2_study_words(&study, "dl2-report", "--answer", study.out, NULL);
+    if (dl2_child_run(&command, -1, -1) != 0)
+        return DL2_EXIT_FAILED;
+    printf("The report: %s\n", dl2_path_absolute(dl2_text("%s/report/report.html", study.out)));
+    return DL2_EXIT_OK;
+}
+
+/* The goals whose trainings DECIDE names. */
+static bool is_decided(const struct dl2_words *goals)
+{
+    static const char *const decided[] = {"train", "matrix", "report", "study"};
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
+        if (*study.options.decide && dl2_words_have(goals, decided[i]))
+            return true;
+    return false;
+}
+
+static int run_goals(struct dl2_words *goals, bool only_plans)
+{
+    struct dl2_words files = {0}, runs = {0}, asked = {0};
+    for (size_t i = 0; i < goals->count; i++)
+        dl2_words_add(dl2_goal_find(goals->at[i]) ? &asked : &files, goals->at[i]);
+    if (!asked.count)
+        dl2_words_add(&asked, "study");
+    dl2_study_resolve(&study, &asked);
+    const bool looks = only_looks();
+    if (!looks) {
+        begin_at_work();
+        dl2_progress_reset(study.out);
+    }
+    const bool decides = is_decided(&asked);
+    if (decides && !only_plans) {
+        const struct dl2_rounds rounds = {&study, dl2_decide_interim(&study), tuning_of_forecast(),
+                                          run_round};
+        const int status = dl2_decide(&rounds, &runs);
+        if (status)
+            return status < 0 ? DL2_EXIT_OK : status;
+        fflush(stdout);
+    }
+    struct dl2_plan plan;
+    make_plan(&plan, &asked, decides && !only_plans ? &runs : NULL);
+    int status = DL2_EXIT_OK;
+    if (only_plans) {
+        dl2_plan_save(&plan, dl2_text("%s/plan.json", study.out));
+        dl2_rules_save(&plan, dl2_text("%s/rules.mk", study.out), self);
+        if (strcmp(study.options.engine, "slurm") == 0)
+            dl2_slurm_save(&plan, self);
+        printf("%s/plan.json: %s\n", study.out, dl2_plan_summary(&plan));
+    } else {
+        status = run_plan(&plan, &files);
+        if (status == DL2_EXIT_OK && !looks)
+            status = show_answers(&plan);
+    }
+    dl2_plan_free(&plan);
+    return status;
+}
+
+static int show_status(const char *out)
+{
+    json_t *plan;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_json_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1", &plan, &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    const int fd = open(dl2_text("%s/.make/at-work", out), O_RDWR | O_CLOEXEC);
+    const bool at_work = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
+    printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; nothing is at work");
+    json_decref(plan);
+    return DL2_EXIT_OK;
+}
+
+/* The goals, for --help. */
+static const char *describe(void)
+{
+    const char *text = "Goals, each with what it needs:\n";
+    for (int further = 0; further < 2; further++) {
+        if (further)
+            text =
+                dl2_text("%s\nFurther questions; none is a part of `study`, and each ends with a "
+                         "report of all that is there:\n",
+                         text);
+        for (size_t g = 0; dl2_goal_at(g); g++) {
+            const struct dl2_goal *goal = dl2_goal_at(g);
+            if ((goal->question != NULL) == further)
+                text = dl2_text("%s  %-15s %s%s%s\n", text, goal->name,
+                                goal->question ? goal->question : "", goal->question ? " " : "",
+                                goal->summary);
+        }
+    }
+    return dl2_text(
+        "%s\nAnd:\n"
+        "  %-15s gives up the plan that a report wrote (OUT/report/plan.json): the next one is the "
+        "first look of another, and says that a plan was given up\n"
+        "  %-15s deletes what a study made in OUT, also its plan\n\n"
+        "Commands:\n"
+        "  run      plans the goals, has the steps done, and shows the answer\n"
+        "  plan     writes OUT/plan.json and OUT/rules.mk alone\n"
+        "  status   says how far the study in FOLDER is\n"
+        "  do       does one step of FOLDER/plan.json: rules and jobs call it\n\n"
+        "Files are what counts: what is there and up to date isn't made again, whatever was "
+        "interrupted is gone on with, and a changed setting redoes what depends on it. Images that "
+        "are deleted from DATASET are deleted from the variants. OUT belongs to one dataset, and "
+        "to "
+        "one run at a time; neither OUT nor DATASET may lie in the other. All settings are checked "
+        "before anything is made. V=1 in the environment shows the commands.\n\n"
+        "Exit status: 0 success, 1 a step failed, 2 wrong settings.\n\n"
+        "Examples:\n"
+        "  $ dl2-study run --dataset photos --out photos-study --qualities '10 50' --epochs 2\n"
+        "  $ dl2-study plan study-time --dataset photos --out photos-study --budgets '5s 10s'\n"
+        "  $ dl2-study status photos-study",
+        text, "new-plan", "clean-study");
+}
+
+int main(int argc, char **argv)
+{
+    struct dl2_common_options common = {0};
+    char **arguments;
+    size_t count;
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length > 0) {
+        path[length] = '\0';
+        self = path;
+    }
+    const struct dl2_program program = {
+        .name = "dl2-study",
+        .synopsis = "run [GOAL...]\nplan [GOAL...]\nstatus FOLDER\ndo FOLDER STEP",
+        .summary = "Find out how far a dataset can be compressed, and what it costs.",
+        .details = describe(),
+        .options = dl2_study_options(),
+        .values = &study.options,
+        .commands = commands,
+        .min_arguments = 1,
+    };
+    dl2_program_parse(&program, argc, argv, &common, &arguments, &count);
+    struct dl2_error error = DL2_ERROR_INIT;
+    const int command = dl2_parse_word(arguments[0], commands, &error);
+    if (command < 0)
+        return dl2_program_usage_error(&program, "%s", error.message);
+    struct dl2_words words = {0};
+    for (size_t i = 1; i < count; i++)
+        dl2_words_add(&words, arguments[i]);
+    free(arguments);
+    if (command == STATUS || command == DO) {
+        if (words.count != (command == DO ? 2 : 1))
+            return dl2_program_usage_error(&program, "%s takes %s", commands[command],
+                                           command == DO ? "FOLDER STEP" : "FOLDER");
+        return command == DO ? dl2_work_do(words.at[0], words.at[1]) : show_status(words.at[0]);
+    }
+    study.options.jobs = common.jobs_given ? common.jobs : 0;
+    dl2_study_read_environment(&study.options);
+    if (!words.count)
+        dl2_words_add(&words, "study");
+    if (dl2_words_have(&words, "clean-study") || dl2_words_have(&words, "new-plan")) {
+        const bool cleans = dl2_words_have(&words, "clean-study");
+        if (words.count > 1)
+            return dl2_program_usage_error(&program, "%s goes alone",
+                                           cleans ? "clean-study" : "new-plan");
+        dl2_study_resolve(&study, NULL);
+        if (dl2_is_folder(dl2_text("%s/.make", study.out)))
+            begin_at_work();
+        return cleans ? clean() : give_up_plan();
+    }
+    return run_goals(&words, command == PLAN);
+}

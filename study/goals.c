@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/goals.h"
+
+#include <string.h>
+
+/* The build lists the files of study/goals/ there, and puts their goals into `found`. */
+#include "study/goals_found.h"
+
+const struct dl2_goal *dl2_goal_at(size_t index)
+{
+    return index < sizeof found / sizeof *found ? found[index] : NULL;
+}
+
+const struct dl2_goal *dl2_goal_find(const char *name)
+{
+    for (size_t i = 0; dl2_goal_at(i); i++)
+        if (strcmp(dl2_goal_at(i)->name, name) == 0)
+            return dl2_goal_at(i);
+    return NULL;
+}
+
+void dl2_plan_ask_for(struct dl2_plan *plan, const struct dl2_words *files)
+{
+    dl2_words_add_all(&plan->targets, files);
+}
+
+_Static_assert(sizeof found / sizeof *found <= DL2_MAX_GOALS, "DL2_MAX_GOALS is too small");

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a study can be asked for. A goal is one file in study/goals/, called as the goal is; the
+ * registry is made of the files that are there.
+ */
+#ifndef DL2_STUDY_GOALS_H
+#define DL2_STUDY_GOALS_H
+
+#include "study/plan.h"
+
+struct dl2_goal {
+    const char *name;       /* "study-time" */
+    const char *summary;    /* what it makes, for --help */
+    const char *question;   /* that it answers; NULL: it is a stage of the others */
+    const char *hypothesis; /* of (DL)2, ICDE 2023: "H2b"; or NULL */
+    const char *section;    /* of the report that shows it, as page/section_NAME.c; or NULL */
+    const char *folders;    /* in OUT that are its results, separated by blanks */
+    const struct dl2_option *variables; /* of struct dl2_goal_values; or NULL */
+    /* Refuses wrong variables, which may be those of another goal, and so not needed; or NULL. */
+    void (*check)(const struct dl2_study *study, const struct dl2_goal_values *values,
+                  bool is_asked);
+    /* Adds its steps to the plan, and what is to be made and shown. */
+    void (*plan)(struct dl2_plan *plan, const struct dl2_goal_values *values);
+};
+
+/* All goals, in the order of their names; NULL beyond the last. */
+const struct dl2_goal *dl2_goal_at(size_t index);
+const struct dl2_goal *dl2_goal_find(const char *name);
+
+/* The goals ask for these files. */
+void dl2_plan_ask_for(struct dl2_plan *plan, const struct dl2_words *files);
+
+/* The forecast's trainings, and the matrix of those on the original (study/goals/forecast.c). */
+struct dl2_words dl2_plan_forecast(struct dl2_plan *plan, const char *tuning);
+
+#endif

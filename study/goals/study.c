@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/goals.h"
+
+static void plan_study(struct dl2_plan *plan, const struct dl2_goal_values *values)
+{
+    dl2_goal_find("report")->plan(plan, values);
+}
+
+static const struct dl2_goal goal_study = {
+    .name = "study",
+    .summary = "all of the above but where it says otherwise; ends with the report (the default)",
+    .section = "answer",
+    .plan = plan_study,
+};

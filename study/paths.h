@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Paths that need not exist. */
+#ifndef DL2_STUDY_PATHS_H
+#define DL2_STUDY_PATHS_H
+
+#include <stdbool.h>
+
+/* From the root, without "." and "..", links left as they are. */
+const char *dl2_path_absolute(const char *path);
+/* The same with links followed as far as the path exists. */
+const char *dl2_path_canonical(const char *path);
+/* Whether a canonical path is a folder or below it. */
+bool dl2_path_is_within(const char *path, const char *folder);
+
+#endif

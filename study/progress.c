@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/progress.h"
+
+#include "common/json.h"
+#include "study/text.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *done_file(const char *out)
+{
+    return dl2_text("%s/.make/done", out);
+}
+
+void dl2_progress_reset(const char *out)
+{
+    unlink(done_file(out));
+}
+
+void dl2_progress_line_clear(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+/* Steps whose names begin alike take about as long. */
+static size_t kind_length(const char *name)
+{
+    return strcspn(name, "/");
+}
+
+static bool is_same_kind(const char *a, const char *b)
+{
+    return kind_length(a) == kind_length(b) && strncmp(a, b, kind_length(a)) == 0;
+}
+
+struct done {
+    struct dl2_words names;
+    double *seconds;
+};
+
+static struct done read_done(const char *out)
+{
+    const char *text = dl2_text_of_file(done_file(out));
+    struct done done = {.names = {0}};
+    for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n') {
+        const size_t name = strcspn(text, "\t\n");
+        double *grown = realloc(done.seconds, (done.names.count + 1) * sizeof *grown);
+        if (!grown || text[name] != '\t')
+            break;
+        done.seconds = grown;
+        done.seconds[done.names.count] = strtod(text + name + 1, NULL);
+        dl2_words_add(&done.names, dl2_text("%.*s", (int)name, text));
+    }
+    return done;
+}
+
+/* Mean seconds of the steps of this kind that were done, NAN: none was. */
+static double usual_seconds(const struct done *done, const char *name)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < done->names.count; i++)
+        if (is_same_kind(done->names.at[i], name)) {
+            sum += done->seconds[i];
+            count++;
+        }
+    return count ? sum / (double)count : NAN;
+}
+
+static const char *in_words(double seconds)
+{
+    return seconds < 90     ? dl2_text("%.0f s", seconds)
+           : seconds < 5400 ? dl2_text("%.0f min", seconds / 60)
+                            : dl2_text("%.1f h", seconds / 3600);
+}
+
+const char *dl2_progress_text(const char *out, const json_t *plan)
+{
+    struct done done = read_done(out);
+    const double trainers = dl2_json_get_real(plan, "trainers", 1);
+    size_t total = 0, count = 0, unknown = 0, i;
+    double left = 0;
+    json_t *step;
+    json_array_foreach(json_object_get(plan, "steps"), i, step)
+    {
+        const char *name = dl2_json_get_text(step, "name", "");
+        if (!json_is_true(json_object_get(step, "needed")))
+            continue;
+        total++;
+        if (dl2_words_have(&done.names, name)) {
+            count++;
+            continue;
+        }
+        const double seconds = usual_seconds(&done, name);
+        if (!isfinite(seconds))
+            unknown++;
+        else
+            left += json_is_true(json_object_get(step, "alone")) ? seconds : seconds / trainers;
+    }
+    free(done.seconds);
+    const char *text = dl2_text("%zu of %zu step%s done", count, total, total == 1 ? "" : "s");
+    if (count == total || (left == 0 && unknown))
+        return text;
+    return dl2_text("%s, %s %s left", text, unknown ? "at least" : "about", in_words(left));
+}
+
+void dl2_progress_note(const char *out, const json_t *plan, const char *step, double seconds)
+{
+    const char *line = dl2_text("%s\t%.3f\n", step, seconds);
+    const int fd = open(done_file(out), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0 || write(fd, line, strlen(line)) < 0)
+        fprintf(stderr, "dl2-study: %s: can't be written\n", done_file(out));
+    if (fd >= 0)
+        close(fd);
+    dl2_progress_line_clear();
+    fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", dl2_progress_text(out, plan));
+    fflush(stderr);
+}

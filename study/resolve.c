@@ -1,0 +1,613 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From options to a study: defaults, names and places, and what the programs say of them. */
+#include "common/file.h"
+#include "common/process.h"
+#include "common/quote.h"
+#include "common/thread.h"
+#include "study/child.h"
+#include "study/goals.h"
+#include "study/paths.h"
+#include "study/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- Datasets with a name, and the defaults that go with them */
+
+static const struct preset {
+    const char *dataset, *codecs, *qualities, *archs, *epochs, *image_size, *batch, *tolerance;
+    const char *measure, *train_flags, *about;
+} presets[] = {
+    /* The demo is to end within minutes on two processors, and yet to say something: small images,
+     * crops that keep most of one, and a tolerance that 1,306 validation images can tell. */
+    {"demo", "jpeg webp", "5 25 75", "convnet", "6", "32", "32", "2", "0.5",
+     "--crop-area 0.5,1 --validate-every 3",
+     "The images are tiles of 15 photographs, and which photograph a tile is cut out of is its "
+     "class. The tiles for validation are from other parts of the same photographs as those for "
+     "training, so the answer is about these photographs, not about photographs in general."},
+    {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"},
+    {.dataset = "imagenette"},
+    {.codecs = "jpeg",
+     .qualities = "10 25 50 75 85",
+     .archs = "resnet10",
+     .epochs = "30",
+     .image_size = "64",
+     .batch = "64",
+     .tolerance = "1",
+     .measure = "2",
+     .train_flags = ""},
+};
+enum { PRESETS = sizeof presets / sizeof *presets - 1 }; /* the last is of all others */
+
+static const struct preset *find_preset(const char *dataset)
+{
+    for (size_t i = 0; i < PRESETS; i++)
+        if (strcmp(presets[i].dataset, dataset) == 0)
+            return &presets[i];
+    return NULL;
+}
+
+static void fill_in_defaults(struct dl2_study *study)
+{
+    struct dl2_study_options *options = &study->options;
+    const struct preset *own = find_preset(options->dataset), *usual = &presets[PRESETS];
+    if (!own)
+        own = usual;
+#define DEFAULT(member)                                                                            \
+    if (!options->member)                                                                          \
+        options->member = own->member ? own->member : usual->member;
+    DEFAULT(codecs)
+    DEFAULT(qualities)
+    DEFAULT(archs)
+    DEFAULT(epochs)
+    DEFAULT(image_size)
+    DEFAULT(batch)
+    DEFAULT(tolerance)
+    DEFAULT(measure)
+    DEFAULT(train_flags)
+#undef DEFAULT
+    study->about = own->about;
+    const char **texts[] = {&options->transcode_flags, &options->quality_flags,
+                            &options->load_flags,      &options->report_flags,
+                            &options->decide,          &options->forecast,
+                            &options->budget,          &options->variants,
+                            &options->external,        &options->group};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (!*texts[i])
+            *texts[i] = "";
+    if (!options->seeds)
+        options->seeds = *options->decide ? "1 2 3 4 5 6 7 8" : "1 2 3 4";
+    if (!options->device)
+        options->device = "auto";
+    if (!options->rounds)
+        options->rounds = "5";
+    if (!options->engine)
+        options->engine = "make";
+    study->jobs = options->jobs ? options->jobs : dl2_cpu_count();
+}
+
+/* ---- Names that make, and addresses, can hold */
+
+/* "table=NAME" of a table's address. */
+static const char *table_in(const char *address)
+{
+    const char *query = dl2_study_is_table(address) ? strchr(address, '?') : NULL;
+    while (query) {
+        query++;
+        if (strncmp(query, "table=", 6) == 0)
+            return dl2_text("%.*s", (int)strcspn(query + 6, "&?"), query + 6);
+        query = strpbrk(query, "&?");
+    }
+    return NULL;
+}
+
+bool dl2_study_is_table(const char *text)
+{
+    return strncmp(text, "postgresql://", 13) == 0 || strncmp(text, "postgres://", 11) == 0;
+}
+
+/* Commands and results show addresses. */
+static void refuse_password(const char *name, const char *value)
+{
+    char *hidden = dl2_hide_passwords(value);
+    const bool has_password = !hidden || strcmp(hidden, value) != 0;
+    free(hidden);
+    if (has_password)
+        dl2_setting_refuse(name, value,
+                           "it has a password, which commands and results would show: leave it to "
+                           "~/.pgpass or a service file");
+}
+
+static const char punctuation[] = "\"'\\;|<>*(){}`!~#$";
+
+static void refuse_characters(const char *name, const char *value, const char *more,
+                              const char *where)
+{
+    if (!*value)
+        dl2_setting_refuse(name, value, "it is empty");
+    if (value[strcspn(value, " \t\r\n")])
+        dl2_setting_refuse(name, value, "make can't work with blanks in %s any", where);
+    const char *odd = value + strcspn(value, dl2_text("%s%s", punctuation, more));
+    if (*odd)
+        dl2_setting_refuse(name, value, "make can't work with %c in %s it", *odd, where);
+}
+
+static void refuse_odd_path(const char *name, const char *value)
+{
+    refuse_characters(name, value, ":%&?[]=", "a path; use a symbolic link without");
+}
+
+static void refuse_odd_address(const char *name, const char *value)
+{
+    refuse_characters(name, value, ",",
+                      "an address; write a percent sign and two digits instead of");
+}
+
+static const char *without_slashes(const char *path)
+{
+    return dl2_text("%.*s", (int)(dl2_path_folder_length(path) ? dl2_path_folder_length(path) : 1),
+                    path);
+}
+
+/* ---- The dataset, and OUT */
+
+static void resolve_dataset(struct dl2_study *study)
+{
+    struct dl2_study_options *options = &study->options;
+    const char *dataset = options->dataset;
+    refuse_password("DATASET", dataset);
+    study->data_is_table = dl2_study_is_table(dataset);
+    study->data_is_named = find_preset(dataset) != NULL;
+    if (study->data_is_table)
+        refuse_odd_address("DATASET", dataset);
+    else
+        refuse_odd_path("DATASET", dataset);
+    const char *table = table_in(dataset);
+    study->called =
+        study->data_is_table ? table ? table : "" : dl2_path_base(dl2_path_absolute(dataset));
+    if (!options->out)
+        options->out = dl2_text("study-out/%s", study->called);
+    refuse_odd_path("OUT", options->out);
+    study->out = without_slashes(options->out);
+    study->identity = dataset;
+    if (strcmp(dataset, "fashion-mnist") == 0) {
+        study->data = "/usr/share/datasets/fashion-mnist";
+    } else if (study->data_is_named) {
+        study->data = dl2_text("%s/data", study->out);
+        study->data_is_made = true;
+    } else if (study->data_is_table) {
+        study->data = dataset;
+    } else {
+        study->data = without_slashes(dataset);
+        char *real = realpath(study->data, NULL);
+        if (!real)
+            dl2_setting_refuse("DATASET", dataset,
+                               "it is neither a folder nor shards, a table, or one of demo, "
+                               "fashion-mnist, imagenette");
+        study->identity = dl2_text("%s", real);
+        free(real);
+    }
+    if (access(study->out, F_OK) == 0 && !dl2_is_folder(study->out))
+        dl2_setting_refuse("OUT", options->out, "it is a file: name a folder");
+}
+
+/* What lies in DATASET is read as images, and what lies in OUT is the study's to delete. */
+static void refuse_nested(const struct dl2_study *study)
+{
+    const struct dl2_study_options *options = &study->options;
+    if (!study->data_is_table && !study->data_is_named) {
+        const char *out = dl2_path_canonical(study->out);
+        const char *names[] = {"OUT", "DATASET"}, *values[] = {options->out, options->dataset};
+        const int inner = dl2_path_is_within(out, study->identity)   ? 0
+                          : dl2_path_is_within(study->identity, out) ? 1
+                                                                     : -1;
+        if (inner >= 0)
+            dl2_setting_refuse(names[inner], values[inner],
+                               "it lies in %s, \"%s\": name another folder with OUT=",
+                               names[!inner], values[!inner]);
+    }
+    const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study->out));
+    if (owner && *owner && strcmp(owner, dl2_text("%s\n", study->identity)) != 0)
+        dl2_study_fail(DL2_EXIT_USAGE,
+                       "%s holds a study of %.*s, not of %s: name another folder with OUT=, or "
+                       "delete that study with 'make clean-study OUT=%s'",
+                       study->out, (int)strcspn(owner, "\n"), owner, study->identity, study->out);
+}
+
+/* ---- The programs */
+
+const char *dl2_study_program(const struct dl2_study *study, const char *name)
+{
+    return *study->options.programs ? dl2_text("%s/%s", study->options.programs, name) : name;
+}
+
+/* Beside this one, or on the PATH. */
+static void find_programs(struct dl2_study *study)
+{
+    char self[4096];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (!study->options.programs && length > 0) {
+        self[length] = '\0';
+        const char *folder = dl2_text("%.*s", (int)(dl2_path_base(self) - self) - 1, self);
+        if (access(dl2_text("%s/dl2-transcode", folder), X_OK) == 0)
+            study->options.programs = folder;
+    }
+    if (!study->options.programs)
+        study->options.programs = "";
+}
+
+static void check_programs(const struct dl2_study *study)
+{
+    const char *program = dl2_study_program(study, "dl2-transcode"), *unused;
+    struct dl2_words version = {0};
+    dl2_words_add(&version, program);
+    dl2_words_add(&version, "--version");
+    if (strchr(program, '/') ? access(program, X_OK) != 0
+                             : dl2_child_ask(&version, &unused, &unused) != 0)
+        dl2_study_fail(
+            DL2_EXIT_USAGE,
+            "dl2's programs are neither beside dl2-study nor on the PATH: say where with "
+            "PROGRAMS=FOLDER");
+}
+
+/* The value behind "KEY<tab>" at the start of one of the lines, or NULL. */
+static const char *field_of(const char *lines, const char *key)
+{
+    const size_t length = strlen(key);
+    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+        if (strncmp(lines, key, length) == 0 && lines[length] == '\t')
+            return dl2_text("%.*s", (int)strcspn(lines + length + 1, "\n"), lines + length + 1);
+    return NULL;
+}
+
+static const char *first_line(const char *text)
+{
+    return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* What is in a dataset that the study does not make itself. */
+static void identify(struct dl2_study *study)
+{
+    if (study->data_is_made)
+        return;
+    struct dl2_words command = {0};
+    const char *output, *messages;
+    dl2_words_add(&command, dl2_study_program(study, "dl2-transcode"));
+    dl2_words_add(&command, "--identify");
+    dl2_words_add(&command, study->data);
+    dl2_child_ask(&command, &output, &messages);
+    study->fingerprint = field_of(output, "fingerprint");
+    if (!study->fingerprint && study->data_is_table)
+        dl2_setting_refuse("DATASET", study->options.dataset, "%s", first_line(messages));
+    const char *complete = field_of(output, "complete");
+    if (complete && strcmp(complete, "no") == 0)
+        dl2_setting_refuse("DATASET", study->options.dataset,
+                           "it is a variant that is not finished: run the dl2-transcode that "
+                           "writes it again");
+}
+
+/* ---- The variants */
+
+/* jpeg-05: the lossless codecs have no quality in their names. */
+static void name_variants(struct dl2_study *study)
+{
+    struct dl2_words all = {0};
+    dl2_words_add_all(&all, &study->codecs);
+    if (study->external)
+        dl2_words_add(&all, study->external);
+    dl2_words_add(&study->names, "raw");
+    for (size_t c = 0; c < all.count; c++) {
+        const bool graded = !dl2_words_have(&study->ungraded, all.at[c]);
+        for (size_t q = 0; q < (graded ? study->qualities.count : 1); q++)
+            dl2_words_add(&study->variants,
+                          graded ? dl2_text("%s-%02llu", all.at[c],
+                                            strtoull(study->qualities.at[q], NULL, 10))
+                                 : all.at[c]);
+    }
+    dl2_words_add_all(&study->names, &study->variants);
+}
+
+/* An external codec stands behind the others, and every program is told how to decode its files.
+ * Without %q in its commands it has no quality. */
+static void resolve_codecs(struct dl2_study *study)
+{
+    const char *external = study->options.external;
+    struct dl2_words command = {0};
+    const char *list;
+    dl2_words_add(&command, dl2_study_program(study, "dl2-transcode"));
+    dl2_words_add(&command, "--list");
+    dl2_words_add(&command, "codecs");
+    if (dl2_child_ask(&command, &list, NULL) != 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s fails", dl2_shell_command(&command));
+    for (; *list; list += strcspn(list, "\n"), list += *list == '\n') {
+        const size_t name = strcspn(list, "\t");
+        if (strncmp(list + name, "\tlossless\t", 10) == 0)
+            dl2_words_add(&study->ungraded, dl2_text("%.*s", (int)name, list));
+    }
+    if (external[strspn(external, " \t")]) {
+        study->external =
+            dl2_words_split(dl2_text("%.*s", (int)strcspn(external, "="), external)).at[0];
+        const char *decode = dl2_command_find(external, ';');
+        decode += *decode == ';';
+        decode += strspn(decode, " \t");
+        dl2_words_add(&study->decoding, "--decoder");
+        dl2_words_add(&study->decoding, dl2_text("%s=%s", study->external, decode));
+        if (!strstr(external, "%q"))
+            dl2_words_add(&study->ungraded, study->external);
+    }
+}
+
+static void resolve_lists(struct dl2_study *study)
+{
+    const struct dl2_study_options *options = &study->options;
+    study->codecs = dl2_words_split(options->codecs);
+    study->qualities = dl2_words_split(options->qualities);
+    study->archs = dl2_words_split(options->archs);
+    study->seeds = dl2_words_split(options->seeds);
+    resolve_codecs(study);
+    name_variants(study);
+    if (!study->options.train_on)
+        study->options.train_on = dl2_words_join(&study->variants, " ");
+    study->train_on = dl2_words_split(study->options.train_on);
+    for (size_t i = 0; i < study->train_on.count; i++)
+        if (!dl2_words_have(&study->variants, study->train_on.at[i]))
+            dl2_setting_refuse("TRAIN_ON", options->train_on, "%s is not among the variants %s",
+                               study->train_on.at[i], dl2_words_join(&study->variants, " "));
+}
+
+const char *dl2_study_place(const struct dl2_study *study, const char *name)
+{
+    if (strcmp(name, "raw") == 0)
+        return study->data;
+    if (!study->table)
+        return dl2_text("%s/variants/%s", study->out, name);
+    const char *address = study->options.variants;
+    const char *at = strstr(address, dl2_text("table=%s", study->table)) + strlen("table=");
+    char *own = strdup(dl2_text("%s_%s", study->table, name));
+    for (char *c = own + strlen(study->table); own && *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    const char *place =
+        dl2_text("%.*s%s%s", (int)(at - address), address, own, at + strlen(study->table));
+    free(own);
+    return place;
+}
+
+unsigned dl2_study_threads(const struct dl2_study *study, unsigned at_once)
+{
+    return study->jobs < at_once ? 1 : study->jobs / at_once;
+}
+
+/* ---- What the programs say of their options */
+
+/* Which setting an option's value is of. */
+static const char *const variable_of_option[][2] = {
+    {"codec", "CODECS"},        {"q", "QUALITIES"},           {"jobs", "JOBS"},
+    {"threads", "JOBS"},        {"image-size", "IMAGE_SIZE"}, {"batch", "BATCH"},
+    {"seed", "SEEDS"},          {"epochs", "EPOCHS"},         {"device", "DEVICE"},
+    {"tolerance", "TOLERANCE"}, {"group", "GROUP"},           {"measure", "MEASURE"},
+    {"arch", "ARCHS"},
+};
+
+static const char *value_of(const struct dl2_study *study, const char *variable)
+{
+    const struct dl2_study_options *o = &study->options;
+    const char *const values[] = {o->codecs,
+                                  o->qualities,
+                                  dl2_text("%u", study->jobs),
+                                  dl2_text("%u", study->jobs),
+                                  o->image_size,
+                                  o->batch,
+                                  o->seeds,
+                                  o->epochs,
+                                  o->device,
+                                  o->tolerance,
+                                  o->group,
+                                  o->measure,
+                                  o->archs};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (strcmp(variable_of_option[i][1], variable) == 0)
+            return values[i];
+    return NULL;
+}
+
+void dl2_study_ask(const struct dl2_study *study, const char *flags, const char *value,
+                   const struct dl2_words *command)
+{
+    const char *output, *messages;
+    if (dl2_child_ask(command, &output, &messages) == 0)
+        return;
+    messages = first_line(messages);
+    for (size_t i = 0; i < sizeof variable_of_option / sizeof *variable_of_option; i++) {
+        const char *mark = dl2_text(": --%s: ", variable_of_option[i][0]);
+        const char *complaint = strstr(messages, mark);
+        if (complaint)
+            dl2_setting_refuse(variable_of_option[i][1], value_of(study, variable_of_option[i][1]),
+                               "%s", complaint + strlen(mark));
+    }
+    dl2_setting_refuse(flags, value, "%s", messages);
+}
+
+static void add_flags(struct dl2_words *command, const char *flags, const char *end,
+                      const char *what)
+{
+    const struct dl2_words words = dl2_words_of_command(flags);
+    dl2_words_add_all(command, &words);
+    dl2_words_add(command, end);
+    if (what)
+        dl2_words_add(command, what);
+}
+
+static void check_encoding(const struct dl2_study *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    struct dl2_words command;
+    if (study->external) {
+        const char *output, *messages;
+        command = dl2_study_words(study, "dl2-transcode", "--codec", o->external, "--list",
+                                  "codecs", NULL);
+        if (dl2_child_ask(&command, &output, &messages) != 0) {
+            const char *mark = "--codec: ", *complaint = strstr(messages, mark);
+            dl2_setting_refuse("EXTERNAL", o->external, "%s",
+                               first_line(complaint ? complaint + strlen(mark) : messages));
+        }
+    }
+    const char *codecs = dl2_words_join(&study->codecs, ",");
+    command =
+        dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
+                        study->external ? dl2_text("%s,%s", codecs, o->external) : codecs, NULL);
+    if (dl2_study_has_qualities(study)) {
+        dl2_words_add(&command, "--q");
+        dl2_words_add(&command, dl2_words_join(&study->qualities, ","));
+    }
+    add_flags(&command, o->transcode_flags, "--list", "codecs");
+    dl2_study_ask(study, "TRANSCODE_FLAGS", o->transcode_flags, &command);
+}
+
+static void check_training(const struct dl2_study *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    for (size_t a = 0; a < study->archs.count; a++) {
+        struct dl2_words command =
+            dl2_study_words(study, "dl2-train", "-j", dl2_text("%u", study->jobs), "--image-size",
+                            o->image_size, "--batch", o->batch, "--epochs", o->epochs, "--device",
+                            o->device, "--data", study->data, "--arch", study->archs.at[a], NULL);
+        for (size_t s = 0; s < study->seeds.count; s++) {
+            dl2_words_add(&command, "--seed");
+            dl2_words_add(&command, study->seeds.at[s]);
+        }
+        add_flags(&command, o->train_flags, "--list", "archs");
+        dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command);
+    }
+    if (strcmp(o->device, "auto") == 0)
+        return;
+    struct dl2_words command = dl2_study_words(study, "dl2-train", "--device", o->device, NULL);
+    const char *list;
+    add_flags(&command, o->train_flags, "--list", "devices");
+    dl2_child_ask(&command, &list, NULL);
+    const char *state = strchr(list, '\t');
+    state = state ? strchr(state + 1, '\t') : NULL;
+    if (!state || strncmp(state, "\tusable\n", 8) != 0)
+        dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
+}
+
+static void check_with_programs(const struct dl2_study *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    const char *jobs = dl2_text("%u", study->jobs);
+    check_encoding(study);
+    struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
+    add_flags(&command, o->quality_flags, "--help", NULL);
+    dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, &command);
+    command = dl2_study_words(study, "dl2-load", "-j", jobs, "--image-size", o->image_size,
+                              "--batch", o->batch, "--measure", o->measure, NULL);
+    add_flags(&command, o->load_flags, "--help", NULL);
+    dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, &command);
+    command = dl2_study_words(study, "dl2-report", "--tolerance", o->tolerance, NULL);
+    if (study->group && strcmp(o->group, "survey") != 0) { /* the survey's file comes later */
+        dl2_words_add(&command, "--group");
+        dl2_words_add(&command, study->group);
+    }
+    add_flags(&command, o->report_flags, "--help", NULL);
+    dl2_study_ask(study, "REPORT_FLAGS", o->report_flags, &command);
+    check_training(study);
+}
+
+/* ---- */
+
+bool dl2_study_has_qualities(const struct dl2_study *study)
+{
+    bool any = study->external && !dl2_words_have(&study->ungraded, study->external);
+    for (size_t i = 0; i < study->codecs.count; i++)
+        any |= !dl2_words_have(&study->ungraded, study->codecs.at[i]);
+    return any;
+}
+
+/* A number of a setting whose form was checked, which is one alone and not zero. */
+static unsigned one_number(const char *name, const char *text)
+{
+    const unsigned long long number = strtoull(text, NULL, 10);
+    if (strchr(text, ' '))
+        dl2_setting_refuse(name, text, "one value is expected");
+    if (number < 1 || number > 1000000)
+        dl2_setting_refuse(name, text, "it is not between 1 and 1000000");
+    return (unsigned)number;
+}
+
+static void resolve_numbers(struct dl2_study *study)
+{
+    const struct dl2_study_options *o = &study->options;
+    study->rounds = one_number("ROUNDS", o->rounds);
+    if (o->trainers) {
+        study->trainers = one_number("TRAINERS", o->trainers);
+    } else {
+        const char *own[] = {"auto", "ref", "cpu"};
+        study->trainers = 1;
+        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+            if (strcmp(o->device, own[i]) == 0)
+                study->trainers =
+                    study->seeds.count < study->jobs ? (unsigned)study->seeds.count : study->jobs;
+    }
+    if (strchr(o->image_size, ' '))
+        dl2_setting_refuse("IMAGE_SIZE", o->image_size, "one value is expected");
+    if (strchr(o->batch, ' '))
+        dl2_setting_refuse("BATCH", o->batch, "one value is expected");
+    if (*o->forecast && !*o->decide)
+        dl2_setting_refuse("FORECAST", o->forecast, "it has an effect with DECIDE=yes only");
+    if (*o->decide && study->seeds.count < 2)
+        dl2_setting_refuse("SEEDS", o->seeds, "DECIDE begins with two");
+    if (strcmp(o->engine, "make") != 0 && strcmp(o->engine, "slurm") != 0)
+        dl2_setting_refuse("ENGINE", o->engine, "make and slurm are known");
+}
+
+static void resolve_group(struct dl2_study *study)
+{
+    const char *group = study->options.group;
+    if (!*group)
+        return;
+    refuse_password("GROUP", group);
+    study->group = group;
+    if (strcmp(group, "survey") == 0)
+        study->group = study->group_file = dl2_text("%s/survey-groups.tsv", study->out);
+    else if (strncmp(group, "regex:", 6) != 0 && !dl2_study_is_table(group))
+        study->group_file = group;
+    if (study->group_file)
+        refuse_odd_path("GROUP", study->group_file);
+}
+
+static void resolve_tables(struct dl2_study *study)
+{
+    const char *variants = study->options.variants;
+    if (!*variants)
+        return;
+    refuse_password("VARIANTS", variants);
+    refuse_odd_address("VARIANTS", variants);
+    study->table = table_in(variants);
+    if (!study->table)
+        dl2_setting_refuse("VARIANTS", variants,
+                           "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
+}
+
+void dl2_study_resolve(struct dl2_study *study, const struct dl2_words *goals)
+{
+    if (!study->options.dataset)
+        study->options.dataset = "demo";
+    study->given = study->options;
+    fill_in_defaults(study);
+    resolve_dataset(study);
+    find_programs(study);
+    if (!goals)
+        return;
+    resolve_tables(study);
+    resolve_group(study);
+    refuse_nested(study);
+    check_programs(study);
+    identify(study);
+    resolve_lists(study);
+    resolve_numbers(study);
+    for (size_t g = 0; dl2_goal_at(g); g++)
+        if (dl2_goal_at(g)->check)
+            dl2_goal_at(g)->check(study, &study->options.of_goals[g],
+                                  dl2_words_have(goals, dl2_goal_at(g)->name));
+    check_with_programs(study);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/settings.h"
+
+#include "common/json.h"
+#include "common/process.h"
+#include "common/quote.h"
+#include "common/thread.h"
+#include "study/goals.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The forms of values */
+
+int dl2_setting_parse_one(const char *text, void *value, struct dl2_error *error)
+{
+    const struct dl2_words words = dl2_words_split(text);
+    if (words.count != 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "one value is expected");
+    *(const char **)value = words.at[0];
+    return DL2_OK;
+}
+
+int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *error)
+{
+    const struct dl2_words words = dl2_words_split(text);
+    if (!words.count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is empty");
+    for (size_t i = 0; i < words.count; i++) {
+        struct dl2_words others = {words.at + i + 1, words.count - i - 1};
+        if (dl2_words_have(&others, words.at[i]))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is there twice", words.at[i]);
+    }
+    *(const char **)value = dl2_words_join(&words, " ");
+    return DL2_OK;
+}
+
+int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error)
+{
+    DL2_TRY(dl2_setting_parse_names(text, value, error));
+    const struct dl2_words words = dl2_words_split(text);
+    for (size_t i = 0; i < words.count; i++) {
+        const char *word = words.at[i];
+        if (strspn(word, "0123456789") != strlen(word) || (word[0] == '0' && word[1]))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s is not a whole number, or has zeros in front", word);
+    }
+    return DL2_OK;
+}
+
+int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error)
+{
+    const struct dl2_words words = dl2_words_split(text);
+    for (size_t i = 0; i < words.count; i++) {
+        const char *word = words.at[i];
+        const size_t digits = strspn(word, "0123456789");
+        if (!digits || word[0] == '0' || !word[digits] || !strchr("smh", word[digits]) ||
+            word[digits + 1])
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is no time such as 90s, 30m or 2h",
+                                 word);
+    }
+    *(const char **)value = dl2_words_join(&words, " ");
+    return DL2_OK;
+}
+
+static int parse_time(const char *text, void *value, struct dl2_error *error)
+{
+    if (dl2_words_split(text).count > 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "one value is expected");
+    return dl2_setting_parse_times(text, value, error);
+}
+
+static int parse_yes(const char *text, void *value, struct dl2_error *error)
+{
+    if (*text && strcmp(text, "yes") != 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is yes, or not there");
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
+static int parse_group(const char *text, void *value, struct dl2_error *error)
+{
+    if (text[strcspn(text, " \t\r\n")])
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "it can't have blanks; in an expression write [[:blank:]]");
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
+static int parse_flags(const char *text, void *value, struct dl2_error *error)
+{
+    char **words;
+    if (text[strspn(text, " \t\r\n")]) {
+        DL2_TRY(dl2_command_words(text, &words, error));
+        free(words);
+    }
+    *(const char **)value = text;
+    return DL2_OK;
+}
+
+/* ---- The rows */
+
+#define AT(member) offsetof(struct dl2_study_options, member)
+#define PARSED(name, metavar, help, member, how, ...)                                              \
+    {                                                                                              \
+        DL2_OPTION_PARSE, name, 0, metavar, help, AT(member), .parse = how, __VA_ARGS__            \
+    }
+
+static const char *const engines[] = {"make", "slurm", NULL};
+
+static const struct dl2_option own_rows[] = {
+    {DL2_OPTION_GROUP, .help = "Settings; each is also make's variable of that name, --image-size "
+                               "as IMAGE_SIZE:"},
+    {DL2_OPTION_TEXT, "dataset", 0, "DATASET",
+     "demo: pieces of the photographs of Debian's lomiri-wallpapers-16.04; fashion-mnist: Debian's "
+     "dataset-fashion-mnist; imagenette: downloaded (about 95 MB); a folder, train/CLASS/... and "
+     "val/CLASS/..., or CLASS/... that is then split; a folder of tar shards or GulpIO chunks, or "
+     "one such file; a table, postgresql://HOST/DATABASE?table=NAME, without a password",
+     AT(dataset), .unset = "demo"},
+    {DL2_OPTION_TEXT, "out", 0, "FOLDER", "Where all results go", AT(out),
+     .unset = "study-out/DATASET, or study-out/NAME of a table"},
+    {DL2_OPTION_TEXT, "variants", 0, "ADDRESS",
+     "postgresql://HOST/DATABASE?table=NAME makes the variants the tables NAME_CODEC_QUALITY, "
+     "which "
+     "clean-study leaves there",
+     AT(variants), .unset = "OUT/variants"},
+    PARSED("codecs", "LIST", "Codecs, separated by blanks, as in 'jpeg webp avif jp2'", codecs,
+           dl2_setting_parse_names, .unset = "jpeg; of the demo jpeg webp"),
+    {DL2_OPTION_TEXT, "external", 0, "COMMANDS",
+     "One more codec, as two commands: 'cjxl=cjxl %i %o -q %q; djxl %i %o'", AT(external),
+     .unset = "none"},
+    PARSED("qualities", "LIST", "1 to 100, higher is better, the same for all codecs", qualities,
+           dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 25 75"),
+    {DL2_OPTION_TEXT, "train-on", 0, "LIST", "Variants to train on: 'jpeg-10 webp-50'",
+     AT(train_on), .unset = "all"},
+    PARSED("archs", "LIST", "Networks, as `dl2-train --list archs` names them", archs,
+           dl2_setting_parse_names, .unset = "resnet10; of demo and fashion-mnist convnet"),
+    PARSED("epochs", "N", "Epochs of each training", epochs, dl2_setting_parse_one,
+           .unset = "30; of the demo 6, of fashion-mnist 5"),
+    PARSED("seeds", "LIST",
+           "Seeds of the trainings; two at least, so that chance can be told from effect; two are "
+           "rarely enough",
+           seeds, dl2_setting_parse_numbers, .unset = "1 2 3 4; with DECIDE 1 to 8"),
+    PARSED("decide", "yes",
+           "Begin with two of SEEDS and add seeds only to variants whose verdict is open, until "
+           "none is",
+           decide, parse_yes, .unset = "no"),
+    PARSED("forecast", "yes",
+           "With DECIDE: make `forecast`, and train what it finds to lose too much last", forecast,
+           parse_yes, .unset = "no"),
+    PARSED("budget", "TIME", "With DECIDE: 90s, 30m or 2h, after which no more seeds are added",
+           budget, parse_time, .unset = "none"),
+    PARSED("image-size", "PIXELS", "Pixels that the networks see, squared", image_size,
+           dl2_setting_parse_numbers, .unset = "64; of the demo 32, of fashion-mnist 28"),
+    PARSED("batch", "IMAGES", "Images a step", batch, dl2_setting_parse_numbers,
+           .unset = "64; of the demo 32"),
+    PARSED("device", "DEVICE", "auto, or what `dl2-train --list devices` names", device,
+           dl2_setting_parse_one, .unset = "auto"),
+    PARSED("trainers", "N", "Trainings at once; each has JOBS / TRAINERS threads", trainers,
+           dl2_setting_parse_numbers, .unset = "one for each seed up to JOBS; 1 on a card"),
+    PARSED("rounds", "N",
+           "Rounds of throughput; two at least, so that rates have intervals; with an even number "
+           "a steady drift of the machine favours no variant",
+           rounds, dl2_setting_parse_numbers, .unset = "5"),
+    PARSED("measure", "SECONDS",
+           "Seconds of each measurement of throughput, and as many before to warm up", measure,
+           dl2_setting_parse_one, .unset = "2; of the demo 0.5"),
+    PARSED("tolerance", "POINTS",
+           "Points of top-1 accuracy that may be lost, for the report's recommendation", tolerance,
+           dl2_setting_parse_one, .unset = "1; of the demo 2"),
+    PARSED("group", "SPEC",
+           "Validation images that count as one in the report: what `dl2-report --group` takes, or "
+           "survey, the groups of near duplicates that `survey` finds",
+           group, parse_group, .unset = "each counts by itself"),
+    PARSED("transcode-flags", "OPTIONS", "Further options of dl2-transcode", transcode_flags,
+           parse_flags, .unset = "none"),
+    PARSED("quality-flags", "OPTIONS", "Further options of dl2-quality", quality_flags, parse_flags,
+           .unset = "none"),
+    PARSED("load-flags", "OPTIONS", "Further options of dl2-load", load_flags, parse_flags,
+           .unset = "none"),
+    PARSED("train-flags", "OPTIONS", "Further options of dl2-train", train_flags, parse_flags,
+           .unset = "none; of the demo --crop-area 0.5,1 --validate-every 3"),
+    PARSED("report-flags", "OPTIONS", "Further options of dl2-report", report_flags, parse_flags,
+           .unset = "none"),
+    {DL2_OPTION_TEXT, "programs", 0, "FOLDER", "Folder of dl2's other programs", AT(programs),
+     .unset = "beside dl2-study, or on the PATH"},
+    {DL2_OPTION_TEXT, "engine", 0, "ENGINE",
+     "What runs the steps: make, on this machine; slurm, on the nodes of a cluster that share OUT",
+     AT(engine), .words = engines, .unset = "make"},
+    {DL2_OPTION_TEXT, "makefile", 0, "FILE",
+     "The study.mk that runs this program, for the command that repeats the study", AT(makefile),
+     .unset = "none"},
+    {DL2_OPTION_GROUP, .help = "Settings of single goals:"},
+};
+
+const struct dl2_option *dl2_study_options(void)
+{
+    enum { OWN = sizeof own_rows / sizeof *own_rows };
+    static struct dl2_option rows[OWN + DL2_MAX_GOALS + 1];
+    if (rows[0].type != DL2_OPTION_END)
+        return rows;
+    memcpy(rows, own_rows, sizeof own_rows);
+    size_t count = OWN;
+    for (size_t i = 0; dl2_goal_at(i); i++)
+        if (dl2_goal_at(i)->variables)
+            rows[count++] =
+                (struct dl2_option){DL2_OPTION_TABLE, .table = dl2_goal_at(i)->variables,
+                                    .offset = AT(of_goals) + i * sizeof(struct dl2_goal_values)};
+    return rows;
+}
+
+/* ---- From the environment */
+
+void dl2_setting_refuse(const char *name, const char *value, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    dl2_study_fail(DL2_EXIT_USAGE, "%s is \"%s\": %s", name, value ? value : "", text);
+}
+
+const char *dl2_setting_variable(const char *option)
+{
+    char name[64];
+    size_t i = 0;
+    for (; option[i] && i < sizeof name - 1; i++)
+        name[i] = option[i] == '-' ? '_' : (char)toupper((unsigned char)option[i]);
+    name[i] = '\0';
+    return dl2_text("%s", name);
+}
+
+static void read_rows(const struct dl2_option *rows, void *values)
+{
+    for (; rows->type != DL2_OPTION_END; rows++) {
+        void *value = (char *)values + rows->offset;
+        if (rows->type == DL2_OPTION_TABLE)
+            read_rows(rows->table, value);
+        if (rows->type != DL2_OPTION_TEXT && rows->type != DL2_OPTION_PARSE)
+            continue;
+        const char *name = dl2_setting_variable(rows->name), *text = getenv(name);
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (!text || *(const char **)value)
+            continue;
+        if (rows->type == DL2_OPTION_TEXT)
+            *(const char **)value = text;
+        else if (rows->parse(text, value, &error) < 0)
+            dl2_setting_refuse(name, text, "%s", error.message);
+    }
+}
+
+void dl2_study_read_environment(struct dl2_study_options *options)
+{
+    read_rows(dl2_study_options(), options);
+    const char *jobs = getenv("JOBS");
+    if (!jobs || options->jobs)
+        return;
+    const char *number;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_setting_parse_numbers(jobs, &number, &error) < 0)
+        dl2_setting_refuse("JOBS", jobs, "%s", error.message);
+    const unsigned long long count = strtoull(number, NULL, 10);
+    if (count < 1 || count > 1024 || strchr(number, ' '))
+        dl2_setting_refuse("JOBS", jobs, "it is not between 1 and 1024");
+    options->jobs = (unsigned)count;
+}
+
+/* ---- As JSON */
+
+static void show_rows(const struct dl2_option *rows, const void *values, json_t *json)
+{
+    for (; rows->type != DL2_OPTION_END; rows++) {
+        const void *value = (const char *)values + rows->offset;
+        if (rows->type == DL2_OPTION_TABLE)
+            show_rows(rows->table, value, json);
+        if ((rows->type == DL2_OPTION_TEXT || rows->type == DL2_OPTION_PARSE) &&
+            *(const char *const *)value)
+            json_object_set_new(json, rows->name, dl2_json_text(*(const char *const *)value));
+    }
+}
+
+json_t *dl2_study_settings_json(const struct dl2_study *study)
+{
+    json_t *json = json_object();
+    show_rows(dl2_study_options(), &study->options, json);
+    json_object_set_new(json, "jobs", json_integer(study->jobs));
+    return json;
+}

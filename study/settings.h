@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A study's settings: what the user says, and what follows from it. Each is an option of dl2-study,
+ * and a variable of make: --image-size and IMAGE_SIZE.
+ */
+#ifndef DL2_STUDY_SETTINGS_H
+#define DL2_STUDY_SETTINGS_H
+
+#include "common/option.h"
+#include "study/text.h"
+
+enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
+
+/* As given. NULL: not given. */
+struct dl2_study_options {
+    const char *dataset, *out, *variants, *codecs, *external, *qualities, *train_on;
+    const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
+    const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
+    const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
+    const char *programs, *engine, *makefile;
+    unsigned jobs; /* 0: one for each processor */
+    struct dl2_goal_values {
+        const char *at[DL2_MAX_GOAL_VARIABLES];
+    } of_goals[DL2_MAX_GOALS]; /* the goals' own variables, in the registry's order */
+};
+
+/* A study: its options with every default filled in, checked, and what follows from them. */
+struct dl2_study {
+    struct dl2_study_options options;
+    struct dl2_study_options given; /* as they were before */
+    const char *about;              /* a sentence on the dataset for the report, or NULL */
+
+    struct dl2_words codecs, qualities, archs, seeds, train_on;
+    unsigned jobs, trainers, rounds;
+
+    const char *called;   /* the study's title */
+    const char *out;      /* folder of the results, without slashes at the end */
+    const char *data;     /* the original: a folder, file or address */
+    const char *identity; /* the same, wherever make runs */
+    bool data_is_table, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
+    const char *table;                               /* of VARIANTS, or NULL */
+    const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
+
+    const char *external;           /* name of the external codec, or NULL */
+    struct dl2_words decoding;      /* the option that tells programs its decoder */
+    struct dl2_words ungraded;      /* codecs without qualities */
+    struct dl2_words variants;      /* names: jpeg-10... */
+    struct dl2_words names;         /* the same with raw before them */
+    const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
+};
+
+/* A table of struct dl2_study_options, with the goals' variables. */
+const struct dl2_option *dl2_study_options(void);
+
+/* For rows of variables. Each takes a text, checks its form and keeps it, in a const char *. */
+int dl2_setting_parse_one(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error);
+
+/* Prints `NAME is "VALUE": MESSAGE` on stderr and ends the program with DL2_EXIT_USAGE. */
+_Noreturn void dl2_setting_refuse(const char *name, const char *value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Takes the variables of the environment, which make sets, for the options that were not given. */
+void dl2_study_read_environment(struct dl2_study_options *options);
+
+/*
+ * Fills in the defaults, looks at the dataset and checks all settings, by the programs where they
+ * know better. Ends the program at the first that is wrong; nothing was written until then. Without
+ * goals (NULL) it finds where things lie and no more.
+ */
+void dl2_study_resolve(struct dl2_study *study, const struct dl2_words *goals);
+
+/* Has a program check its options: `command` ends with --help or --list. A complaint about an
+ * option whose value is of another setting is that one's, any other is of `name`. */
+void dl2_study_ask(const struct dl2_study *study, const char *name, const char *value,
+                   const struct dl2_words *command);
+
+/* A program of dl2, to be run. */
+const char *dl2_study_program(const struct dl2_study *study, const char *name);
+/* Where a variant, or raw, lies: a folder or a table's address. */
+const char *dl2_study_place(const struct dl2_study *study, const char *name);
+/* Threads of each of `at_once` works. */
+unsigned dl2_study_threads(const struct dl2_study *study, unsigned at_once);
+
+/* Whether a text is the address of a table. */
+bool dl2_study_is_table(const char *text);
+/* "image-size" as IMAGE_SIZE. */
+const char *dl2_setting_variable(const char *option);
+/* Whether any codec has qualities. */
+bool dl2_study_has_qualities(const struct dl2_study *study);
+/* {"image-size": "64"...}, with the defaults that were filled in; a new reference. */
+json_t *dl2_study_settings_json(const struct dl2_study *study);
+/* The settings as words of `make`, for the command that makes a study again. */
+const char *dl2_study_command(const struct dl2_study *study, const struct dl2_words *goals);
+
+#endif

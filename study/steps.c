@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steps of the stages that goals share, from the dataset to the report. */
+#include "common/file.h"
+#include "common/json.h"
+#include "study/paths.h"
+#include "study/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *in_out(const struct dl2_plan *plan, const char *name)
+{
+    return dl2_text("%s/%s", plan->study->out, name);
+}
+
+static const char *jobs_of(const struct dl2_plan *plan)
+{
+    return dl2_text("%u", plan->study->jobs);
+}
+
+/* Whether a result says that it is whole. */
+static bool is_cut_short(const char *path, const char *key)
+{
+    json_t *json = NULL;
+    if (!dl2_is_file(path))
+        return false;
+    const bool whole = dl2_json_load(path, NULL, &json, NULL) == DL2_OK &&
+                       json_is_true(json_object_get(json, key));
+    json_decref(json);
+    return !whole;
+}
+
+static void add_flags(struct dl2_words *command, const char *flags)
+{
+    const struct dl2_words words = dl2_words_of_command(flags);
+    dl2_words_add_all(command, &words);
+}
+
+/* ---- The dataset */
+
+/* Whether a file that failed was touched in any way since, for example by chmod: it may be readable
+ * now without looking newer. */
+static bool has_touched_failures(const struct dl2_study *study, const char *variant, int64_t since)
+{
+    const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
+    json_t *json = NULL, *failure;
+    bool touched = false;
+    size_t i;
+    if (!dl2_is_file(path) || dl2_json_load(path, NULL, &json, NULL) < 0)
+        return false;
+    json_array_foreach(json_object_get(json, "failed"), i, failure)
+    {
+        struct stat info;
+        const char *name = dl2_json_get_text(failure, "path", "");
+        touched |= stat(dl2_text("%s/%s", study->data, name), &info) == 0 &&
+                   info.st_ctim.tv_sec * (int64_t)1000000000 + info.st_ctim.tv_nsec > since;
+    }
+    json_decref(json);
+    return touched;
+}
+
+static bool has_changed(const struct dl2_study *study, const char *stamp)
+{
+    struct stat info;
+    if (stat(stamp, &info) < 0)
+        return false; /* it is made in any case */
+    if (strcmp(study->options.dataset, "demo") == 0)
+        return access(dl2_text("%s/.tiles-96", study->data), F_OK) != 0;
+    if (study->data_is_made)
+        return access(dl2_text("%s/train", study->data), F_OK) != 0;
+    const char *before = dl2_text_of_file(stamp);
+    if (!study->fingerprint || !before || strcmp(before, dl2_text("%s\n", study->fingerprint)) != 0)
+        return true;
+    char **names;
+    bool touched = false;
+    if (study->data_is_table ||
+        dl2_list_names(dl2_text("%s/variants", study->out), &names, NULL) < 0)
+        return false;
+    for (char **name = names; *name; name++)
+        touched |= has_touched_failures(study, *name, dl2_mtime_ns(&info));
+    dl2_free_list(names);
+    return touched;
+}
+
+const char *dl2_plan_dataset(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    const char *stamp = dl2_plan_stage(plan, "dataset");
+    json_t *step = dl2_plan_step(plan, "dataset", "dataset");
+    if (!step)
+        return stamp;
+    dl2_step_add(step, "outputs", stamp);
+    dl2_step_set(step, "identity", study->identity);
+    dl2_step_set(step, "data", study->data);
+    if (study->data_is_named) {
+        dl2_step_set(step, "dataset", study->options.dataset);
+        json_object_set_new(step, "jobs", json_integer(study->jobs));
+    }
+    if (!study->data_is_made) {
+        const struct dl2_words command =
+            dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
+        dl2_step_command(step, &command);
+    }
+    dl2_plan_close(plan, step, has_changed(study, stamp));
+    return stamp;
+}
+
+/* ---- What is in it */
+
+struct dl2_words dl2_plan_survey(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    struct dl2_words outputs = {0};
+    dl2_words_more(&outputs, in_out(plan, "survey.json"), in_out(plan, "survey-groups.tsv"), NULL);
+    const char *dataset = dl2_plan_dataset(plan);
+    json_t *step = dl2_plan_step(plan, "survey", "run");
+    if (!step)
+        return outputs;
+    dl2_step_add_all(step, "outputs", &outputs);
+    dl2_step_add(step, "inputs", dataset);
+    const struct dl2_words command =
+        dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan), "--quiet",
+                        "--groups", outputs.at[1], "--json", outputs.at[0], study->data, NULL);
+    dl2_step_command(step, &command);
+    dl2_step_set(step, "output", in_out(plan, "survey.txt"));
+    json_object_set_new(step, "may_fail_in_part", json_true()); /* unreadable files are in it */
+    dl2_plan_close(plan, step, false);
+    return outputs;
+}
+
+/* ---- Variants: a source image is decoded once for all that are missing */
+
+static const char *variant_file(const struct dl2_plan *plan, const char *name)
+{
+    return dl2_text("%s/variants/%s/dl2-variant.json", plan->study->out, name);
+}
+
+const char *dl2_plan_place_file(struct dl2_plan *plan, const char *name)
+{
+    return strcmp(name, "raw") == 0 ? dl2_plan_dataset(plan) : variant_file(plan, name);
+}
+
+static struct dl2_words encoding(const struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    const char *codecs = dl2_words_join(&study->codecs, ",");
+    struct dl2_words command = dl2_study_words(
+        study, "dl2-transcode", "-j", jobs_of(plan), "--codec",
+        study->external ? dl2_text("%s,%s", codecs, study->options.external) : codecs, NULL);
+    if (dl2_study_has_qualities(study))
+        dl2_words_more(&command, "--q", dl2_words_join(&study->qualities, ","), NULL);
+    if (!study->table)
+        dl2_words_add(&command, "--prune");
+    dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), NULL);
+    add_flags(&command, study->options.transcode_flags);
+    dl2_words_more(&command, study->data,
+                   study->table ? study->options.variants : in_out(plan, "variants"), NULL);
+    return command;
+}
+
+static bool is_external(const struct dl2_study *study, const char *variant)
+{
+    const size_t length = study->external ? strlen(study->external) : 0;
+    return length && strncmp(variant, study->external, length) == 0 &&
+           (variant[length] == '-' || !variant[length]);
+}
+
+/* Variants of the codecs, or of the external one, whose commands alone make them anew. All come
+ * from one command: it leaves alone what is there, and options may be of some of its codecs. */
+static void plan_encoding(struct dl2_plan *plan, bool external)
+{
+    const struct dl2_study *study = plan->study;
+    const char *dataset = dl2_plan_dataset(plan);
+    json_t *step = dl2_plan_step(plan, external ? "variants-external" : "variants", "variants");
+    if (!step)
+        return;
+    dl2_step_add(step, "inputs", dataset);
+    const char *settings =
+        dl2_text("%s %s", study->options.transcode_flags, study->options.variants);
+    dl2_plan_settings(plan, step, "transcode", settings);
+    if (external)
+        dl2_plan_settings(plan, step, "external", study->options.external);
+    const struct dl2_words command = encoding(plan);
+    dl2_step_command(step, &command);
+    if (study->table)
+        json_object_set_new(step, "tables", json_true());
+    struct dl2_words all = {0};
+    bool cut_short = false;
+    for (size_t v = 0; v < study->variants.count; v++) {
+        const char *name = study->variants.at[v], *file = variant_file(plan, name);
+        if (is_external(study, name) != external)
+            continue;
+        const bool is_cut = is_cut_short(file, "complete");
+        cut_short |= is_cut;
+        dl2_words_add(&all, file);
+        if (dl2_plan_wants(plan, file, json_object_get(step, "inputs"), is_cut))
+            dl2_step_add(step, "outputs", file);
+    }
+    if (!json_array_size(json_object_get(step, "outputs")))
+        dl2_step_add_all(step, "outputs", &all);
+    dl2_plan_close(plan, step, cut_short);
+}
+
+struct dl2_words dl2_plan_variants(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    struct dl2_words files = {0};
+    if (study->codecs.count)
+        plan_encoding(plan, false);
+    if (study->external)
+        plan_encoding(plan, true);
+    for (size_t v = 0; v < study->variants.count; v++)
+        dl2_words_add(&files, variant_file(plan, study->variants.at[v]));
+    return files;
+}
+
+/* ---- Quality: a reference image is decoded once for all variants */
+
+static struct dl2_words scoring(const struct dl2_plan *plan, const char *option, const char *value)
+{
+    const struct dl2_study *study = plan->study;
+    struct dl2_words command =
+        dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan), option, value, NULL);
+    dl2_words_add_all(&command, &study->decoding);
+    add_flags(&command, study->options.quality_flags);
+    return command;
+}
+
+struct dl2_words dl2_plan_quality(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    const char *folder = in_out(plan, "quality");
+    struct dl2_words files = {0};
+    dl2_plan_variants(plan);
+    json_t *step = dl2_plan_step(plan, "quality", "run");
+    struct dl2_words command = scoring(plan, "--json-dir", folder);
+    dl2_words_add(&command, study->data);
+    for (size_t v = 0; v < study->variants.count; v++) {
+        const char *name = study->variants.at[v];
+        const char *file = dl2_text("%s/%s.json", folder, name);
+        dl2_words_add(&files, file);
+        if (!step)
+            continue;
+        json_t *alone = json_object();
+        json_object_set_new(alone, "inputs", json_array());
+        dl2_step_add(alone, "inputs", variant_file(plan, name));
+        dl2_plan_settings(plan, alone, "quality", study->options.quality_flags);
+        if (dl2_plan_wants(plan, file, json_object_get(alone, "inputs"), false)) {
+            dl2_step_add(step, "outputs", file);
+            dl2_step_add(step, "inputs", variant_file(plan, name));
+            dl2_words_add(&command, dl2_study_place(study, name));
+        }
+        json_decref(alone);
+    }
+    if (!step)
+        return files;
+    dl2_plan_settings(plan, step, "quality", study->options.quality_flags);
+    dl2_step_command(step, &command);
+    json_object_set_new(step, "may_fail_in_part", json_true());
+    dl2_plan_close(plan, step, false);
+
+    /* Crops for people to look at, by these scores. */
+    step = dl2_plan_step(plan, "crops", "run");
+    dl2_step_add(step, "outputs", in_out(plan, "crops/crops.json"));
+    dl2_step_add_all(step, "inputs", &files);
+    command = scoring(plan, "--crops", in_out(plan, "crops"));
+    dl2_words_more(&command, "--json-dir", folder, study->data, NULL);
+    for (size_t v = 0; v < study->variants.count; v++)
+        dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
+    dl2_step_command(step, &command);
+    dl2_step_set(step, "clears", in_out(plan, "crops"));
+    dl2_plan_close(plan, step, false);
+    return files;
+}
+
+/* ---- The input pipeline's speed */
+
+struct dl2_words dl2_plan_load(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    struct dl2_words files = {0};
+    dl2_plan_variants(plan);
+    for (size_t n = 0; n < study->names.count; n++) {
+        const char *name = study->names.at[n], *file = in_out(plan, dl2_text("load/%s.json", name));
+        const char *input = dl2_plan_place_file(plan, name);
+        dl2_words_add(&files, file);
+        json_t *step = dl2_plan_step(plan, dl2_text("load/%s", name), "run");
+        if (!step)
+            continue;
+        dl2_step_add(step, "outputs", file);
+        dl2_step_add(step, "inputs", input);
+        dl2_plan_settings(
+            plan, step, "load",
+            dl2_text("%s %s %s %s", o->image_size, o->batch, jobs_of(plan), o->load_flags));
+        struct dl2_words command =
+            dl2_study_words(study, "dl2-load", "-j", jobs_of(plan), "--image-size", o->image_size,
+                            "--batch", o->batch, "--name", name, "--json", file, "--quiet", NULL);
+        dl2_words_add_all(&command, &study->decoding);
+        add_flags(&command, o->load_flags);
+        dl2_words_more(&command, "bench", dl2_study_place(study, name), NULL);
+        dl2_step_command(step, &command);
+        dl2_step_set(step, "says", dl2_text("Loading %s", name));
+        dl2_step_set(step, "log", in_out(plan, dl2_text(".make/load-%s.log", name)));
+        json_object_set_new(step, "may_fail_in_part", json_true());
+        dl2_plan_close(plan, step, false);
+    }
+    return files;
+}
+
+/* ---- How fast variants load and train, alone on the machine, in rounds */
+
+/* Words in braces are filled in when the cell is measured: its file, its round, a folder to work
+ * in, and bytes of a cache. */
+void dl2_step_cell(const struct dl2_plan *plan, json_t *step, const struct dl2_cell *cell)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *place = dl2_study_place(study, cell->name);
+    struct dl2_words command;
+    if (cell->arch) {
+        command = dl2_study_words(study, "dl2-train", "--measure", o->measure, "--batch", o->batch,
+                                  "--image-size", o->image_size, "--device", o->device, "--threads",
+                                  jobs_of(plan), NULL);
+        dl2_words_add_all(&command, &study->decoding);
+        add_flags(&command, o->train_flags);
+        dl2_words_more(&command, "-j", cell->workers, "--arch", cell->arch, "--seed", "{round}",
+                       "--data", place, "--out", "{work}", "--quiet", NULL);
+        dl2_words_add_all(&command, &cell->options);
+    } else {
+        command = dl2_study_words(study, "dl2-load", "--image-size", o->image_size, "--batch",
+                                  o->batch, NULL);
+        dl2_words_add_all(&command, &study->decoding);
+        add_flags(&command, o->load_flags);
+        dl2_words_more(&command, "-j", cell->workers, "--name", cell->name, "--json", "{file}",
+                       "--quiet", NULL);
+        dl2_words_add_all(&command, &cell->options);
+        if (cell->cache)
+            dl2_words_more(&command, "--cache", "{cache}", NULL);
+        dl2_words_more(&command, "bench", place, NULL);
+    }
+    json_t *json = json_object();
+    dl2_step_set(json, "path", cell->path);
+    if (cell->once)
+        json_object_set_new(json, "once", json_true());
+    if (cell->cache)
+        dl2_step_set(json, "cache", cell->cache);
+    json_object_set_new(json, "trains", json_boolean(cell->arch != NULL));
+    json_object_set_new(json, "command", dl2_words_json(&command));
+    json_array_append_new(json_object_get(step, "cells"), json);
+}
+
+const char *dl2_plan_throughput(struct dl2_plan *plan)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *file = in_out(plan, "throughput/.made");
+    dl2_plan_variants(plan);
+    const char *dataset = dl2_plan_dataset(plan);
+    json_t *step = dl2_plan_step(plan, "throughput", "measure");
+    if (!step)
+        return file;
+    dl2_step_add(step, "outputs", file);
+    dl2_plan_settings(plan, step, "throughput",
+                      dl2_text("raw %s %s %s %s %s %s %s %s %s %s", o->train_on, o->archs,
+                               o->image_size, o->batch, o->device, jobs_of(plan), o->rounds,
+                               o->measure, o->load_flags, o->train_flags));
+    dl2_step_add(step, "inputs", dataset);
+    json_object_set_new(step, "rounds", json_integer(study->rounds));
+    json_object_set_new(step, "cells", json_array());
+    for (size_t n = 0; n < study->train_on.count + 1; n++) {
+        const char *name = n ? study->train_on.at[n - 1] : "raw";
+        struct dl2_cell cell = {
+            .path = dl2_text("load/%s", name), .name = name, .workers = jobs_of(plan)};
+        dl2_words_more(&cell.options, "--measure", o->measure, NULL);
+        if (n)
+            dl2_step_add(step, "inputs", variant_file(plan, name));
+        dl2_step_cell(plan, step, &cell);
+        for (size_t a = 0; a < study->archs.count; a++) {
+            const char *arch = study->archs.at[a];
+            cell = (struct dl2_cell){.path = dl2_text("%s/%s", arch, name),
+                                     .arch = arch,
+                                     .name = name,
+                                     .workers = jobs_of(plan)};
+            dl2_step_cell(plan, step, &cell);
+        }
+    }
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
+/* ---- Training */
+
+struct dl2_words dl2_training_on(const struct dl2_study *study, const char *name)
+{
+    struct dl2_words words = {0};
+    dl2_words_more(&words, "--data", dl2_study_place(study, name), NULL);
+    return words;
+}
+
+/* Validates on the variant itself, which is what counts, and on the original. */
+const char *dl2_plan_training(struct dl2_plan *plan, const struct dl2_training *training,
+                              const char *settings, const char *subset_of)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
+    const char *folder = dl2_text("%s/train/%s", training->root, label);
+    const char *file = dl2_text("%s/experiment_report.json", folder);
+    json_t *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training");
+    if (!step)
+        return file;
+    const unsigned at_once = training->alone ? 1 : study->trainers;
+    const char *threads = dl2_text("%u", dl2_study_threads(study, at_once));
+    dl2_step_add(step, "outputs", file);
+    dl2_plan_settings(plan, step, training->stage, settings);
+    dl2_step_add_all(step, "inputs", &training->inputs);
+    dl2_step_add_all(step, "after", &training->after);
+    struct dl2_words command = dl2_study_words(study, "dl2-train", "{start}", NULL);
+    dl2_words_add_all(&command, &training->on);
+    dl2_words_more(&command, "--val", dl2_study_place(study, training->validated), NULL);
+    if (strcmp(training->validated, "raw") != 0)
+        dl2_words_more(&command, "--val", study->data, NULL);
+    dl2_words_more(&command, "--arch", training->arch, "--seed", training->seed, NULL);
+    dl2_words_add_all(&command, &training->lasting);
+    dl2_words_more(&command, "--batch", o->batch, "--image-size", o->image_size, "--device",
+                   o->device, "--threads", threads, "-j", threads, "--out", folder, "--quiet",
+                   "--trainers", dl2_text("%u", at_once), NULL);
+    dl2_words_add_all(&command, &study->decoding);
+    add_flags(&command, o->train_flags);
+    dl2_step_command(step, &command);
+    const char *below = training->root + strlen(study->out);
+    dl2_step_set(step, "label",
+                 *below ? dl2_text("%s/train/%s", strrchr(training->root, '/') + 1, label) : label);
+    dl2_step_set(step, "log", dl2_text("%s/log", folder));
+    if (subset_of)
+        dl2_step_set(step, "subset_of", subset_of);
+    json_object_set_new(step, "alone", json_boolean(training->alone));
+    json_object_set_new(step, "threads", json_integer(dl2_study_threads(study, at_once)));
+    dl2_plan_close(plan, step, is_cut_short(file, "completed"));
+    return file;
+}
+
+/* A part of "raw/resnet10/seed-1": 0 to 2; the seed without its word. */
+static const char *part_of_run(const char *run, int part)
+{
+    for (; part; part--)
+        run += strcspn(run, "/") + 1;
+    if (strncmp(run, "seed-", 5) == 0 && !strchr(run, '/'))
+        return run + 5;
+    return dl2_text("%.*s", (int)strcspn(run, "/"), run);
+}
+
+static int compare_seeds(const void *a, const void *b)
+{
+    const unsigned long long one = strtoull(*(const char *const *)a, NULL, 10);
+    const unsigned long long other = strtoull(*(const char *const *)b, NULL, 10);
+    return (one > other) - (one < other);
+}
+
+struct dl2_words dl2_seeds_in_order(const struct dl2_study *study)
+{
+    struct dl2_words seeds = {0};
+    dl2_words_add_all(&seeds, &study->seeds);
+    qsort(seeds.at, seeds.count, sizeof *seeds.at, compare_seeds);
+    return seeds;
+}
+
+struct dl2_training dl2_training_of_run(struct dl2_plan *plan, const char *run, const char *stage,
+                                        const char *root)
+{
+    struct dl2_training training = {.stage = stage,
+                                    .root = root,
+                                    .name = part_of_run(run, 0),
+                                    .arch = part_of_run(run, 1),
+                                    .seed = part_of_run(run, 2)};
+    training.validated = training.name;
+    training.on = dl2_training_on(plan->study, training.name);
+    dl2_words_add(&training.inputs, dl2_plan_place_file(plan, training.name));
+    return training;
+}
+
+struct dl2_words dl2_plan_trainings(struct dl2_plan *plan, const struct dl2_words *after)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    struct dl2_words files = {0};
+    dl2_plan_variants(plan);
+    for (size_t i = 0; i < plan->runs.count; i++) {
+        struct dl2_training training =
+            dl2_training_of_run(plan, plan->runs.at[i], "train", study->out);
+        dl2_words_more(&training.lasting, "--epochs", o->epochs, NULL);
+        if (after)
+            training.after = *after;
+        dl2_words_add(&files, dl2_plan_training(plan, &training,
+                                                dl2_text("%s %s %s %s %s", o->epochs, o->image_size,
+                                                         o->batch, o->device, o->train_flags),
+                                                NULL));
+    }
+    return files;
+}
+
+/* ---- Every network on every variant */
+
+struct dl2_words dl2_plan_matrix(struct dl2_plan *plan, const struct dl2_words *runs)
+{
+    const struct dl2_study *study = plan->study;
+    struct dl2_words files = {0}, variants = dl2_plan_variants(plan);
+    dl2_plan_trainings(plan, NULL);
+    for (size_t i = 0; i < runs->count; i++) {
+        const char *folder = in_out(plan, dl2_text("train/%s", runs->at[i]));
+        const char *file = dl2_text("%s/evaluation/evaluation_report.json", folder);
+        dl2_words_add(&files, file);
+        json_t *step = dl2_plan_step(plan, dl2_text("matrix/%s", runs->at[i]), "run");
+        if (!step)
+            continue;
+        dl2_step_add(step, "outputs", file);
+        dl2_step_add(step, "inputs", dl2_text("%s/experiment_report.json", folder));
+        const char *names = dl2_words_join(&study->names, " ");
+        dl2_plan_settings(plan, step, "matrix", dl2_text("%s %s", names, study->options.device));
+        dl2_step_add_all(step, "inputs", &variants);
+        struct dl2_words command = dl2_study_words(
+            study, "dl2-train", "--evaluate", dl2_text("%s/checkpoint.safetensors", folder), NULL);
+        for (size_t n = 0; n < study->names.count; n++)
+            dl2_words_more(&command, "--val", dl2_study_place(study, study->names.at[n]), NULL);
+        dl2_words_more(&command, "--device", study->options.device, "--threads", jobs_of(plan),
+                       "-j", jobs_of(plan), "--out", dl2_text("%s/evaluation", folder), "--quiet",
+                       NULL);
+        dl2_words_add_all(&command, &study->decoding);
+        dl2_step_command(step, &command);
+        dl2_step_set(step, "says", dl2_text("Evaluating %s", runs->at[i]));
+        dl2_step_set(step, "log", in_out(plan, ".make/evaluation.log"));
+        dl2_plan_close(plan, step, false);
+    }
+    return files;
+}
+
+/* ---- The report */
+
+void dl2_plan_report(struct dl2_plan *plan, const struct dl2_words *inputs)
+{
+    const struct dl2_study *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *page = in_out(plan, "report/report.html");
+    const char *names = dl2_words_join(&study->names, " ");
+    const char *runs = dl2_words_join(&plan->runs, " ");
+    plan->has_report = true;
+    if (study->group && strcmp(o->group, "survey") == 0)
+        dl2_plan_survey(plan);
+    json_t *step = dl2_plan_step(plan, "report", "report");
+    if (!step) { /* of several goals that are made at once, it comes last */
+        size_t i = json_array_size(plan->steps);
+        while (i-- &&
+               strcmp(dl2_json_get_text(json_array_get(plan->steps, i), "name", ""), "report"))
+            ;
+        step = json_incref(json_array_get(plan->steps, i));
+        json_array_remove(plan->steps, i);
+        json_array_append_new(plan->steps, step);
+    } else {
+        dl2_words_add(&plan->targets, page);
+        dl2_step_add(step, "outputs", page);
+        dl2_plan_settings(plan, step, "report",
+                          dl2_text("%s %s %s %s %s %s %s", o->tolerance, names, runs,
+                                   plan->interim ? plan->interim : "", o->group,
+                                   study->about ? study->about : "", o->report_flags));
+        struct dl2_words command = dl2_study_words(
+            study, "dl2-report", "--tolerance", o->tolerance, "--title", study->called, "--command",
+            dl2_study_command(study, plan->goals), "--variants", names, "--trainings", runs, NULL);
+        if (plan->interim)
+            dl2_words_more(&command, "--interim", plan->interim, NULL);
+        if (study->group)
+            dl2_words_more(&command, "--group", study->group, NULL);
+        if (study->about)
+            dl2_words_more(&command, "--about", study->about, NULL);
+        add_flags(&command, o->report_flags);
+        dl2_words_more(&command, "-o", page, study->out, NULL);
+        dl2_step_command(step, &command);
+        dl2_step_set(step, "output", in_out(plan, ".make/answer"));
+        if (study->group_file)
+            dl2_step_add(step, "inputs", study->group_file);
+    }
+    /* A survey and evaluations are shown where they are there; only their goals make them. */
+    const char *survey = in_out(plan, "survey.json");
+    if (dl2_is_file(survey))
+        dl2_step_add(step, "inputs", survey);
+    for (size_t i = 0; i < plan->runs.count; i++) {
+        const char *evaluation =
+            in_out(plan, dl2_text("train/%s/evaluation/evaluation_report.json", plan->runs.at[i]));
+        if (dl2_is_file(evaluation))
+            dl2_step_add(step, "inputs", evaluation);
+    }
+    dl2_step_add_all(step, "inputs", inputs);
+    dl2_plan_close(plan, step, !dl2_is_file(in_out(plan, "report/answer.json")));
+}

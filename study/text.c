@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "study/text.h"
+
+#include "common/file.h"
+#include "common/option.h"
+#include "common/process.h"
+#include "common/quote.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All texts and lists, so that tools which look for lost memory find them. */
+static struct {
+    void **at;
+    size_t count;
+} kept;
+
+void dl2_study_fail(int status, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fflush(stdout);
+    fprintf(stderr, "dl2-study: %s\n", DL2_SHOWN(text));
+    exit(status);
+}
+
+static void *keep(void *block)
+{
+    void **grown = block ? dl2_realloc(kept.at, kept.count + 1, sizeof *grown) : NULL;
+    if (!grown)
+        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    kept.at = grown;
+    return kept.at[kept.count++] = block;
+}
+
+const char *dl2_text(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&text, format, args);
+    va_end(args);
+    return keep(length < 0 ? NULL : text);
+}
+
+void dl2_words_add(struct dl2_words *words, const char *word)
+{
+    /* Lists are copied as structs, so an old block stays; its size doubles, so few do. */
+    if ((words->count & (words->count - 1)) == 0) {
+        const char **grown = keep(dl2_calloc(words->count ? 2 * words->count : 1, sizeof *grown));
+        if (words->count)
+            memcpy(grown, words->at, words->count * sizeof *grown);
+        words->at = grown;
+    }
+    words->at[words->count++] = word;
+}
+
+void dl2_words_add_all(struct dl2_words *words, const struct dl2_words *more)
+{
+    for (size_t i = 0; i < more->count; i++)
+        dl2_words_add(words, more->at[i]);
+}
+
+struct dl2_words dl2_words_split(const char *text)
+{
+    struct dl2_words words = {0};
+    static const char blanks[] = " \t\r\n";
+    for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+        const size_t length = strcspn(text, blanks);
+        dl2_words_add(&words, dl2_text("%.*s", (int)length, text));
+        text += length;
+    }
+    return words;
+}
+
+struct dl2_words dl2_words_of_command(const char *text)
+{
+    struct dl2_words words = {0};
+    char **list;
+    if (!text[strspn(text, " \t\r\n")])
+        return words;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_command_words(text, &list, &error) < 0)
+        dl2_study_fail(DL2_EXIT_USAGE, "%s: %s", text, error.message);
+    keep(list);
+    for (; *list; list++)
+        dl2_words_add(&words, *list);
+    return words;
+}
+
+bool dl2_words_have(const struct dl2_words *words, const char *word)
+{
+    for (size_t i = 0; i < words->count; i++)
+        if (strcmp(words->at[i], word) == 0)
+            return true;
+    return false;
+}
+
+const char *dl2_words_join(const struct dl2_words *words, const char *separator)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < words->count; i++)
+        size += strlen(words->at[i]) + strlen(separator);
+    char *text = keep(calloc(size, 1)), *end = text;
+    for (size_t i = 0; i < words->count; i++)
+        end = stpcpy(stpcpy(end, i ? separator : ""), words->at[i]);
+    return text;
+}
+
+json_t *dl2_words_json(const struct dl2_words *words)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < words->count; i++) {
+        json_t *word = json_string(words->at[i]);
+        if (!word || json_array_append_new(array, word) < 0)
+            dl2_study_fail(DL2_EXIT_USAGE, "\"%s\" is not UTF-8, and a plan's names are",
+                           words->at[i]);
+    }
+    return array;
+}
+
+struct dl2_words dl2_words_of_json(const json_t *array)
+{
+    struct dl2_words words = {0};
+    size_t i;
+    json_t *word;
+    json_array_foreach(array, i, word)
+    {
+        dl2_words_add(&words, json_string_value(word));
+    }
+    return words;
+}
+
+const char *dl2_shell_quote(const char *text)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+    if (*text && strspn(text, plain) == strlen(text))
+        return text;
+    char *quoted = keep(calloc(4 * strlen(text) + 3, 1)), *end = quoted;
+    *end++ = '\'';
+    for (; *text; text++)
+        if (*text == '\'')
+            end = stpcpy(end, "'\\''");
+        else
+            *end++ = *text;
+    *end = '\'';
+    return quoted;
+}
+
+const char *dl2_shell_command(const struct dl2_words *words)
+{
+    struct dl2_words quoted = {0};
+    for (size_t i = 0; i < words->count; i++)
+        dl2_words_add(&quoted, dl2_shell_quote(words->at[i]));
+    return dl2_words_join(&quoted, " ");
+}
+
+const char *dl2_text_of_file(const char *path)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    const char *text = NULL;
+    if (dl2_is_file(path) && dl2_file_read(path, 1 << 26, &bytes, NULL) == DL2_OK)
+        text = dl2_text("%.*s", (int)bytes.size, (const char *)bytes.data);
+    dl2_bytes_free(&bytes);
+    return text;
+}

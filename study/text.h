@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Texts and lists of texts that live as long as the program. Without memory for one, and with one
+ * that JSON cannot hold, dl2-study ends with a message: nothing is under way then.
+ *
+ * Threads: main's.
+ */
+#ifndef DL2_STUDY_TEXT_H
+#define DL2_STUDY_TEXT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Prints "dl2-study: MESSAGE" on stderr and ends the program. */
+_Noreturn void dl2_study_fail(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* printf() into a new text. */
+const char *dl2_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A list of texts. */
+struct dl2_words {
+    const char **at;
+    size_t count;
+};
+
+void dl2_words_add(struct dl2_words *words, const char *word);
+void dl2_words_add_all(struct dl2_words *words, const struct dl2_words *more);
+/* At blanks. */
+struct dl2_words dl2_words_split(const char *text);
+/* As a shell splits a command, quotes counted; the text was checked before. */
+struct dl2_words dl2_words_of_command(const char *text);
+bool dl2_words_have(const struct dl2_words *words, const char *word);
+const char *dl2_words_join(const struct dl2_words *words, const char *separator);
+/* A new array of strings. */
+json_t *dl2_words_json(const struct dl2_words *words);
+/* The strings of an array, which are borrowed. */
+struct dl2_words dl2_words_of_json(const json_t *array);
+
+/* The text as one word of a shell's command. */
+const char *dl2_shell_quote(const char *text);
+/* The words of a command as a shell takes them. */
+const char *dl2_shell_command(const struct dl2_words *words);
+
+/* The whole file, or NULL where there is none. */
+const char *dl2_text_of_file(const char *path);
+
+#endif

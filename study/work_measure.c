@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Measures speeds in rounds. A round measures each cell once, one after the other, so that what
+ * changes on the machine from round to round changes all of them. What changes within a round is
+ * balanced: every second round goes backwards through the order of the one before it, and each such
+ * pair begins at another cell, up to the middle one. FOLDER/order.tsv has a line for each
+ * measurement that was begun: its round, path, and when. Results are FOLDER/PATH/round-1.json...
+ *
+ * All is measured anew if an input is newer than the folder; what was interrupted is gone on with.
+ */
+#include "common/file.h"
+#include "common/json.h"
+#include "common/option.h"
+#include "study/progress.h"
+#include "study/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+struct rounds {
+    const struct dl2_work *work;
+    const char *folder;
+    size_t count;
+};
+
+/* The cells of a round, from 1, in its order. *out is a block to free. */
+static size_t order_of(const struct rounds *rounds, size_t round, const json_t ***out)
+{
+    json_t *cells = json_object_get(rounds->work->step, "cells"), *cell;
+    const json_t **all = calloc(json_array_size(cells) + 1, sizeof *all);
+    const json_t **ordered = calloc(json_array_size(cells) + 1, sizeof *ordered);
+    size_t count = 0, i;
+    if (!all || !ordered)
+        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    json_array_foreach(cells, i, cell)
+    {
+        if (round == 1 || !json_is_true(json_object_get(cell, "once")))
+            all[count++] = cell;
+    }
+    const size_t pair = (round - 1) / 2, pairs = (rounds->count + 1) / 2;
+    const size_t start = pairs > 1 ? count * pair / (2 * (pairs - 1)) : 0;
+    for (i = 0; i < count; i++)
+        ordered[i] = all[(start + (round % 2 ? i : count - 1 - i)) % count];
+    free(all);
+    *out = ordered;
+    return count;
+}
+
+/* Percent of the original's bytes, which any variant knows. */
+static const char *cache_of(const struct dl2_work *work, const json_t *cell)
+{
+    const char *percent = dl2_json_get_text(cell, "cache", NULL);
+    if (!percent)
+        return "";
+    long long bytes = 0;
+    const struct dl2_words inputs = dl2_work_list(work, "inputs");
+    for (size_t i = 0; i < inputs.count && !bytes; i++) {
+        json_t *json = NULL;
+        if (strstr(inputs.at[i], "dl2-variant.json") &&
+            dl2_json_load(inputs.at[i], NULL, &json, NULL) == DL2_OK)
+            bytes = dl2_json_get_integer(json, "source_bytes", 0);
+        json_decref(json);
+    }
+    return dl2_text("%lld", bytes * strtoll(percent, NULL, 10) / 100);
+}
+
+static void note_order(const struct rounds *rounds, size_t round, const char *path)
+{
+    const char *name = dl2_text("%s/order.tsv", rounds->folder);
+    char when[32];
+    const time_t now = time(NULL);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    FILE *file = fopen(name, "a");
+    const bool written = file && fprintf(file, "%zu\t%s\t%s\n", round, path, when) > 0;
+    if ((file && fclose(file) != 0) || !written)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written: %s", name, strerror(errno));
+}
+
+static int measure(const struct rounds *rounds, size_t round, const json_t *cell, const char *file)
+{
+    const char *path = dl2_json_get_text(cell, "path", "");
+    const char *log = dl2_text("%s/.log", rounds->folder);
+    const char *folder = dl2_text("%s/.work", rounds->folder);
+    const bool trains = json_is_true(json_object_get(cell, "trains"));
+    const char *result = dl2_text(trains ? "%s/rate_report.json" : "%s.json", folder);
+    const struct dl2_words command = dl2_work_command(
+        json_object_get(cell, "command"), "{file}", result, "{work}", folder, "{round}",
+        dl2_text("%zu", round), "{cache}", cache_of(rounds->work, cell), NULL);
+    note_order(rounds, round, path);
+    dl2_work_make_folder_of(file);
+    unlink(result);
+    const int out = dl2_work_open(log), status = dl2_work_run(&command, out, out);
+    close(out);
+    if ((status == 0 || (status == 1 && !trains)) && rename(result, file) == 0)
+        return DL2_EXIT_OK;
+    dl2_progress_line_clear();
+    dl2_work_show(log, STDERR_FILENO);
+    fprintf(stderr, "The speed of %s could not be measured: see above\n", path);
+    return DL2_EXIT_FAILED;
+}
+
+static int measure_round(const struct rounds *rounds, size_t round)
+{
+    const json_t **cells;
+    const size_t count = order_of(rounds, round, &cells);
+    int status = DL2_EXIT_OK;
+    bool said = false;
+    for (size_t i = 0; i < count && status == DL2_EXIT_OK; i++) {
+        const char *path = dl2_json_get_text(cells[i], "path", "");
+        const char *file = dl2_text("%s/%s/round-%zu.json", rounds->folder, path, round);
+        if (access(file, F_OK) == 0)
+            continue;
+        if (!said)
+            dl2_work_say("Measuring speed, round %zu of %zu", round, rounds->count);
+        said = true;
+        status = measure(rounds, round, cells[i], file);
+    }
+    free(cells);
+    return status;
+}
+
+int dl2_work_measure(const struct dl2_work *work)
+{
+    const char *made = dl2_work_list(work, "outputs").at[0];
+    const struct rounds rounds = {work,
+                                  dl2_text("%.*s", (int)(dl2_path_base(made) - made) - 1, made),
+                                  (size_t)dl2_json_get_integer(work->step, "rounds", 1)};
+    const char *begun = dl2_text("%s/.begun", rounds.folder);
+    const struct dl2_words inputs = dl2_work_list(work, "inputs");
+    bool anew = access(begun, F_OK) != 0;
+    for (size_t i = 0; i < inputs.count; i++)
+        anew |= dl2_work_time(inputs.at[i]) > dl2_work_time(begun);
+    if (anew) {
+        dl2_remove_tree(rounds.folder);
+        close(dl2_work_open(begun));
+    }
+    for (size_t round = 1; round <= rounds.count; round++) {
+        const int status = measure_round(&rounds, round);
+        if (status != DL2_EXIT_OK)
+            return status;
+    }
+    dl2_remove_tree(dl2_text("%s/.work", rounds.folder));
+    unlink(dl2_text("%s/.work.json", rounds.folder));
+    unlink(dl2_text("%s/.log", rounds.folder));
+    close(dl2_work_open(made));
+    return DL2_EXIT_OK;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/json.h"
+#include "common/option.h"
+#include "study/progress.h"
+#include "study/work.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* What was interrupted is resumed, unless options or images have changed since. */
+static bool can_resume(const struct dl2_work *work, const char *report)
+{
+    json_t *json = NULL;
+    bool can = dl2_json_load(report, NULL, &json, NULL) == DL2_OK &&
+               json_is_false(json_object_get(json, "completed"));
+    json_decref(json);
+    const struct dl2_words inputs = dl2_work_list(work, "inputs");
+    for (size_t i = 0; i < inputs.count; i++)
+        can = can && dl2_work_time(inputs.at[i]) <= dl2_work_time(report);
+    return can;
+}
+
+/* The bytes that a training of the study trained on. */
+static double bytes_of(const char *report)
+{
+    json_t *json = NULL;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_json_load(report, NULL, &json, &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    const double bytes = dl2_json_get_real(json, "train_bytes", 0);
+    json_decref(json);
+    return bytes;
+}
+
+/* As many of the original's images as have the variant's bytes. */
+static const char *subset(const struct dl2_work *work)
+{
+    const char *twin = dl2_work_text(work, "subset_of");
+    if (!twin)
+        return "";
+    const struct dl2_words inputs = dl2_work_list(work, "inputs");
+    double raw = 0;
+    for (size_t i = 0; i < inputs.count; i++)
+        if (strstr(inputs.at[i], "/train/raw/"))
+            raw = bytes_of(inputs.at[i]);
+    const double own = bytes_of(twin);
+    return dl2_text("%.6g%%", own < raw ? 100 * own / raw : 100);
+}
+
+static const char *accuracy_of(const char *report)
+{
+    json_t *json = NULL;
+    if (dl2_json_load(report, NULL, &json, NULL) < 0)
+        return "";
+    const double top1 =
+        dl2_json_get_real(json_array_get(json_object_get(json, "final"), 0), "top1", -1);
+    json_decref(json);
+    return top1 < 0 ? "not validated" : dl2_text("top-1 %.1f%%", 100 * top1);
+}
+
+int dl2_work_training(const struct dl2_work *work)
+{
+    const char *report = dl2_work_list(work, "outputs").at[0];
+    const char *label = dl2_work_text(work, "label"), *log = dl2_work_text(work, "log");
+    const char *began = dl2_text("%s.began", log);
+    dl2_work_make_folder_of(report);
+    const struct dl2_words command = dl2_work_command(
+        json_array_get(json_object_get(work->step, "commands"), 0), "{start}",
+        can_resume(work, report) ? "--resume" : "--restart", "{subset}", subset(work), NULL);
+    close(dl2_work_open(began));
+    const int out = dl2_work_open(log), status = dl2_work_run(&command, out, out);
+    close(out);
+    const bool done = status == 0 && dl2_work_time(report) >= dl2_work_time(began) &&
+                      dl2_work_is_true(report, "completed");
+    unlink(began);
+    if (done) {
+        dl2_work_say("Trained %s: %s", label, accuracy_of(report));
+        return DL2_EXIT_OK;
+    }
+    dl2_progress_line_clear();
+    dl2_work_show(log, STDERR_FILENO);
+    fprintf(stderr, "Training %s failed: its output is above, and in %s\n", label, log);
+    return DL2_EXIT_FAILED;
+}
