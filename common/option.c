@@ -594,6 +594,23 @@ const char *dl2_option_without_effect(const struct dl2_program *program,
     return NULL;
 }
 
+static void list_without_effect(const struct dl2_option *options, unsigned commands,
+                                unsigned command, FILE *out)
+{
+    for (; options->type != DL2_OPTION_END; options++) {
+        const unsigned own = options->commands ? options->commands : commands;
+        if (options->type == DL2_OPTION_TABLE)
+            list_without_effect(options->table, own, command, out);
+        else if (options->name && own && !(own & command))
+            fprintf(out, "--%s\t%s\n", options->name, options->metavar ? options->metavar : "");
+    }
+}
+
+void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out)
+{
+    list_without_effect(options, 0, command, out);
+}
+
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
 {
     char text[4096];

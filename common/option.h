@@ -67,7 +67,7 @@ enum { DL2_MAX_OPTIONS = 128 };
 
 /* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
-    unsigned jobs;               /* -j, --jobs: worker threads, at least 1 */
+    unsigned jobs; /* -j, --jobs: worker threads, at least 1 */
     bool jobs_given;
     bool quiet;                  /* --quiet: no progress, only errors and results */
     bool given[DL2_MAX_OPTIONS]; /* by row; ask dl2_option_given() */
@@ -112,6 +112,9 @@ const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *v
  * `commands`, or NULL. */
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command);
+/* Prints the options of a table that have no effect on the command: a line each, its name with
+ * dashes, a tab, and its argument's name or nothing. */
+void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out);
 
 /* The values of a table of options as a new JSON object: numbers, texts and booleans by option
  * name; null where a text or a real number is not set. `values` is the table's struct. */

@@ -464,9 +464,44 @@ static void check_encoding(const struct dl2_study *study)
     dl2_study_ask(study, "TRANSCODE_FLAGS", o->transcode_flags, &command);
 }
 
-static void check_training(const struct dl2_study *study)
+/* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out
+ * of a command; *takes: the next word is its value. */
+static bool is_listed(const char *word, const char *list, bool *takes)
+{
+    const size_t length = strcspn(word, "=");
+    for (const char *line = list; line && *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, word, length) == 0 && line[length] == '\t') {
+            *takes = !word[length] && line[length + 1] != '\n';
+            return true;
+        }
+    return false;
+}
+
+/* What tells of validation, checkpoints and the run's length has no place where speed is measured.
+ */
+static struct dl2_words find_rate_flags(const struct dl2_study *study)
+{
+    const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
+    const struct dl2_words command =
+        dl2_study_words(study, "dl2-train", "--list", "not-measured", NULL);
+    struct dl2_words kept = {NULL, 0};
+    const char *list = NULL;
+    bool skips = false;
+    if (flags.count)
+        dl2_child_ask(&command, &list, NULL);
+    for (size_t i = 0; i < flags.count; i++) {
+        const bool is_value = skips;
+        skips = false;
+        if (!is_value && !is_listed(flags.at[i], list, &skips))
+            dl2_words_add(&kept, flags.at[i]);
+    }
+    return kept;
+}
+
+static void check_training(struct dl2_study *study)
 {
     const struct dl2_study_options *o = &study->options;
+    study->rate_flags = find_rate_flags(study);
     for (size_t a = 0; a < study->archs.count; a++) {
         struct dl2_words command =
             dl2_study_words(study, "dl2-train", "-j", dl2_text("%u", study->jobs), "--image-size",
@@ -491,7 +526,7 @@ static void check_training(const struct dl2_study *study)
         dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
 }
 
-static void check_with_programs(const struct dl2_study *study)
+static void check_with_programs(struct dl2_study *study)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);

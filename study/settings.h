@@ -43,6 +43,7 @@ struct dl2_study {
 
     const char *external;           /* name of the external codec, or NULL */
     struct dl2_words decoding;      /* the option that tells programs its decoder */
+    struct dl2_words rate_flags;    /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
     struct dl2_words ungraded;      /* codecs without qualities */
     struct dl2_words variants;      /* names: jpeg-10... */
     struct dl2_words names;         /* the same with raw before them */

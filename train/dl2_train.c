@@ -28,10 +28,11 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum list { LIST_ARCHS, LIST_DEVICES, LIST_AUGMENTATIONS, LIST_NOTHING };
+enum list { LIST_ARCHS, LIST_DEVICES, LIST_AUGMENTATIONS, LIST_NOT_MEASURED, LIST_NOTHING };
 static const char *const lists[] = {[LIST_ARCHS] = "archs",
                                     [LIST_DEVICES] = "devices",
                                     [LIST_AUGMENTATIONS] = "augmentations",
+                                    [LIST_NOT_MEASURED] = "not-measured",
                                     NULL};
 
 enum share { SHARE_BATCH, SHARE_DECODE };
@@ -134,8 +135,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
      "size, optimizer, description), devices (name, version, usable or why not; with --device, "
-     "that one alone) or augmentations (name with its settings and their defaults, description); "
-     "one line each, with tabs between the columns",
+     "that one alone), augmentations (name with its settings and their defaults, description) or "
+     "not-measured (options that --measure refuses, with their argument); one line each, with tabs "
+     "between the columns",
      offsetof(__typeof__(settings), list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -631,8 +633,10 @@ static int train_alone(const struct dl2_common_options *common, char **argv)
         dl2_arch_list(stdout);
     else if (status == 0 && settings.list == LIST_DEVICES)
         list_devices();
-    else if (status == 0)
+    else if (status == 0 && settings.list == LIST_AUGMENTATIONS)
         list_augmentations();
+    else if (status == 0)
+        dl2_options_list_without_effect(dl2_train_options, DL2_MEASURING, stdout);
     return status;
 }
 

@@ -81,7 +81,10 @@ for wrong in --resume --restart "--run-epochs 1" "--export x" "--time-budget 1m"
     "--checkpoint x" "--checkpoint-every 2" "--partition 1/2"; do
     expect 2 measure -d data --measure 1s $wrong
     said "${wrong%% *} has no effect with --measure"
-done
+    echo "${wrong%% *}"
+done | sort >refused
+expect 0 dl2-train --list not-measured
+cut -f 1 "$work/out" | grep -vx -e --evaluate -e --memory | sort | cmp - refused || fail "--list not-measured: $(cat "$work/out")"
 for wrong in x 0; do
     expect 2 measure -d data --measure $wrong
     said "--measure"
