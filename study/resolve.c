@@ -411,12 +411,12 @@ static const char *value_of(const struct dl2_study *study, const char *variable)
     return NULL;
 }
 
-void dl2_study_ask(const struct dl2_study *study, const char *flags, const char *value,
-                   const struct dl2_words *command)
+const char *dl2_study_ask(const struct dl2_study *study, const char *flags, const char *value,
+                          const struct dl2_words *command)
 {
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) == 0)
-        return;
+        return output;
     messages = first_line(messages);
     for (size_t i = 0; i < sizeof variable_of_option / sizeof *variable_of_option; i++) {
         const char *mark = dl2_text(": --%s: ", variable_of_option[i][0]);
@@ -469,26 +469,24 @@ static void check_encoding(const struct dl2_study *study)
 static bool is_listed(const char *word, const char *list, bool *takes)
 {
     const size_t length = strcspn(word, "=");
-    for (const char *line = list; line && *line; line = strchr(line, '\n') + 1)
-        if (strncmp(line, word, length) == 0 && line[length] == '\t') {
-            *takes = !word[length] && line[length + 1] != '\n';
+    while (*list) {
+        if (strncmp(list, word, length) == 0 && list[length] == '\t') {
+            *takes = !word[length] && list[length + 1] != '\n';
             return true;
         }
+        list += strcspn(list, "\n");
+        list += *list == '\n';
+    }
     return false;
 }
 
 /* What tells of validation, checkpoints and the run's length has no place where speed is measured.
  */
-static struct dl2_words find_rate_flags(const struct dl2_study *study)
+static struct dl2_words find_rate_flags(const struct dl2_study *study, const char *list)
 {
     const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
-    const struct dl2_words command =
-        dl2_study_words(study, "dl2-train", "--list", "not-measured", NULL);
     struct dl2_words kept = {NULL, 0};
-    const char *list = NULL;
     bool skips = false;
-    if (flags.count)
-        dl2_child_ask(&command, &list, NULL);
     for (size_t i = 0; i < flags.count; i++) {
         const bool is_value = skips;
         skips = false;
@@ -501,7 +499,6 @@ static struct dl2_words find_rate_flags(const struct dl2_study *study)
 static void check_training(struct dl2_study *study)
 {
     const struct dl2_study_options *o = &study->options;
-    study->rate_flags = find_rate_flags(study);
     for (size_t a = 0; a < study->archs.count; a++) {
         struct dl2_words command =
             dl2_study_words(study, "dl2-train", "-j", dl2_text("%u", study->jobs), "--image-size",
@@ -511,8 +508,9 @@ static void check_training(struct dl2_study *study)
             dl2_words_add(&command, "--seed");
             dl2_words_add(&command, study->seeds.at[s]);
         }
-        add_flags(&command, o->train_flags, "--list", "archs");
-        dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command);
+        add_flags(&command, o->train_flags, "--list", "not-measured");
+        study->rate_flags =
+            find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command));
     }
     if (strcmp(o->device, "auto") == 0)
         return;

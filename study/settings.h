@@ -73,10 +73,11 @@ void dl2_study_read_environment(struct dl2_study_options *options);
  */
 void dl2_study_resolve(struct dl2_study *study, const struct dl2_words *goals);
 
-/* Has a program check its options: `command` ends with --help or --list. A complaint about an
- * option whose value is of another setting is that one's, any other is of `name`. */
-void dl2_study_ask(const struct dl2_study *study, const char *name, const char *value,
-                   const struct dl2_words *command);
+/* Has a program check its options: `command` ends with --help or --list. Returns what it prints. A
+ * complaint about an option whose value is of another setting is that one's, any other is of
+ * `name`. */
+const char *dl2_study_ask(const struct dl2_study *study, const char *name, const char *value,
+                          const struct dl2_words *command);
 
 /* A program of dl2, to be run. */
 const char *dl2_study_program(const struct dl2_study *study, const char *name);
