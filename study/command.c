@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The checkout that the makefile lies in, or NULL. */
-static const char *checkout_of(const struct dl2_study *study)
+static const char *checkout_of(const struct dl2_settings *study)
 {
     if (!study->options.makefile)
         return NULL;
@@ -49,7 +49,7 @@ static const char *in_quotes(const char *text)
     return dl2_shell_quote(doubled);
 }
 
-const char *dl2_study_command(const struct dl2_study *study, const struct dl2_words *goals)
+const char *dl2_study_command(const struct dl2_settings *study, const struct dl2_words *goals)
 {
     const struct dl2_study_options *o = &study->options, *given = &study->given;
     const char *checkout = checkout_of(study), *makefile = study->options.makefile;
@@ -59,10 +59,10 @@ const char *dl2_study_command(const struct dl2_study *study, const struct dl2_wo
             dl2_words_add(&own, goals->at[i]);
     if (!own.count)
         dl2_words_add(&own, "study");
-    dl2_words_add(&words, !makefile ? "dl2-study run"
-                          : checkout
-                              ? "make"
-                              : dl2_text("make -f %s", dl2_shell_quote(dl2_path_absolute(makefile))));
+    dl2_words_add(
+        &words, !makefile  ? "dl2-study run"
+                : checkout ? "make"
+                           : dl2_text("make -f %s", dl2_shell_quote(dl2_path_absolute(makefile))));
     dl2_words_add_all(&words, &own);
     const char *dataset = study->data_is_named || study->data_is_table
                               ? o->dataset

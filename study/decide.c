@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *dl2_decide_interim(const struct dl2_study *study)
+const char *dl2_decide_interim(const struct dl2_settings *study)
 {
     const char *list = "2";
     for (size_t count = 3; count <= study->seeds.count; count++)
@@ -17,7 +17,7 @@ const char *dl2_decide_interim(const struct dl2_study *study)
 }
 
 /* Seconds of 90s, 30m or 2h. */
-static double budget_of(const struct dl2_study *study)
+static double budget_of(const struct dl2_settings *study)
 {
     const char *text = study->options.budget;
     char *unit;
@@ -26,7 +26,7 @@ static double budget_of(const struct dl2_study *study)
 }
 
 /* Adds a variant's trainings from the smallest seeds, which a look goes by. */
-static void add_runs(const struct dl2_study *study, struct dl2_words *runs, const char *variant,
+static void add_runs(const struct dl2_settings *study, struct dl2_words *runs, const char *variant,
                      const char *arch, size_t count)
 {
     const struct dl2_words seeds = dl2_seeds_in_order(study);
@@ -37,17 +37,17 @@ static void add_runs(const struct dl2_study *study, struct dl2_words *runs, cons
     }
 }
 
-static void add_first(const struct dl2_study *study, struct dl2_words *runs, const char *variant)
+static void add_first(const struct dl2_settings *study, struct dl2_words *runs, const char *variant)
 {
     for (size_t a = 0; a < study->archs.count; a++)
         add_runs(study, runs, variant, study->archs.at[a], 2);
 }
 
 /* What dl2-report says of the trainings, line by line. */
-static const char *ask(const struct dl2_rounds *rounds, const struct dl2_words *runs,
+static const char *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
                        const char *option)
 {
-    const struct dl2_study *study = rounds->study;
+    const struct dl2_settings *study = rounds->study;
     struct dl2_words command = dl2_study_words(study, "dl2-report", option, "--variants",
                                                dl2_words_join(&study->names, " "), "--trainings",
                                                dl2_words_join(runs, " "), NULL);
@@ -66,7 +66,7 @@ static const char *ask(const struct dl2_rounds *rounds, const struct dl2_words *
 }
 
 /* Variants whose loss is not within the tolerance by any network's forecast, sorted. */
-static struct dl2_words forecast_beyond(const struct dl2_study *study, const char *forecasts)
+static struct dl2_words forecast_beyond(const struct dl2_settings *study, const char *forecasts)
 {
     struct dl2_words beyond = {0}, within = {0}, both = {0};
     const double tolerance = strtod(study->options.tolerance, NULL);
@@ -86,7 +86,8 @@ static struct dl2_words forecast_beyond(const struct dl2_study *study, const cha
 }
 
 /* Adds what the verdicts want, and says what they are. */
-static void add_wanted(const struct dl2_study *study, const char *decided, struct dl2_words *runs)
+static void add_wanted(const struct dl2_settings *study, const char *decided,
+                       struct dl2_words *runs)
 {
     for (; *decided; decided += strcspn(decided, "\n"), decided += *decided == '\n') {
         const struct dl2_words line =
@@ -103,9 +104,9 @@ static void add_wanted(const struct dl2_study *study, const char *decided, struc
     }
 }
 
-int dl2_decide(const struct dl2_rounds *rounds, struct dl2_words *runs)
+int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
 {
-    const struct dl2_study *study = rounds->study;
+    const struct dl2_settings *study = rounds->study;
     const double began = dl2_clock_wall(), budget = budget_of(study);
     struct dl2_words later = {0};
     *runs = (struct dl2_words){0};

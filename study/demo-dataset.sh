@@ -73,6 +73,7 @@ for name in Bridge_by_Sander_Klootwijk Dragonfly_by_Bolly Picture_0B_by_freespac
     set -- "$@" "$photographs/$name.jpg"
 done
 
+echo "Cutting the demo dataset"
 parts=$folder.parts/$tile
 mkdir -p "$parts"
 # One thread a photograph; several photographs at once.

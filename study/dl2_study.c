@@ -8,7 +8,6 @@
 #include "study/goals.h"
 #include "study/paths.h"
 #include "study/progress.h"
-#include "study/scripts.h"
 #include "study/work.h"
 
 #include "config.h"
@@ -25,22 +24,20 @@ enum command { RUN, PLAN, STATUS, DO };
 static const char *const commands[] = {
     [RUN] = "run", [PLAN] = "plan", [STATUS] = "status", [DO] = "do", NULL};
 
-static struct dl2_study study;
+static struct dl2_settings study;
 static const char *self = "dl2-study";
 
-const char *dl2_study_script(const char *name)
+/* The folder of the scripts that come with this program. */
+static void find_scripts(void)
 {
-    const char *makefile = study.options.makefile, *file;
+    const char *makefile = study.options.makefile;
+    const char *beside = dl2_text("%.*s", (int)(dl2_path_base(self) - self), self);
     const char *folders[] = {
-        makefile ? dl2_text("%.*s", (int)(dl2_path_base(makefile) - makefile), makefile) : "",
-        dl2_text("%.*s../share/dl2/", (int)(dl2_path_base(self) - self), self),
-        dl2_text("%.*s../study/", (int)(dl2_path_base(self) - self), self), PKGDATADIR "/"};
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        file = dl2_text("%s%s", folders[i], name);
-        if ((*folders[i] || makefile) && dl2_is_file(file))
-            return file;
-    }
-    dl2_study_fail(DL2_EXIT_FAILED, "%s, which comes with dl2-study, is not found", name);
+        makefile ? dl2_text("%.*s.", (int)(dl2_path_base(makefile) - makefile), makefile) : "",
+        dl2_text("%s../share/dl2", beside), dl2_text("%s../study", beside), PKGDATADIR};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !study.scripts; i++)
+        if (dl2_is_file(dl2_text("%s/packages.sh", folders[i])))
+            study.scripts = folders[i];
 }
 
 /* ---- One run at a time */
@@ -78,11 +75,18 @@ static void begin_at_work(void)
 
 /* ---- Plans */
 
-/* Makes a plan for the goals and, with `decides`, these trainings. */
-static void make_plan(struct dl2_plan *plan, const struct dl2_words *goals,
-                      const struct dl2_words *runs)
+static void begin_plan(struct dl2_study_plan *plan, const struct dl2_words *goals)
 {
     dl2_plan_begin(plan, &study, goals);
+    plan->command = dl2_study_command(&study, goals);
+    plan->settings = dl2_study_settings_json(&study);
+}
+
+/* Makes a plan for the goals and, with `decides`, these trainings. */
+static void make_plan(struct dl2_study_plan *plan, const struct dl2_words *goals,
+                      const struct dl2_words *runs)
+{
+    begin_plan(plan, goals);
     if (runs) {
         plan->runs = *runs;
         plan->interim = dl2_decide_interim(&study);
@@ -91,10 +95,11 @@ static void make_plan(struct dl2_plan *plan, const struct dl2_words *goals,
         for (size_t g = 0; dl2_goal_at(g); g++)
             if (strcmp(dl2_goal_at(g)->name, goals->at[i]) == 0)
                 dl2_goal_at(g)->plan(plan, &study.options.of_goals[g]);
+    dl2_plan_end(plan);
 }
 
 /* Has what the plan needs done. */
-static int run_plan(const struct dl2_plan *plan, const struct dl2_words *files)
+static int run_plan(const struct dl2_study_plan *plan, const struct dl2_words *files)
 {
     const struct dl2_words targets = *files;
     const bool slurm = strcmp(study.options.engine, "slurm") == 0;
@@ -121,21 +126,23 @@ static int run_plan(const struct dl2_plan *plan, const struct dl2_words *files)
 }
 
 /* One round of DECIDE. */
-static int run_round(const struct dl2_rounds *rounds, const struct dl2_words *runs, bool forecasts)
+static int run_round(const struct dl2_decision *rounds, const struct dl2_words *runs,
+                     bool forecasts)
 {
     struct dl2_words goals = {0}, files = {0};
-    struct dl2_plan plan;
+    struct dl2_study_plan plan;
     dl2_words_add(&goals, "train");
     if (forecasts) {
-        dl2_plan_begin(&plan, &study, &goals);
+        begin_plan(&plan, &goals);
         plan.runs = *runs;
         const struct dl2_words targets = dl2_plan_forecast(&plan, rounds->tuning);
         dl2_plan_ask_for(&plan, &targets);
+        dl2_plan_end(&plan);
     } else {
         make_plan(&plan, &goals, runs);
     }
     const int status = run_plan(&plan, &files);
-    dl2_plan_free(&plan);
+    dl2_plan_discard(&plan);
     fflush(stdout);
     /* Nothing was trained, so there is nothing to decide. */
     return status == DL2_EXIT_OK && only_looks() ? -1 : status;
@@ -196,7 +203,7 @@ static int give_up_plan(void)
 
 /* ---- */
 
-static int show_answers(const struct dl2_plan *plan)
+static int show_answers(const struct dl2_study_plan *plan)
 {
     for (size_t i = 0; i < plan->shown.count; i++)
         dl2_work_show(plan->shown.at[i], STDOUT_FILENO);
@@ -227,7 +234,13 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(dl2_goal_find(goals->at[i]) ? &asked : &files, goals->at[i]);
     if (!asked.count)
         dl2_words_add(&asked, "study");
+    find_scripts();
     dl2_study_resolve(&study, &asked);
+    for (size_t g = 0; dl2_goal_at(g); g++)
+        if (dl2_goal_at(g)->check)
+            dl2_goal_at(g)->check(&study, &study.options.of_goals[g],
+                                  dl2_words_have(&asked, dl2_goal_at(g)->name));
+    dl2_settings_check(&study);
     const bool looks = only_looks();
     if (!looks) {
         begin_at_work();
@@ -235,14 +248,14 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     }
     const bool decides = is_decided(&asked);
     if (decides && !only_plans) {
-        const struct dl2_rounds rounds = {&study, dl2_decide_interim(&study), tuning_of_forecast(),
-                                          run_round};
+        const struct dl2_decision rounds = {&study, dl2_decide_interim(&study),
+                                            tuning_of_forecast(), run_round};
         const int status = dl2_decide(&rounds, &runs);
         if (status)
             return status < 0 ? DL2_EXIT_OK : status;
         fflush(stdout);
     }
-    struct dl2_plan plan;
+    struct dl2_study_plan plan;
     make_plan(&plan, &asked, decides && !only_plans ? &runs : NULL);
     int status = DL2_EXIT_OK;
     if (only_plans) {
@@ -256,7 +269,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         if (status == DL2_EXIT_OK && !looks)
             status = show_answers(&plan);
     }
-    dl2_plan_free(&plan);
+    dl2_plan_discard(&plan);
     return status;
 }
 

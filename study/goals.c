@@ -19,7 +19,7 @@ const struct dl2_goal *dl2_goal_find(const char *name)
     return NULL;
 }
 
-void dl2_plan_ask_for(struct dl2_plan *plan, const struct dl2_words *files)
+void dl2_plan_ask_for(struct dl2_study_plan *plan, const struct dl2_words *files)
 {
     dl2_words_add_all(&plan->targets, files);
 }

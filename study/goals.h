@@ -17,10 +17,10 @@ struct dl2_goal {
     const char *folders;    /* in OUT that are its results, separated by blanks */
     const struct dl2_option *variables; /* of struct dl2_goal_values; or NULL */
     /* Refuses wrong variables, which may be those of another goal, and so not needed; or NULL. */
-    void (*check)(const struct dl2_study *study, const struct dl2_goal_values *values,
+    void (*check)(const struct dl2_settings *study, const struct dl2_goal_values *values,
                   bool is_asked);
     /* Adds its steps to the plan, and what is to be made and shown. */
-    void (*plan)(struct dl2_plan *plan, const struct dl2_goal_values *values);
+    void (*plan)(struct dl2_study_plan *plan, const struct dl2_goal_values *values);
 };
 
 /* All goals, in the order of their names; NULL beyond the last. */
@@ -28,9 +28,9 @@ const struct dl2_goal *dl2_goal_at(size_t index);
 const struct dl2_goal *dl2_goal_find(const char *name);
 
 /* The goals ask for these files. */
-void dl2_plan_ask_for(struct dl2_plan *plan, const struct dl2_words *files);
+void dl2_plan_ask_for(struct dl2_study_plan *plan, const struct dl2_words *files);
 
 /* The forecast's trainings, and the matrix of those on the original (study/goals/forecast.c). */
-struct dl2_words dl2_plan_forecast(struct dl2_plan *plan, const char *tuning);
+struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuning);
 
 #endif

@@ -2,10 +2,10 @@
 # dl2-study, and what lies beside its makefile, which works in the tree, from any build folder, and installed.
 bin_PROGRAMS += dl2-study
 dl2_commands += dl2-study
-dl2_study_SOURCES = study/child.c study/child.h study/command.c study/decide.c study/decide.h study/dl2_study.c study/engine.h \
+dl2_study_SOURCES = study/check.c study/child.c study/child.h study/command.c study/decide.c study/decide.h study/dl2_study.c study/engine.h \
 	study/goals.c study/goals.h study/make.c study/paths.c study/paths.h study/plan.c study/plan.h study/progress.c \
-	study/progress.h study/resolve.c study/scripts.h study/settings.c study/settings.h study/slurm.c study/steps.c study/text.c \
-	study/text.h study/work.c study/work.h study/work_dataset.c study/work_measure.c study/work_training.c study/work_variants.c
+	study/progress.h study/resolve.c study/setting_forms.c study/settings.c study/settings.h study/slurm.c study/steps.c study/text.c \
+	study/text.h study/work.c study/work.h study/work_dataset.c study/work_measure.c study/work_tools.c study/work_training.c study/work_variants.c
 dl2_study_CPPFLAGS = $(AM_CPPFLAGS) -DPKGDATADIR='"$(pkgdatadir)"'
 dl2_study_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)
 dl2_study_LDADD = libcommon.la $(XXHASH_LIBS)

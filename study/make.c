@@ -32,7 +32,7 @@ static void write_list(FILE *out, const json_t *paths, const char *before)
     }
 }
 
-static void write_step(FILE *out, const struct dl2_plan *plan, const json_t *step,
+static void write_step(FILE *out, const struct dl2_study_plan *plan, const json_t *step,
                        const char *program)
 {
     const json_t *outputs = json_object_get(step, "outputs");
@@ -57,7 +57,7 @@ static void write_step(FILE *out, const struct dl2_plan *plan, const json_t *ste
             for_make(dl2_shell_quote(plan->study->out)), for_make(dl2_shell_quote(name)));
 }
 
-void dl2_rules_save(const struct dl2_plan *plan, const char *path, const char *program)
+void dl2_rules_save(const struct dl2_study_plan *plan, const char *path, const char *program)
 {
     char *text = NULL;
     size_t size, i;
@@ -68,7 +68,7 @@ void dl2_rules_save(const struct dl2_plan *plan, const char *path, const char *p
         out,
         "# The rules of a study, as dl2-study planned it; it writes them anew before each run.\n"
         "#   %s\n\n.PHONY: all FORCE\n.SUFFIXES:\nall:",
-        for_make(dl2_study_command(plan->study, plan->goals)));
+        for_make(plan->command));
     for (i = 0; i < plan->targets.count; i++)
         fprintf(out, " \\\n    %s", plan->targets.at[i]);
     fputs("\nFORCE:\n", out);
@@ -93,7 +93,8 @@ void dl2_rules_save(const struct dl2_plan *plan, const char *path, const char *p
     free(text);
 }
 
-int dl2_make_run(const struct dl2_plan *plan, const char *rules, const struct dl2_words *targets)
+int dl2_make_run(const struct dl2_study_plan *plan, const char *rules,
+                 const struct dl2_words *targets)
 {
     const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
     struct dl2_words command = {0};

@@ -31,15 +31,15 @@ static json_t *text_json(const char *text)
     return json;
 }
 
-void dl2_plan_begin(struct dl2_plan *plan, const struct dl2_study *study,
+void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_settings *study,
                     const struct dl2_words *goals)
 {
-    *plan = (struct dl2_plan){.study = study,
-                              .goals = goals,
-                              .steps = need(json_array()),
-                              .stages = need(json_object()),
-                              .changed = need(json_object()),
-                              .coming = need(json_object())};
+    *plan = (struct dl2_study_plan){.study = study,
+                                    .goals = goals,
+                                    .steps = need(json_array()),
+                                    .stages = need(json_object()),
+                                    .changed = need(json_object()),
+                                    .coming = need(json_object())};
     for (size_t n = 0; n < study->train_on.count + 1; n++)
         for (size_t a = 0; a < study->archs.count; a++)
             for (size_t s = 0; s < study->seeds.count; s++)
@@ -48,8 +48,9 @@ void dl2_plan_begin(struct dl2_plan *plan, const struct dl2_study *study,
                                        study->archs.at[a], study->seeds.at[s]));
 }
 
-void dl2_plan_free(struct dl2_plan *plan)
+void dl2_plan_discard(struct dl2_study_plan *plan)
 {
+    json_decref(plan->settings);
     json_decref(plan->steps);
     json_decref(plan->stages);
     json_decref(plan->changed);
@@ -58,7 +59,7 @@ void dl2_plan_free(struct dl2_plan *plan)
 
 /* ---- Steps */
 
-json_t *dl2_plan_step(struct dl2_plan *plan, const char *name, const char *work)
+json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work)
 {
     size_t i;
     json_t *step;
@@ -110,12 +111,13 @@ void dl2_step_command(json_t *step, const struct dl2_words *command)
         need(NULL);
 }
 
-const char *dl2_plan_stage(const struct dl2_plan *plan, const char *stage)
+const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage)
 {
     return dl2_text("%s/.make/%s", plan->study->out, stage);
 }
 
-void dl2_plan_settings(struct dl2_plan *plan, json_t *step, const char *stage, const char *text)
+void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *stage,
+                       const char *text)
 {
     const char *path = dl2_plan_stage(plan, stage);
     const struct dl2_words words = dl2_words_split(text);
@@ -132,7 +134,7 @@ void dl2_plan_settings(struct dl2_plan *plan, json_t *step, const char *stage, c
     dl2_step_set(step, "fingerprint", sum);
 }
 
-bool dl2_plan_wants(const struct dl2_plan *plan, const char *output, const json_t *inputs,
+bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, const json_t *inputs,
                     bool again)
 {
     struct stat made, input;
@@ -150,7 +152,7 @@ bool dl2_plan_wants(const struct dl2_plan *plan, const char *output, const json_
     return false;
 }
 
-void dl2_plan_close(struct dl2_plan *plan, json_t *step, bool again)
+void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again)
 {
     const json_t *outputs = json_object_get(step, "outputs");
     size_t i;
@@ -172,6 +174,53 @@ void dl2_plan_close(struct dl2_plan *plan, json_t *step, bool again)
     }
 }
 
+/* Whether the step makes one of the files. */
+static bool makes_any(const json_t *step, const json_t *files)
+{
+    size_t i;
+    json_t *path;
+    json_array_foreach(json_object_get(step, "outputs"), i, path)
+    {
+        if (json_object_get(files, json_string_value(path)))
+            return true;
+    }
+    return false;
+}
+
+static void want_all(json_t *files, const json_t *paths)
+{
+    size_t i;
+    json_t *path;
+    json_array_foreach(paths, i, path)
+    {
+        put(files, json_string_value(path), json_true());
+    }
+}
+
+void dl2_plan_end(struct dl2_study_plan *plan)
+{
+    json_t *files = need(json_object()), *settings;
+    const char *stage;
+    void *next;
+    for (size_t i = 0; i < plan->targets.count; i++)
+        put(files, plan->targets.at[i], json_true());
+    for (size_t i = json_array_size(plan->steps); i--;) {
+        const json_t *step = json_array_get(plan->steps, i);
+        if (!makes_any(step, files)) {
+            json_array_remove(plan->steps, i);
+            continue;
+        }
+        want_all(files, json_object_get(step, "inputs"));
+        want_all(files, json_object_get(step, "after"));
+    }
+    json_object_foreach_safe(plan->changed, next, stage, settings)
+    {
+        if (!json_object_get(files, dl2_plan_stage(plan, stage)))
+            json_object_del(plan->changed, stage);
+    }
+    json_decref(files);
+}
+
 /* ---- Commands */
 
 static void add_words(struct dl2_words *words, va_list args)
@@ -180,7 +229,7 @@ static void add_words(struct dl2_words *words, va_list args)
         dl2_words_add(words, word);
 }
 
-struct dl2_words dl2_study_words(const struct dl2_study *study, const char *program, ...)
+struct dl2_words dl2_study_words(const struct dl2_settings *study, const char *program, ...)
 {
     struct dl2_words words = {0};
     dl2_words_add(&words, dl2_study_program(study, program));
@@ -201,7 +250,7 @@ void dl2_words_more(struct dl2_words *words, ...)
 
 /* ---- The file */
 
-size_t dl2_plan_needed(const struct dl2_plan *plan)
+size_t dl2_plan_needed(const struct dl2_study_plan *plan)
 {
     size_t needed = 0, i;
     json_t *step;
@@ -212,21 +261,21 @@ size_t dl2_plan_needed(const struct dl2_plan *plan)
     return needed;
 }
 
-const char *dl2_plan_summary(const struct dl2_plan *plan)
+const char *dl2_plan_summary(const struct dl2_study_plan *plan)
 {
     return dl2_text("%zu steps, %zu to be done", json_array_size(plan->steps),
                     dl2_plan_needed(plan));
 }
 
-void dl2_plan_save(const struct dl2_plan *plan, const char *path)
+void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     json_t *json = need(json_object());
     put(json, "schema", text_json("dl2-study-plan/1"));
     put(json, "goals", dl2_words_json(plan->goals));
     put(json, "folder", text_json(dl2_path_absolute(".")));
     put(json, "out", text_json(study->out));
-    put(json, "settings", dl2_study_settings_json(study));
+    put(json, "settings", json_incref(plan->settings));
     put(json, "trainings", dl2_words_json(&plan->runs));
     put(json, "interim", plan->interim ? text_json(plan->interim) : json_null());
     put(json, "trainers", json_integer(study->trainers));

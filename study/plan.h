@@ -13,10 +13,12 @@
 
 #include "study/settings.h"
 
-struct dl2_plan {
-    const struct dl2_study *study;
+struct dl2_study_plan {
+    const struct dl2_settings *study;
     const struct dl2_words *goals; /* that were asked for */
     struct dl2_words runs;         /* the trainings: "raw/resnet10/seed-1" */
+    const char *command;           /* that makes the study again */
+    json_t *settings;              /* as JSON; owned */
     const char *interim;           /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
     json_t *steps;                 /* in an order in which they can be done */
     json_t *stages;  /* name: its settings as a text; those whose file differs are in `changed` */
@@ -27,56 +29,60 @@ struct dl2_plan {
     bool has_report;          /* and whether the report's answer is */
 };
 
-void dl2_plan_begin(struct dl2_plan *plan, const struct dl2_study *study,
+void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_settings *study,
                     const struct dl2_words *goals);
-void dl2_plan_free(struct dl2_plan *plan);
+void dl2_plan_discard(struct dl2_study_plan *plan);
+/* Leaves in the plan what its targets need. */
+void dl2_plan_end(struct dl2_study_plan *plan);
+
 /* How many steps are to be done. */
-size_t dl2_plan_needed(const struct dl2_plan *plan);
+size_t dl2_plan_needed(const struct dl2_study_plan *plan);
 /* "57 steps, 12 to be done" */
-const char *dl2_plan_summary(const struct dl2_plan *plan);
-void dl2_plan_save(const struct dl2_plan *plan, const char *path);
+const char *dl2_plan_summary(const struct dl2_study_plan *plan);
+void dl2_plan_save(const struct dl2_study_plan *plan, const char *path);
 
 /* ---- To make steps */
 
 /* A new step, which `work` in work.c does; NULL if the plan has one of this name. */
-json_t *dl2_plan_step(struct dl2_plan *plan, const char *name, const char *work);
+json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work);
 /* Adds to the step's outputs, inputs, or `after`: what has to be there, however old. */
 void dl2_step_add(json_t *step, const char *list, const char *path);
 void dl2_step_add_all(json_t *step, const char *list, const struct dl2_words *paths);
 void dl2_step_set(json_t *step, const char *key, const char *text);
 void dl2_step_command(json_t *step, const struct dl2_words *command);
 /* The step depends on these settings; a blank more or less is no change. */
-void dl2_plan_settings(struct dl2_plan *plan, json_t *step, const char *stage, const char *text);
+void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *stage,
+                       const char *text);
 /* The path of a stage's file. */
-const char *dl2_plan_stage(const struct dl2_plan *plan, const char *stage);
+const char *dl2_plan_stage(const struct dl2_study_plan *plan, const char *stage);
 
 /* Whether a file is to be made that needs `inputs`; `again` if what there is of it is not whole. */
-bool dl2_plan_wants(const struct dl2_plan *plan, const char *output, const json_t *inputs,
+bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, const json_t *inputs,
                     bool again);
 /* Ends a step: whether it is to be done. */
-void dl2_plan_close(struct dl2_plan *plan, json_t *step, bool again);
+void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again);
 
 /* A command of a program of dl2 and the words up to NULL. */
-struct dl2_words dl2_study_words(const struct dl2_study *study, const char *program, ...)
+struct dl2_words dl2_study_words(const struct dl2_settings *study, const char *program, ...)
     __attribute__((sentinel));
 /* Adds words up to NULL. */
 void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 
 /* ---- The stages; each adds its steps once, with those that it needs, and returns their outputs */
 
-const char *dl2_plan_dataset(struct dl2_plan *plan);
-struct dl2_words dl2_plan_survey(struct dl2_plan *plan);
-struct dl2_words dl2_plan_variants(struct dl2_plan *plan);
-struct dl2_words dl2_plan_quality(struct dl2_plan *plan);
-struct dl2_words dl2_plan_load(struct dl2_plan *plan);
-const char *dl2_plan_throughput(struct dl2_plan *plan);
-struct dl2_words dl2_plan_trainings(struct dl2_plan *plan, const struct dl2_words *after);
-struct dl2_words dl2_plan_matrix(struct dl2_plan *plan, const struct dl2_words *runs);
+const char *dl2_plan_dataset(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_load(struct dl2_study_plan *plan);
+const char *dl2_plan_throughput(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after);
+struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_words *runs);
 /* The report of all that is there, made again if one of `inputs` is newer. */
-void dl2_plan_report(struct dl2_plan *plan, const struct dl2_words *inputs);
+void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs);
 
 /* The file whose time is that of a variant, or of raw. */
-const char *dl2_plan_place_file(struct dl2_plan *plan, const char *name);
+const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name);
 
 /* ---- Trainings of goals of their own */
 
@@ -94,15 +100,15 @@ struct dl2_training {
 };
 
 /* Adds the step; returns its report's path. `settings` is the stage's. */
-const char *dl2_plan_training(struct dl2_plan *plan, const struct dl2_training *training,
+const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
                               const char *settings, const char *subset_of);
 /* A training of the study, "jpeg-10/resnet10/seed-1", without how long it lasts. */
-struct dl2_training dl2_training_of_run(struct dl2_plan *plan, const char *run, const char *stage,
-                                        const char *root);
+struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char *run,
+                                        const char *stage, const char *root);
 /* The study's seeds, smallest first. */
-struct dl2_words dl2_seeds_in_order(const struct dl2_study *study);
+struct dl2_words dl2_seeds_in_order(const struct dl2_settings *study);
 /* "--data PLACE". */
-struct dl2_words dl2_training_on(const struct dl2_study *study, const char *name);
+struct dl2_words dl2_training_on(const struct dl2_settings *study, const char *name);
 
 /* ---- Speeds, in rounds */
 
@@ -116,6 +122,6 @@ struct dl2_cell {
     const char *cache;        /* percent of the original's bytes, for --cache; or NULL */
     bool once;                /* in the first round alone */
 };
-void dl2_step_cell(const struct dl2_plan *plan, json_t *step, const struct dl2_cell *cell);
+void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
 
 #endif

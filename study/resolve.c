@@ -48,7 +48,7 @@ static const struct preset *find_preset(const char *dataset)
     return NULL;
 }
 
-static void fill_in_defaults(struct dl2_study *study)
+static void fill_in_defaults(struct dl2_settings *study)
 {
     struct dl2_study_options *options = &study->options;
     const struct preset *own = find_preset(options->dataset), *usual = &presets[PRESETS];
@@ -152,7 +152,7 @@ static const char *without_slashes(const char *path)
 
 /* ---- The dataset, and OUT */
 
-static void resolve_dataset(struct dl2_study *study)
+static void resolve_dataset(struct dl2_settings *study)
 {
     struct dl2_study_options *options = &study->options;
     const char *dataset = options->dataset;
@@ -193,7 +193,7 @@ static void resolve_dataset(struct dl2_study *study)
 }
 
 /* What lies in DATASET is read as images, and what lies in OUT is the study's to delete. */
-static void refuse_nested(const struct dl2_study *study)
+static void refuse_nested(const struct dl2_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
     if (!study->data_is_table && !study->data_is_named) {
@@ -217,13 +217,13 @@ static void refuse_nested(const struct dl2_study *study)
 
 /* ---- The programs */
 
-const char *dl2_study_program(const struct dl2_study *study, const char *name)
+const char *dl2_study_program(const struct dl2_settings *study, const char *name)
 {
     return *study->options.programs ? dl2_text("%s/%s", study->options.programs, name) : name;
 }
 
 /* Beside this one, or on the PATH. */
-static void find_programs(struct dl2_study *study)
+static void find_programs(struct dl2_settings *study)
 {
     char self[4096];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -237,7 +237,7 @@ static void find_programs(struct dl2_study *study)
         study->options.programs = "";
 }
 
-static void check_programs(const struct dl2_study *study)
+static void check_programs(const struct dl2_settings *study)
 {
     const char *program = dl2_study_program(study, "dl2-transcode"), *unused;
     struct dl2_words version = {0};
@@ -267,7 +267,7 @@ static const char *first_line(const char *text)
 }
 
 /* What is in a dataset that the study does not make itself. */
-static void identify(struct dl2_study *study)
+static void identify(struct dl2_settings *study)
 {
     if (study->data_is_made)
         return;
@@ -290,7 +290,7 @@ static void identify(struct dl2_study *study)
 /* ---- The variants */
 
 /* jpeg-05: the lossless codecs have no quality in their names. */
-static void name_variants(struct dl2_study *study)
+static void name_variants(struct dl2_settings *study)
 {
     struct dl2_words all = {0};
     dl2_words_add_all(&all, &study->codecs);
@@ -310,7 +310,7 @@ static void name_variants(struct dl2_study *study)
 
 /* An external codec stands behind the others, and every program is told how to decode its files.
  * Without %q in its commands it has no quality. */
-static void resolve_codecs(struct dl2_study *study)
+static void resolve_codecs(struct dl2_settings *study)
 {
     const char *external = study->options.external;
     struct dl2_words command = {0};
@@ -338,7 +338,7 @@ static void resolve_codecs(struct dl2_study *study)
     }
 }
 
-static void resolve_lists(struct dl2_study *study)
+static void resolve_lists(struct dl2_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
     study->codecs = dl2_words_split(options->codecs);
@@ -356,7 +356,7 @@ static void resolve_lists(struct dl2_study *study)
                                study->train_on.at[i], dl2_words_join(&study->variants, " "));
 }
 
-const char *dl2_study_place(const struct dl2_study *study, const char *name)
+const char *dl2_study_place(const struct dl2_settings *study, const char *name)
 {
     if (strcmp(name, "raw") == 0)
         return study->data;
@@ -373,182 +373,14 @@ const char *dl2_study_place(const struct dl2_study *study, const char *name)
     return place;
 }
 
-unsigned dl2_study_threads(const struct dl2_study *study, unsigned at_once)
+unsigned dl2_study_threads(const struct dl2_settings *study, unsigned at_once)
 {
     return study->jobs < at_once ? 1 : study->jobs / at_once;
 }
 
-/* ---- What the programs say of their options */
-
-/* Which setting an option's value is of. */
-static const char *const variable_of_option[][2] = {
-    {"codec", "CODECS"},        {"q", "QUALITIES"},           {"jobs", "JOBS"},
-    {"threads", "JOBS"},        {"image-size", "IMAGE_SIZE"}, {"batch", "BATCH"},
-    {"seed", "SEEDS"},          {"epochs", "EPOCHS"},         {"device", "DEVICE"},
-    {"tolerance", "TOLERANCE"}, {"group", "GROUP"},           {"measure", "MEASURE"},
-    {"arch", "ARCHS"},
-};
-
-static const char *value_of(const struct dl2_study *study, const char *variable)
-{
-    const struct dl2_study_options *o = &study->options;
-    const char *const values[] = {o->codecs,
-                                  o->qualities,
-                                  dl2_text("%u", study->jobs),
-                                  dl2_text("%u", study->jobs),
-                                  o->image_size,
-                                  o->batch,
-                                  o->seeds,
-                                  o->epochs,
-                                  o->device,
-                                  o->tolerance,
-                                  o->group,
-                                  o->measure,
-                                  o->archs};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strcmp(variable_of_option[i][1], variable) == 0)
-            return values[i];
-    return NULL;
-}
-
-const char *dl2_study_ask(const struct dl2_study *study, const char *flags, const char *value,
-                          const struct dl2_words *command)
-{
-    const char *output, *messages;
-    if (dl2_child_ask(command, &output, &messages) == 0)
-        return output;
-    messages = first_line(messages);
-    for (size_t i = 0; i < sizeof variable_of_option / sizeof *variable_of_option; i++) {
-        const char *mark = dl2_text(": --%s: ", variable_of_option[i][0]);
-        const char *complaint = strstr(messages, mark);
-        if (complaint)
-            dl2_setting_refuse(variable_of_option[i][1], value_of(study, variable_of_option[i][1]),
-                               "%s", complaint + strlen(mark));
-    }
-    dl2_setting_refuse(flags, value, "%s", messages);
-}
-
-static void add_flags(struct dl2_words *command, const char *flags, const char *end,
-                      const char *what)
-{
-    const struct dl2_words words = dl2_words_of_command(flags);
-    dl2_words_add_all(command, &words);
-    dl2_words_add(command, end);
-    if (what)
-        dl2_words_add(command, what);
-}
-
-static void check_encoding(const struct dl2_study *study)
-{
-    const struct dl2_study_options *o = &study->options;
-    struct dl2_words command;
-    if (study->external) {
-        const char *output, *messages;
-        command = dl2_study_words(study, "dl2-transcode", "--codec", o->external, "--list",
-                                  "codecs", NULL);
-        if (dl2_child_ask(&command, &output, &messages) != 0) {
-            const char *mark = "--codec: ", *complaint = strstr(messages, mark);
-            dl2_setting_refuse("EXTERNAL", o->external, "%s",
-                               first_line(complaint ? complaint + strlen(mark) : messages));
-        }
-    }
-    const char *codecs = dl2_words_join(&study->codecs, ",");
-    command =
-        dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
-                        study->external ? dl2_text("%s,%s", codecs, o->external) : codecs, NULL);
-    if (dl2_study_has_qualities(study)) {
-        dl2_words_add(&command, "--q");
-        dl2_words_add(&command, dl2_words_join(&study->qualities, ","));
-    }
-    add_flags(&command, o->transcode_flags, "--list", "codecs");
-    dl2_study_ask(study, "TRANSCODE_FLAGS", o->transcode_flags, &command);
-}
-
-/* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out
- * of a command; *takes: the next word is its value. */
-static bool is_listed(const char *word, const char *list, bool *takes)
-{
-    const size_t length = strcspn(word, "=");
-    while (*list) {
-        if (strncmp(list, word, length) == 0 && list[length] == '\t') {
-            *takes = !word[length] && list[length + 1] != '\n';
-            return true;
-        }
-        list += strcspn(list, "\n");
-        list += *list == '\n';
-    }
-    return false;
-}
-
-/* What tells of validation, checkpoints and the run's length has no place where speed is measured.
- */
-static struct dl2_words find_rate_flags(const struct dl2_study *study, const char *list)
-{
-    const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
-    struct dl2_words kept = {NULL, 0};
-    bool skips = false;
-    for (size_t i = 0; i < flags.count; i++) {
-        const bool is_value = skips;
-        skips = false;
-        if (!is_value && !is_listed(flags.at[i], list, &skips))
-            dl2_words_add(&kept, flags.at[i]);
-    }
-    return kept;
-}
-
-static void check_training(struct dl2_study *study)
-{
-    const struct dl2_study_options *o = &study->options;
-    for (size_t a = 0; a < study->archs.count; a++) {
-        struct dl2_words command =
-            dl2_study_words(study, "dl2-train", "-j", dl2_text("%u", study->jobs), "--image-size",
-                            o->image_size, "--batch", o->batch, "--epochs", o->epochs, "--device",
-                            o->device, "--data", study->data, "--arch", study->archs.at[a], NULL);
-        for (size_t s = 0; s < study->seeds.count; s++) {
-            dl2_words_add(&command, "--seed");
-            dl2_words_add(&command, study->seeds.at[s]);
-        }
-        add_flags(&command, o->train_flags, "--list", "not-measured");
-        study->rate_flags =
-            find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command));
-    }
-    if (strcmp(o->device, "auto") == 0)
-        return;
-    struct dl2_words command = dl2_study_words(study, "dl2-train", "--device", o->device, NULL);
-    const char *list;
-    add_flags(&command, o->train_flags, "--list", "devices");
-    dl2_child_ask(&command, &list, NULL);
-    const char *state = strchr(list, '\t');
-    state = state ? strchr(state + 1, '\t') : NULL;
-    if (!state || strncmp(state, "\tusable\n", 8) != 0)
-        dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
-}
-
-static void check_with_programs(struct dl2_study *study)
-{
-    const struct dl2_study_options *o = &study->options;
-    const char *jobs = dl2_text("%u", study->jobs);
-    check_encoding(study);
-    struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
-    add_flags(&command, o->quality_flags, "--help", NULL);
-    dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, &command);
-    command = dl2_study_words(study, "dl2-load", "-j", jobs, "--image-size", o->image_size,
-                              "--batch", o->batch, "--measure", o->measure, NULL);
-    add_flags(&command, o->load_flags, "--help", NULL);
-    dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, &command);
-    command = dl2_study_words(study, "dl2-report", "--tolerance", o->tolerance, NULL);
-    if (study->group && strcmp(o->group, "survey") != 0) { /* the survey's file comes later */
-        dl2_words_add(&command, "--group");
-        dl2_words_add(&command, study->group);
-    }
-    add_flags(&command, o->report_flags, "--help", NULL);
-    dl2_study_ask(study, "REPORT_FLAGS", o->report_flags, &command);
-    check_training(study);
-}
-
 /* ---- */
 
-bool dl2_study_has_qualities(const struct dl2_study *study)
+bool dl2_study_has_qualities(const struct dl2_settings *study)
 {
     bool any = study->external && !dl2_words_have(&study->ungraded, study->external);
     for (size_t i = 0; i < study->codecs.count; i++)
@@ -567,7 +399,7 @@ static unsigned one_number(const char *name, const char *text)
     return (unsigned)number;
 }
 
-static void resolve_numbers(struct dl2_study *study)
+static void resolve_numbers(struct dl2_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     study->rounds = one_number("ROUNDS", o->rounds);
@@ -593,7 +425,7 @@ static void resolve_numbers(struct dl2_study *study)
         dl2_setting_refuse("ENGINE", o->engine, "make and slurm are known");
 }
 
-static void resolve_group(struct dl2_study *study)
+static void resolve_group(struct dl2_settings *study)
 {
     const char *group = study->options.group;
     if (!*group)
@@ -608,7 +440,7 @@ static void resolve_group(struct dl2_study *study)
         refuse_odd_path("GROUP", study->group_file);
 }
 
-static void resolve_tables(struct dl2_study *study)
+static void resolve_tables(struct dl2_settings *study)
 {
     const char *variants = study->options.variants;
     if (!*variants)
@@ -621,7 +453,7 @@ static void resolve_tables(struct dl2_study *study)
                            "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
 }
 
-void dl2_study_resolve(struct dl2_study *study, const struct dl2_words *goals)
+void dl2_study_resolve(struct dl2_settings *study, const struct dl2_words *goals)
 {
     if (!study->options.dataset)
         study->options.dataset = "demo";
@@ -638,9 +470,4 @@ void dl2_study_resolve(struct dl2_study *study, const struct dl2_words *goals)
     identify(study);
     resolve_lists(study);
     resolve_numbers(study);
-    for (size_t g = 0; dl2_goal_at(g); g++)
-        if (dl2_goal_at(g)->check)
-            dl2_goal_at(g)->check(study, &study->options.of_goals[g],
-                                  dl2_words_have(goals, dl2_goal_at(g)->name));
-    check_with_programs(study);
 }

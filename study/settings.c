@@ -12,59 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The forms of values */
-
-int dl2_setting_parse_one(const char *text, void *value, struct dl2_error *error)
-{
-    const struct dl2_words words = dl2_words_split(text);
-    if (words.count != 1)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "one value is expected");
-    *(const char **)value = words.at[0];
-    return DL2_OK;
-}
-
-int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *error)
-{
-    const struct dl2_words words = dl2_words_split(text);
-    if (!words.count)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is empty");
-    for (size_t i = 0; i < words.count; i++) {
-        struct dl2_words others = {words.at + i + 1, words.count - i - 1};
-        if (dl2_words_have(&others, words.at[i]))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is there twice", words.at[i]);
-    }
-    *(const char **)value = dl2_words_join(&words, " ");
-    return DL2_OK;
-}
-
-int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error)
-{
-    DL2_TRY(dl2_setting_parse_names(text, value, error));
-    const struct dl2_words words = dl2_words_split(text);
-    for (size_t i = 0; i < words.count; i++) {
-        const char *word = words.at[i];
-        if (strspn(word, "0123456789") != strlen(word) || (word[0] == '0' && word[1]))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "%s is not a whole number, or has zeros in front", word);
-    }
-    return DL2_OK;
-}
-
-int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error)
-{
-    const struct dl2_words words = dl2_words_split(text);
-    for (size_t i = 0; i < words.count; i++) {
-        const char *word = words.at[i];
-        const size_t digits = strspn(word, "0123456789");
-        if (!digits || word[0] == '0' || !word[digits] || !strchr("smh", word[digits]) ||
-            word[digits + 1])
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is no time such as 90s, 30m or 2h",
-                                 word);
-    }
-    *(const char **)value = dl2_words_join(&words, " ");
-    return DL2_OK;
-}
-
 static int parse_time(const char *text, void *value, struct dl2_error *error)
 {
     if (dl2_words_split(text).count > 1)
@@ -213,26 +160,6 @@ const struct dl2_option *dl2_study_options(void)
 
 /* ---- From the environment */
 
-void dl2_setting_refuse(const char *name, const char *value, const char *format, ...)
-{
-    char text[2048];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    dl2_study_fail(DL2_EXIT_USAGE, "%s is \"%s\": %s", name, value ? value : "", text);
-}
-
-const char *dl2_setting_variable(const char *option)
-{
-    char name[64];
-    size_t i = 0;
-    for (; option[i] && i < sizeof name - 1; i++)
-        name[i] = option[i] == '-' ? '_' : (char)toupper((unsigned char)option[i]);
-    name[i] = '\0';
-    return dl2_text("%s", name);
-}
-
 static void read_rows(const struct dl2_option *rows, void *values)
 {
     for (; rows->type != DL2_OPTION_END; rows++) {
@@ -282,7 +209,7 @@ static void show_rows(const struct dl2_option *rows, const void *values, json_t 
     }
 }
 
-json_t *dl2_study_settings_json(const struct dl2_study *study)
+json_t *dl2_study_settings_json(const struct dl2_settings *study)
 {
     json_t *json = json_object();
     show_rows(dl2_study_options(), &study->options, json);

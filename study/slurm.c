@@ -46,10 +46,10 @@ static void depend_on(json_t *on, const json_t *paths, const json_t *array_by_ou
     }
 }
 
-static void write_array(FILE *out, const struct dl2_plan *plan, const char *program,
+static void write_array(FILE *out, const struct dl2_study_plan *plan, const char *program,
                         const char *array, const json_t *steps, const json_t *on)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const json_t *first = json_array_get(steps, 0);
     const bool alone = json_is_true(json_object_get(first, "alone"));
     const char *work = dl2_json_get_text(first, "work", ""), *dependency = "", *before;
@@ -74,7 +74,7 @@ static void write_array(FILE *out, const struct dl2_plan *plan, const char *prog
                                      dl2_shell_quote(study->out), array)));
 }
 
-static void save_steps(const struct dl2_plan *plan, const char *array, const json_t *steps)
+static void save_steps(const struct dl2_study_plan *plan, const char *array, const json_t *steps)
 {
     struct dl2_words names = {0};
     size_t i;
@@ -91,7 +91,7 @@ static void save_steps(const struct dl2_plan *plan, const char *array, const jso
         dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
 }
 
-void dl2_slurm_save(const struct dl2_plan *plan, const char *program)
+void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
 {
     json_t *arrays = json_object(), *array_by_output = json_object(), *step, *steps;
     char *text = NULL;
@@ -116,7 +116,7 @@ void dl2_slurm_save(const struct dl2_plan *plan, const char *program)
         "}\n"
         "job() { while read -r array number; do [ \"$array\" != \"$1\" ] || echo \"$number\"; "
         "done <\"$jobs\"; }\n",
-        dl2_study_command(plan->study, plan->goals), dl2_shell_quote(plan->study->out));
+        plan->command, dl2_shell_quote(plan->study->out));
     json_array_foreach(plan->steps, i, step)
     {
         if (!json_is_true(json_object_get(step, "needed")))
@@ -165,7 +165,7 @@ static void stop(int signal)
 }
 
 /* Numbers of the jobs that were submitted, with commas between them; "": none. */
-static const char *submitted(const struct dl2_plan *plan)
+static const char *submitted(const struct dl2_study_plan *plan)
 {
     const char *text = dl2_text_of_file(dl2_text("%s/jobs/submitted", plan->study->out));
     const struct dl2_words words = dl2_words_split(text ? text : "");
@@ -188,7 +188,7 @@ static const char *queued(const char *numbers)
     return strstr(messages, "Invalid job id") ? "" : NULL;
 }
 
-static void cancel(const struct dl2_plan *plan, const char *numbers)
+static void cancel(const struct dl2_study_plan *plan, const char *numbers)
 {
     const char *jobs = queued(numbers), *unused;
     struct dl2_words command = {0};
@@ -202,7 +202,7 @@ static void cancel(const struct dl2_plan *plan, const char *numbers)
 }
 
 /* Files of settings have no job. */
-static void save_settings(const struct dl2_plan *plan)
+static void save_settings(const struct dl2_study_plan *plan)
 {
     const char *stage;
     json_t *settings;
@@ -218,7 +218,7 @@ static void save_settings(const struct dl2_plan *plan)
 }
 
 /* Names the steps that have not ended well, and shows the output of the first. */
-static int judge(const struct dl2_plan *plan)
+static int judge(const struct dl2_study_plan *plan)
 {
     const char *out = plan->study->out;
     const char *done = dl2_text_of_file(dl2_text("%s/.make/done", out));
@@ -250,7 +250,7 @@ static int judge(const struct dl2_plan *plan)
     return DL2_EXIT_FAILED;
 }
 
-int dl2_slurm_run(const struct dl2_plan *plan, const char *program)
+int dl2_slurm_run(const struct dl2_study_plan *plan, const char *program)
 {
     const char *out = plan->study->out, *shown = "", *jobs = "";
     json_t *saved =

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *in_out(const struct dl2_plan *plan, const char *name)
+static const char *in_out(const struct dl2_study_plan *plan, const char *name)
 {
     return dl2_text("%s/%s", plan->study->out, name);
 }
 
-static const char *jobs_of(const struct dl2_plan *plan)
+static const char *jobs_of(const struct dl2_study_plan *plan)
 {
     return dl2_text("%u", plan->study->jobs);
 }
@@ -42,7 +42,8 @@ static void add_flags(struct dl2_words *command, const char *flags)
 
 /* Whether a file that failed was touched in any way since, for example by chmod: it may be readable
  * now without looking newer. */
-static bool has_touched_failures(const struct dl2_study *study, const char *variant, int64_t since)
+static bool has_touched_failures(const struct dl2_settings *study, const char *variant,
+                                 int64_t since)
 {
     const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
     json_t *json = NULL, *failure;
@@ -61,7 +62,7 @@ static bool has_touched_failures(const struct dl2_study *study, const char *vari
     return touched;
 }
 
-static bool has_changed(const struct dl2_study *study, const char *stamp)
+static bool has_changed(const struct dl2_settings *study, const char *stamp)
 {
     struct stat info;
     if (stat(stamp, &info) < 0)
@@ -84,24 +85,41 @@ static bool has_changed(const struct dl2_study *study, const char *stamp)
     return touched;
 }
 
-const char *dl2_plan_dataset(struct dl2_plan *plan)
+/* The packages that a dataset comes with or is made by, and what makes it. */
+static void plan_getting(const struct dl2_settings *study, json_t *step)
 {
-    const struct dl2_study *study = plan->study;
+    const char *name = study->options.dataset;
+    struct dl2_words command = {0};
+    if (!study->scripts)
+        dl2_study_fail(DL2_EXIT_FAILED,
+                       "the scripts that make %s, which come with dl2-study, are "
+                       "not found",
+                       name);
+    dl2_words_more(&command, "sh", dl2_text("%s/packages.sh", study->scripts), name, NULL);
+    dl2_step_command(step, &command);
+    if (!study->data_is_made)
+        return;
+    command = (struct dl2_words){0};
+    dl2_words_more(&command, "env", dl2_text("JOBS=%u", study->jobs), "sh",
+                   dl2_text("%s/%s-dataset.sh", study->scripts, name), study->data, NULL);
+    dl2_step_command(step, &command);
+}
+
+const char *dl2_plan_dataset(struct dl2_study_plan *plan)
+{
+    const struct dl2_settings *study = plan->study;
     const char *stamp = dl2_plan_stage(plan, "dataset");
     json_t *step = dl2_plan_step(plan, "dataset", "dataset");
     if (!step)
         return stamp;
     dl2_step_add(step, "outputs", stamp);
     dl2_step_set(step, "identity", study->identity);
-    dl2_step_set(step, "data", study->data);
-    if (study->data_is_named) {
-        dl2_step_set(step, "dataset", study->options.dataset);
-        json_object_set_new(step, "jobs", json_integer(study->jobs));
-    }
+    if (study->data_is_named)
+        plan_getting(study, step);
     if (!study->data_is_made) {
         const struct dl2_words command =
             dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
-        dl2_step_command(step, &command);
+        json_object_set_new(step, "identify", dl2_words_json(&command));
     }
     dl2_plan_close(plan, step, has_changed(study, stamp));
     return stamp;
@@ -109,9 +127,9 @@ const char *dl2_plan_dataset(struct dl2_plan *plan)
 
 /* ---- What is in it */
 
-struct dl2_words dl2_plan_survey(struct dl2_plan *plan)
+struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     struct dl2_words outputs = {0};
     dl2_words_more(&outputs, in_out(plan, "survey.json"), in_out(plan, "survey-groups.tsv"), NULL);
     const char *dataset = dl2_plan_dataset(plan);
@@ -132,19 +150,19 @@ struct dl2_words dl2_plan_survey(struct dl2_plan *plan)
 
 /* ---- Variants: a source image is decoded once for all that are missing */
 
-static const char *variant_file(const struct dl2_plan *plan, const char *name)
+static const char *variant_file(const struct dl2_study_plan *plan, const char *name)
 {
     return dl2_text("%s/variants/%s/dl2-variant.json", plan->study->out, name);
 }
 
-const char *dl2_plan_place_file(struct dl2_plan *plan, const char *name)
+const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name)
 {
     return strcmp(name, "raw") == 0 ? dl2_plan_dataset(plan) : variant_file(plan, name);
 }
 
-static struct dl2_words encoding(const struct dl2_plan *plan)
+static struct dl2_words encoding(const struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const char *codecs = dl2_words_join(&study->codecs, ",");
     struct dl2_words command = dl2_study_words(
         study, "dl2-transcode", "-j", jobs_of(plan), "--codec",
@@ -160,7 +178,7 @@ static struct dl2_words encoding(const struct dl2_plan *plan)
     return command;
 }
 
-static bool is_external(const struct dl2_study *study, const char *variant)
+static bool is_external(const struct dl2_settings *study, const char *variant)
 {
     const size_t length = study->external ? strlen(study->external) : 0;
     return length && strncmp(variant, study->external, length) == 0 &&
@@ -169,9 +187,9 @@ static bool is_external(const struct dl2_study *study, const char *variant)
 
 /* Variants of the codecs, or of the external one, whose commands alone make them anew. All come
  * from one command: it leaves alone what is there, and options may be of some of its codecs. */
-static void plan_encoding(struct dl2_plan *plan, bool external)
+static void plan_encoding(struct dl2_study_plan *plan, bool external)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const char *dataset = dl2_plan_dataset(plan);
     json_t *step = dl2_plan_step(plan, external ? "variants-external" : "variants", "variants");
     if (!step)
@@ -203,9 +221,9 @@ static void plan_encoding(struct dl2_plan *plan, bool external)
     dl2_plan_close(plan, step, cut_short);
 }
 
-struct dl2_words dl2_plan_variants(struct dl2_plan *plan)
+struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     struct dl2_words files = {0};
     if (study->codecs.count)
         plan_encoding(plan, false);
@@ -218,9 +236,10 @@ struct dl2_words dl2_plan_variants(struct dl2_plan *plan)
 
 /* ---- Quality: a reference image is decoded once for all variants */
 
-static struct dl2_words scoring(const struct dl2_plan *plan, const char *option, const char *value)
+static struct dl2_words scoring(const struct dl2_study_plan *plan, const char *option,
+                                const char *value)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     struct dl2_words command =
         dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan), option, value, NULL);
     dl2_words_add_all(&command, &study->decoding);
@@ -228,9 +247,9 @@ static struct dl2_words scoring(const struct dl2_plan *plan, const char *option,
     return command;
 }
 
-struct dl2_words dl2_plan_quality(struct dl2_plan *plan)
+struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const char *folder = in_out(plan, "quality");
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -277,9 +296,9 @@ struct dl2_words dl2_plan_quality(struct dl2_plan *plan)
 
 /* ---- The input pipeline's speed */
 
-struct dl2_words dl2_plan_load(struct dl2_plan *plan)
+struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -314,9 +333,9 @@ struct dl2_words dl2_plan_load(struct dl2_plan *plan)
 
 /* Words in braces are filled in when the cell is measured: its file, its round, a folder to work
  * in, and bytes of a cache. */
-void dl2_step_cell(const struct dl2_plan *plan, json_t *step, const struct dl2_cell *cell)
+void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *place = dl2_study_place(study, cell->name);
     struct dl2_words command;
@@ -352,9 +371,9 @@ void dl2_step_cell(const struct dl2_plan *plan, json_t *step, const struct dl2_c
     json_array_append_new(json_object_get(step, "cells"), json);
 }
 
-const char *dl2_plan_throughput(struct dl2_plan *plan)
+const char *dl2_plan_throughput(struct dl2_study_plan *plan)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *file = in_out(plan, "throughput/.made");
     dl2_plan_variants(plan);
@@ -393,7 +412,7 @@ const char *dl2_plan_throughput(struct dl2_plan *plan)
 
 /* ---- Training */
 
-struct dl2_words dl2_training_on(const struct dl2_study *study, const char *name)
+struct dl2_words dl2_training_on(const struct dl2_settings *study, const char *name)
 {
     struct dl2_words words = {0};
     dl2_words_more(&words, "--data", dl2_study_place(study, name), NULL);
@@ -401,10 +420,10 @@ struct dl2_words dl2_training_on(const struct dl2_study *study, const char *name
 }
 
 /* Validates on the variant itself, which is what counts, and on the original. */
-const char *dl2_plan_training(struct dl2_plan *plan, const struct dl2_training *training,
+const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
                               const char *settings, const char *subset_of)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
     const char *folder = dl2_text("%s/train/%s", training->root, label);
@@ -460,7 +479,7 @@ static int compare_seeds(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-struct dl2_words dl2_seeds_in_order(const struct dl2_study *study)
+struct dl2_words dl2_seeds_in_order(const struct dl2_settings *study)
 {
     struct dl2_words seeds = {0};
     dl2_words_add_all(&seeds, &study->seeds);
@@ -468,8 +487,8 @@ struct dl2_words dl2_seeds_in_order(const struct dl2_study *study)
     return seeds;
 }
 
-struct dl2_training dl2_training_of_run(struct dl2_plan *plan, const char *run, const char *stage,
-                                        const char *root)
+struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char *run,
+                                        const char *stage, const char *root)
 {
     struct dl2_training training = {.stage = stage,
                                     .root = root,
@@ -482,9 +501,9 @@ struct dl2_training dl2_training_of_run(struct dl2_plan *plan, const char *run, 
     return training;
 }
 
-struct dl2_words dl2_plan_trainings(struct dl2_plan *plan, const struct dl2_words *after)
+struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -504,9 +523,9 @@ struct dl2_words dl2_plan_trainings(struct dl2_plan *plan, const struct dl2_word
 
 /* ---- Every network on every variant */
 
-struct dl2_words dl2_plan_matrix(struct dl2_plan *plan, const struct dl2_words *runs)
+struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_words *runs)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     struct dl2_words files = {0}, variants = dl2_plan_variants(plan);
     dl2_plan_trainings(plan, NULL);
     for (size_t i = 0; i < runs->count; i++) {
@@ -539,9 +558,9 @@ struct dl2_words dl2_plan_matrix(struct dl2_plan *plan, const struct dl2_words *
 
 /* ---- The report */
 
-void dl2_plan_report(struct dl2_plan *plan, const struct dl2_words *inputs)
+void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *page = in_out(plan, "report/report.html");
     const char *names = dl2_words_join(&study->names, " ");
@@ -567,7 +586,7 @@ void dl2_plan_report(struct dl2_plan *plan, const struct dl2_words *inputs)
                                    study->about ? study->about : "", o->report_flags));
         struct dl2_words command = dl2_study_words(
             study, "dl2-report", "--tolerance", o->tolerance, "--title", study->called, "--command",
-            dl2_study_command(study, plan->goals), "--variants", names, "--trainings", runs, NULL);
+            plan->command, "--variants", names, "--trainings", runs, NULL);
         if (plan->interim)
             dl2_words_more(&command, "--interim", plan->interim, NULL);
         if (study->group)

@@ -3,11 +3,9 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "study/child.h"
-#include "study/scripts.h"
 #include "study/work.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,39 +17,32 @@ static void write_file(const char *path, const char *text)
         dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
 }
 
-/* Installs the packages that a dataset comes with or is made by, and makes it. */
-static int get_dataset(const struct dl2_work *work, const char *name)
+/* Installs packages, and makes the dataset. */
+static int get_dataset(const struct dl2_work *work)
 {
-    enum { INSTALLED = 3 };
-    struct dl2_words command = {0};
-    dl2_words_add(&command, "sh");
-    dl2_words_add(&command, dl2_study_script("packages.sh"));
-    dl2_words_add(&command, name);
-    int status = dl2_work_run(&command, -1, -1);
-    if ((status != 0 && status != INSTALLED) || strcmp(name, "fashion-mnist") == 0)
-        return status == INSTALLED ? 0 : status;
-    command = (struct dl2_words){0};
-    setenv("JOBS", dl2_text("%lld", dl2_json_get_integer(work->step, "jobs", 1)), 1);
-    if (strcmp(name, "demo") == 0)
-        dl2_work_say("Cutting the demo dataset");
-    dl2_words_add(&command, "sh");
-    dl2_words_add(&command, dl2_study_script(dl2_text("%s-dataset.sh", name)));
-    dl2_words_add(&command, dl2_work_text(work, "data"));
-    return dl2_work_run(&command, -1, -1);
+    enum { INSTALLED = 3 }; /* packages.sh: it had something to install */
+    const json_t *commands = json_object_get(work->step, "commands");
+    int status = 0;
+    for (size_t i = 0; i < json_array_size(commands) && status == 0; i++) {
+        const struct dl2_words command = dl2_words_of_json(json_array_get(commands, i));
+        status = dl2_work_run(&command, -1, -1);
+        status = status == INSTALLED ? 0 : status;
+    }
+    return status;
 }
 
 /* The stamp is as old as the last look at the dataset was, so that a change made since is seen. */
 int dl2_work_dataset(const struct dl2_work *work)
 {
     const char *stamp = dl2_work_list(work, "outputs").at[0];
-    const char *looked = dl2_text("%s.looked", stamp), *name = dl2_work_text(work, "dataset");
+    const char *looked = dl2_text("%s.looked", stamp);
     dl2_work_make_folder_of(stamp);
     write_file(dl2_text("%s/.make/owner", work->out),
                dl2_text("%s\n", dl2_work_text(work, "identity")));
     close(dl2_work_open(looked));
-    if (name && get_dataset(work, name) != 0)
+    if (get_dataset(work) != 0)
         return DL2_EXIT_FAILED;
-    const json_t *identify = json_array_get(json_object_get(work->step, "commands"), 0);
+    const json_t *identify = json_object_get(work->step, "identify");
     const char *output = "", *messages, *key = "\nfingerprint\t";
     if (identify) {
         const struct dl2_words command = dl2_words_of_json(identify);

@@ -5,9 +5,9 @@
 
 /* The device's rate from noise, of which thirty batches do; the first of four passes does not
  * count. */
-static void plan_analysis(struct dl2_plan *plan, const char *arch)
+static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);
     const char *folder = dl2_text("%s/analysis/%s", study->out, arch);
@@ -47,7 +47,7 @@ static void plan_analysis(struct dl2_plan *plan, const char *arch)
     dl2_plan_close(plan, step, false);
 }
 
-static void plan_analyze(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_analyze(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     for (size_t a = 0; a < plan->study->archs.count; a++)

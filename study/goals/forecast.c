@@ -9,9 +9,9 @@ static const struct dl2_option forecast_variables[] = {
     {DL2_OPTION_END}};
 
 /* Two trainings on the original tell how much chance there is: those of DECIDE's first look. */
-struct dl2_words dl2_plan_forecast(struct dl2_plan *plan, const char *tuning)
+struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuning)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words seeds = dl2_seeds_in_order(study);
     tuning = tuning ? tuning : "--epochs 1";
@@ -44,7 +44,7 @@ struct dl2_words dl2_plan_forecast(struct dl2_plan *plan, const char *tuning)
     return files;
 }
 
-static void plan_forecast(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_forecast(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     const struct dl2_words files = dl2_plan_forecast(plan, values->at[0]);
     dl2_plan_report(plan, &files);

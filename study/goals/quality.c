@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_quality(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_quality(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     const struct dl2_words files = dl2_plan_quality(plan);

@@ -2,7 +2,7 @@
 #include "study/goals.h"
 
 /* Trainings come last: what is measured or waited for shouldn't stand in their queue. */
-static void plan_report(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_report(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     struct dl2_words inputs = dl2_plan_variants(plan), before = {0};

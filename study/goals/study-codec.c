@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void check_codec(const struct dl2_study *study, const struct dl2_goal_values *values,
+static void check_codec(const struct dl2_settings *study, const struct dl2_goal_values *values,
                         bool is_asked)
 {
     (void)values;
@@ -10,7 +10,7 @@ static void check_codec(const struct dl2_study *study, const struct dl2_goal_val
                                        "EXTERNAL='cjxl=cjxl %%i %%o -q %%q; djxl %%i %%o'");
 }
 
-static void plan_study_codec(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_study_codec(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     struct dl2_words files = dl2_plan_variants(plan);

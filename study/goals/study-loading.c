@@ -20,12 +20,12 @@ static const struct dl2_option loading_variables[] = {
     {DL2_OPTION_END}};
 
 /* A server's memory can't be emptied, so tables have no disk. */
-static bool has_tables(const struct dl2_study *study)
+static bool has_tables(const struct dl2_settings *study)
 {
     return study->data_is_table || study->table;
 }
 
-static void check_loading(const struct dl2_study *study, const struct dl2_goal_values *values,
+static void check_loading(const struct dl2_settings *study, const struct dl2_goal_values *values,
                           bool is_asked)
 {
     const struct dl2_words storages =
@@ -48,9 +48,10 @@ static struct dl2_words some_workers(unsigned jobs)
     return list;
 }
 
-static void add_cells(struct dl2_plan *plan, json_t *step, const char *storage, const char *workers)
+static void add_cells(struct dl2_study_plan *plan, json_t *step, const char *storage,
+                      const char *workers)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const bool cold = strcmp(storage, "memory") != 0;
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
@@ -74,9 +75,9 @@ static void add_cells(struct dl2_plan *plan, json_t *step, const char *storage, 
 
 /* What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing
  * else caches. */
-static void add_cache_cells(struct dl2_plan *plan, json_t *step, const char *cache)
+static void add_cache_cells(struct dl2_study_plan *plan, json_t *step, const char *cache)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const char *jobs = dl2_text("%u", study->jobs);
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
@@ -90,9 +91,9 @@ static void add_cache_cells(struct dl2_plan *plan, json_t *step, const char *cac
     }
 }
 
-static void plan_study_loading(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_study_loading(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words workers =
         values->at[WORKERS] ? dl2_words_split(values->at[WORKERS]) : some_workers(study->jobs);

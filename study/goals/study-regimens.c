@@ -18,7 +18,7 @@ struct regimen {
     double epochs;
 };
 
-static struct regimen read_regimen(const struct dl2_study *study, const char *text)
+static struct regimen read_regimen(const struct dl2_settings *study, const char *text)
 {
     struct regimen regimen = {.name = "", .stages = ""};
     for (const char *c = text; *c; c++)
@@ -41,7 +41,7 @@ static struct regimen read_regimen(const struct dl2_study *study, const char *te
     return regimen;
 }
 
-static void check_regimens(const struct dl2_study *study, const struct dl2_goal_values *values,
+static void check_regimens(const struct dl2_settings *study, const struct dl2_goal_values *values,
                            bool is_asked)
 {
     const char *text = values->at[0] ? values->at[0] : "";
@@ -78,10 +78,10 @@ static const char *epochs_text(double epochs)
     return dl2_text("%.6g", epochs);
 }
 
-static void plan_regimen(struct dl2_plan *plan, const struct regimen *regimen,
+static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regimen,
                          struct dl2_words *files)
 {
-    const struct dl2_study *study = plan->study;
+    const struct dl2_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *settings =
         dl2_text("%s %s %s %s", o->image_size, o->batch, o->device, o->train_flags);
@@ -112,7 +112,7 @@ static void plan_regimen(struct dl2_plan *plan, const struct regimen *regimen,
 }
 
 /* Beside each regimen the original alone, for as many epochs. */
-static void plan_study_regimens(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_study_regimens(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     const struct dl2_words list = dl2_words_split(values->at[0]);
     struct dl2_words files = {0};

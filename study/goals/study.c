@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_study(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_study(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     dl2_goal_find("report")->plan(plan, values);
 }

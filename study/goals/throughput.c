@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_throughput(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_throughput(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     dl2_words_add(&plan->targets, dl2_plan_throughput(plan));

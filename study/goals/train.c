@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_train(struct dl2_plan *plan, const struct dl2_goal_values *values)
+static void plan_train(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
     /* Groups of images go into DECIDE's decisions, so they are there before the first. */

@@ -29,3 +29,4 @@ named "loader option" slow_percentile
 named 'option of `dl2-train`' '(^|[^>.])lr_per_epoch|"lr-per-epoch"'
 named "option of another program" '"within", 0'
 named "section of the report" 'section_survey|X\(survey\)'
+named 'goal of the study' 'goal_study_codec|study-codec'

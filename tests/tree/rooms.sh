@@ -22,13 +22,14 @@ allowed() {
     network) echo device ranks common ;;
     train) echo network device ranks loader codec dataset pixels common ;;
     cuda) echo device ranks quality pixels common loader/batch_decoder.h tests/cuda/emulate.h ;;
+    study) echo common ;;
     postgres) echo train/fit.h transcode quality codec pixels common ;;
     python) echo loader/loader.h loader/loader_settings.h codec/image_file.h loader/batch_decoder.h ;;
     *) fail "no such room: $1" ;;
     esac
 }
 
-rooms="common pixels dataset ranks report codec quality transcode loader load device network train cuda python postgres"
+rooms="common pixels dataset ranks report codec quality transcode loader load device network train study cuda python postgres"
 for room in $rooms; do
     sources=$(find "$room" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
     [ "$sources" ] || fail "$room/ has no sources"

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/file.h"
+#include "common/json.h"
+#include "common/option.h"
+#include "study/child.h"
+#include "study/progress.h"
+#include "study/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *dl2_work_text(const struct dl2_work *work, const char *key)
+{
+    return dl2_json_get_text(work->step, key, NULL);
+}
+
+struct dl2_words dl2_work_list(const struct dl2_work *work, const char *key)
+{
+    return dl2_words_of_json(json_object_get(work->step, key));
+}
+
+struct dl2_words dl2_work_command(const json_t *words, ...)
+{
+    struct dl2_words command = dl2_words_of_json(words);
+    va_list args;
+    va_start(args, words);
+    for (const char *key; (key = va_arg(args, const char *));) {
+        const char *value = va_arg(args, const char *);
+        for (size_t i = 0; i < command.count; i++)
+            if (strcmp(command.at[i], key) == 0)
+                command.at[i] = value;
+    }
+    va_end(args);
+    return command;
+}
+
+void dl2_work_make_folder_of(const char *path)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_make_folder_of(path, &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+}
+
+int dl2_work_open(const char *path)
+{
+    dl2_work_make_folder_of(path);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written: %s", path, strerror(errno));
+    return fd;
+}
+
+void dl2_work_show(const char *path, int fd)
+{
+    const char *text = dl2_text_of_file(path);
+    fflush(stdout);
+    for (size_t left = text ? strlen(text) : 0; left;) {
+        const ssize_t written = write(fd, text, left);
+        if (written <= 0)
+            return;
+        text += written;
+        left -= (size_t)written;
+    }
+}
+
+void dl2_work_say(const char *format, ...)
+{
+    dl2_progress_line_clear();
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+    fflush(stdout);
+}
+
+bool dl2_work_is_true(const char *path, const char *key)
+{
+    json_t *json = NULL;
+    const bool is_true = dl2_is_file(path) && dl2_json_load(path, NULL, &json, NULL) == DL2_OK &&
+                         json_is_true(json_object_get(json, key));
+    json_decref(json);
+    return is_true;
+}
+
+long long dl2_work_time(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) < 0 ? -1 : dl2_mtime_ns(&info);
+}
+
+int dl2_work_run(const struct dl2_words *command, int out, int err)
+{
+    const char *shows = getenv("V");
+    if (shows && *shows && strcmp(shows, "0") != 0)
+        dl2_work_say("%s", dl2_shell_command(command));
+    return dl2_child_run(command, out, err);
+}
