@@ -26,6 +26,7 @@ static const char *const commands[] = {
 
 static struct dl2_settings study;
 static const char *self = "dl2-study";
+static bool quiet;
 
 /* The folder of the scripts that come with this program. */
 static void find_scripts(void)
@@ -80,6 +81,7 @@ static void begin_plan(struct dl2_study_plan *plan, const struct dl2_words *goal
     dl2_plan_begin(plan, &study, goals);
     plan->command = dl2_study_command(&study, goals);
     plan->settings = dl2_study_settings_json(&study);
+    plan->quiet = quiet;
 }
 
 /* Makes a plan for the goals and, with `decides`, these trainings. */
@@ -227,6 +229,50 @@ static bool is_decided(const struct dl2_words *goals)
     return false;
 }
 
+/* Checks the goals' own variables, which have an effect on these goals alone. */
+static void check_goals(const struct dl2_words *asked)
+{
+    for (size_t g = 0; dl2_goal_at(g); g++) {
+        const struct dl2_goal *goal = dl2_goal_at(g);
+        const bool is_asked = dl2_words_have(asked, goal->name);
+        /* DECIDE makes the forecast, too. */
+        const bool has_effect =
+            is_asked || (strcmp(goal->name, "forecast") == 0 && *study.options.forecast);
+        if (goal->check)
+            goal->check(&study, &study.options.of_goals[g], is_asked);
+        for (size_t v = 0; !has_effect && goal->variables && goal->variables[v].name; v++) {
+            const char *value = study.options.of_goals[g].at[v];
+            if (value && *value)
+                dl2_setting_refuse(dl2_setting_variable(goal->variables[v].name), value,
+                                   "it has an effect on %s only, which is not asked for",
+                                   goal->name);
+        }
+    }
+}
+
+/* A file can be asked for if a step of the goals' plan makes it. */
+static void check_files(const struct dl2_words *goals, const struct dl2_words *files)
+{
+    struct dl2_study_plan plan;
+    make_plan(&plan, goals, NULL);
+    for (size_t f = 0; f < files->count; f++) {
+        bool is_made = false;
+        size_t i;
+        json_t *step;
+        json_array_foreach(plan.steps, i, step)
+        {
+            const struct dl2_words outputs = dl2_words_of_json(json_object_get(step, "outputs"));
+            is_made |= dl2_words_have(&outputs, files->at[f]);
+        }
+        if (!is_made)
+            dl2_study_fail(DL2_EXIT_USAGE,
+                           "there is no goal %s, and no file of that name in the "
+                           "study's plan; --help lists the goals",
+                           files->at[f]);
+    }
+    dl2_plan_discard(&plan);
+}
+
 static int run_goals(struct dl2_words *goals, bool only_plans)
 {
     struct dl2_words files = {0}, runs = {0}, asked = {0};
@@ -236,11 +282,9 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(&asked, "study");
     find_scripts();
     dl2_study_resolve(&study, &asked);
-    for (size_t g = 0; dl2_goal_at(g); g++)
-        if (dl2_goal_at(g)->check)
-            dl2_goal_at(g)->check(&study, &study.options.of_goals[g],
-                                  dl2_words_have(&asked, dl2_goal_at(g)->name));
+    check_goals(&asked);
     dl2_settings_check(&study);
+    check_files(&asked, &files);
     const bool looks = only_looks();
     if (!looks) {
         begin_at_work();
@@ -286,6 +330,23 @@ static int show_status(const char *out)
     return DL2_EXIT_OK;
 }
 
+/* A name, and what is said of it, in lines of a terminal. */
+static const char *describe_one(const char *name, const char *text)
+{
+    enum { NAME_WIDTH = 15, TEXT_WIDTH = 60 };
+    const struct dl2_words words = dl2_words_split(text);
+    const char *lines = dl2_text("  %-*s", NAME_WIDTH, name);
+    size_t width = 0;
+    for (size_t i = 0; i < words.count; i++) {
+        const size_t length = strlen(words.at[i]);
+        const bool fits = width + 1 + length <= TEXT_WIDTH;
+        lines = fits ? dl2_text("%s %s", lines, words.at[i])
+                     : dl2_text("%s\n%*s %s", lines, NAME_WIDTH + 2, "", words.at[i]);
+        width = fits ? width + 1 + length : length;
+    }
+    return dl2_text("%s\n", lines);
+}
+
 /* The goals, for --help. */
 static const char *describe(void)
 {
@@ -299,16 +360,16 @@ static const char *describe(void)
         for (size_t g = 0; dl2_goal_at(g); g++) {
             const struct dl2_goal *goal = dl2_goal_at(g);
             if ((goal->question != NULL) == further)
-                text = dl2_text("%s  %-15s %s%s%s\n", text, goal->name,
-                                goal->question ? goal->question : "", goal->question ? " " : "",
-                                goal->summary);
+                text =
+                    dl2_text("%s%s", text,
+                             describe_one(goal->name,
+                                          dl2_text("%s%s%s", goal->question ? goal->question : "",
+                                                   goal->question ? " " : "", goal->summary)));
         }
     }
     return dl2_text(
         "%s\nAnd:\n"
-        "  %-15s gives up the plan that a report wrote (OUT/report/plan.json): the next one is the "
-        "first look of another, and says that a plan was given up\n"
-        "  %-15s deletes what a study made in OUT, also its plan\n\n"
+        "%s%s\n"
         "Commands:\n"
         "  run      plans the goals, has the steps done, and shows the answer\n"
         "  plan     writes OUT/plan.json and OUT/rules.mk alone\n"
@@ -322,10 +383,15 @@ static const char *describe(void)
         "before anything is made. V=1 in the environment shows the commands.\n\n"
         "Exit status: 0 success, 1 a step failed, 2 wrong settings.\n\n"
         "Examples:\n"
-        "  $ dl2-study run --dataset photos --out photos-study --qualities '10 50' --epochs 2\n"
-        "  $ dl2-study plan study-time --dataset photos --out photos-study --budgets '5s 10s'\n"
+        "  $ dl2-study run --dataset photos --out photos-study --epochs 2\n"
+        "  $ dl2-study plan survey --dataset photos --out photos-study\n"
         "  $ dl2-study status photos-study",
-        text, "new-plan", "clean-study");
+        text,
+        describe_one("new-plan",
+                     "gives up the plan that a report wrote (OUT/report/plan.json): the "
+                     "next one is the first look of another, and says that a plan was "
+                     "given up"),
+        describe_one("clean-study", "deletes what a study made in OUT, also its plan"));
 }
 
 int main(int argc, char **argv)
@@ -364,6 +430,7 @@ int main(int argc, char **argv)
                                            command == DO ? "FOLDER STEP" : "FOLDER");
         return command == DO ? dl2_work_do(words.at[0], words.at[1]) : show_status(words.at[0]);
     }
+    quiet = common.quiet;
     study.options.jobs = common.jobs_given ? common.jobs : 0;
     dl2_study_read_environment(&study.options);
     if (!words.count)

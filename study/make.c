@@ -100,8 +100,13 @@ int dl2_make_run(const struct dl2_study_plan *plan, const char *rules,
     struct dl2_words command = {0};
     dl2_words_more(&command, make && *make ? make : "make", "--no-print-directory", "-f", rules,
                    NULL);
-    /* Without -j this program chooses how much goes on at once. */
-    if (!flags || (!strstr(flags, "-j") && !strstr(flags, "--jobserver")))
+    /* Without -j this program chooses how much goes on at once. Variables follow a word "--". */
+    const struct dl2_words words = dl2_words_split(flags ? flags : "");
+    bool chosen = false;
+    for (size_t i = 0; i < words.count && strcmp(words.at[i], "--") != 0; i++)
+        chosen |=
+            strncmp(words.at[i], "-j", 2) == 0 || strncmp(words.at[i], "--jobserver", 11) == 0;
+    if (!chosen)
         dl2_words_add(&command, dl2_text("-j%u", plan->study->trainers));
     dl2_words_add_all(&command, targets);
     return dl2_child_run_here(&command);

@@ -278,6 +278,7 @@ void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
     put(json, "settings", json_incref(plan->settings));
     put(json, "trainings", dl2_words_json(&plan->runs));
     put(json, "interim", plan->interim ? text_json(plan->interim) : json_null());
+    put(json, "quiet", json_boolean(plan->quiet));
     put(json, "trainers", json_integer(study->trainers));
     put(json, "targets", dl2_words_json(&plan->targets));
     put(json, "steps", json_incref(plan->steps));

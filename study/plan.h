@@ -19,6 +19,7 @@ struct dl2_study_plan {
     struct dl2_words runs;         /* the trainings: "raw/resnet10/seed-1" */
     const char *command;           /* that makes the study again */
     json_t *settings;              /* as JSON; owned */
+    bool quiet;                    /* nothing is said of how far it is */
     const char *interim;           /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
     json_t *steps;                 /* in an order in which they can be done */
     json_t *stages;  /* name: its settings as a text; those whose file differs are in `changed` */

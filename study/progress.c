@@ -117,6 +117,8 @@ void dl2_progress_note(const char *out, const json_t *plan, const char *step, do
         fprintf(stderr, "dl2-study: %s: can't be written\n", done_file(out));
     if (fd >= 0)
         close(fd);
+    if (json_is_true(json_object_get(plan, "quiet")))
+        return;
     dl2_progress_line_clear();
     fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", dl2_progress_text(out, plan));
     fflush(stderr);

@@ -419,6 +419,8 @@ static void resolve_numbers(struct dl2_settings *study)
         dl2_setting_refuse("BATCH", o->batch, "one value is expected");
     if (*o->forecast && !*o->decide)
         dl2_setting_refuse("FORECAST", o->forecast, "it has an effect with DECIDE=yes only");
+    if (*o->budget && !*o->decide)
+        dl2_setting_refuse("BUDGET", o->budget, "it has an effect with DECIDE=yes only");
     if (*o->decide && study->seeds.count < 2)
         dl2_setting_refuse("SEEDS", o->seeds, "DECIDE begins with two");
     if (strcmp(o->engine, "make") != 0 && strcmp(o->engine, "slurm") != 0)

@@ -272,7 +272,7 @@ int dl2_slurm_run(const struct dl2_study_plan *plan, const char *program)
         is_stopped = 1;
     while (!is_stopped && (!(jobs = queued(numbers)) || *jobs)) {
         const char *text = dl2_progress_text(out, saved);
-        if (strcmp(text, shown) != 0) {
+        if (!plan->quiet && strcmp(text, shown) != 0) {
             dl2_progress_line_clear();
             fprintf(stderr, isatty(STDERR_FILENO) ? "%s" : "%s\n", text);
             shown = text;

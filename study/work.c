@@ -102,12 +102,11 @@ static int lock(const char *path, int how)
 
 /*
  * What uses all processors, or measures time, runs alone; TRAINERS trainings share the machine;
- * whatever make's -j says. On a cluster the jobs' resources see to it. The locks go with the
- * process.
+ * whatever make's -j says. The locks go with the process.
  */
 static void wait_for_turn(const struct dl2_work *work, unsigned trainers)
 {
-    if (getenv("SLURM_JOB_ID"))
+    if (work->is_job)
         return;
     const bool alone = json_is_true(json_object_get(work->step, "alone"));
     lock(dl2_text("%s/.make/machine.lock", work->out), alone ? LOCK_EX : LOCK_SH);
@@ -144,13 +143,13 @@ static const char *step_of_job(const char *out, const char *array)
 
 int dl2_work_do(const char *out, const char *name)
 {
-    if (*name == '@')
+    struct dl2_work work = {.out = out, .is_job = *name == '@'};
+    if (work.is_job)
         name = step_of_job(out, name + 1);
     json_t *plan, *step;
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_json_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1", &plan, &error) < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
-    struct dl2_work work = {.out = out};
     size_t i;
     json_array_foreach(json_object_get(plan, "steps"), i, step)
     {

@@ -9,6 +9,7 @@
 struct dl2_work {
     const char *out; /* the study's folder */
     const json_t *step;
+    bool is_job; /* of a cluster, whose resources say what runs beside it */
 };
 
 /* Does the step `name` of OUT/plan.json, or with "@ARRAY" the one of a job of Slurm's; alone on the

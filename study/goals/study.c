@@ -8,7 +8,7 @@ static void plan_study(struct dl2_study_plan *plan, const struct dl2_goal_values
 
 static const struct dl2_goal goal_study = {
     .name = "study",
-    .summary = "all of the above but where it says otherwise; ends with the report (the default)",
+    .summary = "every stage that does not say otherwise, and the report (the default)",
     .section = "answer",
     .plan = plan_study,
 };

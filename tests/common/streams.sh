@@ -18,7 +18,7 @@ refused() { # PROGRAM ARGUMENTS...
     grep -q "^$1: the standard output could not be written" "$work/err" ||
         { cat "$work/err" >&2; fail "the full output is not named: $*"; }
 }
-for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report; do
+for program in dl2-transcode dl2-quality dl2-load dl2-train dl2-report dl2-study; do
     refused "$program" --help
     refused "$program" --usage
     refused "$program" --version
@@ -87,6 +87,9 @@ plain dl2-load --image-size 8 --batch 2 --seconds 0.05 --device-rate 100 analyze
 plain dl2-load check "$work/odd/no such $odd"
 plain dl2-load --io="$odd" check "$work"
 plain dl2-report "$odd" "$work"
+plain dl2-study run --dataset "$odd"
+plain dl2-study status "$odd"
+plain dl2-study "$odd"
 plain dl2-report "--$odd"
 plain dl2-report "--$odd=x"
 plain dl2-report "--nothing=$odd"

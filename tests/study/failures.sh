@@ -30,6 +30,9 @@ refused 'ROUNDS is "0": it is not between' ROUNDS=0
 refused 'ROUNDS is "x": x is not a whole number' ROUNDS=x
 refused "MEASURE is \"x\": 'x' is not a number" MEASURE=x
 refused 'MEASURE is "0": 0 is not between' MEASURE=0
+refused 'BUDGET is "9s": it has an effect with DECIDE=yes only' BUDGET=9s
+refused 'BUDGETS is "9s": it has an effect on study-time only' BUDGETS=9s
+refused 'there is no goal stdy' stdy
 refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
 refused_of_loading 'STORAGES is "disk tape": memory and disk are known' STORAGES='disk tape'
 refused_of_loading 'WORKERS is "x"' WORKERS=x

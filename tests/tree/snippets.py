@@ -29,7 +29,7 @@ if not (BUILD / "python/dl2/_core.la").exists():
     NO_PYTHON = "the Python module isn't built (Debian: python3-dev, libdlpack-dev)"
 elif subprocess.run([sys.executable, "-c", "import torch, torchvision"], capture_output=True).returncode:
     NO_PYTHON = "Python has no module torch or torchvision (Debian: python3-torch, python3-torchvision)"
-PROGRAMS = ["dl2-transcode", "dl2-quality", "dl2-load", "dl2-train", "dl2-report"]
+PROGRAMS = ["dl2-transcode", "dl2-quality", "dl2-load", "dl2-train", "dl2-report", "dl2-study"]
 LIMIT = 600     # seconds for a page: what hangs ends
 CLASSES = """aitzgorri_by_aitzol_berasategi analogpattern_by_peter_nerlich bridge_by_sander_klootwijk dragonfly_by_bolly
     free_by_peter_nerlich friends_by_aitzol_berasategi greentock_by_peter_nerlich life_by_aitzol_berasategi
