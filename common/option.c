@@ -176,6 +176,16 @@ json_t *dl2_options_select(const struct dl2_option *options, const json_t *value
     return object;
 }
 
+bool dl2_option_has_role(const struct dl2_option *options, const char *name, unsigned roles)
+{
+    bool has = false;
+    for (; options->type != DL2_OPTION_END && !has; options++)
+        has = options->type == DL2_OPTION_TABLE
+                  ? dl2_option_has_role(options->table, name, roles)
+                  : options->roles & roles && strcmp(options->name, name) == 0;
+    return has;
+}
+
 /* A number or a list of numbers as it is written on a command line. */
 static void write_numbers(const json_t *value, char *text, size_t size)
 {
@@ -584,6 +594,23 @@ const char *dl2_option_without_effect(const struct dl2_program *program,
     return NULL;
 }
 
+static void list_without_effect(const struct dl2_option *options, unsigned commands,
+                                unsigned command, FILE *out)
+{
+    for (; options->type != DL2_OPTION_END; options++) {
+        const unsigned own = options->commands ? options->commands : commands;
+        if (options->type == DL2_OPTION_TABLE)
+            list_without_effect(options->table, own, command, out);
+        else if (options->name && own && !(own & command))
+            fprintf(out, "--%s\t%s\n", options->name, options->metavar ? options->metavar : "");
+    }
+}
+
+void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out)
+{
+    list_without_effect(options, 0, command, out);
+}
+
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
 {
     char text[4096];
@@ -595,8 +622,8 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     dl2_error_set(refusal, DL2_ERR_ARGUMENT, "%s", text);
     if (program->refusal)
         return DL2_EXIT_USAGE;
-    if (program->place)
-        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->place), own.message);
+    if (program->origin)
+        fprintf(stderr, "%s: %s: %s\n", program->name, DL2_SHOWN(program->origin), own.message);
     else
         fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
                 own.message, program->name);

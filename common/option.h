@@ -38,6 +38,9 @@ enum dl2_option_role {
     DL2_OPTION_COMPARED = 4, /* it bears on accuracy: runs that are compared agree on it */
     DL2_OPTION_MODEL = 8,    /* models that are trained on the same batches may differ in it */
     DL2_OPTION_ALONE = 16,   /* models that a rank trains one at a time may, too */
+    /* A model that is made in a database has it. It is of use on images that come by themselves,
+     * and names no file, which would be the server's. */
+    DL2_OPTION_FIT = 32,
 };
 
 struct dl2_option {
@@ -64,7 +67,7 @@ enum { DL2_MAX_OPTIONS = 128 };
 
 /* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {
-    unsigned jobs;               /* -j, --jobs: worker threads, at least 1 */
+    unsigned jobs; /* -j, --jobs: worker threads, at least 1 */
     bool jobs_given;
     bool quiet;                  /* --quiet: no progress, only errors and results */
     bool given[DL2_MAX_OPTIONS]; /* by row; ask dl2_option_given() */
@@ -80,7 +83,7 @@ struct dl2_program {
     const char *const *commands;       /* choices of the first argument, NULL ends them; or NULL */
     void (*print_versions)(FILE *out); /* one "  name version" line per linked library, or NULL */
     unsigned min_arguments, max_arguments; /* positional arguments; max 0 means no limit */
-    const char *place; /* "FILE:3": usage errors are of settings from there; NULL: command line */
+    const char *origin; /* "FILE:3": usage errors are of settings from there; NULL: command line */
     /* Receives usage errors, as DL2_ERR_ARGUMENT, of settings that no command line gave; NULL: they
      * are printed. */
     struct dl2_error *refusal;
@@ -109,12 +112,17 @@ const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *v
  * `commands`, or NULL. */
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command);
+/* Prints the options of a table that have no effect on the command: a line each, its name with
+ * dashes, a tab, and its argument's name or nothing. */
+void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out);
 
 /* The values of a table of options as a new JSON object: numbers, texts and booleans by option
  * name; null where a text or a real number is not set. `values` is the table's struct. */
 json_t *dl2_options_json(const struct dl2_option *options, const void *values);
 /* Those members of such an object whose options have one of the roles. A new reference. */
 json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles);
+/* Is there an option of that name which has one of the roles? */
+bool dl2_option_has_role(const struct dl2_option *options, const char *name, unsigned roles);
 
 /* Sets the option `name` of a table to a value as dl2_options_json() shows it; a value that was not
  * set leaves it as it is. A text is borrowed from `value`. DL2_ERR_ARGUMENT for a value that the
@@ -136,7 +144,7 @@ void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_
 /* The project's exit statuses. */
 enum { DL2_EXIT_OK = 0, DL2_EXIT_FAILED = 1, DL2_EXIT_USAGE = 2 };
 
-/* Prints "program: message", with the program's place, quoted, for wrong usage found after
+/* Prints "program: message", with the program's origin, quoted, for wrong usage found after
  * parsing, or leaves the message in program->refusal; returns DL2_EXIT_USAGE. */
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
     DL2_PRINTF(2, 3);

@@ -10,6 +10,12 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void dl2_sort(double *values, size_t count)
+{
+    if (count)
+        qsort(values, count, sizeof *values, compare_doubles);
+}
+
 double dl2_percentile(const double *sorted, size_t count, double p)
 {
     if (count == 0)
@@ -26,7 +32,7 @@ void dl2_summarize(double *values, size_t count, struct dl2_summary *summary)
     *summary = (struct dl2_summary){.count = count};
     if (count == 0)
         return;
-    qsort(values, count, sizeof *values, compare_doubles);
+    dl2_sort(values, count);
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         sum += values[i];

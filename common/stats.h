@@ -13,6 +13,8 @@ struct dl2_summary {
     double min, p5, median, p95, max;
 };
 
+/* Ascending. */
+void dl2_sort(double *values, size_t count);
 /* `values` is sorted in place. All zero for no values. */
 void dl2_summarize(double *values, size_t count, struct dl2_summary *summary);
 

@@ -56,9 +56,9 @@ static int begin_sample(struct dl2_loader *loader, struct dl2_claim *claim)
         const uint64_t at = (uint64_t)claim->position + claim->tries++;
         const uint32_t index = loader->order.sampler.order[at % size];
         if (loader->config.stop_on_bad || !dl2_bad_samples_has(&loader->bad_samples, index)) {
-            const uint32_t *places = loader->order.sampler.places;
-            dl2_job_begin(&claim->job, index, claim->number,
-                          places ? (uint64_t)places[claim->position] + 1 : 0);
+            dl2_job_begin(
+                &claim->job, index, claim->number,
+                dl2_plan_epoch_position(loader->order.sampler.epoch_positions, claim->position));
             claim->begun = true;
             return 1;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The cache below has four places a sample, one for each reduction. A codec that cannot reduce an
- * image decodes it finer than it was asked to; the places of both reductions then have one block.
+ * The cache below has four entries a sample, one for each reduction. A codec that cannot reduce an
+ * image decodes it finer than it was asked to; the entries of both reductions then have one block.
  * Where it is known that no request is reduced, all four have it.
  *
  *     block: | struct dl2_decoded_image | first plane | second | third |
@@ -17,20 +17,20 @@
 enum { REDUCTIONS = 4 };
 
 struct dl2_decoded_cache {
-    struct dl2_cache *places;
+    struct dl2_cache *entries;
 };
 
 int dl2_decoded_create(size_t count, uint64_t limit, struct dl2_decoded_cache **out,
                        struct dl2_error *error)
 {
-    size_t places;
+    size_t entries;
     *out = NULL;
     struct dl2_decoded_cache *cache = dl2_calloc(1, sizeof *cache);
-    if (!cache || !dl2_size_mul(count, REDUCTIONS, &places)) {
+    if (!cache || !dl2_size_mul(count, REDUCTIONS, &entries)) {
         free(cache);
         return dl2_error_memory(error, "a cache of decoded images");
     }
-    const int status = dl2_cache_create(places, limit, &cache->places, error);
+    const int status = dl2_cache_create(entries, limit, &cache->entries, error);
     if (status < 0) {
         free(cache);
         return status;
@@ -42,26 +42,26 @@ int dl2_decoded_create(size_t count, uint64_t limit, struct dl2_decoded_cache **
 void dl2_decoded_destroy(struct dl2_decoded_cache *cache)
 {
     if (cache)
-        dl2_cache_destroy(cache->places);
+        dl2_cache_destroy(cache->entries);
     free(cache);
 }
 
-static size_t place_of(size_t index, uint32_t reduction)
+static size_t entry_of(size_t index, uint32_t reduction)
 {
     const size_t halvings = reduction >= 8 ? 3 : reduction >= 4 ? 2 : reduction >= 2 ? 1 : 0;
     return index * REDUCTIONS + halvings;
 }
 
-static const struct dl2_decoded_image *image_at(const struct dl2_decoded_cache *cache, size_t place)
+static const struct dl2_decoded_image *image_at(const struct dl2_decoded_cache *cache, size_t entry)
 {
-    const struct dl2_cache_block *block = dl2_cache_find(cache->places, place);
+    const struct dl2_cache_block *block = dl2_cache_find(cache->entries, entry);
     return block ? (const struct dl2_decoded_image *)(const void *)block->data : NULL;
 }
 
 const struct dl2_decoded_image *dl2_decoded_find(const struct dl2_decoded_cache *cache,
                                                  size_t index, uint32_t reduction)
 {
-    return image_at(cache, place_of(index, reduction));
+    return image_at(cache, entry_of(index, reduction));
 }
 
 const struct dl2_decoded_image *dl2_decoded_find_any(const struct dl2_decoded_cache *cache,
@@ -85,13 +85,13 @@ bool dl2_decoded_claim(struct dl2_decoded_cache *cache, size_t index, uint32_t r
                             (((uint64_t)height + reduction - 1) / reduction);
     if (pixels > SIZE_MAX / 8)
         return false;
-    return dl2_cache_claim(cache->places, place_of(index, reduction),
+    return dl2_cache_claim(cache->entries, entry_of(index, reduction),
                            aligned(sizeof(struct dl2_decoded_image)) + (size_t)pixels * channels);
 }
 
 void dl2_decoded_unclaim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction)
 {
-    dl2_cache_unclaim(cache->places, place_of(index, reduction));
+    dl2_cache_unclaim(cache->entries, entry_of(index, reduction));
 }
 
 /* Bytes of a row of a plane. */
@@ -127,27 +127,27 @@ void dl2_decoded_keep(struct dl2_decoded_cache *cache, size_t index, uint32_t re
                       bool reduces, const struct dl2_decoded_image *image)
 {
     const struct dl2_raster *raster = &image->raster;
-    const size_t claimed = place_of(index, reduction);
-    const size_t place = place_of(index, raster->planes[0].step_x);
+    const size_t claimed = entry_of(index, reduction);
+    const size_t entry = entry_of(index, raster->planes[0].step_x);
     const size_t size = dl2_decoded_size(raster);
     struct dl2_cache_block *block =
-        place == claimed ? NULL : (struct dl2_cache_block *)dl2_cache_find(cache->places, place);
-    if (!block && (place == claimed || dl2_cache_claim(cache->places, place, size)) &&
-        (block = dl2_cache_fill(cache->places, place, size))) {
+        entry == claimed ? NULL : (struct dl2_cache_block *)dl2_cache_find(cache->entries, entry);
+    if (!block && (entry == claimed || dl2_cache_claim(cache->entries, entry, size)) &&
+        (block = dl2_cache_fill(cache->entries, entry, size))) {
         copy_image(image, block->data);
-        for (size_t other = reduces ? place : place + REDUCTIONS - 1; other > place; other--)
-            dl2_cache_publish(cache->places, other, block);
-        dl2_cache_publish(cache->places, place, block);
+        for (size_t other = reduces ? entry : entry + REDUCTIONS - 1; other > entry; other--)
+            dl2_cache_publish(cache->entries, other, block);
+        dl2_cache_publish(cache->entries, entry, block);
     }
-    if (place != claimed && block)
-        dl2_cache_publish(cache->places, claimed, block);
-    else if (place != claimed)
-        dl2_cache_unclaim(cache->places, claimed);
+    if (entry != claimed && block)
+        dl2_cache_publish(cache->entries, claimed, block);
+    else if (entry != claimed)
+        dl2_cache_unclaim(cache->entries, claimed);
 }
 
 uint64_t dl2_decoded_bytes(const struct dl2_decoded_cache *cache)
 {
     struct dl2_cache_stats stats;
-    dl2_cache_get_stats(cache->places, &stats);
+    dl2_cache_get_stats(cache->entries, &stats);
     return stats.bytes;
 }

@@ -54,8 +54,8 @@ struct dl2_fetched {
  * asks for: none if it has the decoded image. Blocks until they are there. Positions may be taken
  * in any order, but about one after the other: a position that is not taken is dropped once later
  * ones need its room. A sample that stands elsewhere in the order, or was taken already, is planned
- * and read at once; the sample that replaces a bad one is read so. plan->place is set by the caller.
- * Errors name the sample.
+ * and read at once; the sample that replaces a bad one is read so. plan->epoch_position is set by
+ * the caller. Errors name the sample.
  */
 int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched,

@@ -86,13 +86,13 @@ static const uint32_t *fill_queue(struct dl2_loader *loader)
 }
 
 /* Where each claim's sample is in the epoch of all ranks. */
-static const uint32_t *fill_places(struct dl2_loader *loader)
+static const uint32_t *fill_epoch_positions(struct dl2_loader *loader)
 {
     struct dl2_claim_order *order = &loader->order;
-    const uint32_t *places = order->sampler.places;
-    for (uint32_t number = 0; places && number < order->end_claim; number++)
-        order->places[number] = places[dl2_claim_position(loader, number)];
-    return order->places;
+    const uint32_t *positions = order->sampler.epoch_positions;
+    for (uint32_t number = 0; positions && number < order->end_claim; number++)
+        order->epoch_positions[number] = positions[dl2_claim_position(loader, number)];
+    return order->epoch_positions;
 }
 
 /* Locked, with nothing in flight. */
@@ -120,7 +120,7 @@ static int start_at(struct dl2_loader *loader, const struct dl2_loader_position 
     loader->epoch_done = loader->epoch_bad = 0;
     loader->started = true;
     dl2_error_clear(&loader->error);
-    loader->recipe.planner.places = fill_places(loader);
+    loader->recipe.planner.epoch_positions = fill_epoch_positions(loader);
     dl2_fetch_start(loader->recipe.fetch, fill_queue(loader), order->end_claim);
     pthread_cond_broadcast(&loader->workers.work_available);
     return DL2_OK;

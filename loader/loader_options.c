@@ -23,7 +23,15 @@ const char *const dl2_dtype_words[] = {[DL2_UINT8] = "uint8",
                                        [DL2_FLOAT16] = "float16",
                                        NULL};
 
-const char *const dl2_layout_words[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
+/* Options have the words in small letters, the library's settings in capitals. */
+#define LAYOUTS(WORD)                                                                              \
+    {                                                                                              \
+        [DL2_NHWC] = WORD(nhwc, NHWC), [DL2_NCHW] = WORD(nchw, NCHW), NULL                         \
+    }
+#define SMALL(small, capital)   #small
+#define CAPITAL(small, capital) #capital
+const char *const dl2_layout_words[] = LAYOUTS(SMALL);
+static const char *const layouts[] = LAYOUTS(CAPITAL);
 
 const char *const dl2_batching_words[] = {[DL2_BATCHING_STRICT] = "strict",
                                           [DL2_BATCHING_COMPLETION] = "completion",
@@ -58,8 +66,6 @@ const char *const dl2_decode_engine_words[] = {[DL2_DECODE_AUTO] = "auto",
 
 #define MAX_IMAGE_SIZE 65536
 
-static const char *const layouts[] = {[DL2_NHWC] = "NHWC", [DL2_NCHW] = "NCHW", NULL};
-
 enum {
     TRAINING = DL2_SETTING_TRAINING,
     VALIDATION = DL2_SETTING_VALIDATION,
@@ -70,63 +76,137 @@ enum {
     PROCESSORS = DL2_SETTING_PROCESSORS,
 };
 
-#define ROW(name, kind, member, ...)                                                               \
+#define ROW(name, kind, member, help, ...)                                                         \
     {                                                                                              \
-        name, DL2_SETTING_##kind, offsetof(struct dl2_loader_config, member), __VA_ARGS__          \
+        name, DL2_SETTING_##kind, offsetof(struct dl2_loader_config, member), help, __VA_ARGS__    \
     }
 
-/* In the order of dl2.Loader's signature. Options of programs on them are below. */
+/* In the order of dl2.Loader's signature, which is made from this. Options of programs are below.
+ */
 const struct dl2_loader_setting dl2_loader_setting_rows[] = {
-    ROW("batch", UNSIGNED, batch, 0, .min = 1, .max = INFINITY),
-    ROW("image_size", SIZE, height, 0, .min = 1, .max = MAX_IMAGE_SIZE, .pixels = true),
-    ROW("train", BOOL, train, 0),
-    ROW("seed", UINT64, seed, 0),
-    ROW("workers", UNSIGNED, workers, 0),
-    ROW("dtype", CHOICE, dtype, PROCESSORS, dl2_dtype_words, .pixels = true),
-    ROW("layout", CHOICE, layout, PROCESSORS, layouts, .pixels = true),
-    ROW("mean", CHANNELS, mean, FLOATS, .pixels = true),
-    ROW("std", CHANNELS, std, FLOATS, .pixels = true),
-    ROW("channels", UNSIGNED, channels, 0, .pixels = true),
-    ROW("resize", UNSIGNED, resize, VALIDATION, .pixels = true),
-    ROW("val_crop", CHOICE, val_crop, VALIDATION, dl2_val_crop_words, .pixels = true),
-    ROW("drop_last", BOOL, drop_last, 0),
-    ROW("area", RANGE, area_min, TRAINING, .pixels = true),
-    ROW("aspect", RANGE, aspect_min, TRAINING, .pixels = true),
-    ROW("flip", BOOL, flip, TRAINING, .pixels = true),
-    ROW("interpolation", CHOICE, interpolation, PROCESSORS, dl2_interpolation_words,
+    ROW("batch", UNSIGNED, batch, "images of a batch", 0, .min = 1, .max = INFINITY),
+    ROW("image_size", SIZE, height, "pixels of a square's side, or (height, width)", 0, .min = 1,
+        .max = MAX_IMAGE_SIZE, .pixels = true),
+    ROW("train", BOOL, train,
+        "shuffle; crop at random (a part `area` of the image, of this `aspect`), resize, "
+        "flip at random. Else in order: resize the shorter side to `resize`, crop the middle",
+        0),
+    ROW("seed", UINT64, seed,
+        "of order, crops, flips and augmentation: 0 unless it is given, so loaders that are "
+        "to differ need one each. The same for any number of workers",
+        0),
+    ROW("workers", UNSIGNED, workers, "threads; 0: one for each core", 0),
+    ROW("dtype", CHOICE, dtype,
+        "'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to the "
+        "nearest 'float16' or 'bfloat16'",
+        PROCESSORS, dl2_dtype_words, .pixels = true),
+    ROW("layout", CHOICE, layout,
+        "of images: 'NHWC', [n, height, width, channels]; or 'NCHW', [n, channels, height, "
+        "width]",
+        PROCESSORS, layouts, .pixels = true),
+    ROW("mean", CHANNELS, mean,
+        "with the floats: a number for each channel, of values from 0 to 1; None: 0. Numbers "
+        "for values from 0 to 255 are a ValueError",
+        FLOATS, .pixels = true),
+    ROW("std", CHANNELS, std, "the same, above 0; None: 1", FLOATS, .pixels = true),
+    ROW("channels", UNSIGNED, channels, "3 or 1 (gray)", 0, .pixels = true),
+    ROW("resize", UNSIGNED, resize,
+        "without train: the shorter side of an image before its crop; 0: image_size * 256 / "
+        "224",
+        VALIDATION, .pixels = true),
+    ROW("val_crop", CHOICE, val_crop,
+        "without train: 'center', the middle; or 'squash': resize the whole image to "
+        "image_size, whatever its aspect",
+        VALIDATION, dl2_val_crop_words, .pixels = true),
+    ROW("drop_last", BOOL, drop_last,
+        "leave out the last batch of an epoch where it would hold fewer images", 0),
+    ROW("area", RANGE, area_min,
+        "of a crop for training, as a fraction of the image's: two numbers", TRAINING,
         .pixels = true),
-    ROW("augment", TEXT, augment, TRAINING | PROCESSORS, .pixels = true),
-    ROW("targets", NAMES, targets, 0),
-    ROW("mask", TEXT, mask, PROCESSORS),
-    ROW("mask_fill", UNSIGNED, mask_fill, 0, .max = 255),
-    ROW("depth", UNSIGNED, depth, 0, .min = 2, .max = INFINITY),
-    ROW("max_pixels", UINT64, max_pixels, 0),
-    ROW("external_timeout", NUMBER, external.timeout, 0),
-    ROW("stop_on_bad", BOOL, stop_on_bad, 0),
-    ROW("max_bad", NUMBER, max_bad, 0, .max = 1),
-    ROW("rank", UNSIGNED, rank, 0),
-    ROW("world", UNSIGNED, world, 0),
-    ROW("shuffle_chunk", UNSIGNED, shuffle_chunk, TRAINING),
-    ROW("shuffle_window", UNSIGNED, shuffle_window, TRAINING),
-    ROW("weights", POINTER, weights_file, TRAINING),
-    ROW("weights", POINTER, weights, TRAINING),
-    ROW("balanced", BOOL, balanced, TRAINING),
-    ROW("repeats", UNSIGNED, repeats, TRAINING),
-    ROW("draws", UNSIGNED, draws, TRAINING),
-    ROW("batching", CHOICE, batching, 0, dl2_batching_words),
-    ROW("slow_percentile", NUMBER, slow_percentile, AWARE, .max = 99.9),
-    ROW("side_workers", UNSIGNED, side_workers, AWARE),
-    ROW("io", CHOICE, fetch.io, 0, dl2_io_words),
-    ROW("ahead", UNSIGNED, fetch.ahead, AHEAD),
-    ROW("ahead_bytes", UINT64, fetch.ahead_bytes, AHEAD),
-    ROW("cache_bytes", UINT64, fetch.cache_bytes, 0),
-    ROW("drop_behind", BOOL, fetch.drop_behind, 0),
-    ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes, PROCESSORS),
-    ROW("decoded_cache", POINTER, decoded_cache, PROCESSORS),
-    ROW("operations", POINTER, operations, PROCESSORS),
-    ROW("decoder", POINTER, decoder, 0),
-    ROW("decoder_shares", BOOL, decoder_shares, DECODER),
-    ROW("decoder_splices", BOOL, decoder_splices, DECODER),
+    ROW("aspect", RANGE, aspect_min, "of a crop for training, width by height: two numbers",
+        TRAINING, .pixels = true),
+    ROW("flip", BOOL, flip, "mirror half of the images for training", TRAINING, .pixels = true),
+    ROW("interpolation", CHOICE, interpolation,
+        "of the resize, by Pillow's definitions: 'bilinear', 'nearest', 'box', 'bicubic' or "
+        "'lanczos'; all but the nearest are antialiased",
+        PROCESSORS, dl2_interpolation_words, .pixels = true),
+    ROW("augment", TEXT, augment,
+        "then change the image by operations, such as 'randaugment:n=2:m=9,erase:p=0.25'; "
+        "`dl2-train --list augmentations` prints them, their settings and defaults. "
+        "'NAME@FILE' is an operation of your own in a shared object, such as "
+        "'grain@./libgrain.so:strength=20'",
+        TRAINING | PROCESSORS, .pixels = true),
+    ROW("targets", NAMES, targets,
+        "what samples have beside their images: extensions, such as ('json', 'txt') or "
+        "'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has none. "
+        "In a folder: the file beside the image; in tar: the member of the same name; in "
+        "GulpIO, 'json': the item's meta_data",
+        0),
+    ROW("mask", TEXT, mask,
+        "masks beside the images: their extension, such as 'png' or 'mask.png'; in a folder "
+        "at a path, such files are no images then. batch.masks has them, uint8 [n, height, "
+        "width], cropped, flipped and moved as the images are, by nearest neighbours. Gray "
+        "of 8 bits, or PNG with a palette, whose numbers count; of the image's size. A "
+        "sample without a mask is bad",
+        PROCESSORS),
+    ROW("mask_fill", UNSIGNED, mask_fill,
+        "what a mask has where an operation of `augment` shows what lies outside", 0, .max = 255),
+    ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY),
+    ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
+    ROW("external_timeout", NUMBER, external.timeout,
+        "seconds after which a command of `external` is killed; 0: 300", 0),
+    ROW("stop_on_bad", BOOL, stop_on_bad,
+        "raise dl2.Error at a sample that can't be read. Else it is named in .bad; in "
+        "training the next good one takes its place, in validation its label is -1",
+        0),
+    ROW("max_bad", NUMBER, max_bad,
+        "raise dl2.Error once more than this share of the dataset's samples can't be read "
+        "(fewer than 100 samples count as 100); 1: never",
+        0, .max = 1),
+    ROW("rank", UNSIGNED, rank, "this loader's number among `world`", 0),
+    ROW("world", UNSIGNED, world,
+        "loaders that share each epoch: all have as many batches. In training len(dataset) % "
+        "world samples, others in each epoch, are left out; in validation none is, and the "
+        "last batch of some ranks may be empty",
+        0),
+    ROW("shuffle_chunk", UNSIGNED, shuffle_chunk,
+        "shuffle runs of so many neighbours; 0: single samples", TRAINING),
+    ROW("shuffle_window", UNSIGNED, shuffle_window,
+        "mix the samples of so many such runs; 0: of one", TRAINING),
+    ROW("weights", POINTER, weights_file, NULL, TRAINING),
+    ROW("weights", POINTER, weights, NULL, TRAINING),
+    ROW("balanced", BOOL, balanced,
+        "draw samples by weights that make all classes equally frequent", TRAINING),
+    ROW("repeats", UNSIGNED, repeats,
+        "each sample comes so often in a row, with other crops; ranks take turns", TRAINING),
+    ROW("draws", UNSIGNED, draws,
+        "samples in an epoch of all ranks; 0: len(dataset), times repeats", TRAINING),
+    ROW("batching", CHOICE, batching,
+        "'strict': the epoch's order. 'completion': what is finished first. 'aware': slow "
+        "samples join a later batch",
+        0, dl2_batching_words),
+    ROW("slow_percentile", NUMBER, slow_percentile,
+        "with batching 'aware': samples slower than this percentile are slow; 0: 75", AWARE,
+        .max = 99.9),
+    ROW("side_workers", UNSIGNED, side_workers,
+        "with batching 'aware': how many workers at most finish slow samples; 0: half of them",
+        AWARE),
+    ROW("io", CHOICE, fetch.io, "how files are read ahead: 'auto', 'direct', 'threads' or 'uring'",
+        0, dl2_io_words),
+    ROW("ahead", UNSIGNED, fetch.ahead, "samples that are read ahead at most; 0: a default", AHEAD),
+    ROW("ahead_bytes", UINT64, fetch.ahead_bytes, "limit of what is read ahead; 0: a default",
+        AHEAD),
+    ROW("cache_bytes", UINT64, fetch.cache_bytes, "limit of the cache of encoded samples; 0: none",
+        0),
+    ROW("drop_behind", BOOL, fetch.drop_behind,
+        "evict what was read from the system's cache, so that every epoch is cold", 0),
+    ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes,
+        "limit of the cache of decoded samples; 0: none", PROCESSORS),
+    ROW("decoded_cache", POINTER, decoded_cache, NULL, PROCESSORS),
+    ROW("operations", POINTER, operations, NULL, PROCESSORS),
+    ROW("decoder", POINTER, decoder, NULL, 0),
+    ROW("decoder_shares", BOOL, decoder_shares, NULL, DECODER),
+    ROW("decoder_splices", BOOL, decoder_splices, NULL, DECODER),
     {.name = NULL},
 };
 
@@ -274,7 +354,7 @@ enum { RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED };
 const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "Area of a training crop, as a fraction of the image's area", AT(area_min),
-     .parse = parse_area, .show = dl2_show_range, .roles = RUN},
+     .parse = parse_area, .show = dl2_show_range, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_CHOICE, "interpolation", 0, "FILTER",
      "Filter of the resize: bilinear, nearest, box, bicubic or lanczos; all but nearest are "
      "antialiased",
@@ -285,7 +365,7 @@ const struct dl2_option dl2_loader_options[] = {
      "randaugment:n=2:m=9,erase:p=0.25. NAME@FILE is an operation of a shared object of your own, "
      "for example grain@./libgrain.so:strength=20",
      AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none",
-     .roles = RUN | DL2_OPTION_ALONE},
+     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

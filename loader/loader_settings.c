@@ -20,6 +20,32 @@ const struct dl2_loader_setting *dl2_loader_setting(const char *name)
     return setting->name ? setting : NULL;
 }
 
+static size_t size_of(const struct dl2_loader_setting *setting)
+{
+    switch (setting->kind) {
+    case DL2_SETTING_BOOL:
+        return sizeof(bool);
+    case DL2_SETTING_SIZE:
+        return 2 * sizeof(unsigned);
+    case DL2_SETTING_UINT64:
+        return sizeof(uint64_t);
+    case DL2_SETTING_NUMBER:
+        return sizeof(double);
+    case DL2_SETTING_RANGE:
+        return 2 * sizeof(double);
+    case DL2_SETTING_CHANNELS:
+        return sizeof((struct dl2_loader_config *)NULL)->mean;
+    case DL2_SETTING_TEXT:
+    case DL2_SETTING_NAMES:
+    case DL2_SETTING_POINTER:
+        return sizeof(void *);
+    default:
+        return sizeof(unsigned);
+    }
+}
+
+static const struct dl2_loader_config defaults = DL2_LOADER_DEFAULTS;
+
 /* ---- Rules ---- */
 
 static const struct {
@@ -76,7 +102,6 @@ static double number_of(const struct dl2_loader_config *config,
 bool dl2_loader_is_set(const struct dl2_loader_config *config,
                        const struct dl2_loader_setting *setting)
 {
-    static const struct dl2_loader_config defaults = DL2_LOADER_DEFAULTS;
     const float *channels = (const float *)((const char *)config + setting->offset);
     const double usual = number_of(&defaults, setting), number = number_of(config, setting);
     if (setting->kind != DL2_SETTING_CHANNELS)
@@ -85,6 +110,15 @@ bool dl2_loader_is_set(const struct dl2_loader_config *config,
         if (channels[c] != 0 && channels[c] != (float)usual)
             return true;
     return false;
+}
+
+void dl2_loader_clear_idle(struct dl2_loader_config *config)
+{
+    const unsigned other = config->train ? DL2_SETTING_VALIDATION : DL2_SETTING_TRAINING;
+    for (const struct dl2_loader_setting *setting = dl2_loader_settings(); setting->name; setting++)
+        if (setting->scope & other)
+            memcpy((char *)config + setting->offset, (const char *)&defaults + setting->offset,
+                   size_of(setting));
 }
 
 /* What a value alone breaks; NULL: nothing. */

@@ -44,7 +44,8 @@ struct dl2_loader_setting {
     /* As in struct dl2_loader_config; ranges without _min, and weights_file is weights, too. */
     const char *name;
     enum dl2_setting_kind kind;
-    size_t offset; /* in struct dl2_loader_config */
+    size_t offset;    /* in struct dl2_loader_config */
+    const char *help; /* for users of dl2.Loader; NULL: it has no such argument */
     unsigned scope;
     const char *const *words; /* NULL ends them */
     double min, max;          /* both 0: no bounds beyond the type's and the words' */
@@ -59,6 +60,9 @@ const struct dl2_loader_setting *dl2_loader_setting(const char *name);
 /* Does the value of a setting show that it was set? Never if its default is a value, too. */
 bool dl2_loader_is_set(const struct dl2_loader_config *config,
                        const struct dl2_loader_setting *setting);
+
+/* Gives settings that have no effect with config->train, or without it, their defaults. */
+void dl2_loader_clear_idle(struct dl2_loader_config *config);
 
 /* Where settings are from. All 0: from a caller of the library. */
 struct dl2_loader_source {

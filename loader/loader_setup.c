@@ -193,9 +193,10 @@ static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
                              count);
     DL2_TRY(init_weighed(loader, count, error));
     const struct dl2_sampler *sampler = &loader->order.sampler;
-    if (sampler->places) { /* and the same by claim */
-        loader->order.places = dl2_calloc(sampler->positions, sizeof *loader->order.places);
-        if (!loader->order.places)
+    if (sampler->epoch_positions) { /* and the same by claim */
+        loader->order.epoch_positions =
+            dl2_calloc(sampler->positions, sizeof *loader->order.epoch_positions);
+        if (!loader->order.epoch_positions)
             return out_of_memory(error);
         loader->memory += (uint64_t)sampler->positions * 8 + (uint64_t)sampler->taken * 4 +
                           (sampler->aliases ? (uint64_t)sampler->population * 16 : 0);
@@ -366,7 +367,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     free(loader->order.delivered);
     free(loader->order.pending);
     free(loader->order.queue);
-    free(loader->order.places);
+    free(loader->order.epoch_positions);
     free(loader->order.missing);
     free(loader->workers.put_aside);
     free(loader->workers.free_claims);

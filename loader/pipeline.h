@@ -107,8 +107,9 @@ struct dl2_claim_order {
     uint64_t next_claim, end_claim;
     /* Claim c is at position pending[c], or behind those at resumed_at + c - pending_count. */
     uint32_t *pending;
-    uint32_t *queue;  /* sample numbers by claim; used only with pending positions */
-    uint32_t *places; /* of claims' samples in the epoch of all ranks, where some may come twice */
+    uint32_t *queue;           /* sample numbers by claim; used only with pending positions */
+    uint32_t *epoch_positions; /* of claims' samples in the epoch of all ranks, where some may come
+                                  twice */
     size_t pending_count;
     uint32_t resumed_at;
     uint64_t *delivered; /* a bit for each position */

@@ -261,9 +261,9 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
     if (entry->position != position) {
         entry->position = position;
         entry->request = NULL;
-        const uint32_t *places = ahead->planner->places;
         entry->plan.index = ahead->order[position];
-        entry->plan.place = places ? (uint64_t)places[position] + 1 : 0;
+        entry->plan.epoch_position =
+            dl2_plan_epoch_position(ahead->planner->epoch_positions, position);
         dl2_plan_sample(ahead->planner, &entry->plan);
     } else {
         dl2_plan_find_decoded(ahead->planner, &entry->plan);

@@ -48,10 +48,10 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
            dl2_resizer_memory(&job->resizer);
 }
 
-void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t place)
+void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position)
 {
     job->plan.index = index;
-    job->plan.place = place;
+    job->plan.epoch_position = epoch_position;
     job->position = position;
     job->stage = DL2_STAGE_READ;
     job->operation = 0;

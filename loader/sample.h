@@ -91,9 +91,9 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe);
 /* The bytes that a job holds. */
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe);
 
-/* Begins with sample `index`, which is number `position` of the order; `place` is that of struct
- * dl2_sample_plan. */
-void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t place);
+/* Begins with sample `index`, which is number `position` of the order; `epoch_position` is that of
+ * struct dl2_sample_plan. */
+void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position);
 
 /* Does the next stage write into the batch? */
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe);

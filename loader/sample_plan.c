@@ -89,7 +89,7 @@ void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *
     plan->decoded = NULL;
     plan->slices = (struct dl2_slice_range){0};
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
-                    plan->place << 32 | plan->index);
+                    plan->epoch_position << 32 | plan->index);
     dl2_plan_find_decoded(planner, plan);
     if (plan->width || !planner->sliced ||
         !dl2_dataset_cuts(planner->dataset, plan->index, &plan->cuts) ||

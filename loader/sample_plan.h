@@ -4,9 +4,9 @@
  * read-ahead or else when the sample is taken, and travels with the sample to the end.
  *
  * The sample's random numbers are keyed by (seed, epoch, index); where samples may come several
- * times in an epoch, also by their place in it. The crop is drawn once, as soon as the image's size
- * is known: from the dataset (dl2_dataset_cuts()), and then the byte range follows from it; from
- * the cache of decoded images; or else from the header. The random state is the same, so the
+ * times in an epoch, also by their position in it. The crop is drawn once, as soon as the image's
+ * size is known: from the dataset (dl2_dataset_cuts()), and then the byte range follows from it;
+ * from the cache of decoded images; or else from the header. The random state is the same, so the
  * crop's numbers come first in any case, and those of the caller's operations follow.
  *
  * Threads: any number at once; a planner changes only between epochs.
@@ -26,13 +26,20 @@ struct dl2_planner {
     struct dl2_decoded_cache *decoded; /* the loader's or a shared one; NULL: none */
     bool sliced; /* plan a byte range for samples that can be cut; caches keep samples whole */
     uint64_t epoch;
-    const uint32_t *places; /* by claim, in all ranks' epoch; NULL: no sample comes twice */
+    const uint32_t
+        *epoch_positions; /* by claim, in all ranks' epoch; NULL: no sample comes twice */
 };
+
+/* A sample's position in all ranks' epoch, from 1, as plans have it; 0: no sample comes twice. */
+static inline uint64_t dl2_plan_epoch_position(const uint32_t *positions, size_t at)
+{
+    return positions ? (uint64_t)positions[at] + 1 : 0;
+}
 
 struct dl2_sample_plan {
     uint32_t index;
-    uint64_t place; /* in all ranks' epoch, from 1; 0: no sample comes twice */
-    uint32_t width, height; /* of the upright image; 0: not known yet, and there is no crop */
+    uint64_t epoch_position; /* dl2_plan_epoch_position() */
+    uint32_t width, height;  /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
         random; /* the next number is the first after the crop's, once that is drawn */
     struct dl2_crop crop;
@@ -45,7 +52,7 @@ struct dl2_sample_plan {
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 
-/* Makes the plan of the sample plan->index at plan->place, which the caller has set. */
+/* Makes the plan of the sample plan->index at plan->epoch_position, which the caller has set. */
 void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
 
 /* Looks in the cache for an image that was not there when the plan was made. */

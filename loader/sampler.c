@@ -141,37 +141,38 @@ static int make_aliases(struct dl2_sampler *sampler, struct dl2_error *error)
 }
 
 /* Where position `k` of this rank's part of a step is in that step's global batch. */
-static uint64_t place_in_step(const struct dl2_sampler *sampler, uint32_t first, uint32_t k)
+static uint64_t position_in_step(const struct dl2_sampler *sampler, uint32_t first, uint32_t k)
 {
     const struct dl2_loader_config *config = &sampler->config;
     return config->repeats > 1 ? (uint64_t)k * config->world + config->rank : (uint64_t)first + k;
 }
 
 /* The same for all positions, where samples may come several times. */
-static void find_places(struct dl2_sampler *sampler)
+static void find_epoch_positions(struct dl2_sampler *sampler)
 {
     const struct dl2_loader_config *config = &sampler->config;
     const struct share share = share_of(sampler);
     const uint64_t global = (uint64_t)config->batch * config->world;
-    uint32_t *to = sampler->places;
+    uint32_t *to = sampler->epoch_positions;
     for (uint64_t step = 0; step < share.full; step++)
         for (uint32_t k = 0; k < config->batch; k++)
-            *to++ =
-                (uint32_t)(step * global + place_in_step(sampler, config->rank * config->batch, k));
+            *to++ = (uint32_t)(step * global +
+                               position_in_step(sampler, config->rank * config->batch, k));
     for (uint32_t k = 0; k < share.count; k++)
-        *to++ = (uint32_t)(share.full * global + place_in_step(sampler, share.first, k));
+        *to++ = (uint32_t)(share.full * global + position_in_step(sampler, share.first, k));
 }
 
 static int allocate_choice(struct dl2_sampler *sampler, struct dl2_error *error)
 {
-    sampler->places = dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->places);
+    sampler->epoch_positions =
+        dl2_calloc(sampler->size ? sampler->size : 1, sizeof *sampler->epoch_positions);
     if (sampler->config.weights)
         DL2_TRY(make_aliases(sampler, error));
     else
         sampler->once = dl2_calloc(sampler->population, sizeof *sampler->once);
-    if (!sampler->places || (!sampler->once && !sampler->aliases))
+    if (!sampler->epoch_positions || (!sampler->once && !sampler->aliases))
         return dl2_error_memory(error, "%u samples", sampler->taken);
-    find_places(sampler);
+    find_epoch_positions(sampler);
     return DL2_OK;
 }
 
@@ -195,14 +196,14 @@ static int allocate_order(struct dl2_sampler *sampler, struct dl2_error *error)
 static uint64_t member_of(uint64_t first, unsigned partition, unsigned partitions)
 {
     struct dl2_random random;
-    uint32_t place = partition;
+    uint32_t number = partition;
     dl2_random_init(&random, 0, DL2_RANDOM_PARTITION, first / partitions, 0);
-    /* Where a Fisher-Yates shuffle leaves the partition's place, without an array of all. */
+    /* Where a Fisher-Yates shuffle leaves the partition's number, without an array of all. */
     for (uint32_t i = partitions; i > 1; i--) {
         const uint32_t other = dl2_random_below(&random, i);
-        place = place == i - 1 ? other : place == other ? i - 1 : place;
+        number = number == i - 1 ? other : number == other ? i - 1 : number;
     }
-    return first + place;
+    return first + number;
 }
 
 uint32_t dl2_partition_size(uint32_t count, unsigned partition, unsigned partitions)
@@ -318,9 +319,9 @@ static void take_share(struct dl2_sampler *sampler)
     const struct share share = share_of(sampler);
     const uint64_t global = (uint64_t)config->batch * config->world;
     uint32_t *to = sampler->order;
-    if (sampler->places) {
+    if (sampler->epoch_positions) {
         for (uint32_t i = 0; i < sampler->size; i++)
-            to[i] = sampler->all[sampler->places[i]];
+            to[i] = sampler->all[sampler->epoch_positions[i]];
         return;
     }
     for (uint64_t step = 0; step < share.full; step++, to += config->batch)
@@ -370,10 +371,10 @@ void dl2_sampler_free(struct dl2_sampler *sampler)
     free(sampler->all);
     free(sampler->chunks);
     free(sampler->members);
-    free(sampler->places);
+    free(sampler->epoch_positions);
     free(sampler->once);
     free(sampler->aliases);
     sampler->order = sampler->all = sampler->chunks = sampler->members = NULL;
-    sampler->places = sampler->once = NULL;
+    sampler->epoch_positions = sampler->once = NULL;
     sampler->aliases = NULL;
 }

@@ -45,8 +45,8 @@ struct dl2_sampler {
         *all; /* [taken]: the order of all ranks; the same array as `order` if there is one rank */
     uint32_t *chunks; /* scratch of the quasi-random order */
     /* Of epochs that have not each sample once: */
-    uint32_t *places; /* [size]: where each position is in `all`; else NULL */
-    uint32_t *once;   /* [population]: the order of different samples; NULL with weights */
+    uint32_t *epoch_positions; /* [size]: where each position is in `all`; else NULL */
+    uint32_t *once;            /* [population]: the order of different samples; NULL with weights */
     /* Draws by weight, in constant time: sample i or, if a number from [0, 1) is not below its
      * share, the other (Walker's aliases, by Vose's method). NULL: no weights. */
     struct dl2_alias {

@@ -3,18 +3,18 @@
 # imported where images are decoded on a card and alone needs a card's libraries.
 python_package = \
 	python/dl2/__init__.py \
-	python/dl2/_core.pyi \
 	python/dl2/_labels.py \
 	python/dl2/_mix.py \
 	python/dl2/_sheet.py \
 	python/dl2/py.typed \
 	python/dl2/torch.py
-EXTRA_DIST += $(python_package)
+EXTRA_DIST += $(python_package) python/dl2/_core.pyi.in
 if HAVE_PYTHON
 dl2execdir = $(pyexecdir)/dl2
-dl2exec_DATA = $(python_package)
+dl2exec_DATA = $(python_package) python/dl2/_core.pyi
 dl2exec_LTLIBRARIES = python/dl2/_core.la python/dl2/_decoders.la
 python_dl2__core_la_SOURCES = \
+	python/py_arguments.c \
 	python/py_array.c \
 	python/py_card.c \
 	python/py_dataset.c \
@@ -22,6 +22,14 @@ python_dl2__core_la_SOURCES = \
 	python/py_loader.c \
 	python/py_module.c \
 	python/py_settings.c
+# The stub has the arguments of dl2.Loader from the table of its settings.
+noinst_PROGRAMS += python/write_stub
+python_write_stub_SOURCES = python/py_arguments.c python/py_dl2.h python/write_stub.c
+python_write_stub_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CPPFLAGS)
+python_write_stub_LDADD = libdl2.la
+python/dl2/_core.pyi: python/write_stub$(EXEEXT) python/dl2/_core.pyi.in
+	$(AM_V_GEN)rm -f $@ $@.new && python/write_stub$(EXEEXT) <$(srcdir)/python/dl2/_core.pyi.in >$@.new && mv $@.new $@
+CLEANFILES += python/dl2/_core.pyi
 python_dl2__core_la_CPPFLAGS = $(AM_CPPFLAGS) $(PYTHON_CPPFLAGS)
 python_dl2__core_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -export-symbols-regex '^PyInit__core$$'
 python_dl2__core_la_LIBADD = libdl2.la
@@ -37,7 +45,7 @@ endif
 # The package in the build's python/, as Python imports it: links to its files. They are no goals by
 # name, since make would find them in the sources.
 noinst_DATA = python/dl2/.libs/package
-python/dl2/.libs/package: python/dl2/_core.la python/dl2/_decoders.la $(python_package)
+python/dl2/.libs/package: python/dl2/_core.la python/dl2/_decoders.la $(python_package) python/dl2/_core.pyi
 	$(AM_V_GEN)ln -sf .libs/_core.so python/dl2/_core.so
 	$(AM_V_at)ln -sf .libs/_decoders.so python/dl2/_decoders.so
 	$(AM_V_at)test -e configure || for file in $(python_package); do \

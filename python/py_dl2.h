@@ -14,7 +14,9 @@
 
 #include "codec/image_file.h"
 #include "loader/batch_decoder.h"
-#include "loader/loader.h"
+#include "loader/loader_settings.h"
+
+#include <stdio.h>
 
 struct py_state { /* of the module: its types, each a strong reference */
     PyObject *error;
@@ -45,8 +47,6 @@ int py_choice(const char *what, const char *name, const char *const *names);
 int py_to_unsigned(PyObject *object, void *out);
 int py_to_uint64(PyObject *object, void *out);
 
-/* ---- py_settings.c ---- */
-
 /* What the arguments of dl2.Loader are made of. */
 struct py_settings {
     struct dl2_loader_config loader; /* first: its settings' offsets are of this struct, too */
@@ -59,6 +59,19 @@ struct py_settings {
 struct py_arguments {
     PyObject *dataset, *split, *val_fraction, *memory, *weights, *external;
 };
+/* ---- py_arguments.c ---- */
+
+struct py_settings py_settings_defaults(void);
+/* The arguments, by number; NULL: there are fewer. The first few may be given by position. */
+const struct dl2_loader_setting *py_argument_at(int number);
+enum { PY_POSITIONS = 3 };
+/* Writes them as they stand in a signature, with or without their types. */
+void py_arguments_write(bool typed, FILE *out);
+/* The documentation of dl2.Loader, signature and all, to free(); NULL: there is no memory. */
+char *py_loader_doc(void);
+
+/* ---- py_settings.c ---- */
+
 /* A copy of the arguments with a name, in which lists of names are texts; NULL and an exception. */
 PyObject *py_settings_join(PyObject *kwargs);
 /* False and an exception for arguments that are none or make no sense. */
@@ -151,7 +164,7 @@ struct py_epoch {
     PyObject_HEAD struct py_loader *loader;
     uint64_t number; /* of loader->begins */
 };
-extern PyType_Spec py_loader_spec, py_epoch_spec;
+extern PyType_Spec py_loader_spec, py_epoch_spec; /* the first slot of the former has no text yet */
 extern PyStructSequence_Desc py_batch_desc;
 /* The images of a batch have died. */
 void py_loader_release(struct py_loader *self, struct dl2_batch *batch);

@@ -182,10 +182,8 @@ static bool keep_external(const struct py_loader *self, PyObject *given)
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     const struct py_state *state = py_state_of(type);
-    struct py_settings settings = {.loader = DL2_LOADER_DEFAULTS, .hold_timeout = 60};
+    struct py_settings settings = py_settings_defaults();
     struct py_arguments given;
-    settings.loader.height = 224;
-    settings.loader.wait_for_release = true;
     if (!py_settings_parse(&settings, &given, args, kwargs))
         return NULL;
     struct py_dataset *dataset = open_dataset(state, &given, &settings.loader);
@@ -872,125 +870,9 @@ static PyGetSetDef attributes[] = {
     {NULL, NULL, NULL, NULL, NULL},
 };
 
-PyDoc_STRVAR(
-    doc,
-    "Loader(dataset, batch=64, image_size=224, *, train=True, seed=0, workers=0, dtype='uint8',\n"
-    "       layout='NHWC', mean=None, std=None, channels=3, resize=0, val_crop='center',\n"
-    "       drop_last=False, area=(0.08, 1.0), aspect=(0.75, 1.3333333333333333), flip=True,\n"
-    "       interpolation='bilinear', augment=None, targets=None, mask=None, mask_fill=0, "
-    "depth=3,\n"
-    "       hold_timeout=60.0,\n"
-    "       max_pixels=0, external=None, external_timeout=0.0, stop_on_bad=False, max_bad=0.1,\n"
-    "       rank=0, world=1, shuffle_chunk=0, shuffle_window=0,\n"
-    "       weights=None, balanced=False, repeats=0, draws=0, batching='strict',\n"
-    "       slow_percentile=0.0, side_workers=0, io='auto',\n"
-    "       ahead=0, ahead_bytes=0, cache_bytes=0, drop_behind=False, decoded_cache_bytes=0,\n"
-    "       decode='cpu', gpu_input='plain', gpu_engine='auto', device=None, split=None,\n"
-    "       val_fraction=None, memory=None)\n"
-    "--\n\n"
-    "Epochs of batches of a dl2.Dataset, or of the dataset at a path.\n\n"
-    "    for images, labels in loader:\n\n"
-    "goes through one epoch: the first time epoch 0, then 1, and so on, also after a `break`;\n"
-    "start_epoch() and resume() say otherwise. len(loader) is an epoch's batches. Each is a\n"
-    "dl2.Batch: images [n, height, width, channels] (layout 'NHWC') or [n, channels, height,\n"
-    "width] ('NCHW') and labels, int64 [n], both dl2.Arrays; and .indices,\n"
-    ".epoch, .step, .targets, .crop_boxes, .masks. The last batch of an epoch may hold fewer than "
-    "`batch`, "
-    "unless "
-    "drop_last.\n\n"
-    "The loader owns `depth` batches. The images of one are not copied; their memory is filled\n"
-    "anew when the last array, buffer or tensor that sees them is gone. Where all are still in\n"
-    "use, the next batch waits for another thread to let go of one, for hold_timeout seconds, and\n"
-    "then raises dl2.Error; without another thread it does so at once. Labels and indices are "
-    "copies and may be kept.\n\n"
-    "Images are turned upright as EXIF says, and transparent ones are laid on white.\n"
-    "Arguments that would have no effect beside the others are a ValueError.\n\n"
-    "image_size    pixels of a square's side, or (height, width)\n"
-    "train         shuffle; crop at random (a part `area` of the image, of this `aspect`),\n"
-    "              resize, flip at random. Else in order: resize the shorter side to `resize`\n"
-    "              (0: image_size * 256 / 224), crop the middle\n"
-    "val_crop      without train: 'center', the same; or 'squash': resize the whole image to\n"
-    "              image_size, whatever its aspect\n"
-    "interpolation of the resize, by Pillow's definitions: 'bilinear', 'nearest', 'box',\n"
-    "              'bicubic' or 'lanczos'; all but the nearest are antialiased\n"
-    "augment       then change the image by operations, such as\n"
-    "              'randaugment:n=2:m=9,erase:p=0.25'; `dl2-train --list augmentations` prints\n"
-    "              them, their settings and defaults. 'NAME@FILE' is an operation of your own in\n"
-    "              a shared object, such as 'grain@./libgrain.so:strength=20'\n"
-    "targets       what samples have beside their images: extensions, such as ('json', 'txt') or\n"
-    "              'json,txt'. batch.targets['json'] is a list of bytes, None where a sample has\n"
-    "              none. In a folder: the file beside the image; in tar: the member of the same\n"
-    "              name; in GulpIO, 'json': the item's meta_data\n"
-    "mask          masks beside the images: their extension, such as 'png' or 'mask.png'; in a\n"
-    "              folder at a path, such files are no images then. batch.masks has them, uint8\n"
-    "              [n, height, width], cropped, flipped and moved as the images are, by nearest\n"
-    "              neighbours. Gray of 8 bits, or PNG with a palette, whose numbers count; of the\n"
-    "              image's size. A sample without a mask is bad\n"
-    "mask_fill     what a mask has where an operation of `augment` shows what lies outside\n"
-    "dtype         'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to\n"
-    "              the nearest 'float16' or 'bfloat16'\n"
-    "mean, std     with the floats: a number for each channel, of values from 0 to 1, std above "
-    "0;\n"
-    "              None: 0 and 1. Numbers for values from 0 to 255 are a ValueError\n"
-    "seed          of order, crops, flips and augmentation: 0 unless it is given, so loaders that\n"
-    "              are to differ need one each. The same for any number of workers\n"
-    "workers       threads; 0: one for each core\n"
-    "hold_timeout  seconds that the next batch waits where other threads hold all `depth` batches\n"
-    "channels      3 or 1 (gray)\n"
-    "max_pixels    of the largest image decoded; 0: 134 million\n"
-    "external      commands that decode the files of external codecs, by codec, such as\n"
-    "              {'cjxl': 'djxl %i %o'}: %i is the input file, %o the output file\n"
-    "external_timeout\n"
-    "              seconds after which such a command is killed; 0: 300\n"
-    "stop_on_bad   raise dl2.Error at a sample that can't be read. Else it is named in .bad; in\n"
-    "              training the next good one takes its place, in validation its label is -1\n"
-    "max_bad       raise dl2.Error once more than this share of the dataset's samples can't be "
-    "read\n"
-    "              (fewer than 100 samples count as 100); 1: never\n"
-    "rank, world   this loader's share of each epoch: all ranks have as many batches. In training\n"
-    "              len(dataset) % world samples, others in each epoch, are left out; in\n"
-    "              validation none is, and the last batch of some ranks may be empty\n"
-    "shuffle_chunk, shuffle_window\n"
-    "              shuffle runs of so many neighbours, so many runs at a time; 0: everything\n"
-    "weights       a number for each sample, or the path of a file with lines KEY WEIGHT: draw\n"
-    "              samples with replacement, in proportion to it\n"
-    "balanced      the same with weights that make all classes equally frequent\n"
-    "repeats       each sample comes so often in a row, with other crops; ranks take turns\n"
-    "draws         samples in an epoch of all ranks; 0: len(dataset), times repeats\n"
-    "batching      'strict': the epoch's order. 'completion': what is finished first. 'aware':\n"
-    "              samples slower than slow_percentile (0: 75) join a later batch, finished by\n"
-    "              at most side_workers (0: half of them)\n"
-    "io            'auto', 'direct', 'threads' or 'uring': how files are read ahead; at most\n"
-    "              `ahead` samples and ahead_bytes (0: a default)\n"
-    "cache_bytes, decoded_cache_bytes\n"
-    "              limits of the caches of encoded and of decoded samples; 0: none\n"
-    "drop_behind   evict what was read from the system's cache, so that every epoch is cold\n"
-    "decode        where JPEGs are decoded: 'cpu'; 'gpu': on a card, which also crops and resizes\n"
-    "              them (needs nvJPEG; untested on hardware); 'hybrid': on both, shared by their\n"
-    "              speed. Images lie in the card's memory then: torch.from_dlpack() sees them\n"
-    "              there, NumPy can't. Needs dtype 'uint8', layout 'NHWC', a square image_size\n"
-    "              and interpolation 'bilinear', without augment, mask and decoded_cache_bytes\n"
-    "gpu_input     what the card receives: 'plain': whole files; 'region': whole files, of which\n"
-    "              its JPEG decoders decode the crop; 'spliced': small JPEGs made of the restart\n"
-    "              intervals under the crop\n"
-    "gpu_engine    what decodes there: 'engines': its JPEG decoders; 'cores': its cores; 'auto':\n"
-    "              engines for the images that they support, cores for the others\n"
-    "device        the card that decodes, such as 'cuda:1'; None: the first\n"
-    "split         of the dataset at a path: 'train', 'val', 'test', 'all' or another; None:\n"
-    "              'train', or 'val' without `train`\n"
-    "val_fraction  of each class is for validation where the path comes without splits; None:\n"
-    "              0.2. Given, it also splits the training images of a path without a split for\n"
-    "              validation\n"
-    "memory        memory(bytes) makes a buffer for the images of one of the `depth` batches, "
-    "such\n"
-    "              as shared or pinned memory; None: memory of the loader's\n\n"
-    "A loader can be pickled; its copy reads the same dataset anew, and goes on where it was.\n"
-    "Threads: one at a time. Waiting releases the GIL; Ctrl-C ends it. Arrays may die in any\n"
-    "thread. The child of a fork needs a loader of its own.");
-
 /* clang-format off */
 static PyType_Slot slots[] = {
-    {Py_tp_doc, (void *)doc},
+    {Py_tp_doc, NULL}, /* py_loader_doc() */
     {Py_tp_new, loader_new},
     {Py_tp_dealloc, loader_dealloc},
     {Py_tp_repr, loader_repr},

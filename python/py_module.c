@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct py_state *py_state_of(PyTypeObject *type)
@@ -101,20 +102,32 @@ int py_to_unsigned(PyObject *object, void *out)
 
 /* ---- the module ---- */
 
-static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+static PyTypeObject *add(PyObject *module, PyTypeObject *type)
 {
-    PyTypeObject *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
     if (type && PyModule_AddType(module, type) < 0)
         Py_CLEAR(type);
     return type;
 }
 
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+    return add(module, (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL));
+}
+
+/* The type keeps a copy of its documentation. */
+static PyTypeObject *add_loader(PyObject *module)
+{
+    char *doc = py_loader_doc();
+    py_loader_spec.slots[0].pfunc = doc;
+    PyTypeObject *type = doc ? add_type(module, &py_loader_spec) : (PyTypeObject *)PyErr_NoMemory();
+    py_loader_spec.slots[0].pfunc = NULL;
+    free(doc);
+    return type;
+}
+
 static PyTypeObject *add_struct(PyObject *module, PyStructSequence_Desc *desc)
 {
-    PyTypeObject *type = PyStructSequence_NewType(desc);
-    if (type && PyModule_AddType(module, type) < 0)
-        Py_CLEAR(type);
-    return type;
+    return add(module, PyStructSequence_NewType(desc));
 }
 
 static int module_exec(PyObject *module)
@@ -129,7 +142,7 @@ static int module_exec(PyObject *module)
         !(state->array = add_type(module, &py_array_spec)) ||
         !(state->dataset = add_type(module, &py_dataset_spec)) ||
         !(state->epoch = add_type(module, &py_epoch_spec)) ||
-        !(state->loader = add_type(module, &py_loader_spec)) ||
+        !(state->loader = add_loader(module)) ||
         !(state->batch = add_struct(module, &py_batch_desc)) ||
         !(state->sample = add_struct(module, &py_sample_desc)))
         return -1;

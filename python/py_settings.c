@@ -1,54 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings of a dl2.Loader: one table for arguments, loader.settings and the loader's state. */
+/* The settings of a dl2.Loader, from arguments, and to loader.settings and the loader's state. */
 #include "python/py_dl2.h"
-
-#include "loader/loader_settings.h"
 
 #include <stddef.h>
 #include <string.h>
 
-static const char *const decode_modes[] = {"cpu", "gpu", "hybrid", NULL};
-static const char *const decode_inputs[] = {"plain", "region", "spliced", NULL};
-static const char *const decode_engines[] = {"auto", "engines", "cores", NULL};
-
-/* The library's settings, of struct py_settings' first member, and what Python has besides. */
-_Static_assert(offsetof(struct py_settings, loader) == 0, "the library's offsets are ours");
-#define OBJECT        DL2_SETTING_POINTER /* of py_arguments, not of py_settings */
-#define AT(member)    offsetof(struct py_settings, member)
-#define GIVEN(member) offsetof(struct py_arguments, member)
-
-static const struct dl2_loader_setting own[] = {
-    {"dataset", OBJECT, GIVEN(dataset)},
-    {"hold_timeout", DL2_SETTING_NUMBER, AT(hold_timeout)},
-    {"external", OBJECT, GIVEN(external)},
-    {"weights", OBJECT, GIVEN(weights)},
-    {"decode", DL2_SETTING_CHOICE, AT(decode.mode), .words = decode_modes, .pixels = true},
-    {"gpu_input", DL2_SETTING_CHOICE, AT(decode.input), .words = decode_inputs, .pixels = true},
-    {"gpu_engine", DL2_SETTING_CHOICE, AT(decode.engine), .words = decode_engines, .pixels = true},
-    {"device", DL2_SETTING_TEXT, AT(device)},
-    {"split", OBJECT, GIVEN(split)},
-    {"val_fraction", OBJECT, GIVEN(val_fraction)},
-    {"memory", OBJECT, GIVEN(memory)},
-};
-enum { OWN = sizeof own / sizeof *own, POSITIONS = 3 };
-
-/* An argument; the first three may be given by position. NULL: there are fewer. */
-static const struct dl2_loader_setting *setting_at(int number)
-{
-    if (number == 0)
-        return own;
-    for (const struct dl2_loader_setting *row = dl2_loader_settings(); row->name; row++)
-        if (row->kind != DL2_SETTING_POINTER && row->scope != DL2_SETTING_DECODER && --number == 0)
-            return row;
-    return number < OWN ? &own[number] : NULL;
-}
+#define OBJECT DL2_SETTING_POINTER /* of py_arguments, not of py_settings */
 
 /* ---- from Python ---- */
 
 /* A setting's argument, borrowed; NULL: not given, or, with an exception, given twice. */
 static PyObject *argument(PyObject *args, PyObject *kwargs, int number)
 {
-    const char *name = setting_at(number)->name;
+    const char *name = py_argument_at(number)->name;
     PyObject *named = kwargs ? PyDict_GetItemString(kwargs, name) : NULL;
     if (number >= PyTuple_Size(args))
         return named;
@@ -61,18 +25,19 @@ static bool check_names(PyObject *args, PyObject *kwargs)
 {
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    if (PyTuple_Size(args) > POSITIONS) {
+    if (PyTuple_Size(args) > PY_POSITIONS) {
         PyErr_Format(PyExc_TypeError,
                      "Loader() takes %d arguments without a name (dataset, batch, image_size), "
                      "not %zd",
-                     POSITIONS, PyTuple_Size(args));
+                     PY_POSITIONS, PyTuple_Size(args));
         return false;
     }
     while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
         int i = 0;
-        while (setting_at(i) && PyUnicode_CompareWithASCIIString(key, setting_at(i)->name) != 0)
+        while (py_argument_at(i) &&
+               PyUnicode_CompareWithASCIIString(key, py_argument_at(i)->name) != 0)
             i++;
-        if (!setting_at(i)) {
+        if (!py_argument_at(i)) {
             PyErr_Format(PyExc_TypeError, "Loader() has no argument %R", key);
             return false;
         }
@@ -276,7 +241,7 @@ PyObject *py_settings_join(PyObject *kwargs)
 {
     const struct dl2_loader_setting *setting;
     PyObject *copy = kwargs ? PyDict_Copy(kwargs) : PyDict_New(), *comma = NULL;
-    for (int i = 0; copy && !PyErr_Occurred() && (setting = setting_at(i)); i++) {
+    for (int i = 0; copy && !PyErr_Occurred() && (setting = py_argument_at(i)); i++) {
         PyObject *given = PyDict_GetItemString(copy, setting->name), *text;
         if (setting->kind != DL2_SETTING_NAMES || !given || given == Py_None ||
             PyUnicode_Check(given))
@@ -302,7 +267,7 @@ bool py_settings_parse(struct py_settings *into, struct py_arguments *arguments,
     if (!check_names(args, kwargs))
         return false;
     for (int pass = 0; pass < 2; pass++) /* how many channels there are comes before those of one */
-        for (int i = 0; (setting = setting_at(i)); i++) {
+        for (int i = 0; (setting = py_argument_at(i)); i++) {
             PyObject *given = argument(args, kwargs, i);
             if (PyErr_Occurred())
                 return false;
@@ -393,7 +358,7 @@ PyObject *py_settings_get(const struct py_settings *from, bool pixels)
 {
     const struct dl2_loader_setting *setting;
     PyObject *dict = PyDict_New();
-    for (int i = 0; dict && (setting = setting_at(i)); i++) {
+    for (int i = 0; dict && (setting = py_argument_at(i)); i++) {
         if (setting->kind == OBJECT || (pixels && !setting->pixels))
             continue;
         PyObject *value = value_of(setting, from);

@@ -416,11 +416,23 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
 
 /* ---- Sentences */
 
-/* A number of points with its sign; the minus is a real one. */
-static const char *signed_points(char out[32], double points)
+const char *dl2_signed_digits(double value, int digits, char out[32])
 {
-    const double rounded = round(10 * points) / 10;
-    snprintf(out, 32, "%s%.1f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
+    const double scale = pow(10, digits), rounded = round(scale * value) / scale;
+    snprintf(out, 32, "%s%.*f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", digits, fabs(rounded));
+    return out;
+}
+
+const char *dl2_signed(double value, char out[32])
+{
+    return dl2_signed_digits(value, 1, out);
+}
+
+const char *dl2_interval(double middle, double half, int digits, char out[72])
+{
+    char text[2][32];
+    snprintf(out, 72, "%s to %s", dl2_signed_digits(middle - half, digits, text[0]),
+             dl2_signed_digits(middle + half, digits, text[1]));
     return out;
 }
 
@@ -436,11 +448,10 @@ const char *dl2_count_points(char out[32], double points)
 static void say_interval(struct dl2_sentence *writer, const struct dl2_comparison *comparison)
 {
     const double difference = comparison->difference, half = dl2_comparison_half(comparison);
-    char text[2][32];
+    char text[72];
     if (isfinite(half))
-        dl2_say(writer, "(95%% interval of the change %s to %s points%s)",
-                signed_points(text[0], difference - half),
-                signed_points(text[1], difference + half),
+        dl2_say(writer, "(95%% interval of the change %s points%s)",
+                dl2_interval(difference, half, 1, text),
                 comparison->images ? "" : ", of training alone");
     else
         dl2_say(writer, "(one training each gives no interval)");

@@ -97,6 +97,11 @@ struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 
 /* "1 point", "1.5 points". */
 const char *dl2_count_points(char out[32], double points);
+/* "−1.3"; with so many digits after the point; finite. */
+const char *dl2_signed(double value, char out[32]);
+const char *dl2_signed_digits(double value, int digits, char out[32]);
+/* "−1.3 to +0.2": `half` to both sides of `middle`; finite. */
+const char *dl2_interval(double middle, double half, int digits, char out[72]);
 
 /* Half the 95% prediction interval of the difference between one new training on the variant and
  * one on the original, on the same validation images; INFINITY or NAN: not known. */

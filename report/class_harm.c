@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "common/stats.h"
+#include "report/sentence.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -378,4 +379,81 @@ void dl2_class_harm_free(struct dl2_class_harm *harm)
 {
     free(harm->changes);
     *harm = (struct dl2_class_harm){0};
+}
+
+size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            const struct dl2_class_harm *harms)
+{
+    const size_t none = study->variant_count;
+    const size_t pick = dl2_advice_pick(&analysis->smallest, study);
+    if (pick < none && harms[pick].judged)
+        return pick;
+    size_t smallest = none;
+    for (size_t v = 0; v < none; v++)
+        if (harms[v].judged &&
+            (smallest == none || study->variants[v].bytes < study->variants[smallest].bytes))
+            smallest = v;
+    return smallest;
+}
+
+enum { MAX_NAMES = 5 }; /* of a sentence */
+
+static void say_losers(struct dl2_sentence *writer, const struct dl2_class_harm *harm,
+                       const struct dl2_classes *classes)
+{
+    size_t written = 0;
+    for (size_t c = 0; c < harm->judged && written < MAX_NAMES; c++)
+        if (harm->changes[c].loses) {
+            const size_t left = harm->losers - written;
+            dl2_say(writer, "%s%s",
+                    !written    ? ""
+                    : left == 1 ? " and "
+                                : ", ",
+                    classes->names[harm->changes[c].class]);
+            written++;
+        }
+    if (harm->losers > written)
+        dl2_say(writer, " and %zu more", harm->losers - written);
+}
+
+void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
+                           char *text, size_t size)
+{
+    struct dl2_sentence writer = {text, size, 0};
+    text[0] = '\0';
+    say_losers(&writer, harm, classes);
+}
+
+void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
+                        char *text, size_t size)
+{
+    const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
+    const size_t unjudged = harm->count - harm->judged;
+    struct dl2_sentence writer = {text, size, 0};
+    char points[32];
+    dl2_say(&writer,
+            " of recall (top-1 within the class), by a rule that is wrong in at most 2.5%% of such "
+            "studies. That is the lower end of the interval of %s, which has %zu validation images",
+            classes->names[bounding->class], bounding->images);
+    if (bounding->units < bounding->images)
+        dl2_say(&writer, " in %zu groups", bounding->units);
+    dl2_say(&writer, "; a class of few images has a wide interval. ");
+    if (harm->losers) {
+        dl2_say(&writer, "%zu class%s certainly: ", harm->losers,
+                harm->losers == 1 ? " loses" : "es lose");
+        say_losers(&writer, harm, classes);
+        dl2_say(&writer, ". ");
+    } else {
+        dl2_say(&writer, "No class certainly loses. ");
+    }
+    dl2_say(&writer,
+            "The worst measured is %s (%s points). The worst of %zu measurements is biased: that "
+            "class probably loses less.",
+            classes->names[harm->changes[0].class], dl2_signed(harm->changes[0].difference, points),
+            harm->judged);
+    if (unjudged)
+        dl2_say(&writer,
+                " %zu class%s fewer than two validation images (or groups of them): nothing is "
+                "said of %s.",
+                unjudged, unjudged == 1 ? " has" : "es have", unjudged == 1 ? "it" : "them");
 }

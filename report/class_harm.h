@@ -66,4 +66,17 @@ int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis
                         struct dl2_class_harm *harms, struct dl2_error *error);
 void dl2_class_harm_free(struct dl2_class_harm *harm);
 
+/* The variant that is worth showing in full: the recommended one, else the smallest of those with a
+ * class that is judged; variant_count: none. */
+size_t dl2_class_harm_shown(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            const struct dl2_class_harm *harms);
+
+/* "rose, tulip and 3 more": the classes that certainly lose, the worst first. */
+void dl2_class_harm_losers(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
+                           char *text, size_t size);
+/* Says what bounds the harm, who certainly loses, and how far to trust the worst: what follows
+ * "no class loses more than N points". */
+void dl2_class_harm_say(const struct dl2_class_harm *harm, const struct dl2_classes *classes,
+                        char *text, size_t size);
+
 #endif

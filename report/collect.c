@@ -41,11 +41,11 @@ struct walk {
 };
 
 /* What is done with the file or folder `path`, whose name is `name`. */
-typedef int walk_visit(struct walk *walk, const char *path, const char *name,
-                       struct dl2_error *error);
+typedef int walk_take(struct walk *walk, const char *path, const char *name,
+                      struct dl2_error *error);
 
 /* Visits what lies in `folder`, by name; nothing where there's no such folder. */
-static int walk_folder(struct walk *walk, const char *folder, walk_visit *visit,
+static int walk_folder(struct walk *walk, const char *folder, walk_take *take,
                        struct dl2_error *error)
 {
     char path[4096], **names;
@@ -53,7 +53,7 @@ static int walk_folder(struct walk *walk, const char *folder, walk_visit *visit,
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && names[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        status = visit(walk, path, names[i], error);
+        status = take(walk, path, names[i], error);
     }
     dl2_free_list(names);
     return status;
@@ -107,8 +107,8 @@ static int add_variant(struct dl2_study *study, const char *name, struct dl2_stu
     return DL2_OK;
 }
 
-static int visit_made(struct walk *walk, const char *folder, const char *name,
-                      struct dl2_error *error)
+static int take_made(struct walk *walk, const char *folder, const char *name,
+                     struct dl2_error *error)
 {
     struct dl2_study *study = walk->study;
     bool wanted = dl2_is_folder(folder);
@@ -174,8 +174,8 @@ static bool name_results(const char *file, char out[256])
     return strcmp(dl2_path_extension(file), "json") == 0;
 }
 
-static int visit_scored(struct walk *walk, const char *path, const char *file,
-                        struct dl2_error *error)
+static int take_scored(struct walk *walk, const char *path, const char *file,
+                       struct dl2_error *error)
 {
     struct dl2_study *study = walk->study;
     char own[256];
@@ -205,8 +205,8 @@ static int visit_scored(struct walk *walk, const char *path, const char *file,
     return status;
 }
 
-static int visit_loaded(struct walk *walk, const char *path, const char *file,
-                        struct dl2_error *error)
+static int take_loaded(struct walk *walk, const char *path, const char *file,
+                       struct dl2_error *error)
 {
     struct dl2_study *study = walk->study;
     char name[256];
@@ -322,8 +322,8 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
 }
 
-static int visit_seed(struct walk *walk, const char *folder, const char *name,
-                      struct dl2_error *error)
+static int take_seed(struct walk *walk, const char *folder, const char *name,
+                     struct dl2_error *error)
 {
     if (strncmp(name, "seed-", 5) != 0)
         return DL2_OK;
@@ -334,20 +334,20 @@ static int visit_seed(struct walk *walk, const char *folder, const char *name,
                    is_listed(walk->selection->trainings, training), error);
 }
 
-static int visit_arch(struct walk *walk, const char *folder, const char *name,
-                      struct dl2_error *error)
+static int take_arch(struct walk *walk, const char *folder, const char *name,
+                     struct dl2_error *error)
 {
     walk->arch = name;
-    return walk_folder(walk, folder, visit_seed, error);
+    return walk_folder(walk, folder, take_seed, error);
 }
 
-static int visit_trained(struct walk *walk, const char *folder, const char *name,
-                         struct dl2_error *error)
+static int take_trained(struct walk *walk, const char *folder, const char *name,
+                        struct dl2_error *error)
 {
     bool wanted;
     DL2_TRY(is_wanted(walk->study, walk->selection, name, &wanted, error));
     walk->variant = name;
-    return wanted ? walk_folder(walk, folder, visit_arch, error) : DL2_OK;
+    return wanted ? walk_folder(walk, folder, take_arch, error) : DL2_OK;
 }
 
 /* A metric's mean over the images, or NAN. */
@@ -683,16 +683,16 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
         return dl2_error_set(error, DL2_ERR_LIMIT, "%.64s...: too long a path", folder);
     static const struct {
         const char *name;
-        walk_visit *visit;
-    } parts[] = {{"variants", visit_made},
-                 {"quality", visit_scored},
-                 {"load", visit_loaded},
-                 {"train", visit_trained}};
+        walk_take *take;
+    } parts[] = {{"variants", take_made},
+                 {"quality", take_scored},
+                 {"load", take_loaded},
+                 {"train", take_trained}};
     struct walk walk = {.study = study, .selection = selection};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s", folder, parts[i].name);
-        DL2_TRY(walk_folder(&walk, path, parts[i].visit, error));
+        DL2_TRY(walk_folder(&walk, path, parts[i].take, error));
     }
     if (!study->variant_count && !study->arch_count && !study->broken_count &&
         !study->unfinished_count && !study->left_out_count && !dl2_search_results_exist(folder))

@@ -15,6 +15,7 @@
 #include "report/page/several_page.h"
 #include "report/plan.h"
 #include "report/search_results.h"
+#include "report/several_answer.h"
 #include "report/speed.h"
 
 #include <math.h>

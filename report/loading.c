@@ -10,33 +10,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool dl2_loading_caches(const struct dl2_loading_place *place)
+bool dl2_loading_caches(const struct dl2_loading_setup *setup)
 {
-    return strncmp(place->storage, "cache-", 6) == 0;
+    return strncmp(setup->storage, "cache-", 6) == 0;
 }
 
-static int add_place(const char *folder, const char *storage, const char *name,
+static int add_setup(const char *folder, const char *storage, const char *name,
                      struct dl2_study *study, struct dl2_loading *loading, struct dl2_error *error)
 {
     unsigned jobs;
     int length = 0;
     if (sscanf(name, "jobs-%u%n", &jobs, &length) != 1 || (size_t)length != strlen(name))
         return DL2_OK;
-    struct dl2_loading_place *grown =
+    struct dl2_loading_setup *grown =
         dl2_realloc(loading->items, loading->count + 1, sizeof *grown);
     if (grown)
         loading->items = grown;
     char *copy = grown ? strdup(storage) : NULL;
     if (!copy)
         return dl2_error_memory(error, "the speeds in %s", folder);
-    struct dl2_loading_place *place = &grown[loading->count++];
-    *place = (struct dl2_loading_place){.storage = copy, .jobs = jobs};
-    DL2_TRY(dl2_rounds_read(folder, &place->rounds, error));
-    for (size_t i = place->rounds.count; i-- > 0;)
-        if (dl2_study_find(study, place->rounds.items[i].variant) == study->variant_count)
-            dl2_rounds_drop(&place->rounds, i);
-    const struct dl2_study notes = {.broken = place->rounds.broken,
-                                    .broken_count = place->rounds.broken_count};
+    struct dl2_loading_setup *setup = &grown[loading->count++];
+    *setup = (struct dl2_loading_setup){.storage = copy, .jobs = jobs};
+    DL2_TRY(dl2_rounds_read(folder, &setup->rounds, error));
+    for (size_t i = setup->rounds.count; i-- > 0;)
+        if (dl2_study_find(study, setup->rounds.items[i].variant) == study->variant_count)
+            dl2_rounds_drop(&setup->rounds, i);
+    const struct dl2_study notes = {.broken = setup->rounds.broken,
+                                    .broken_count = setup->rounds.broken_count};
     return dl2_study_add_notes(study, &notes, "loading", error);
 }
 
@@ -49,7 +49,7 @@ static int walk(const char *folder, const char *storage, struct dl2_study *study
     int status = DL2_OK;
     for (size_t i = 0; status == DL2_OK && names[i]; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        status = storage ? add_place(path, storage, names[i], study, loading, error)
+        status = storage ? add_setup(path, storage, names[i], study, loading, error)
                          : walk(path, names[i], study, loading, error);
     }
     dl2_free_list(names);
@@ -117,11 +117,11 @@ double dl2_loading_resident(const struct dl2_loading *loading)
     return most;
 }
 
-bool dl2_loading_memory(const struct dl2_loading_place *place, const char *variant, double *cache,
+bool dl2_loading_memory(const struct dl2_loading_setup *setup, const char *variant, double *cache,
                         double *epoch)
 {
-    for (size_t i = 0; i < place->rounds.count; i++) {
-        const struct dl2_round *round = &place->rounds.items[i];
+    for (size_t i = 0; i < setup->rounds.count; i++) {
+        const struct dl2_round *round = &setup->rounds.items[i];
         if (round->network || strcmp(round->variant, variant) != 0)
             continue;
         *cache = dl2_json_get_real(json_object_get(round->report, "config"), "cache_bytes", NAN);
@@ -129,4 +129,22 @@ bool dl2_loading_memory(const struct dl2_loading_place *place, const char *varia
         return isfinite(*cache) && isfinite(*epoch);
     }
     return false;
+}
+
+struct dl2_estimate dl2_loading_mean(const struct dl2_loading_setup *setup, const char *network,
+                                     const char *variant, size_t field, double scale,
+                                     double *scratch)
+{
+    const size_t count = dl2_rounds_values(&setup->rounds, network, variant, field, scratch);
+    for (size_t i = 0; i < count; i++)
+        scratch[i] *= scale;
+    return dl2_estimate_mean(scratch, count);
+}
+
+size_t dl2_loading_rounds(const struct dl2_loading *loading)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        most = loading->items[i].rounds.count > most ? loading->items[i].rounds.count : most;
+    return most;
 }

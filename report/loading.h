@@ -6,16 +6,17 @@
 #ifndef DL2_REPORT_LOADING_H
 #define DL2_REPORT_LOADING_H
 
+#include "report/analysis.h"
 #include "report/collect.h"
 
-struct dl2_loading_place {
+struct dl2_loading_setup {
     char *storage; /* "memory", "disk"; "cache-25": a disk, with a cache in memory */
     unsigned jobs; /* worker threads */
     struct dl2_rounds rounds;
 };
 
 struct dl2_loading {
-    struct dl2_loading_place *items; /* by storage and jobs */
+    struct dl2_loading_setup *items; /* by storage and jobs */
     size_t count;
     const char **networks; /* that training was measured with; borrowed from the rounds */
     size_t network_count;
@@ -28,9 +29,9 @@ int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_
 void dl2_loading_free(struct dl2_loading *loading);
 
 /* Is it a disk with a cache in memory? */
-bool dl2_loading_caches(const struct dl2_loading_place *place);
+bool dl2_loading_caches(const struct dl2_loading_setup *setup);
 
-/* Is it the first place of its storage? The others follow, those with more workers last. */
+/* Is it the first setup of its storage? The others follow, those with more workers last. */
 bool dl2_loading_starts_storage(const struct dl2_loading *loading, size_t i);
 size_t dl2_loading_last_of_storage(const struct dl2_loading *loading, size_t first);
 
@@ -39,7 +40,15 @@ double dl2_loading_resident(const struct dl2_loading *loading);
 
 /* The cache of a variant's loading, and what it reads in an epoch of all its images; bytes. False
  * where that is not known. */
-bool dl2_loading_memory(const struct dl2_loading_place *place, const char *variant, double *cache,
+bool dl2_loading_memory(const struct dl2_loading_setup *setup, const char *variant, double *cache,
                         double *epoch);
+
+/* Mean over the rounds of a variant's figure at offset `field` of struct dl2_round, times `scale`.
+ * `network` NULL: of the loader. `scratch` has room for all rounds. */
+struct dl2_estimate dl2_loading_mean(const struct dl2_loading_setup *setup, const char *network,
+                                     const char *variant, size_t field, double scale,
+                                     double *scratch);
+/* The most rounds of a setup. */
+size_t dl2_loading_rounds(const struct dl2_loading *loading);
 
 #endif

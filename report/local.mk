@@ -3,8 +3,16 @@
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
+	report/page/breakage_table.c report/page/breakage_table.h \
+	report/page/class_plot.c report/page/class_plot.h \
+	report/page/class_tables.c report/page/class_tables.h \
 	report/page/compared.c report/page/compared.h \
 	report/page/curve.c report/page/curve.h \
+	report/page/decided.c report/page/decided.h \
+	report/page/forest_plot.c report/page/forest_plot.h \
+	report/page/loading_plots.c report/page/loading_plots.h \
+	report/page/metric_tables.c report/page/metric_tables.h \
+	report/page/regimen_plots.c report/page/regimen_plots.h \
 	report/analysis.c report/analysis.h \
 	report/answer.c report/answer.h \
 	report/claims.c report/claims.h \
@@ -26,15 +34,18 @@ libreport_la_SOURCES = \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
 	report/matrix.c report/matrix.h \
+	report/metric_guides.c report/metric_guides.h \
 	report/metric_trust.c report/metric_trust.h \
 	report/page/page.c report/page/page.h \
 	report/page/parts.c report/page/parts.h \
 	report/page/plot.c report/page/plot.h \
 	report/prediction_table.c report/prediction_table.h \
+	report/regimens.c report/regimens.h \
 	report/rounds.c report/rounds.h \
 	report/run_means.c report/run_means.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \
+	report/page/search_plots.c report/page/search_plots.h \
 	report/page/section_accuracy.c \
 	report/page/section_answer.c \
 	report/page/section_bytes.c \
@@ -61,6 +72,7 @@ libreport_la_SOURCES = \
 	report/page/several_page.c report/page/several_page.h \
 	report/page/table.c report/page/table.h \
 	report/sentence.h \
+	report/several_answer.c report/several_answer.h \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \

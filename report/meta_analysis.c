@@ -39,16 +39,9 @@ double dl2_noninferiority_p(double difference, const struct dl2_spread *spread, 
     return dl2_student_tail(margin / sqrt(spread->variance), spread->freedom);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void dl2_partial_conjunction(double *p, size_t count)
 {
-    if (count)
-        qsort(p, count, sizeof *p, compare_reals);
+    dl2_sort(p, count);
     for (size_t i = 0; i < count; i++) {
         p[i] = fmin(1, (double)(count - i) * p[i]);
         if (i)

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare_reals(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- The metrics, and their figures */
 
 static bool is_known(const struct dl2_metric_names *metrics, const char *name)
@@ -150,7 +144,7 @@ static int8_t tell_apart(const double *a, const double *b, double *scratch)
         if (isnan(scratch[d]))
             return 0;
     }
-    qsort(scratch, DL2_ORDER_DRAWS, sizeof *scratch, compare_reals);
+    dl2_sort(scratch, DL2_ORDER_DRAWS);
     return dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.025) > 0   ? 1
            : dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.975) < 0 ? -1
                                                                  : 0;
@@ -345,8 +339,8 @@ static void compare_scores(const double *values, const uint8_t *fates, size_t im
     for (size_t i = 0; i < images; i++)
         if (fates[i] == FATE_KEPT && !isnan(values[i]))
             kept[b++] = values[i];
-    qsort(broken, a, sizeof *broken, compare_reals);
-    qsort(kept, b, sizeof *kept, compare_reals);
+    dl2_sort(broken, a);
+    dl2_sort(kept, b);
     breakage->metrics[metric].broken = a;
     breakage->metrics[metric].kept = b;
     breakage->metrics[metric].broken_median = median_of(broken, a);

@@ -177,3 +177,57 @@ json_t *dl2_search_results_space(const struct dl2_search_results *results)
     }
     return merged;
 }
+
+static bool make_axis(const char *name, const json_t *values, struct dl2_search_axis *out)
+{
+    *out = (struct dl2_search_axis){.name = name, .list = json_is_array(values) ? values : NULL};
+    out->min = dl2_json_get_real(values, "min", NAN);
+    out->max = dl2_json_get_real(values, "max", NAN);
+    out->logarithmic = strcmp(dl2_json_get_text(values, "scale", ""), "log") == 0;
+    return out->list
+               ? json_array_size(values) > 0
+               : isfinite(out->min) && isfinite(out->max) && (!out->logarithmic || out->min > 0);
+}
+
+double dl2_search_axis_height(const struct dl2_search_axis *axis, const json_t *value)
+{
+    const double number = json_number_value(value);
+    size_t i;
+    json_t *other;
+    if (axis->list) {
+        const size_t last = json_array_size(axis->list) - 1;
+        json_array_foreach(axis->list, i, other) if (json_equal(value, other)) return last
+            ? (double)i / (double)last
+            : 0.5;
+        return NAN;
+    }
+    if (!json_is_number(value) || number < axis->min || number > axis->max)
+        return NAN;
+    if (axis->min == axis->max)
+        return 0.5;
+    return axis->logarithmic ? log(number / axis->min) / log(axis->max / axis->min)
+                             : (number - axis->min) / (axis->max - axis->min);
+}
+
+size_t dl2_search_axes(const json_t *space, struct dl2_search_axis *axes, size_t room)
+{
+    size_t count = 0;
+    const char *key;
+    json_t *values;
+    json_object_foreach((json_t *)space, key, values)
+    {
+        if (count < room && make_axis(key, values, &axes[count]))
+            count++;
+    }
+    return count;
+}
+
+struct dl2_search_axis dl2_search_accuracy(const struct dl2_search_results *results)
+{
+    struct dl2_search_axis axis = {.min = INFINITY, .max = -INFINITY};
+    for (size_t i = 0; i < results->count; i++) {
+        axis.min = fmin(axis.min, 100 * results->models[i].top1);
+        axis.max = fmax(axis.max, 100 * results->models[i].top1);
+    }
+    return axis;
+}

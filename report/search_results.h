@@ -52,4 +52,18 @@ void dl2_search_results_free(struct dl2_search_results *results);
  * the widest ranges. Release it with json_decref(). */
 json_t *dl2_search_results_space(const struct dl2_search_results *results);
 
+/* A setting that was searched, as an axis of a plot. */
+struct dl2_search_axis {
+    const char *name;   /* borrowed from the space */
+    const json_t *list; /* NULL: a range */
+    double min, max;
+    bool logarithmic;
+};
+/* Of the first settings of a space, as many as there is room for: their number. */
+size_t dl2_search_axes(const json_t *space, struct dl2_search_axis *axes, size_t room);
+/* The height of a value on its axis, 0 to 1; NAN: it is not there. */
+double dl2_search_axis_height(const struct dl2_search_axis *axis, const json_t *value);
+/* The axis of top-1, percent, from the lowest to the highest; not finite: there is none. */
+struct dl2_search_axis dl2_search_accuracy(const struct dl2_search_results *results);
+
 #endif

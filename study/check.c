@@ -41,12 +41,12 @@ static const char *value_of(const struct dl2_settings *study, const char *variab
     return NULL;
 }
 
-void dl2_study_ask(const struct dl2_settings *study, const char *flags, const char *value,
-                   const struct dl2_words *command)
+const char *dl2_study_ask(const struct dl2_settings *study, const char *flags, const char *value,
+                          const struct dl2_words *command)
 {
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) == 0)
-        return;
+        return output;
     messages = first_line(messages);
     for (size_t i = 0; i < sizeof variable_of_option / sizeof *variable_of_option; i++) {
         const char *mark = dl2_text(": --%s: ", variable_of_option[i][0]);
@@ -94,7 +94,39 @@ static void check_encoding(const struct dl2_settings *study)
     dl2_study_ask(study, "TRANSCODE_FLAGS", o->transcode_flags, &command);
 }
 
-static void check_training(const struct dl2_settings *study)
+/* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out
+ * of a command; *takes: the next word is its value. */
+static bool is_listed(const char *word, const char *list, bool *takes)
+{
+    const size_t length = strcspn(word, "=");
+    while (*list) {
+        if (strncmp(list, word, length) == 0 && list[length] == '\t') {
+            *takes = !word[length] && list[length + 1] != '\n';
+            return true;
+        }
+        list += strcspn(list, "\n");
+        list += *list == '\n';
+    }
+    return false;
+}
+
+/* What tells of validation, checkpoints and the run's length has no place where speed is measured.
+ */
+static struct dl2_words find_rate_flags(const struct dl2_settings *study, const char *list)
+{
+    const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
+    struct dl2_words kept = {NULL, 0};
+    bool skips = false;
+    for (size_t i = 0; i < flags.count; i++) {
+        const bool is_value = skips;
+        skips = false;
+        if (!is_value && !is_listed(flags.at[i], list, &skips))
+            dl2_words_add(&kept, flags.at[i]);
+    }
+    return kept;
+}
+
+static void check_training(struct dl2_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     for (size_t a = 0; a < study->archs.count; a++) {
@@ -106,8 +138,9 @@ static void check_training(const struct dl2_settings *study)
             dl2_words_add(&command, "--seed");
             dl2_words_add(&command, study->seeds.at[s]);
         }
-        add_flags(&command, o->train_flags, "--list", "archs");
-        dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command);
+        add_flags(&command, o->train_flags, "--list", "not-measured");
+        study->rate_flags =
+            find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command));
     }
     if (strcmp(o->device, "auto") == 0)
         return;
@@ -121,7 +154,7 @@ static void check_training(const struct dl2_settings *study)
         dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
 }
 
-void dl2_settings_check(const struct dl2_settings *study)
+void dl2_settings_check(struct dl2_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);

@@ -44,6 +44,7 @@ struct dl2_settings {
 
     const char *external;           /* name of the external codec, or NULL */
     struct dl2_words decoding;      /* the option that tells programs its decoder */
+    struct dl2_words rate_flags;    /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
     struct dl2_words ungraded;      /* codecs without qualities */
     struct dl2_words variants;      /* names: jpeg-10... */
     struct dl2_words names;         /* the same with raw before them */
@@ -73,14 +74,15 @@ void dl2_study_read_environment(struct dl2_study_options *options);
  */
 void dl2_study_resolve(struct dl2_settings *study, const struct dl2_words *goals);
 
-/* Has the programs check the options that the study will pass to them; ends the program as above.
- */
-void dl2_settings_check(const struct dl2_settings *study);
+/* Has the programs check the options that the study will pass to them, and sets rate_flags by what
+ * dl2-train says of them; ends the program as above. */
+void dl2_settings_check(struct dl2_settings *study);
 
-/* Has a program check its options: `command` ends with --help or --list. A complaint about an
- * option whose value is of another setting is that one's, any other is of `name`. */
-void dl2_study_ask(const struct dl2_settings *study, const char *name, const char *value,
-                   const struct dl2_words *command);
+/* Has a program check its options: `command` ends with --help or --list. Returns what it prints. A
+ * complaint about an option whose value is of another setting is that one's, any other is of
+ * `name`. */
+const char *dl2_study_ask(const struct dl2_settings *study, const char *name, const char *value,
+                          const struct dl2_words *command);
 
 /* A program of dl2, to be run. */
 const char *dl2_study_program(const struct dl2_settings *study, const char *name);

@@ -344,7 +344,7 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
                                   "--image-size", o->image_size, "--device", o->device, "--threads",
                                   jobs_of(plan), NULL);
         dl2_words_add_all(&command, &study->decoding);
-        add_flags(&command, o->train_flags);
+        dl2_words_add_all(&command, &study->rate_flags);
         dl2_words_more(&command, "-j", cell->workers, "--arch", cell->arch, "--seed", "{round}",
                        "--data", place, "--out", "{work}", "--quiet", NULL);
         dl2_words_add_all(&command, &cell->options);

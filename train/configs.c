@@ -38,12 +38,13 @@ int dl2_configs_check_base(const struct dl2_configs_base *base)
     if (base->hop && sampling)
         return dl2_program_usage_error(base->program, "--%s has no use with --hop and --task",
                                        sampling);
-    if (base->config->optimizer.cutmix > 0 && !base->hop && !base->config->data.own_batches)
+    if (base->settings->config.optimizer.cutmix > 0 && !base->hop &&
+        !base->settings->config.data.own_batches)
         return dl2_program_usage_error(base->program,
                                        "--cutmix changes the images of a batch, which several "
                                        "models share; --mixup does not, and --share decode gives "
                                        "each its own");
-    if (base->config->loader.batching != DL2_BATCHING_STRICT)
+    if (base->settings->config.loader.batching != DL2_BATCHING_STRICT)
         return dl2_program_usage_error(base->program,
                                        "several models need --batching strict: they can be resumed "
                                        "at different places of one order");
@@ -71,7 +72,7 @@ static int check_config_name(const struct dl2_configs *configs, const struct dl2
     if (hop && strcmp(name, DL2_VISITS_FILE) == 0)
         return dl2_program_usage_error(program, "\"name\": '%s' is the file of visits", name);
     for (size_t i = 0; i < configs->count; i++)
-        if (strcmp(configs->models[i].config.name, name) == 0)
+        if (strcmp(configs->models[i].config.run.name, name) == 0)
             return dl2_program_usage_error(program, "\"name\": there is a '%s' already", name);
     return 0;
 }
@@ -80,19 +81,20 @@ static int check_config_name(const struct dl2_configs *configs, const struct dl2
 static int check_config_export(const struct dl2_configs *configs, const struct dl2_program *program,
                                const struct dl2_train_config *config)
 {
-    for (size_t i = 0; config->export && i < configs->count; i++) {
+    for (size_t i = 0; config->run.export && i < configs->count; i++) {
         const struct dl2_train_config *other = &configs->models[i].config;
-        if (other->export && strcmp(other->export, config->export) == 0)
+        if (other->run.export && strcmp(other->run.export, config->run.export) == 0)
             return dl2_program_usage_error(program, "\"export\": '%s' is that of '%s'",
-                                           config->export, other->name);
+                                           config->run.export, other->run.name);
     }
     return 0;
 }
 
-/* Takes the settings into `config`, whose members without one stay as they are. */
-static int take_settings(struct dl2_train_config *config, const struct dl2_program *program,
-                         struct dl2_common_options *common, const json_t *settings, bool hop)
+/* Takes the members of `given` into `settings`. */
+static int take_settings(struct dl2_train_settings *settings, const struct dl2_program *program,
+                         struct dl2_common_options *common, const json_t *given, bool hop)
 {
+    struct dl2_train_config *config = &settings->config;
     const unsigned roles = DL2_OPTION_MODEL | (hop ? DL2_OPTION_ALONE : 0);
     const char *key;
     json_t *value;
@@ -101,10 +103,10 @@ static int take_settings(struct dl2_train_config *config, const struct dl2_progr
         config->loader.seed = config->seed;
         dl2_option_note_given(program, common, "data-seed", true);
     }
-    json_object_foreach((json_t *)settings, key, value)
+    json_object_foreach((json_t *)given, key, value)
     {
         struct dl2_error error = DL2_ERROR_INIT;
-        if (dl2_option_from_user(dl2_train_options, config, key, value, roles, &error) < 0)
+        if (dl2_option_from_user(dl2_train_options, settings, key, value, roles, &error) < 0)
             return config_error(program, key, &error);
         dl2_option_note_given(program, common, key, !json_is_false(value));
     }
@@ -120,22 +122,24 @@ static int check_config_images(const struct dl2_configs *configs, const struct d
         return 0;
     return dl2_program_usage_error(
         program, "images of %s have %u pixels and those of %s, by '%s', %u: give one --image-size",
-        config->arch, config->loader.height, first->arch, first->name, first->loader.height);
+        config->arch, config->loader.height, first->arch, first->run.name, first->loader.height);
 }
 
-static int fill_config(const struct dl2_configs *configs, const struct dl2_configs_base *base,
-                       const json_t *settings, const char *place, struct dl2_train_config *config)
+static int fill_settings(const struct dl2_configs *configs, const struct dl2_configs_base *base,
+                         const json_t *given, const char *origin,
+                         struct dl2_train_settings *settings)
 {
+    struct dl2_train_config *config = &settings->config;
     struct dl2_common_options common = *base->common;
     struct dl2_program program = *base->program;
-    program.place = place;
-    int status = take_settings(config, &program, &common, settings, base->hop);
+    program.origin = origin;
+    int status = take_settings(settings, &program, &common, given, base->hop);
     if (status == 0)
-        status = check_config_name(configs, &program, config->name, base->hop);
+        status = check_config_name(configs, &program, config->run.name, base->hop);
     if (status == 0)
         status = check_config_export(configs, &program, config);
     if (status == 0)
-        status = dl2_train_options_check(config, &program, &common, true);
+        status = dl2_train_options_check(settings, &program, &common, true);
     if (status == 0)
         status = dl2_train_options_check_rates(config, &program, 1);
     if (status == 0 && !base->hop)
@@ -161,31 +165,33 @@ static void free_config(struct dl2_train_config *config)
     dl2_train_options_free(config);
 }
 
-int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base,
-                    json_t *settings, const char *place)
+int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base, json_t *given,
+                    const char *origin)
 {
-    struct dl2_train_config config = *base->config;
-    int status = fill_config(configs, base, settings, place, &config);
+    struct dl2_train_settings settings = *base->settings;
+    struct dl2_train_config *config = &settings.config;
+    int status = fill_settings(configs, base, given, origin, &settings);
     char *folder = NULL;
     if (status == 0 && configs->count == MAX_CONFIGS) {
-        fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, place,
+        fprintf(stderr, "%s: %s: more than %d configurations\n", base->program->name, origin,
                 MAX_CONFIGS);
         status = DL2_EXIT_FAILED;
     }
-    if (status == 0 && ((config.out && !(folder = dl2_path_join(config.out, config.name))) ||
-                        !make_room(configs))) {
-        fprintf(stderr, "%s: %s: out of memory\n", base->program->name, place);
+    if (status == 0 &&
+        ((config->run.out && !(folder = dl2_path_join(config->run.out, config->run.name))) ||
+         !make_room(configs))) {
+        fprintf(stderr, "%s: %s: out of memory\n", base->program->name, origin);
         status = DL2_EXIT_FAILED;
     }
     if (status != 0) {
         free(folder);
-        free_config(&config);
+        free_config(config);
         return status;
     }
-    config.out = folder;
-    configs->models[configs->count] = (struct dl2_train_model){.config = config};
+    config->run.out = folder;
+    configs->models[configs->count] = (struct dl2_train_model){.config = *config};
     configs->folders[configs->count] = folder;
-    configs->settings[configs->count++] = json_incref(settings);
+    configs->settings[configs->count++] = json_incref(given);
     return 0;
 }
 
@@ -198,17 +204,17 @@ static bool is_blank(const char *line, size_t length)
 }
 
 static int read_line(struct dl2_configs *configs, const struct dl2_configs_base *base,
-                     const char *line, size_t length, const char *place)
+                     const char *line, size_t length, const char *origin)
 {
     json_error_t reason;
     json_auto_t *settings = json_loadb(line, length, JSON_REJECT_DUPLICATES, &reason);
     struct dl2_program program = *base->program;
-    program.place = place;
+    program.origin = origin;
     if (!settings)
         return dl2_program_usage_error(&program, "it is not JSON: %s", reason.text);
     if (!json_is_object(settings))
         return dl2_program_usage_error(&program, "it is not an object like {\"name\": \"a\"}");
-    return dl2_configs_add(configs, base, settings, place);
+    return dl2_configs_add(configs, base, settings, origin);
 }
 
 int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
@@ -225,13 +231,13 @@ int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base 
     size_t at = 0;
     for (unsigned number = 1; at < bytes.size && status == 0; number++) {
         const char *newline = memchr(text + at, '\n', bytes.size - at);
-        char *place = NULL;
+        char *origin = NULL;
         const size_t length = newline ? (size_t)(newline - text) - at : bytes.size - at;
-        if (asprintf(&place, "%s:%u", path, number) < 0)
+        if (asprintf(&origin, "%s:%u", path, number) < 0)
             status = DL2_EXIT_FAILED;
         else if (!is_blank(text + at, length))
-            status = read_line(configs, base, text + at, length, place);
-        free(place);
+            status = read_line(configs, base, text + at, length, origin);
+        free(origin);
         at += length + 1;
     }
     dl2_bytes_free(&bytes);

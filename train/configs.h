@@ -8,7 +8,7 @@
 #define DL2_TRAIN_CONFIGS_H
 
 #include "common/option.h"
-#include "train/trainer.h"
+#include "train/train_options.h"
 
 struct dl2_configs {
     struct dl2_train_model *models; /* checked and complete, but for what differs each time */
@@ -19,7 +19,7 @@ struct dl2_configs {
 
 /* What the configurations begin with: the parsed command line, before any check. */
 struct dl2_configs_base {
-    const struct dl2_train_config *config;
+    const struct dl2_train_settings *settings;
     const struct dl2_program *program;
     const struct dl2_common_options *common;
     bool hop; /* each rank trains one model at a time: train/hop.h */
@@ -29,9 +29,9 @@ struct dl2_configs_base {
  * after an error message, as those below. */
 int dl2_configs_check_base(const struct dl2_configs_base *base);
 
-/* Adds a configuration, from `place` ("FILE:3"), with a reference of its own. */
-int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base,
-                    json_t *settings, const char *place);
+/* Adds a configuration, from `origin` ("FILE:3"), with a reference of its own. */
+int dl2_configs_add(struct dl2_configs *configs, const struct dl2_configs_base *base, json_t *given,
+                    const char *origin);
 /* Adds those of a file of JSON Lines. */
 int dl2_configs_read(struct dl2_configs *configs, const struct dl2_configs_base *base,
                      const char *path);

@@ -28,17 +28,18 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum list { LIST_ARCHS, LIST_DEVICES, LIST_AUGMENTATIONS, LIST_NOTHING };
+enum list { LIST_ARCHS, LIST_DEVICES, LIST_AUGMENTATIONS, LIST_NOT_MEASURED, LIST_NOTHING };
 static const char *const lists[] = {[LIST_ARCHS] = "archs",
                                     [LIST_DEVICES] = "devices",
                                     [LIST_AUGMENTATIONS] = "augmentations",
+                                    [LIST_NOT_MEASURED] = "not-measured",
                                     NULL};
 
 enum share { SHARE_BATCH, SHARE_DECODE };
 static const char *const shares[] = {[SHARE_BATCH] = "batch", [SHARE_DECODE] = "decode", NULL};
 
 static struct {
-    struct dl2_train_config config;
+    struct dl2_train_settings train;
     unsigned list, share;
     const char *configs;
     bool hop, task;
@@ -54,7 +55,7 @@ static bool has_several(void)
     return settings.configs || settings.search.space;
 }
 
-static struct dl2_train_config *const config = &settings.config;
+static struct dl2_train_config *const config = &settings.train.config;
 
 /* Each rank trains one model at a time. */
 static bool goes_by_ranks(void)
@@ -134,8 +135,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
      "size, optimizer, description), devices (name, version, usable or why not; with --device, "
-     "that one alone) or augmentations (name with its settings and their defaults, description); "
-     "one line each, with tabs between the columns",
+     "that one alone), augmentations (name with its settings and their defaults, description) or "
+     "not-measured (options that --measure refuses, with their argument); one line each, with tabs "
+     "between the columns",
      offsetof(__typeof__(settings), list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -180,7 +182,7 @@ static struct dl2_program program = {
 
 static void print_model_options(FILE *out, unsigned role)
 {
-    const struct dl2_train_config defaults = dl2_train_defaults();
+    const struct dl2_train_settings defaults = dl2_train_defaults();
     json_auto_t *all = dl2_options_json(dl2_train_options, &defaults);
     json_auto_t *own = dl2_options_select(dl2_train_options, all, role);
     const char *name, *comma = "";
@@ -270,7 +272,7 @@ static void start_budget(void)
     const struct sigaction action = {.sa_handler = on_signal};
     if (isnan(settings.budget))
         return;
-    const double left = fmax(1e-3, settings.budget - (dl2_clock_wall() - config->started));
+    const double left = fmax(1e-3, settings.budget - (dl2_clock_wall() - config->run.started));
     struct itimerval timer = {.it_value.tv_sec = (time_t)fmin(left, 1e9)};
     timer.it_value.tv_usec = (suseconds_t)((fmin(left, 1e9) - (double)timer.it_value.tv_sec) * 1e6);
     sigaction(SIGALRM, &action, NULL);
@@ -280,9 +282,9 @@ static void start_budget(void)
 static void complete_model(struct dl2_train_model *model, struct dl2_world *world, json_t *versions)
 {
     model->events = dl2_train_console_events(model);
-    model->config.stop = &stop;
+    model->config.run.stop = &stop;
     model->config.world = world;
-    model->config.versions = versions;
+    model->config.run.versions = versions;
 }
 
 static int train(struct dl2_world *world)
@@ -295,7 +297,9 @@ static int train(struct dl2_world *world)
     config->world = world;
     dl2_train_console.rank = dl2_world_rank(world);
     complete_model(&model, world, versions);
-    const int status = (config->evaluate ? dl2_evaluate : dl2_train)(&model, &error);
+    const int status = config->run.evaluate      ? dl2_evaluate(&model, &error)
+                       : config->run.measure > 0 ? dl2_measure(&model, &error)
+                                                 : dl2_train(&model, &error);
     dl2_train_console_end_bar();
     const bool first = dl2_world_rank(world) == 0;
     const bool told = world && !result->common && status != DL2_ERR_CANCELED; /* by the event */
@@ -330,7 +334,7 @@ static int hop_models(struct dl2_train_model *models, size_t count, struct dl2_w
                                         .plan = plan,
                                         .order = (enum dl2_hop_order)settings.hop_order,
                                         .seed = config->seed,
-                                        .out = config->out,
+                                        .out = config->run.out,
                                         .world = world,
                                         .note = tell_hop};
     const int status = dl2_train_hopping(models, count, &how, result, error);
@@ -393,8 +397,8 @@ static int train_models(struct dl2_train_model *models, size_t count)
 /* Whether this process trains; else *exit_status is its own. */
 static bool open_world(struct dl2_world **world, int *exit_status)
 {
-    const struct dl2_world_options world_options = {
-        config->given.world, config->given.gpus ? config->given.gpus : config->given.ranks};
+    const struct dl2_world_options world_options = {settings.train.world,
+                                                    dl2_train_options_ranks(&settings.train)};
     struct dl2_error error = DL2_ERROR_INIT;
     if (world_options.ranks)
         heed_signals(true); /* a rank can be told to stop as soon as it is started */
@@ -481,11 +485,11 @@ static int search(const struct dl2_common_options *common)
 {
     struct dl2_world *world = NULL;
     struct dl2_search *search;
-    if (!config->out)
-        config->out = "experiments/search";
+    if (!config->run.out)
+        config->run.out = "experiments/search";
     if (!dl2_train_console.quiet)
         settings.search.tell = tell_round;
-    const struct dl2_configs_base base = {config, &program, common, goes_by_ranks()};
+    const struct dl2_configs_base base = {&settings.train, &program, common, goes_by_ranks()};
     int status = dl2_search_open(&settings.search, &base, &search);
     if (status == 0 && (!goes_by_ranks() || open_ranks(&world, &status)))
         status = train_search(search, world);
@@ -506,10 +510,10 @@ static int train_configs_in_world(const struct dl2_configs *configs)
 
 static int train_configs(const struct dl2_common_options *common)
 {
-    const struct dl2_configs_base base = {config, &program, common, goes_by_ranks()};
+    const struct dl2_configs_base base = {&settings.train, &program, common, goes_by_ranks()};
     struct dl2_configs configs = {.count = 0};
-    if (goes_by_ranks() && !config->out)
-        config->out = settings.hop ? "experiments/hop" : "experiments/task";
+    if (goes_by_ranks() && !config->run.out)
+        config->run.out = settings.hop ? "experiments/hop" : "experiments/task";
     int status = dl2_configs_check_base(&base);
     if (status == 0)
         status = dl2_configs_read(&configs, &base, settings.configs);
@@ -613,13 +617,13 @@ static int train_alone(const struct dl2_common_options *common, char **argv)
     const bool lists_only = settings.list != LIST_NOTHING;
     if (dl2_option_given(&program, common, "share") || dl2_option_given(&program, common, "memory"))
         return dl2_program_usage_error(&program, "--share and --memory need --configs or --search");
-    int status = dl2_train_options_take(config, &program, common);
+    int status = dl2_train_options_take(&settings.train, &program, common);
     if (status == 0)
-        status = dl2_train_options_check(config, &program, common, !lists_only);
+        status = dl2_train_options_check(&settings.train, &program, common, !lists_only);
     if (status == 0) {
         /* Rates are set once the world is open; mistakes are found before it starts. */
         struct dl2_train_config trial = *config;
-        const unsigned ranks = config->given.gpus ? config->given.gpus : config->given.ranks;
+        const unsigned ranks = dl2_train_options_ranks(&settings.train);
         status = dl2_train_options_check_rates(&trial, &program, ranks ? ranks : 1);
     }
     if (status == 0 && !lists_only) {
@@ -629,15 +633,17 @@ static int train_alone(const struct dl2_common_options *common, char **argv)
         dl2_arch_list(stdout);
     else if (status == 0 && settings.list == LIST_DEVICES)
         list_devices();
-    else if (status == 0)
+    else if (status == 0 && settings.list == LIST_AUGMENTATIONS)
         list_augmentations();
+    else if (status == 0)
+        dl2_options_list_without_effect(dl2_train_options, DL2_MEASURING, stdout);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    *config = dl2_train_defaults();
-    config->started = dl2_clock_wall();
+    settings.train = dl2_train_defaults();
+    config->run.started = dl2_clock_wall();
     struct dl2_common_options common = {0};
     char **arguments, *description = describe();
     size_t count;
@@ -651,7 +657,7 @@ int main(int argc, char **argv)
                                                    .several = has_several(),
                                                    .searching = settings.search.space};
     config->data.own_batches = settings.share == SHARE_DECODE;
-    config->in_database = settings.in_database;
+    config->run.in_database = settings.in_database;
     /* Else some of the images would tell. */
     if (settings.in_database && !config->loader.channels)
         config->loader.channels = 3;

@@ -12,7 +12,7 @@
 static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const json_t *identity = json_object_get(config->origin, "identity");
+    const json_t *identity = json_object_get(config->run.origin, "identity");
     const json_t *theirs = json_object_get(identity, "class names");
     json_auto_t *own = dl2_run_class_names(run);
     if (json_array_size(theirs) == 0 || json_equal(theirs, own)) /* none: of another program */
@@ -24,17 +24,17 @@ static int check_class_names(const struct dl2_run *run, struct dl2_error *error)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s was trained on other classes than %s has: its class %zu is "
                                  "'%s', not '%s'",
-                                 config->evaluate, config->data.val[0], i + 1, other ? other : "?",
-                                 name);
+                                 config->run.evaluate, config->data.val[0], i + 1,
+                                 other ? other : "?", name);
     }
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s was trained on %zu classes, and %s has %zu",
-                         config->evaluate, json_array_size(theirs), config->data.val[0],
+                         config->run.evaluate, json_array_size(theirs), config->data.val[0],
                          json_array_size(own));
 }
 
 static int load_weights(const struct dl2_run *run, struct dl2_error *error)
 {
-    const char *path = run->config->evaluate;
+    const char *path = run->config->run.evaluate;
     char note[256];
     DL2_TRY(check_class_names(run, error));
     DL2_TRY(dl2_weights_load(path, run->network, true, note, sizeof note, error));
@@ -46,7 +46,8 @@ static int load_weights(const struct dl2_run *run, struct dl2_error *error)
 
 static json_t *settings(const struct dl2_run *run)
 {
-    json_auto_t *all = dl2_options_json(dl2_train_options, run->config);
+    const struct dl2_train_settings own = {.config = *run->config};
+    json_auto_t *all = dl2_options_json(dl2_train_options, &own);
     json_t *chosen = json_object();
     json_object_set_new(all, "channels", json_integer(run->stream->channels));
     for (const char *const *name = dl2_evaluation_options; *name; name++)
@@ -63,12 +64,12 @@ static int save_report(const struct dl2_run *run, const json_t *record, struct d
         json_pack("{s:s, s:o, s:o, s:s, s:I, s:s, s:o}", "schema", DL2_EVALUATION_SCHEMA, "name",
                   dl2_json_text(run->name), "variant", dl2_json_text(run->variant), "arch",
                   config->arch, "seed", (json_int_t)config->seed, "device", run->device->ops->name,
-                  "weights", dl2_json_text(config->evaluate));
+                  "weights", dl2_json_text(config->run.evaluate));
     for (const char *const *name = (const char *const[]){"epoch", "completed", NULL}; *name; name++)
-        if (json_object_get(config->origin, *name))
-            json_object_set(report, *name, json_object_get(config->origin, *name));
+        if (json_object_get(config->run.origin, *name))
+            json_object_set(report, *name, json_object_get(config->run.origin, *name));
     json_object_set_new(report, "arguments", settings(run));
-    json_t *versions = config->versions ? json_deep_copy(config->versions) : json_object();
+    json_t *versions = config->run.versions ? json_deep_copy(config->run.versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
     json_object_set_new(report, "versions", versions);
     json_object_set_new(report, "machine", dl2_machine_describe());

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The report of a run: experiment_report.json or rate_report.json (docs/formats.md,
- * dl2-experiment/1, dl2-rate/1). */
+/* The report of a run: experiment_report.json (docs/formats.md, dl2-experiment/1). */
 #include "common/json.h"
 #include "common/machine.h"
 #include "common/memory.h"
@@ -17,7 +16,7 @@
 /* How many train on this machine: those of the stream, and others, which the user names. */
 static json_int_t trainers(const struct dl2_run *run)
 {
-    const unsigned given = run->config->trainers;
+    const unsigned given = run->config->run.trainers;
     json_int_t count = given > 1 ? given - 1 : 0;
     for (size_t i = 0; i < run->stream->run_count; i++)
         count += !dl2_run_is_over(&run->stream->runs[i]);
@@ -61,8 +60,10 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
 json_t *dl2_run_arguments(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
-    json_t *a = dl2_options_json(dl2_train_options, c);
     const bool staged = c->data.stage_count > 1;
+    const struct dl2_train_settings settings = {.config = *c,
+                                                .freeze = !staged && c->data.stages[0].freeze};
+    json_t *a = dl2_options_json(dl2_train_options, &settings);
     const bool cards = c->world && run->device->ops->is_card;
     double epochs = 0;
     for (size_t i = 0; i < c->data.stage_count; i++)
@@ -82,7 +83,8 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
     json_object_set_new(a, "world", c->world ? json_string(c->world->ops->name) : json_null());
     if (!dl2_optimizer_facts(c->optimizer.kind)->adaptive)
         json_object_set_new(a, "beta2", json_null());
-    json_object_set_new(a, "checkpoint", dl2_json_text(run->checkpoint));
+    json_object_set_new(a, "checkpoint",
+                        run->checkpoint ? dl2_json_text(run->checkpoint) : json_null());
     json_object_set_new(a, "name", dl2_json_text(run->name));
     json_object_set_new(a, "out", dl2_json_text(run->out));
     return a;
@@ -99,7 +101,7 @@ static json_t *comparable_settings(const struct dl2_run *run)
         json_t *length = dl2_json_real(run->config->data.stages[i].epochs);
         json_t *object = json_pack("{s:O}", "epochs", length);
         const bool own = add_stage_settings(run, i, object);
-        any |= own && !run->config->given.freeze; /* else the option says it */
+        any |= own && !json_is_true(json_object_get(settings, "freeze")); /* which says it */
         json_array_append(stages, own ? object : length);
         json_decref(object);
         json_decref(length);
@@ -147,7 +149,7 @@ json_t *dl2_run_data_hashes(const struct dl2_run *run)
 json_t *dl2_run_identity(const struct dl2_run *run)
 {
     json_t *identity = dl2_options_select(dl2_train_options, run->arguments, DL2_OPTION_FIXED);
-    json_object_set_new(identity, "pretrained", json_boolean(run->config->pretrained != NULL));
+    json_object_set_new(identity, "pretrained", json_boolean(run->config->run.pretrained != NULL));
     json_object_set_new(identity, "training data", stage_list(run, false));
     json_object_set_new(identity, "class names", dl2_run_class_names(run));
     if (run->stream->stages[0].dataset) /* else noise, or rows of a server */
@@ -200,12 +202,10 @@ json_t *dl2_run_report(const struct dl2_run *run)
     for (size_t i = 0; i < run->stream->stage_count; i++)
         bytes += run->stream->stages[i].bytes;
     json_t *versions =
-        run->config->versions ? json_deep_copy(run->config->versions) : json_object();
+        run->config->run.versions ? json_deep_copy(run->config->run.versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
     json_t *report = json_object();
-    json_object_set_new(
-        report, "schema",
-        json_string(run->config->measure > 0 ? DL2_RATE_SCHEMA : DL2_EXPERIMENT_SCHEMA));
+    json_object_set_new(report, "schema", json_string(DL2_EXPERIMENT_SCHEMA));
     json_object_set_new(report, "name", dl2_json_text(run->name));
     json_object_set_new(report, "variant", dl2_json_text(run->variant));
     json_object_set_new(report, "arch", json_string(run->config->arch));
@@ -338,7 +338,7 @@ static json_t *make_record(const struct dl2_run *run, double position,
         json_object_set_new(loader, "decoded_hits",
                             json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS)));
     json_object_set_new(record, "loader", loader);
-    if (run->config->cold)
+    if (run->config->run.cold)
         json_object_set_new(record, "resident", json_real(run->stream->resident));
     if (run->config->world) {
         json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
@@ -415,32 +415,6 @@ json_t *dl2_run_bad_list(const struct dl2_run *run)
     return array;
 }
 
-struct dl2_train_rate dl2_run_rate(const struct dl2_run *run)
-{
-    struct dl2_train_rate rate = {.seconds = 0};
-    size_t i;
-    json_t *record;
-    json_array_foreach(run->state.epochs, i, record)
-    {
-        if (i == 0) /* warms up */
-            continue;
-        rate.seconds += dl2_json_get_real(record, "seconds", NAN);
-        rate.images += dl2_json_get_real(json_object_get(record, "train"), "images", NAN);
-        rate.data_wait += dl2_json_get_real(record, "data_wait_seconds", NAN);
-        rate.joules += dl2_json_get_real(record, "joules", NAN);
-    }
-    return rate;
-}
-
-static json_t *rate_record(const struct dl2_run *run)
-{
-    const struct dl2_train_rate rate = dl2_run_rate(run);
-    return json_pack("{s:f, s:f, s:o, s:o, s:o}", "seconds", rate.seconds, "images", rate.images,
-                     "images_per_second", dl2_json_real(rate.images / rate.seconds), "data_stall",
-                     dl2_json_real(rate.data_wait / rate.seconds), "joules_per_image",
-                     dl2_json_real(rate.joules / rate.images));
-}
-
 int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_world *world = run->config->world;
@@ -459,14 +433,15 @@ int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error)
 
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error)
 {
+    json_object_set_new(run->report, "final", final_of(&run->state));
+    json_object_set_new(run->report, "best", best_of(&run->state));
+    return dl2_run_write_report(run, error);
+}
+
+int dl2_run_write_report(struct dl2_run *run, struct dl2_error *error)
+{
     json_t *report = run->report;
     json_object_set(report, "epochs", run->state.epochs);
-    if (run->config->measure > 0) {
-        json_object_set_new(report, "measured", rate_record(run));
-    } else {
-        json_object_set_new(report, "final", final_of(&run->state));
-        json_object_set_new(report, "best", best_of(&run->state));
-    }
     json_object_set_new(report, "seconds", json_real(dl2_run_elapsed(run)));
     json_object_set_new(report, "peak_rss_bytes", json_integer((json_int_t)dl2_peak_rss()));
     json_object_set_new(report, "timeline", dl2_monitor_timeline(run->stream->monitor));

@@ -17,8 +17,8 @@
 /* A stream of one run, whose batches are filled here. */
 struct dl2_fit {
     enum dl2_fit_kind kind;
-    struct dl2_train_config config;
-    json_t *settings, *identity; /* options' texts lie in both */
+    struct dl2_train_settings command; /* as of a command line */
+    json_t *settings, *identity;       /* options' texts lie in both */
     struct dl2_stream stream;
     struct dl2_loader_config loader;
     struct dl2_recipe recipe;
@@ -32,48 +32,17 @@ struct dl2_fit {
     uint64_t bad; /* images */
 };
 
-/* The options that a model has: those that a checkpoint's run keeps, where they are of any use on
- * images that come by themselves. None names a file, which would be the server's. */
-static const char *const model_settings[] = {
-    "arch",
-    "batch",
-    "image-size",
-    "channels",
-    "classes",
-    "images",
-    "mean",
-    "std",
-    "crop-aspect",
-    "no-flip",
-    "crop-area",
-    "augment",
-    "accumulate",
-    "epochs",
-    "optimizer",
-    "freeze",
-    "lr",
-    "lr-policy",
-    "lr-per-epoch",
-    "warmup",
-    "end-lr",
-    "momentum",
-    "beta2",
-    "nesterov",
-    "weight-decay",
-    "bn-weight-decay",
-    "clip-grad",
-    "mixup",
-    "cutmix",
-    "ema",
-    "seed",
-    "data-seed",
-    "label-smoothing",
-    NULL,
-};
 static const char *const fit_options[] = {"device", "on-bad", "visit", NULL};
 
-static bool is_among(const char *name, const char *const *names)
+/* Is it the name of an option that a model has? */
+static bool is_model_setting(const char *name)
 {
+    return dl2_option_has_role(dl2_train_options, name, DL2_OPTION_FIT);
+}
+
+static bool is_fit_option(const char *name)
+{
+    const char *const *names = fit_options;
     while (*names && strcmp(*names, name) != 0)
         names++;
     return *names != NULL;
@@ -81,7 +50,7 @@ static bool is_among(const char *name, const char *const *names)
 
 /* -- settings -- */
 
-static int read_object(const char *text, const char *const *known, json_t **out,
+static int read_object(const char *text, bool (*is_known)(const char *name), json_t **out,
                        struct dl2_error *error)
 {
     json_error_t reason;
@@ -90,11 +59,13 @@ static int read_object(const char *text, const char *const *known, json_t **out,
     *out = json_loads(text, JSON_REJECT_DUPLICATES, &reason);
     if (!json_is_object(*out))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the options are no JSON object");
-    json_object_foreach(*out, key, value) if (!is_among(key, known)) return dl2_error_set(
-        error, DL2_ERR_ARGUMENT, "there is no option \"%s\" here%s", key,
-        known == fit_options && is_among(key, model_settings) ? ": the model has it since it was "
-                                                                "made"
-                                                              : "");
+    json_object_foreach(*out, key, value)
+    {
+        const bool late = is_known == is_fit_option && is_model_setting(key);
+        if (!is_known(key))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no option \"%s\" here%s", key,
+                                 late ? ": the model has it since it was made" : "");
+    }
     return DL2_OK;
 }
 
@@ -104,9 +75,9 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
 {
     struct dl2_error refusal = DL2_ERROR_INIT;
     struct dl2_common_options common = {.jobs = 1};
-    struct dl2_train_config *config = &fit->config;
+    struct dl2_train_config *config = &fit->command.config;
     const struct dl2_program program = {
-        .name = "dl2", .options = dl2_train_options, .values = config, .refusal = &refusal};
+        .name = "dl2", .options = dl2_train_options, .values = &fit->command, .refusal = &refusal};
     const char *key;
     json_t *value;
     if (!given)
@@ -115,7 +86,7 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
     json_object_foreach((json_t *)given, key,
                         value) if (strcmp(key, "classes") != 0 && strcmp(key, "images") != 0)
         dl2_option_note_given(&program, &common, key, !json_is_false(value));
-    if (dl2_train_options_check(config, &program, &common, false) != 0 ||
+    if (dl2_train_options_check(&fit->command, &program, &common, false) != 0 ||
         dl2_train_options_check_rates(config, &program, 1) != 0)
         return refusal.status ? dl2_error_copy(error, &refusal)
                               : dl2_error_memory(error, "settings");
@@ -140,7 +111,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
 {
     const char *key;
     json_t *value;
-    DL2_TRY(read_object(text, model_settings, &fit->settings, error));
+    DL2_TRY(read_object(text, is_model_setting, &fit->settings, error));
     for (int i = 0; i < 2; i++)
         if (!json_object_get(fit->settings, i ? "images" : "classes"))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "a new model needs \"%s\"",
@@ -148,7 +119,7 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
     DL2_TRY(check_augment(fit->settings, error));
     json_object_foreach(fit->settings, key, value)
     {
-        const int status = dl2_option_from_user(dl2_train_options, &fit->config, key, value,
+        const int status = dl2_option_from_user(dl2_train_options, &fit->command, key, value,
                                                 DL2_OPTION_FIXED | DL2_OPTION_MODEL, error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", key);
@@ -159,12 +130,17 @@ static int give_settings(struct dl2_fit *fit, const char *text, struct dl2_error
 
 static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 {
+    const char *name;
+    json_t *value;
     DL2_TRY(check_augment(fit->identity, error));
-    for (const char *const *name = model_settings; *name; name++) {
-        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
-                                                  json_object_get(fit->identity, *name), error);
+    json_object_foreach(fit->identity, name, value)
+    {
+        if (!is_model_setting(name))
+            continue;
+        const int status =
+            dl2_option_from_record(dl2_train_options, &fit->command, name, value, error);
         if (status < 0)
-            dl2_error_prefix(error, "the model's \"%s\"", *name);
+            dl2_error_prefix(error, "the model's \"%s\"", name);
         DL2_TRY(status);
     }
     return check_settings(fit, NULL, error);
@@ -172,9 +148,9 @@ static int take_settings(struct dl2_fit *fit, struct dl2_error *error)
 
 static int take_options(struct dl2_fit *fit, const char *text, struct dl2_error *error)
 {
-    DL2_TRY(read_object(text, fit_options, &fit->settings, error));
+    DL2_TRY(read_object(text, is_fit_option, &fit->settings, error));
     for (const char *const *name = fit_options; *name; name++) {
-        const int status = dl2_option_from_record(dl2_train_options, &fit->config, *name,
+        const int status = dl2_option_from_record(dl2_train_options, &fit->command, *name,
                                                   json_object_get(fit->settings, *name), error);
         if (status < 0)
             dl2_error_prefix(error, "\"%s\"", *name);
@@ -212,10 +188,10 @@ static int choose_device(struct dl2_train_config *config, struct dl2_error *erro
 static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
 {
     struct dl2_stream *stream = &fit->stream;
-    struct dl2_train_config *config = &fit->config;
+    struct dl2_train_config *config = &fit->command.config;
     config->threads = 1;
-    config->started = dl2_clock_wall();
-    config->checkpoint_every = 0;
+    config->run.started = dl2_clock_wall();
+    config->run.checkpoint_every = 0;
     stream->runs = dl2_calloc(1, sizeof *stream->runs);
     stream->stages = dl2_calloc(1, sizeof *stream->stages);
     stream->sources = dl2_calloc(1, sizeof *stream->sources);
@@ -251,7 +227,7 @@ static int set_up_stream(struct dl2_fit *fit, struct dl2_error *error)
 static int set_up_images(struct dl2_fit *fit, uint64_t max_pixels, struct dl2_error *error)
 {
     struct dl2_loader_config *loader = &fit->loader;
-    *loader = fit->config.loader;
+    *loader = fit->command.config.loader;
     loader->train = fit->kind == DL2_FIT_TRAIN;
     loader->channels = fit->stream.channels;
     loader->max_pixels = max_pixels;
@@ -274,7 +250,7 @@ static int check_memory(const struct dl2_fit *fit, size_t model, uint64_t limit,
                         struct dl2_error *error)
 {
     const double mib = 1048576;
-    const struct dl2_loader_config *loader = &fit->config.loader;
+    const struct dl2_loader_config *loader = &fit->command.config.loader;
     const double pixels = (double)loader->height * dl2_loader_width(loader);
     uint64_t network;
     DL2_TRY(dl2_run_plan_bytes(run_of(fit), &network, error));
@@ -291,7 +267,7 @@ static int check_memory(const struct dl2_fit *fit, size_t model, uint64_t limit,
 static int open_run(struct dl2_fit *fit, size_t model, const struct dl2_fit_limits *limits,
                     struct dl2_error *error)
 {
-    DL2_TRY(choose_device(&fit->config, error));
+    DL2_TRY(choose_device(&fit->command.config, error));
     DL2_TRY(set_up_stream(fit, error));
     DL2_TRY(dl2_run_open_device(run_of(fit), error));
     DL2_TRY(check_memory(fit, model, limits->memory, error));
@@ -304,7 +280,7 @@ static struct dl2_fit *create(enum dl2_fit_kind kind)
     if (!fit)
         return NULL;
     fit->kind = kind;
-    fit->config = dl2_train_defaults();
+    fit->command = dl2_train_defaults();
     return fit;
 }
 
@@ -313,7 +289,7 @@ static int make_model(struct dl2_fit *fit, const char *settings,
                       struct dl2_error *error)
 {
     DL2_TRY(give_settings(fit, settings, error));
-    if (fit->config.optimizer.accumulate != 1)
+    if (fit->command.config.optimizer.accumulate != 1)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "\"accumulate\": nobody knows how many images will come: give a "
                              "larger \"batch\"");
@@ -363,21 +339,22 @@ static int find_place(struct dl2_fit *fit, struct dl2_error *error)
     struct dl2_run *run = run_of(fit);
     const struct dl2_run_state *state = &run->state;
     const json_t *visit = json_object_get(fit->settings, "visit");
-    const uint64_t images = fit->config.data.synthetic_images, batch = fit->config.loader.batch;
+    const uint64_t images = fit->command.config.data.synthetic_images,
+                   batch = fit->command.config.loader.batch;
     if (state->completed)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the model has had all of its %g epochs: make one with more",
-                             fit->config.data.stages[0].epochs);
+                             fit->command.config.data.stages[0].epochs);
     if (state->stage > 0 || state->missing || state->trained)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the model's run is at a place where no images can be added");
-    if (fit->config.optimizer.accumulate != 1 && !state->partitions)
+    if (fit->command.config.optimizer.accumulate != 1 && !state->partitions)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "the model's run accumulates gradients, without partitions");
     if (visit && !state->partitions)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "\"visit\": the model's run has no partitions");
-    fit->config.loader.partitions = 1; /* so that dl2_run_steps() asks for no feed */
+    fit->command.config.loader.partitions = 1; /* so that dl2_run_steps() asks for no feed */
     if (state->partitions)
         return take_visit(fit, visit, error);
     run->pass_steps = images < batch ? 1 : images / batch;
@@ -443,7 +420,7 @@ void dl2_fit_close(struct dl2_fit *fit)
     if (fit->stream.run_count)
         dl2_stream_close(&fit->stream);
     free(fit->stream.runs);
-    dl2_train_options_free(&fit->config);
+    dl2_train_options_free(&fit->command.config);
     json_decref(fit->settings);
     json_decref(fit->identity);
     free(fit);
@@ -491,14 +468,14 @@ static int begin_next(struct dl2_fit *fit, struct dl2_error *error)
 static int train_on_batch(struct dl2_fit *fit, struct dl2_error *error)
 {
     struct dl2_run *run = run_of(fit);
-    if (is_training(run) && run->step.part == 0)
+    if (is_training(run) && run->step.done == 0)
         DL2_TRY(begin_next(fit, error));
     if (!is_training(run)) /* the images are more than the run has epochs for */
         return DL2_OK;
     const int status = dl2_run_train_batch(run, &fit->batch, 0, error);
     dl2_network_wait_input(run->network);
     DL2_TRY(status);
-    return run->step.part == run->step.parts ? dl2_run_end_step(run, error) : DL2_OK;
+    return run->step.done == run->step.batches ? dl2_run_end_step(run, error) : DL2_OK;
 }
 
 static int use_batch(struct dl2_fit *fit, struct dl2_error *error)
@@ -561,9 +538,9 @@ int dl2_fit_add(struct dl2_fit *fit, const void *image, size_t size, int label, 
                              "the label %d is not a class of the model: 0 to %u", label,
                              fit->stream.classes - 1);
     /* A batch's first image may be an epoch's first, whose random numbers its crop has. */
-    if (training && fit->batch.count == 0 && is_training(run) && run->step.part == 0) {
+    if (training && fit->batch.count == 0 && is_training(run) && run->step.done == 0) {
         DL2_TRY(begin_next(fit, error));
-        run->step.parts = 0;
+        run->step.batches = 0;
         fit->recipe.planner.epoch = run->state.pass;
     }
     const int status = decode_image(fit, image, size, number, error);
@@ -591,7 +568,7 @@ static int end_training(struct dl2_fit *fit, struct dl2_error *error)
     /* A short batch counts as the last one of a visit, or of an epoch that has no other. */
     const bool short_one = state->partitions
                                ? state->batch + 1 == run->visit_end
-                               : fit->config.data.synthetic_images < fit->loader.batch;
+                               : fit->command.config.data.synthetic_images < fit->loader.batch;
     if (fit->batch.count && short_one)
         DL2_TRY(use_batch(fit, error));
     if (state->partitions && is_training(run) && state->batch != run->visit_end)

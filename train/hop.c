@@ -26,8 +26,8 @@
 /* Bytes of lines that are read at once. */
 #define MAX_LINES ((off_t)1 << 28)
 /* Seconds from one look at models that are not free to the next, at first and at most. */
-#define POLL_MIN          0.005
-#define POLL_MAX          0.1
+#define POLL_MIN 0.005
+#define POLL_MAX 0.1
 /* Seconds for which all models wait for a rank that is gone, before this one ends. */
 #define LOST_RANK_TIMEOUT 5
 
@@ -63,10 +63,10 @@ struct hop {
 
 /* -- locks -- */
 
-static int set_lock(const struct hop *hop, size_t place, short type, bool wait)
+static int set_lock(const struct hop *hop, size_t byte, short type, bool wait)
 {
     struct flock lock = {
-        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)place, .l_len = 1};
+        .l_type = type, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)byte, .l_len = 1};
     int code;
     while ((code = fcntl(hop->file, wait ? F_OFD_SETLKW : F_OFD_SETLK, &lock)) != 0 &&
            errno == EINTR && wait)
@@ -75,38 +75,38 @@ static int set_lock(const struct hop *hop, size_t place, short type, bool wait)
 }
 
 /* 1: this rank has it now; 0: another has it. */
-static int try_lock(const struct hop *hop, size_t place, struct dl2_error *error)
+static int try_lock(const struct hop *hop, size_t byte, struct dl2_error *error)
 {
-    if (set_lock(hop, place, F_WRLCK, false) == 0)
+    if (set_lock(hop, byte, F_WRLCK, false) == 0)
         return 1;
     if (errno == EAGAIN || errno == EACCES)
         return 0;
     return dl2_error_system(error, "can't lock %s, which ranks that hop need to", hop->path);
 }
 
-static void unlock(const struct hop *hop, size_t place)
+static void unlock(const struct hop *hop, size_t byte)
 {
-    set_lock(hop, place, F_UNLCK, false);
+    set_lock(hop, byte, F_UNLCK, false);
 }
 
-static bool is_locked(const struct hop *hop, size_t place)
+static bool is_locked(const struct hop *hop, size_t byte)
 {
     struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)place, .l_len = 1};
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS + (off_t)byte, .l_len = 1};
     return fcntl(hop->file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-static size_t place_of_lines(const struct hop *hop)
+static size_t byte_of_lines(const struct hop *hop)
 {
     return hop->count;
 }
 
-static size_t place_of_plan(const struct hop *hop)
+static size_t byte_of_plan(const struct hop *hop)
 {
     return hop->count + 1;
 }
 
-static size_t place_of_rank(const struct hop *hop, unsigned rank)
+static size_t byte_of_rank(const struct hop *hop, unsigned rank)
 {
     return hop->count + 2 + rank;
 }
@@ -120,9 +120,9 @@ static int add_line(const struct hop *hop, const json_t *line, struct dl2_error 
     free(text);
     if (length < 0)
         return dl2_error_memory(error, "a line of %s", hop->path);
-    set_lock(hop, place_of_lines(hop), F_WRLCK, true);
+    set_lock(hop, byte_of_lines(hop), F_WRLCK, true);
     const bool written = write(hop->file, whole, (size_t)length) == length;
-    unlock(hop, place_of_lines(hop));
+    unlock(hop, byte_of_lines(hop));
     free(whole);
     return written ? DL2_OK : dl2_error_system(error, "can't write to %s", hop->path);
 }
@@ -133,7 +133,7 @@ static void take_line(struct hop *hop, const char *text, size_t length)
     const char *name = dl2_json_get_text(line, "model", "");
     for (size_t i = 0; i < hop->count; i++) {
         struct hopper *hopper = &hop->hoppers[i];
-        if (strcmp(hop->models[i].config.name, name) != 0)
+        if (strcmp(hop->models[i].config.run.name, name) != 0)
             continue;
         hopper->last = (unsigned)dl2_json_get_integer(line, "partition", 0);
         hopper->diverged = strcmp(dl2_json_get_text(line, "outcome", ""), "diverged") == 0;
@@ -220,7 +220,7 @@ static int look_for_wanted(struct hop *hop, bool idle, struct dl2_error *error)
 static bool is_there(const struct hop *hop, size_t number)
 {
     const struct dl2_run_state *state = &hop->hoppers[number].state;
-    return state->completed || dl2_run_is_at(state, hop->models[number].config.stop_at);
+    return state->completed || dl2_run_is_at(state, hop->models[number].config.run.stop_at);
 }
 
 /* May the model visit this rank's partition next? */
@@ -275,9 +275,9 @@ static size_t choose(struct hop *hop)
 
 static const char *outcome_of(const struct dl2_run *run)
 {
-    return run->phase == DL2_RUN_DIVERGED ? "diverged"
-           : run->decision == DL2_RUN_STOP  ? "stopped"
-                                            : "done";
+    return run->phase == DL2_RUN_DIVERGED  ? "diverged"
+           : run->decision == DL2_RUN_STOP ? "stopped"
+                                           : "done";
 }
 
 /* The model is locked. */
@@ -290,18 +290,18 @@ static int visit(struct hop *hop, size_t number, struct dl2_error *error)
     const bool moved = hopper->known && hopper->last && hopper->last != hop->own + 1;
     const json_int_t bytes = moved ? (json_int_t)hopper->seen.st_size : 0;
     hop->choice++;
-    config->resume = hopper->known;
-    config->restart = !hopper->known;
-    config->started = dl2_clock_wall();
+    config->run.resume = hopper->known;
+    config->run.restart = !hopper->known;
+    config->run.started = dl2_clock_wall();
     const int status = dl2_run_visit(run, error);
     if (status < 0) {
         dl2_error_prefix(error, "%s", run->name);
         return status;
     }
-    json_auto_t *line = json_pack("{s:s, s:I, s:I, s:f, s:I, s:s}", "model", config->name, "epoch",
-                                  (json_int_t)pass + 1, "partition", (json_int_t)hop->own + 1,
-                                  "seconds", dl2_clock_wall() - config->started, "bytes_moved",
-                                  bytes, "outcome", outcome_of(run));
+    json_auto_t *line = json_pack(
+        "{s:s, s:I, s:I, s:f, s:I, s:s}", "model", config->run.name, "epoch", (json_int_t)pass + 1,
+        "partition", (json_int_t)hop->own + 1, "seconds", dl2_clock_wall() - config->run.started,
+        "bytes_moved", bytes, "outcome", outcome_of(run));
     return line ? add_line(hop, line, error) : dl2_error_memory(error, "a visit");
 }
 
@@ -325,7 +325,7 @@ static int try_visit(struct hop *hop, size_t number, struct dl2_error *error)
 
 static bool asked_to_stop(const struct hop *hop)
 {
-    const volatile sig_atomic_t *stop = hop->models[0].config.stop;
+    const volatile sig_atomic_t *stop = hop->models[0].config.run.stop;
     return stop && *stop;
 }
 
@@ -336,7 +336,7 @@ static bool rank_is_gone(const struct hop *hop)
     if (world && world->ops->broken)
         return world->ops->broken(world);
     for (unsigned rank = 0; rank < hop->ranks; rank++)
-        if (rank != hop->own && !is_locked(hop, place_of_rank(hop, rank)))
+        if (rank != hop->own && !is_locked(hop, byte_of_rank(hop, rank)))
             return true;
     return false;
 }
@@ -356,9 +356,9 @@ static int ask_plan(struct hop *hop, struct dl2_error *error)
     const size_t before = choose(hop);
     if (!hop->options->plan)
         return 0;
-    set_lock(hop, place_of_plan(hop), F_WRLCK, true);
+    set_lock(hop, byte_of_plan(hop), F_WRLCK, true);
     const int over = look_for_wanted(hop, true, error);
-    unlock(hop, place_of_plan(hop));
+    unlock(hop, byte_of_plan(hop));
     return over ? over : choose(hop) > before;
 }
 
@@ -410,7 +410,7 @@ static int hop_on(struct hop *hop, struct dl2_error *error)
 
 static int claim_rank(const struct hop *hop, struct dl2_error *error)
 {
-    const int locked = try_lock(hop, place_of_rank(hop, hop->own), error);
+    const int locked = try_lock(hop, byte_of_rank(hop, hop->own), error);
     if (locked != 0)
         return locked < 0 ? locked : DL2_OK;
     return dl2_error_set(
@@ -421,16 +421,16 @@ static int claim_rank(const struct hop *hop, struct dl2_error *error)
 }
 
 /* Rank 0 begins anew where no other's runs are, or, with --restart, without their files. */
-static int clear_place(struct hop *hop, struct dl2_error *error)
+static int clear_visits(struct hop *hop, struct dl2_error *error)
 {
     const struct dl2_train_config *config = &hop->models[0].config;
-    if (config->resume)
+    if (config->run.resume)
         return DL2_OK;
     for (size_t i = 0; i < hop->count; i++) {
         const struct dl2_run *run = &hop->stream.runs[i];
         if (!dl2_is_file(run->checkpoint))
             continue;
-        if (!config->restart)
+        if (!config->run.restart)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "%s is there already: continue it with --resume, choose "
                                  "another place with --out, or overwrite it with --restart",
@@ -443,18 +443,18 @@ static int clear_place(struct hop *hop, struct dl2_error *error)
                                         : dl2_error_system(error, "can't empty %s", hop->path);
 }
 
-static int open_place(struct hop *hop, struct dl2_error *error)
+static int open_visits(struct hop *hop, struct dl2_error *error)
 {
     const struct dl2_world *world = hop->options->world;
     DL2_TRY(dl2_make_folders(hop->options->out, error));
     hop->path = dl2_path_join(hop->options->out, DL2_VISITS_FILE);
     if (!hop->path)
-        return dl2_error_memory(error, "a place for visits");
+        return dl2_error_memory(error, "the file of visits");
     hop->file = open(hop->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (hop->file < 0)
         return dl2_error_system(error, "can't open %s", hop->path);
     DL2_TRY(claim_rank(hop, error));
-    return dl2_world_rank(world) == 0 && !(world && world->again) ? clear_place(hop, error)
+    return dl2_world_rank(world) == 0 && !(world && world->again) ? clear_visits(hop, error)
                                                                   : DL2_OK;
 }
 
@@ -469,7 +469,7 @@ static int set_rank(struct hop *hop, struct dl2_train_config *config, char *card
     config->loader.partitions = hop->options->whole ? 0 : hop->ranks;
     config->threads = config->threads ? config->threads : share;
     config->loader.workers = config->loader.workers ? config->loader.workers : share;
-    config->trainers += world ? world->local_size - 1 : 0;
+    config->run.trainers += world ? world->local_size - 1 : 0;
     DL2_TRY(dl2_device_parse(config->device, &name, NULL));
     const struct dl2_device_class *ops = dl2_device_named(&name);
     if (world && world->local_size > 1 && ops->is_card && !name.numbered) {
@@ -487,8 +487,8 @@ static int mend_reports(struct hop *hop, struct dl2_error *error)
         DL2_TRY(look_at(hop, i, error));
         if (!hop->hoppers[i].known || !hop->hoppers[i].state.completed)
             continue;
-        hop->models[i].config.resume = true;
-        hop->models[i].config.started = dl2_clock_wall();
+        hop->models[i].config.run.resume = true;
+        hop->models[i].config.run.started = dl2_clock_wall();
         DL2_TRY(dl2_run_visit(&hop->stream.runs[i], error));
     }
     return DL2_OK;
@@ -519,14 +519,14 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     const struct dl2_world *world = hop->options->world;
     const bool again = world && world->again;
     int status = dl2_stream_open(&hop->stream, error);
-    if (status == DL2_OK && hop->stream.config->in_database &&
+    if (status == DL2_OK && hop->stream.config->run.in_database &&
         !(hop->stream.stages[0].dataset && dl2_dataset_can_fit(hop->stream.stages[0].dataset)))
         status =
             dl2_error_set(error, DL2_ERR_ARGUMENT,
                           "%s: --in-database needs a table, like postgresql:///db?table=photos",
                           hop->stream.stages[0].path);
     if (status == DL2_OK)
-        status = open_place(hop, error);
+        status = open_visits(hop, error);
     if (!again)
         status = dl2_world_agree(world, status, error);
     hop->result->common = status < 0 && !again;
@@ -545,7 +545,7 @@ static int hop_to_end(struct hop *hop, struct dl2_error *error)
     DL2_TRY(read_lines(hop, error));
     hop->timed = true;
     const double began = dl2_clock_wall();
-    if (hop->own == 0 && !again && hop->models[0].config.resume && !hop->options->plan)
+    if (hop->own == 0 && !again && hop->models[0].config.run.resume && !hop->options->plan)
         DL2_TRY(mend_reports(hop, error));
     DL2_TRY(hop_on(hop, error));
     if (hop->own == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A visit whose training a database does (config->in_database): the checkpoint goes there, and
+/* A visit whose training a database does (config->run.in_database): the checkpoint goes there, and
  * comes back at the end of the visit. */
 #include "dataset/server_fit.h"
 #include "loader/sampler.h"
@@ -62,7 +62,7 @@ static int ask_server(struct dl2_run *run, const struct dl2_sampler *sampler,
                                        .options = options,
                                        .numbers = visitor.numbers,
                                        .count = sampler->size - (size_t)done,
-                                       .stop = run->config->stop,
+                                       .stop = run->config->run.stop,
                                        .bad = note_bad,
                                        .context = (void *)&visitor};
     return dl2_dataset_fit(run->stream->stages[0].dataset, &fit, trained, error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run, in the order in which things happen: open, then for each epoch its steps, its
- * validation and what is saved, then close. The loop of the steps is train_pass(), that of the
- * epochs dl2_run_train(); dl2_train() opens and closes.
+ * validation and what is saved, then close. The loop of the steps is take_steps(), that of the
+ * epochs train_to_end(); dl2_train() opens and closes.
  */
 #include "train/run.h"
 #include "common/clock.h"
@@ -50,7 +50,7 @@ int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "the checkpoint is at batch %llu of an epoch of %llu",
                              (unsigned long long)state->batch, (unsigned long long)steps);
-    run->step = (struct dl2_run_step){.parts = 0};
+    run->step = (struct dl2_run_step){.batches = 0};
     run->phase = DL2_RUN_TRAINING;
     if (state->batch > 0 && dl2_run_adds_up_on_device(run)) {
         const struct dl2_loss_sums own = dl2_checkpoint_get_sums(state, run->config->world);
@@ -74,7 +74,7 @@ int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_stream *stream = run->stream;
     const struct dl2_dataset *dataset = stream->stages[run->state.stage].dataset;
-    if (!run->config->cold)
+    if (!run->config->run.cold)
         return DL2_OK;
     const int status = dl2_world_rank(run->config->world) == 0
                            ? dl2_fetch_evict(dataset, &stream->resident, error)
@@ -113,7 +113,7 @@ static double learning_rate(const struct dl2_run *run)
                                     run->length,    config->warmup, 1};
     if (isnan(config->warmup))
         schedule.warmup = fmin(5, run->length / 10);
-    else if (run->config->time_budget > 0)
+    else if (run->config->run.time_budget > 0)
         schedule.warmup = fmin(config->warmup, run->length / 2);
     if (config->lr_per_epoch)
         return dl2_schedule_lr(&schedule, run->state.pass_start);
@@ -164,8 +164,8 @@ int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
         return dl2_run_stop_pass(run, error);
     struct dl2_run_step *step = &run->step;
     const uint64_t left = end - state->batch;
-    step->part = 0;
-    step->parts = left < accumulate ? (unsigned)left : accumulate;
+    step->done = 0;
+    step->batches = left < accumulate ? (unsigned)left : accumulate;
     step->lr = learning_rate(run);
     step->position = before;
     step->data_wait = state->data_wait;
@@ -214,9 +214,9 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
             dl2_mix_paste(&mix, batch->images, stage->height, stage->width, run->stream->channels,
                           run->partner, batch->count, run->row);
     }
-    const struct dl2_network_step numbers = {number, 1.0f / (float)step->parts, step->part > 0,
-                                             step->part + 1 < step->parts};
-    step->part++;
+    const struct dl2_network_step numbers = {number, 1.0f / (float)step->batches, step->done > 0,
+                                             step->done + 1 < step->batches};
+    step->done++;
     run->state.data_wait += waited;
     run->state.images += (uint64_t)batch->count * ranks; /* all have as many: loader/sampler.h */
     run->state.step++;
@@ -264,12 +264,12 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
     const uint64_t steps = dl2_run_steps(run);
     double loss = NAN;
     DL2_TRY(update_weights(run, step->lr, error));
-    step->part = step->parts = 0;
-    if (++step->updates % LOOK_EVERY == 0 || run->config->log_steps)
+    step->done = step->batches = 0;
+    if (++step->updates % LOOK_EVERY == 0 || run->config->run.log_steps)
         DL2_TRY(dl2_run_take_losses(run, false, &loss, error));
     const double now = dl2_clock_wall(), after = dl2_run_position(run), took = now - step->last;
     state->seconds += took;
-    if (run->config->log_steps)
+    if (run->config->run.log_steps)
         DL2_TRY(log_step(run, took, loss, error));
     dl2_budget_trained(&run->budget, after - step->position, took);
     step->last = now;
@@ -292,12 +292,11 @@ static bool validation_due(const struct dl2_run *run)
         return false;
     if (dl2_run_reached(run, run->length))
         return true;
-    double every = run->config->validate_every;
+    double every = run->config->run.validate_every;
     return every > 0 && (run->state.pass + 1) % (uint64_t)every == 0;
 }
 
-/* Takes the loss scale into the state, where half-precision training has one. */
-static int note_loss_scale(struct dl2_run *run, struct dl2_error *error)
+int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_device_class *ops = run->device->ops;
     if (run->config->precision != DL2_PRECISION_FP16 || !ops->get_loss_scale)
@@ -333,29 +332,31 @@ struct ended_pass {
 static int describe_pass(struct ended_pass *ended, struct dl2_error *error)
 {
     struct dl2_run *run = ended->run;
-    DL2_TRY(note_loss_scale(run, error));
+    DL2_TRY(dl2_run_note_loss_scale(run, error));
     ended->due = validation_due(run);
     return dl2_run_epoch_record(run, dl2_run_position(run), &ended->epoch, &ended->record, error);
+}
+
+void dl2_run_add_pass(struct dl2_run *run, const struct dl2_train_epoch *epoch, json_t *record)
+{
+    json_array_append_new(run->state.epochs, record);
+    dl2_run_next_pass(run);
+    if (run->events.epoch_ended)
+        run->events.epoch_ended(run->events.context, epoch);
+    dl2_feed_stats_reset(run->source->feed);
 }
 
 /* Adds the pass's record, validation and all, and begins the next one. */
 static void close_pass(struct ended_pass *ended)
 {
-    struct dl2_run *run = ended->run;
-    struct dl2_run_state *state = &run->state;
+    struct dl2_run_state *state = &ended->run->state;
     if (!ended->due)
         state->val_count = 0;
     ended->epoch.val = state->val;
     ended->epoch.val_count = state->val_count;
     if (state->visits)
         json_object_set_new(ended->record, "visits", dl2_visits_shown(state->visits));
-    json_array_append(state->epochs, ended->record);
-    if (state->pass > 0) /* the first warms up */
-        run->measured += ended->epoch.seconds;
-    dl2_run_next_pass(run);
-    if (run->events.epoch_ended)
-        run->events.epoch_ended(run->events.context, &ended->epoch);
-    dl2_feed_stats_reset(run->source->feed);
+    dl2_run_add_pass(ended->run, &ended->epoch, json_incref(ended->record));
 }
 
 /* -- saving -- */
@@ -381,7 +382,7 @@ static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
         return DL2_OK;
     if (run->log)
         DL2_TRY(dl2_step_log_flush(run->log, error));
-    DL2_TRY(note_loss_scale(run, error));
+    DL2_TRY(dl2_run_note_loss_scale(run, error));
     double began = dl2_clock_wall();
     run->state.elapsed = dl2_run_elapsed(run);
     DL2_TRY(dl2_checkpoint_save(&run->state, run->identity, run->network, run->checkpoint, error));
@@ -392,7 +393,7 @@ static int save_checkpoint(struct dl2_run *run, struct dl2_error *error)
 /* Is a checkpoint due at position `after`, if there was none since `before`? */
 static bool checkpoint_due(const struct dl2_run *run, double before, double after)
 {
-    double every = run->config->checkpoint_every;
+    double every = run->config->run.checkpoint_every;
     return every > 0 && floor(after / every + DL2_RUN_SAME) > floor(before / every + DL2_RUN_SAME);
 }
 
@@ -495,18 +496,13 @@ static int validate_last(struct dl2_run *run, struct dl2_error *error)
 /* Writes what a run has come to, which is its end or a stop. */
 static int conclude(struct dl2_run *run, struct dl2_error *error)
 {
-    const struct dl2_train_config *config = run->config;
     run->phase = DL2_RUN_OVER;
-    if (config->measure > 0 && !run->state.completed) {
-        run->stream->common = true;
-        return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");
-    }
     if (run == &run->stream->runs[0])
         dl2_stream_sum_up_bad(run->stream);
     dl2_monitor_sample(run->stream->monitor);
     int status = dl2_run_gather_timelines(run, error);
     if (status == DL2_OK)
-        status = save_all(run, !(config->measure > 0), error);
+        status = save_all(run, true, error);
     if (status == DL2_OK)
         status = dl2_run_export_weights(run, error);
     status = dl2_stream_agree(run->stream, status, error); /* nobody goes before all is written */
@@ -537,9 +533,9 @@ static int save_learnt(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_loss_sums unused;
     const bool training = run->phase == DL2_RUN_TRAINING;
-    if (training && run->step.part > 0)
+    if (training && run->step.done > 0)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "in the middle of a step of %u batches",
-                             run->step.parts);
+                             run->step.batches);
     if (run->phase == DL2_RUN_VALIDATING)
         DL2_TRY(dl2_network_take_sums(run->network, &unused, error));
     if (training)
@@ -551,7 +547,7 @@ static int save_learnt(struct dl2_run *run, struct dl2_error *error)
 void dl2_stream_save_learnt(struct dl2_stream *stream)
 {
     const struct dl2_train_config *config = stream->config;
-    if (!stream->data_failed || stream->hopping || config->measure > 0)
+    if (!stream->data_failed || stream->hopping)
         return;
     if (config->world && !stream->common) {
         dl2_run_note(&stream->runs[0],
@@ -589,8 +585,7 @@ static int train_on_next(struct dl2_run *run, struct dl2_error *error)
     return status;
 }
 
-/* The steps of an epoch, or of what is left of it. */
-static int train_pass(struct dl2_run *run, struct dl2_error *error)
+static int take_steps(struct dl2_run *run, struct dl2_error *error)
 {
     DL2_TRY(dl2_run_make_cold(run, error));
     dl2_run_start_clock(run);
@@ -599,25 +594,29 @@ static int train_pass(struct dl2_run *run, struct dl2_error *error)
         DL2_TRY(dl2_run_begin_step(run, error));
         if (run->phase != DL2_RUN_TRAINING)
             return dl2_source_note_bad(run->stream, run->source, error);
-        while (run->step.part < run->step.parts)
+        while (run->step.done < run->step.batches)
             DL2_TRY(train_on_next(run, error));
         DL2_TRY(dl2_run_end_step(run, error));
         DL2_TRY(dl2_run_save_step(run, error));
     }
 }
 
+int dl2_run_train_pass(struct dl2_run *run, struct dl2_error *error)
+{
+    DL2_TRY(dl2_run_begin_pass(run, error));
+    return run->phase == DL2_RUN_TRAINING ? take_steps(run, error) : DL2_OK;
+}
+
 /* One epoch: its steps, its validation, and what is saved. */
 static int run_epoch(struct dl2_run *run, struct dl2_error *error)
 {
-    DL2_TRY(dl2_run_begin_pass(run, error));
-    if (run->phase == DL2_RUN_TRAINING)
-        DL2_TRY(train_pass(run, error));
+    DL2_TRY(dl2_run_train_pass(run, error));
     return dl2_stream_end_pass(run->stream, error);
 }
 
 static int train_to_end(struct dl2_run *run, struct dl2_error *error)
 {
-    if (run->config->time_budget > 0 && !dl2_run_is_over(run))
+    if (run->config->run.time_budget > 0 && !dl2_run_is_over(run))
         DL2_TRY(dl2_run_probe_validation(run, error));
     while (!dl2_run_is_over(run)) {
         DL2_TRY(dl2_run_look_for_end(run, error));
@@ -648,9 +647,8 @@ int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
 void dl2_run_tell_ended(const struct dl2_run *run)
 {
     const struct dl2_run_state *state = &run->state;
-    const struct dl2_train_summary summary = {state->val,        state->val_count,
-                                              state->best_epoch, state->best_top1,
-                                              dl2_run_rate(run), run->report_path};
+    const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
+                                              state->best_top1, run->report_path};
     if (run->events.ended)
         run->events.ended(run->events.context, &summary);
 }
@@ -660,8 +658,7 @@ static void tell_failure(struct dl2_run *run, const struct dl2_train_events *eve
                          const struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    if (status == DL2_ERR_CANCELED && !(config->measure > 0) && run->checkpoint &&
-        dl2_is_file(run->checkpoint)) {
+    if (status == DL2_ERR_CANCELED && run->checkpoint && dl2_is_file(run->checkpoint)) {
         dl2_run_note(run, "--resume goes on from %s", run->checkpoint);
     } else if (config->world && !run->stream->common && status != DL2_ERR_CANCELED) {
         /* Before anything is closed: a card may wait for others, which wait for this rank. */

@@ -7,6 +7,7 @@
  *     visit.c        a part of such a run on one rank
  *     in_database.c  a visit's training, by the database that has the images
  *     several.c      several models on one stream, in turns
+ *     measure.c      passes that tell how fast a run trains
  *     evaluate.c     validates the weights of a file
  *     fit.c          a run whose images a database has
  *     run.c          the run: open, epochs of steps, validation, saving, close
@@ -20,7 +21,7 @@
  *
  * A stream has what runs share that are trained together: data, decoder, monitor. A run has one
  * model: network, device, position, log, checkpoint and report. Most streams have one run. A source
- * has training's batches, for all runs of a stream or, with config->own_batches, for one.
+ * has training's batches, for all runs of a stream or, with config->data.own_batches, for one.
  */
 #ifndef DL2_TRAIN_RUN_H
 #define DL2_TRAIN_RUN_H
@@ -54,7 +55,7 @@ struct dl2_run;
 
 /* A step of a run: one or, with `accumulate`, several batches, then an update. */
 struct dl2_run_step {
-    unsigned part, parts; /* batches that are done, of those of the step */
+    unsigned done, batches; /* batches that are done, of those of the step */
     double lr;
     double last;     /* when the step before ended, or the pass began */
     double position; /* before it */
@@ -76,7 +77,7 @@ enum dl2_run_phase {
 /* What is to come after the step that is done. */
 enum dl2_run_decision {
     DL2_RUN_GO_ON,
-    DL2_RUN_END_PASS, /* with config->measure: this pass has taken long enough */
+    DL2_RUN_END_PASS, /* this pass has taken run->pass_seconds */
     DL2_RUN_STOP,     /* a rank was asked to stop */
 };
 
@@ -104,7 +105,7 @@ struct dl2_stream {
     struct dl2_decoded_cache *decoded; /* of all sources; NULL: they have none in common */
     uint64_t moved_seen;               /* bytes from other ranks, up to the last pass' end */
     struct dl2_monitor *monitor;       /* of the process, and of the card of the first run */
-    double resident;  /* with config->cold: the part of the images that stayed in memory */
+    double resident;  /* with config->run.cold: the part of the images that stayed in memory */
     bool data_failed; /* the loader did, or too many samples are bad; runs that are between two
                        * steps are as they were before */
     bool common;      /* the error, if any, is every rank's */
@@ -116,8 +117,9 @@ struct dl2_run {
     struct dl2_source *source;
     const struct dl2_train_config *config;
     struct dl2_train_events events;
-    char *variant, *name, *out, *checkpoint, *report_path, *best, *steps;
-    int lock; /* of `out`, of rank 0; -1: none */
+    char *variant, *name, *out, *report_path, *best, *steps;
+    char *checkpoint; /* NULL: the run is measured or evaluated, and saves nothing */
+    int lock;         /* of `out`, of rank 0; -1: none */
     struct dl2_device *device;
     struct dl2_network *network;
     uint32_t *partner; /* mixup's */
@@ -135,7 +137,7 @@ struct dl2_run {
     uint64_t pass_steps;
     bool drops_last;
     uint64_t visit_begin, visit_end;
-    double measured;          /* seconds of training that count, with config->measure */
+    double pass_seconds;      /* after which a pass ends early; 0: never */
     struct dl2_run_step step; /* that is going on */
     double begin;             /* position where the pass began that is going on */
     enum dl2_run_phase phase;
@@ -252,7 +254,7 @@ int dl2_run_check_weights(struct dl2_run *run, struct dl2_error *error);
 /* Gets a run ready to train, from its checkpoint where it resumes; or leaves it as it is,
  * DL2_RUN_OVER, where it is finished already. Collective. */
 int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error);
-/* Writes config->export, if there is one. */
+/* Writes config->run.export, if there is one. */
 int dl2_run_export_weights(struct dl2_run *run, struct dl2_error *error);
 
 /* ---- validation.c ---- */
@@ -297,8 +299,6 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
                          json_t **out, struct dl2_error *error);
 /* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);
-/* What the passes so far have measured. */
-struct dl2_train_rate dl2_run_rate(const struct dl2_run *run);
 /* The names of the first data's classes: a new reference. */
 json_t *dl2_run_class_names(const struct dl2_run *run);
 /* The samples that cannot be read, for a report: a new reference. */
@@ -307,6 +307,8 @@ json_t *dl2_run_bad_list(const struct dl2_run *run);
 int dl2_run_gather_timelines(struct dl2_run *run, struct dl2_error *error);
 /* Brings the report up to date and writes it. */
 int dl2_run_save_report(struct dl2_run *run, struct dl2_error *error);
+/* The same of a report that has its results already. */
+int dl2_run_write_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */
 json_t *dl2_run_export_texts(const struct dl2_run *run);
 
@@ -315,6 +317,10 @@ json_t *dl2_run_export_texts(const struct dl2_run *run);
 
 /* Trains a run that is prepared, to its end or to a stop, and saves it. */
 int dl2_run_train(struct dl2_run *run, struct dl2_error *error);
+/* The steps of an epoch, or of what is left of it. */
+int dl2_run_train_pass(struct dl2_run *run, struct dl2_error *error);
+/* Adds the record of a pass that has ended, takes it over, and moves on to the next pass. */
+void dl2_run_add_pass(struct dl2_run *run, const struct dl2_train_epoch *epoch, json_t *record);
 /* Opens a stream of runs, has them trained by `train`, tells how it went, and closes them. */
 int dl2_stream_train(struct dl2_train_model *models, size_t count, bool several,
                      int (*train)(struct dl2_stream *stream, struct dl2_error *error),
@@ -326,7 +332,7 @@ int dl2_run_look_for_end(struct dl2_run *run, struct dl2_error *error);
 /* Chooses the stage of a pass, opens its feed, and enters it unless it is trained already. */
 int dl2_run_begin_pass(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
-/* With config->cold: the pass reads from the disk. */
+/* With config->run.cold: the pass reads from the disk. */
 int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error);
 /* Seconds and joules count from here on. */
 void dl2_run_start_clock(struct dl2_run *run);
@@ -362,6 +368,8 @@ int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *sour
 int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error);
 /* Moves the position to the beginning of the next pass. */
 void dl2_run_next_pass(struct dl2_run *run);
+/* Takes the loss scale into the state, where half-precision training has one. */
+int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error);
 /* Ends a run among others whose loss became NaN or infinite: `reason` says so. */
 int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
                          struct dl2_error *error);

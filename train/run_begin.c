@@ -94,12 +94,12 @@ static void note_changes(struct dl2_run *run, const json_t *now)
 static int load_pretrained(struct dl2_run *run, struct dl2_error *error)
 {
     char note[256];
-    if (!run->config->pretrained)
+    if (!run->config->run.pretrained)
         return DL2_OK;
-    DL2_TRY(
-        dl2_weights_load(run->config->pretrained, run->network, false, note, sizeof note, error));
+    DL2_TRY(dl2_weights_load(run->config->run.pretrained, run->network, false, note, sizeof note,
+                             error));
     if (note[0])
-        dl2_run_note(run, "%s: %s", run->config->pretrained, note);
+        dl2_run_note(run, "%s: %s", run->config->run.pretrained, note);
     return DL2_OK;
 }
 
@@ -115,14 +115,14 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
     json_auto_t *part = dl2_run_part(run), *hashes = dl2_run_data_hashes(run);
-    if (config->data_hashes && !json_equal(config->data_hashes, hashes))
+    if (config->run.data_hashes && !json_equal(config->run.data_hashes, hashes))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: its images are not those of the models before it: since then "
                              "some were added, removed, renamed, moved to another class or changed "
                              "in size; bring back those that the search was begun with, or begin "
                              "anew with --restart",
                              run->name);
-    if (config->resume && dl2_is_file(run->checkpoint)) {
+    if (config->run.resume && dl2_is_file(run->checkpoint)) {
         dl2_run_state_free(&run->state);
         DL2_TRY(
             dl2_checkpoint_load(run->checkpoint, run->identity, run->network, &run->state, error));
@@ -137,10 +137,10 @@ static int load_checkpoint(struct dl2_run *run, struct dl2_error *error)
                          run->checkpoint);
         if (!run->state.completed)
             note_changes(run, part);
-    } else if (config->resume) {
+    } else if (config->run.resume) {
         tell_resumed(run, false);
         DL2_TRY(load_pretrained(run, error));
-    } else if (!config->restart && !(config->measure > 0) && dl2_is_file(run->checkpoint)) {
+    } else if (!config->run.restart && run->checkpoint && dl2_is_file(run->checkpoint)) {
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT, "%s is %s, or overwrite it with --restart", run->checkpoint,
             dl2_checkpoint_unfinished(run->checkpoint)
@@ -201,7 +201,7 @@ static int begin_run(struct dl2_run *run, struct dl2_error *error)
     if (run->state.loss_scale.scale > 0 && run->device->ops->set_loss_scale)
         DL2_TRY(run->device->ops->set_loss_scale(run->device, &run->state.loss_scale, error));
     run->elapsed_before = run->state.elapsed;
-    if (config->keep_best && dl2_world_rank(world) == 0)
+    if (config->run.keep_best && dl2_world_rank(world) == 0)
         dl2_run_find_best(run);
     return DL2_OK;
 }
@@ -210,7 +210,7 @@ static int begin_run(struct dl2_run *run, struct dl2_error *error)
 static int open_log(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const bool own = config->log_steps && dl2_world_rank(config->world) == 0;
+    const bool own = config->run.log_steps && dl2_world_rank(config->world) == 0;
     int status = own ? dl2_step_log_open(run->steps, run->state.updates, &run->log, error) : DL2_OK;
     return dl2_stream_agree(run->stream, status, error);
 }
@@ -250,7 +250,7 @@ static int begin_visit(struct dl2_run *run, struct dl2_error *error)
                              "checkpoint %s: its run has %u partitions of the data, 0 for all of "
                              "it in one, and this run %u",
                              run->checkpoint, state->partitions, partitions);
-    if (!partitions || state->completed || dl2_run_is_at(state, run->config->stop_at))
+    if (!partitions || state->completed || dl2_run_is_at(state, run->config->run.stop_at))
         return DL2_OK;
     const enum dl2_visit visit =
         dl2_visit_find(run, state, own, &run->visit_begin, &run->visit_end);
@@ -277,11 +277,11 @@ static int begin_visit(struct dl2_run *run, struct dl2_error *error)
 
 int dl2_run_export_weights(struct dl2_run *run, struct dl2_error *error)
 {
-    if (!run->config->export || dl2_world_rank(run->config->world) > 0)
+    if (!run->config->run.export || dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     DL2_TRY(dl2_run_use_average(run, true, error));
     json_auto_t *texts = dl2_run_export_texts(run);
-    return dl2_weights_save(run->config->export, run->network, texts, error);
+    return dl2_weights_save(run->config->run.export, run->network, texts, error);
 }
 
 /* A finished run is left as it is; its report is made anew only where it is lost, or where a kill
@@ -305,13 +305,13 @@ int dl2_run_prepare(struct dl2_run *run, struct dl2_error *error)
     run->identity = dl2_run_identity(run);
     run->report = dl2_run_report(run);
     DL2_TRY(begin_run(run, error));
-    run->budget.seconds = config->time_budget;
-    run->budget.validate_every = run->stream->val_count ? config->validate_every : 0;
-    run->run_stop = config->stop_at > 0 ? config->stop_at : INFINITY;
-    if (config->run_epochs > 0) {
+    run->budget.seconds = config->run.time_budget;
+    run->budget.validate_every = run->stream->val_count ? config->run.validate_every : 0;
+    run->run_stop = config->run.stop_at > 0 ? config->run.stop_at : INFINITY;
+    if (config->run.run_epochs > 0) {
         if (run->state.batch > 0)
             DL2_TRY(dl2_run_open_feed(run, run->state.stage, error));
-        run->run_stop = dl2_run_position(run) + config->run_epochs;
+        run->run_stop = dl2_run_position(run) + config->run.run_epochs;
     }
     DL2_TRY(begin_visit(run, error));
     if (!run->stream->hopping || run->state.step == 0)

@@ -43,7 +43,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     if (!data->name)
         return dl2_error_memory(error, "a training run");
     int status = dl2_dataset_open(path, &options, &data->dataset, error);
-    if (status == DL2_ERR_ARGUMENT && stream->config->origin_splits) {
+    if (status == DL2_ERR_ARGUMENT && stream->config->run.origin_splits) {
         options.val_fraction = DL2_VAL_FRACTION_UNSET; /* a split of its own needs no fraction */
         options.split_seed = 0;
         dl2_error_clear(error);
@@ -93,7 +93,7 @@ const struct dl2_run_data *dl2_stream_first_data(const struct dl2_stream *stream
 static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_train_config *config = stream->config;
-    if (config->evaluate)
+    if (config->run.evaluate)
         return DL2_OK;
     stream->stages = dl2_calloc(config->data.stage_count, sizeof *stream->stages);
     if (!stream->stages)
@@ -172,10 +172,10 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_train_config *config = stream->config;
     const char *last =
-        config->evaluate ? NULL : config->data.stages[config->data.stage_count - 1].path;
+        config->run.evaluate ? NULL : config->data.stages[config->data.stage_count - 1].path;
     const char *const *paths = config->data.val_count ? config->data.val : &last;
     size_t count = config->data.val_count ? config->data.val_count : 1;
-    if (config->skip_validation || config->data.synthetic)
+    if (config->run.skip_validation || config->data.synthetic)
         return DL2_OK;
     stream->val = dl2_calloc(count, sizeof *stream->val);
     if (!stream->val)
@@ -309,7 +309,7 @@ static uint64_t cache_share(const struct dl2_stream *stream, const struct dl2_ru
     for (size_t i = 0; i < stream->stage_count; i++) /* one has a cache at a time */
         if (stream->stages[i].images > all)
             all = stream->stages[i].images;
-    if (config->validate_every > 0) /* else there is one validation, at the end */
+    if (config->run.validate_every > 0) /* else there is one validation, at the end */
         for (size_t i = 0; i < stream->val_count; i++)
             all += stream->val[i].images;
     return (uint64_t)((double)config->loader.decoded_cache_bytes * (double)data->images /
@@ -339,21 +339,16 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.slot_free = slot_free;
         loader.slot_context = device;
     }
-    if (train || config->loader.val_crop == DL2_VAL_SQUASH)
+    dl2_loader_clear_idle(&loader);
+    if (loader.val_crop == DL2_VAL_SQUASH)
         loader.resize = 0;
     if (train) {
-        loader.val_crop = DL2_VAL_CENTER;
         loader.height = stage->height;
         loader.width = stage->width;
         loader.decoded_cache_bytes = cache_share(stream, stage);
     } else { /* opened anew for each validation: caches of its own would be of no use */
-        loader.augment = NULL;
         loader.batching = DL2_BATCHING_STRICT;
-        loader.shuffle_chunk = loader.shuffle_window = 0;
         loader.partition = loader.partitions = 0;
-        loader.weights_file = NULL;
-        loader.balanced = false;
-        loader.repeats = loader.draws = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }
     return loader;
@@ -408,7 +403,7 @@ int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed *
     const uint64_t cache = cache_share(stream, data);
     int status = DL2_OK;
     *out = NULL;
-    if (cache && stream->config->validate_every > 0 && !data->decoded)
+    if (cache && stream->config->run.validate_every > 0 && !data->decoded)
         status = dl2_decoded_create(data->images, cache, &data->decoded, error);
     config.decoded_cache = data->decoded;
     if (status == DL2_OK)

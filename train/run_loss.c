@@ -10,7 +10,7 @@
  * wherever a run stops. A log's steps have sums of their own, which are the same in all runs. */
 bool dl2_run_adds_up_on_device(const struct dl2_run *run)
 {
-    return !run->config->log_steps;
+    return !run->config->run.log_steps;
 }
 
 /* Counts are exact up to 2^53. */

@@ -23,7 +23,7 @@
 /* "a" or "a+b": what the run was trained on. A new string, or NULL. */
 static char *join_names(const struct dl2_run *run)
 {
-    const json_t *identity = json_object_get(run->config->origin, "identity");
+    const json_t *identity = json_object_get(run->config->run.origin, "identity");
     const json_t *trained = json_object_get(identity, "training data"); /* an evaluation's */
     const size_t count =
         run->stream->stage_count ? run->stream->stage_count : json_array_size(trained);
@@ -48,7 +48,7 @@ static char *join_names(const struct dl2_run *run)
 /* The folder for a run's files, unless --out names one. A new string, or NULL. */
 static char *default_folder(const struct dl2_run *run)
 {
-    const char *weights = run->config->evaluate;
+    const char *weights = run->config->run.evaluate;
     const char *base = weights ? dl2_path_base(weights) : NULL;
     if (!weights)
         return dl2_path_join("experiments", run->name);
@@ -61,11 +61,12 @@ static char *default_folder(const struct dl2_run *run)
 static int name_things(struct dl2_run *run, struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
+    const bool saves = !config->run.evaluate && !(config->run.measure > 0);
     run->variant = join_names(run);
     if (!run->variant)
         return dl2_error_memory(error, "a training run");
-    if (config->name) {
-        run->name = strdup(config->name);
+    if (config->run.name) {
+        run->name = strdup(config->run.name);
     } else {
         size_t size = strlen(run->variant) + strlen(config->arch) + 40;
         run->name = dl2_calloc(size, 1);
@@ -74,17 +75,18 @@ static int name_things(struct dl2_run *run, struct dl2_error *error)
                      (unsigned long long)config->seed);
     }
     if (run->name)
-        run->out = config->out ? strdup(config->out) : default_folder(run);
+        run->out = config->run.out ? strdup(config->run.out) : default_folder(run);
     if (run->out) {
-        run->report_path = dl2_path_join(run->out, config->evaluate      ? DL2_EVALUATION_FILE
-                                                   : config->measure > 0 ? DL2_RATE_FILE
-                                                                         : DL2_EXPERIMENT_FILE);
-        run->checkpoint = config->checkpoint ? strdup(config->checkpoint)
-                                             : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
+        run->report_path = dl2_path_join(run->out, config->run.evaluate      ? DL2_EVALUATION_FILE
+                                                   : config->run.measure > 0 ? DL2_RATE_FILE
+                                                                             : DL2_EXPERIMENT_FILE);
+        if (saves)
+            run->checkpoint = config->run.checkpoint ? strdup(config->run.checkpoint)
+                                                     : dl2_path_join(run->out, DL2_CHECKPOINT_FILE);
         run->best = dl2_path_join(run->out, DL2_BEST_FILE);
         run->steps = dl2_path_join(run->out, DL2_STEPS_FILE);
     }
-    return run->report_path && run->checkpoint && run->best && run->steps
+    return run->report_path && (run->checkpoint || !saves) && run->best && run->steps
                ? DL2_OK
                : dl2_error_memory(error, "a training run");
 }
@@ -102,10 +104,10 @@ int dl2_run_claim_folder(struct dl2_run *run, struct dl2_error *error)
                              "%s: another dl2-train is at work there; wait for it, or name another "
                              "folder by --out",
                              run->out);
-    if (run->config->evaluate || run->config->measure > 0)
+    if (!run->checkpoint)
         return DL2_OK;
     DL2_TRY(dl2_file_expect(run->checkpoint, error));
-    return run->config->export ? dl2_file_expect(run->config->export, error) : DL2_OK;
+    return run->config->run.export ? dl2_file_expect(run->config->run.export, error) : DL2_OK;
 }
 
 /* -- devices and networks -- */
@@ -158,7 +160,7 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     network.optimizer = config->optimizer.kind;
     network.norm_decay = config->optimizer.norm_decay;
     network.average = config->optimizer.average_decay > 0;
-    network.train = !config->evaluate;
+    network.train = !config->run.evaluate;
     network.sync_norm = config->sync_norm;
     return network;
 }
@@ -230,7 +232,7 @@ static int plan_memory(const struct dl2_stream *stream, struct dl2_error *error)
         most = bytes > most ? bytes : most;
     }
     if (stream->hopping) { /* one on each of the ranks that share the machine's memory */
-        at_once = stream->config->trainers;
+        at_once = stream->config->run.trainers;
         all = most * at_once;
         caches *= (double)at_once;
     }

@@ -116,7 +116,7 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
 
 double dl2_run_elapsed(const struct dl2_run *run)
 {
-    return run->elapsed_before + dl2_clock_wall() - run->config->started;
+    return run->elapsed_before + dl2_clock_wall() - run->config->run.started;
 }
 
 uint64_t dl2_run_steps(const struct dl2_run *run)
@@ -147,7 +147,7 @@ bool dl2_run_is_over(const struct dl2_run *run)
 /* A budget's length moves a little all the time: half a step is as near as one can come to it. */
 bool dl2_run_reached(const struct dl2_run *run, double at)
 {
-    const bool budgeted = run->config->time_budget > 0 && run->source->feed;
+    const bool budgeted = run->config->run.time_budget > 0 && run->source->feed;
     const double slack = budgeted ? dl2_run_step_epochs(run) / 2 : DL2_RUN_SAME;
     return dl2_run_position(run) >= at - slack;
 }
@@ -175,11 +175,9 @@ int dl2_stream_agree(struct dl2_stream *stream, int status, struct dl2_error *er
 static double run_length(const struct dl2_run *run)
 {
     double length = 0;
-    if (run->config->measure > 0)
-        return run->measured >= run->config->measure ? dl2_run_position(run) : INFINITY;
     for (size_t i = 0; i < run->stream->stage_count; i++)
         length += run->config->data.stages[i].epochs;
-    if (run->config->time_budget > 0)
+    if (run->config->run.time_budget > 0)
         length = fmin(length,
                       dl2_budget_epochs(&run->budget, dl2_run_position(run), dl2_run_elapsed(run)));
     return length;
@@ -194,8 +192,8 @@ int dl2_run_agree_on_end(struct dl2_run *run, struct dl2_error *error)
     if (failure->status)
         return dl2_error_set(error, failure->status, "%s", failure->message);
     const bool first = dl2_world_rank(config->world) == 0;
-    double seen[] = {config->stop && *config->stop, first ? run_length(run) : 0,
-                     first && config->measure > 0 && run->state.seconds >= config->measure};
+    double seen[] = {config->run.stop && *config->run.stop, first ? run_length(run) : 0,
+                     first && run->pass_seconds > 0 && run->state.seconds >= run->pass_seconds};
     DL2_TRY(dl2_world_sum(config->world, seen, 3, error));
     run->length = seen[1];
     run->decision = seen[2] > 0 ? DL2_RUN_END_PASS : seen[0] > 0 ? DL2_RUN_STOP : DL2_RUN_GO_ON;

@@ -42,8 +42,8 @@ static int search_memory(const struct dl2_search *search)
 
 static int make_trials(struct dl2_search *search)
 {
-    int status = dl2_search_space_open(search->base.program, search->options, search->config.seed,
-                                       &search->space);
+    int status = dl2_search_space_open(search->base.program, search->options,
+                                       search->settings.config.seed, &search->space);
     if (status != 0)
         return status;
     const size_t count = dl2_search_space_trials(search->space);
@@ -53,9 +53,9 @@ static int make_trials(struct dl2_search *search)
         return search_memory(search);
     for (size_t i = 0; i < count; i++) {
         json_auto_t *settings = dl2_search_space_settings(search->space, i);
-        char place[4096];
-        snprintf(place, sizeof place, "%s: trial %zu", search->options->space, i);
-        status = dl2_configs_add(&search->configs, &search->base, settings, place);
+        char origin[4096];
+        snprintf(origin, sizeof origin, "%s: trial %zu", search->options->space, i);
+        status = dl2_configs_add(&search->configs, &search->base, settings, origin);
         if (status == DL2_EXIT_USAGE && json_object_size(settings) > 2)
             fprintf(stderr,
                     "%s: settings that do not go together belong in spaces of their own: [{\"lr\": "
@@ -122,7 +122,8 @@ static json_t *round_list(const struct dl2_search *search)
         json_t *names = json_array();
         for (size_t k = 0; k < round->count; k++) {
             const size_t number = round->entries[k].trial;
-            json_array_append_new(names, json_string(search->configs.models[number].config.name));
+            json_array_append_new(names,
+                                  json_string(search->configs.models[number].config.run.name));
         }
         json_array_append_new(list,
                               json_pack("{s:f, s:o, s:I}", "epochs", round->until, "ranking", names,
@@ -137,7 +138,7 @@ static json_t *trial_list(const struct dl2_search *search)
     dl2_search_rank(search);
     for (size_t i = 0; i < search->configs.count; i++) {
         const struct dl2_trial *trial = &search->trials[i];
-        const char *name = search->configs.models[i].config.name;
+        const char *name = search->configs.models[i].config.run.name;
         json_t *settings = json_copy(search->configs.settings[i]);
         json_object_del(settings, "name");
         json_array_append_new(
@@ -164,7 +165,7 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
     json_t *report = json_pack(
         "{s:s, s:O, s:o, s:o, s:o, s:f, s:f, s:b}", "schema", DL2_SEARCH_SCHEMA, "search",
         search->identity, "rounds", round_list(search), "trials", trial_list(search), "best",
-        search->completed && best >= 0 ? json_string(search->configs.models[best].config.name)
+        search->completed && best >= 0 ? json_string(search->configs.models[best].config.run.name)
                                        : json_null(),
         "epochs", trained_epochs(search), "all_epochs", all_epochs(search), "completed",
         search->completed);
@@ -183,7 +184,10 @@ static int save_search(const struct dl2_search *search, struct dl2_error *error)
  * number of ranks, which --task leaves open. */
 static json_t *make_options(const struct dl2_search *search)
 {
-    json_auto_t *all = dl2_options_json(dl2_train_options, &search->configs.models[0].config);
+    struct dl2_train_settings settings = *search->base.settings;
+    settings.config = search->configs.models[0].config;
+    settings.freeze = settings.config.data.stages[0].freeze;
+    json_auto_t *all = dl2_options_json(dl2_train_options, &settings);
     json_object_set_new(all, "epochs", json_real(trial_length(search, 0)));
     json_object_del(all, "ranks");
     return dl2_options_select(dl2_train_options, all, DL2_OPTION_FIXED);
@@ -200,7 +204,7 @@ static json_t *make_identity(const struct dl2_search *search)
         dl2_search_space_json(search->space), "trials", (json_int_t)search->configs.count, "eta",
         rounds ? json_integer(options->eta) : json_null(), "first_epochs",
         rounds ? json_real(options->first_epochs) : json_null(), "seed",
-        (json_int_t)search->config.seed, "options", make_options(search));
+        (json_int_t)search->settings.config.seed, "options", make_options(search));
     if (options->algorithm == DL2_SEARCH_ASHA) /* who goes on depends on who has come along */
         json_object_set_new(identity, "at_once", json_integer(options->at_once));
     return identity;
@@ -221,7 +225,7 @@ static bool has_file(const struct dl2_search *search, size_t trial, const char *
 /* A new search begins where no other's runs are, or, with --restart, without their files. */
 static int claim_folders(const struct dl2_search *search, struct dl2_error *error)
 {
-    const bool restart = search->config.restart;
+    const bool restart = search->settings.config.run.restart;
     bool there = dl2_is_file(search->report);
     for (size_t i = 0; i < search->configs.count && (restart || !there); i++) {
         there |= has_file(search, i, DL2_CHECKPOINT_FILE, restart);
@@ -232,7 +236,7 @@ static int claim_folders(const struct dl2_search *search, struct dl2_error *erro
     return dl2_error_set(error, DL2_ERR_ARGUMENT,
                          "%s: there is a search already: continue it with --resume, choose "
                          "another place with --out, or overwrite it with --restart",
-                         search->config.out);
+                         search->settings.config.run.out);
 }
 
 /* -- what is known of trials -- */
@@ -296,7 +300,7 @@ static int check_images(const struct dl2_search *search, struct dl2_error *error
         if (!search->trials[i].others)
             continue;
         first = first ? first : &search->trials[i];
-        dl2_list_name(names, sizeof names, search->configs.models[i].config.name);
+        dl2_list_name(names, sizeof names, search->configs.models[i].config.run.name);
     }
     if (!first)
         return DL2_OK;
@@ -307,7 +311,7 @@ static int check_images(const struct dl2_search *search, struct dl2_error *error
                          "--resume, which begins them anew; or begin all anew by --restart",
                          names, (unsigned long long)first->others,
                          dl2_json_get_integer(search->validated_on, "images", 0),
-                         search->config.out);
+                         search->settings.config.run.out);
 }
 
 /* Takes over the rounds that the trial has come to the end of by its report. */
@@ -567,11 +571,11 @@ static int train_wave(struct dl2_search *search, const size_t *numbers, size_t c
     for (size_t i = 0; i < count; i++) {
         wave[i] = search->configs.models[numbers[i]];
         struct dl2_train_config *config = &wave[i].config;
-        config->resume = has_file(search, numbers[i], DL2_CHECKPOINT_FILE, false);
-        config->restart = false;
-        config->started = dl2_clock_wall();
-        config->stop_at = stop_of(search, numbers[i]);
-        config->data_hashes = search->data_hashes;
+        config->run.resume = has_file(search, numbers[i], DL2_CHECKPOINT_FILE, false);
+        config->run.restart = false;
+        config->run.started = dl2_clock_wall();
+        config->run.stop_at = stop_of(search, numbers[i]);
+        config->run.data_hashes = search->data_hashes;
     }
     int status = train(wave, count);
     for (size_t i = 0; i < count; i++) {
@@ -583,7 +587,7 @@ static int train_wave(struct dl2_search *search, const size_t *numbers, size_t c
             status = search_failed(search, &error);
         if (status == 0 && is_training(trial)) {
             dl2_error_set(&error, DL2_ERR_FORMAT, "%s has no validation after epoch %g",
-                          search->configs.models[numbers[i]].config.name,
+                          search->configs.models[numbers[i]].config.run.name,
                           round_end(search, numbers[i], (size_t)trial->goal));
             status = search_failed(search, &error);
         }
@@ -655,9 +659,9 @@ static int search_look(void *context, bool idle, bool *wanted, struct dl2_error 
     }
     for (size_t i = 0; i < search->configs.count; i++) {
         wanted[i] = is_training(&search->trials[i]);
-        search->configs.models[i].config.data_hashes = search->data_hashes;
+        search->configs.models[i].config.run.data_hashes = search->data_hashes;
         if (wanted[i])
-            search->configs.models[i].config.stop_at = stop_of(search, i);
+            search->configs.models[i].config.run.stop_at = stop_of(search, i);
     }
     return search->completed;
 }
@@ -672,15 +676,15 @@ struct dl2_hop_plan dl2_search_plan(struct dl2_search *search)
 static int check_search(const struct dl2_search *search)
 {
     const struct dl2_program *program = search->base.program;
-    const struct dl2_train_config *config = search->base.config;
+    const struct dl2_train_config *config = &search->settings.config;
     const struct dl2_search_options *options = search->options;
     if (dl2_option_given(program, search->base.common, "run-epochs"))
         return dl2_program_usage_error(program, "--run-epochs has no use with --search: a signal "
                                                 "stops one, and --resume goes on");
-    if (config->skip_validation || config->data.synthetic)
+    if (config->run.skip_validation || config->data.synthetic)
         return dl2_program_usage_error(program, "--search needs validation: its goal is "
                                                 "a figure of that");
-    if (dl2_search_has_rounds(search->options) && config->validate_every != 1)
+    if (dl2_search_has_rounds(search->options) && config->run.validate_every != 1)
         return dl2_program_usage_error(program,
                                        "--algorithm %s needs --validate-every 1: it compares "
                                        "models between epochs",
@@ -701,12 +705,14 @@ int dl2_search_open(const struct dl2_search_options *options, const struct dl2_c
     }
     search->options = options;
     search->base = *base;
-    search->config = *base->config;
-    search->base.config = &search->config;
+    search->settings = *base->settings;
+    search->base.settings = &search->settings;
     int status = check_search(search);
-    if (status == 0 && !(search->report = dl2_path_join(search->config.out, DL2_SEARCH_FILE)))
+    if (status == 0 &&
+        !(search->report = dl2_path_join(search->settings.config.run.out, DL2_SEARCH_FILE)))
         status = search_memory(search);
-    if (status == 0 && !(search->table = dl2_path_join(search->config.out, DL2_SEARCH_TABLE)))
+    if (status == 0 &&
+        !(search->table = dl2_path_join(search->settings.config.run.out, DL2_SEARCH_TABLE)))
         status = search_memory(search);
     if (status == 0)
         status = make_trials(search);
@@ -719,9 +725,9 @@ int dl2_search_open(const struct dl2_search_options *options, const struct dl2_c
 
 int dl2_search_begin(struct dl2_search *search, struct dl2_error *error)
 {
-    const bool resumed = search->config.resume && dl2_is_file(search->report);
+    const bool resumed = search->settings.config.run.resume && dl2_is_file(search->report);
     DL2_TRY(resumed ? resume_search(search, error) : claim_folders(search, error));
-    DL2_TRY(dl2_make_folders(search->config.out, error));
+    DL2_TRY(dl2_make_folders(search->settings.config.run.out, error));
     return save_search(search, error);
 }
 
@@ -751,7 +757,7 @@ struct dl2_search_result dl2_search_result(struct dl2_search *search)
                                        .all = all_epochs(search)};
     if (best < 0)
         return result;
-    result.name = search->configs.models[best].config.name;
+    result.name = search->configs.models[best].config.run.name;
     result.settings = search->configs.settings[best];
     result.top1 = search->trials[best].top1;
     result.loss = search->trials[best].loss;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_AXES = 32, MAX_TRIALS = 4096, MAX_POINTS = 1000, MAX_PARTS = 32 };
+enum { MAX_AXES = 32, MAX_TRIALS = 4096, MAX_POINTS = 1000, MAX_SUBSPACES = 32 };
 
 /* A setting and its values: a list of them, or else a range. */
 struct axis {
@@ -21,7 +21,7 @@ struct axis {
 };
 
 /* One of the objects of a file, whose settings go together. */
-struct part {
+struct subspace {
     struct axis axes[MAX_AXES];
     size_t axis_count;
     size_t combinations; /* of its lists; 0: there are ranges, or too many */
@@ -32,8 +32,8 @@ struct dl2_search_space {
     const struct dl2_search_options *options;
     uint64_t seed;
     json_t *json;
-    struct part *parts;
-    size_t part_count;
+    struct subspace *subspaces;
+    size_t subspace_count;
     size_t trials;
     uint32_t *order; /* of the combinations of lists that are drawn; NULL: a grid, or ranges */
 };
@@ -48,7 +48,7 @@ static int axis_error(const struct dl2_search_space *space, const char *key, con
 {
     if (json_is_array(space->json))
         return dl2_program_usage_error(space->program, "%s: space %zu: \"%s\": %s",
-                                       space->options->space, space->part_count, key, reason);
+                                       space->options->space, space->subspace_count, key, reason);
     return dl2_program_usage_error(space->program, "%s: \"%s\": %s", space->options->space, key,
                                    reason);
 }
@@ -134,16 +134,16 @@ static int read_range(struct dl2_search_space *space, struct axis *axis, json_t 
 
 static int read_axis(struct dl2_search_space *space, const char *key, json_t *value)
 {
-    struct part *part = &space->parts[space->part_count - 1];
-    struct axis *axis = &part->axes[part->axis_count];
-    if (part->axis_count == MAX_AXES)
+    struct subspace *subspace = &space->subspaces[space->subspace_count - 1];
+    struct axis *axis = &subspace->axes[subspace->axis_count];
+    if (subspace->axis_count == MAX_AXES)
         return axis_error(space, key, "there are more than 32 settings");
     if (strcmp(key, "name") == 0 || strcmp(key, "export") == 0)
         return axis_error(space, key, "a search makes the models' names and places");
     if (dl2_search_has_rounds(space->options) && strcmp(key, "epochs") == 0)
         return axis_error(space, key,
                           "halving and asha compare models after as many epochs; give -e");
-    part->axis_count++;
+    subspace->axis_count++;
     axis->key = key;
     if (json_is_object(value))
         return read_range(space, axis, value);
@@ -165,7 +165,7 @@ static int read_part(struct dl2_search_space *space, json_t *object)
         return dl2_program_usage_error(
             space->program,
             "--search: %s is not an object like {\"lr\": [0.1, 0.3]}, nor a list of such", path);
-    space->part_count++;
+    space->subspace_count++;
     json_object_foreach(object, key, value)
     {
         status = status ? status : read_axis(space, key, value);
@@ -187,11 +187,11 @@ static int read_space(struct dl2_search_space *space)
     if (loaded < 0)
         return space_failed(space, &error);
     if (json_is_array(space->json) &&
-        (json_array_size(space->json) == 0 || json_array_size(space->json) > MAX_PARTS))
+        (json_array_size(space->json) == 0 || json_array_size(space->json) > MAX_SUBSPACES))
         return dl2_program_usage_error(space->program, "--search: %s has %zu spaces, not 1 to %d",
-                                       path, json_array_size(space->json), MAX_PARTS);
-    space->parts = dl2_calloc(MAX_PARTS, sizeof *space->parts);
-    if (!space->parts) {
+                                       path, json_array_size(space->json), MAX_SUBSPACES);
+    space->subspaces = dl2_calloc(MAX_SUBSPACES, sizeof *space->subspaces);
+    if (!space->subspaces) {
         dl2_error_memory(&error, "a search");
         return space_failed(space, &error);
     }
@@ -207,44 +207,45 @@ static int read_space(struct dl2_search_space *space)
 
 /* -- trials -- */
 
-static size_t count_combinations_of(const struct part *part)
+static size_t count_combinations_of(const struct subspace *subspace)
 {
     size_t count = 1;
-    for (size_t i = 0; i < part->axis_count && count; i++) {
-        const size_t values = json_array_size(part->axes[i].list);
+    for (size_t i = 0; i < subspace->axis_count && count; i++) {
+        const size_t values = json_array_size(subspace->axes[i].list);
         count = values && count <= MAX_TRIALS / values ? count * values : 0;
     }
     return count;
 }
 
-/* Combinations of the lists of all parts; 0: there are ranges, or too many. */
+/* Combinations of the lists of all subspaces; 0: there are ranges, or too many. */
 static size_t count_combinations(struct dl2_search_space *space)
 {
     size_t all = 0;
     bool countable = true;
-    for (size_t i = 0; i < space->part_count; i++) {
-        const size_t count = space->parts[i].combinations = count_combinations_of(&space->parts[i]);
+    for (size_t i = 0; i < space->subspace_count; i++) {
+        const size_t count = space->subspaces[i].combinations =
+            count_combinations_of(&space->subspaces[i]);
         all += count;
         countable = countable && count > 0;
     }
     return countable && all <= MAX_TRIALS ? all : 0;
 }
 
-/* The part that a trial is of: by its number among the combinations, which becomes that among the
- * part's; or one of them drawn. */
-static const struct part *part_of(const struct dl2_search_space *space, bool combination,
-                                  size_t number, size_t *rest)
+/* The subspace that a trial is of: by its number among the combinations, which becomes that among
+ * the subspace's; or one of them drawn. */
+static const struct subspace *subspace_of(const struct dl2_search_space *space, bool combination,
+                                          size_t number, size_t *rest)
 {
-    const struct part *part = space->parts;
+    const struct subspace *subspace = space->subspaces;
     struct dl2_random random;
-    if (space->part_count == 1)
-        return part;
+    if (space->subspace_count == 1)
+        return subspace;
     dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, MAX_AXES);
     if (!combination)
-        return part + dl2_random_below(&random, (uint32_t)space->part_count);
-    for (; *rest >= part->combinations; part++)
-        *rest -= part->combinations;
-    return part;
+        return subspace + dl2_random_below(&random, (uint32_t)space->subspace_count);
+    for (; *rest >= subspace->combinations; subspace++)
+        *rest -= subspace->combinations;
+    return subspace;
 }
 
 /* The last setting of a grid changes fastest. */
@@ -253,12 +254,12 @@ json_t *dl2_search_space_settings(const struct dl2_search_space *space, size_t n
     const bool combination = space->options->algorithm == DL2_SEARCH_GRID || space->order;
     json_t *settings = json_object();
     size_t rest = space->order ? space->order[number] : number;
-    const struct part *part = part_of(space, combination, number, &rest);
+    const struct subspace *subspace = subspace_of(space, combination, number, &rest);
     json_object_set_new(settings, "name", json_sprintf("trial-%03zu", number));
-    for (size_t i = 0; i < part->axis_count; i++) /* in the order of the file */
-        json_object_set_new(settings, part->axes[i].key, json_null());
-    for (size_t i = part->axis_count; i-- > 0;) {
-        const struct axis *axis = &part->axes[i];
+    for (size_t i = 0; i < subspace->axis_count; i++) /* in the order of the file */
+        json_object_set_new(settings, subspace->axes[i].key, json_null());
+    for (size_t i = subspace->axis_count; i-- > 0;) {
+        const struct axis *axis = &subspace->axes[i];
         const size_t values = json_array_size(axis->list);
         struct dl2_random random;
         dl2_random_init(&random, space->seed, DL2_RANDOM_SEARCH, number, i);
@@ -330,10 +331,10 @@ void dl2_search_space_close(struct dl2_search_space *space)
 {
     if (!space)
         return;
-    for (size_t k = 0; k < space->part_count; k++)
-        for (size_t i = 0; i < space->parts[k].axis_count; i++)
-            json_decref(space->parts[k].axes[i].list);
-    free(space->parts);
+    for (size_t k = 0; k < space->subspace_count; k++)
+        for (size_t i = 0; i < space->subspaces[k].axis_count; i++)
+            json_decref(space->subspaces[k].axes[i].list);
+    free(space->subspaces);
     json_decref(space->json);
     free(space->order);
     free(space);

@@ -54,7 +54,7 @@ struct dl2_search {
     const struct dl2_search_options *options;
     struct dl2_configs_base base;
     struct dl2_configs configs;
-    struct dl2_train_config config; /* base.config is this one */
+    struct dl2_train_settings settings; /* base.settings is this one */
     struct dl2_search_space *space;
     json_t *identity;
     json_t *data_hashes;  /* of its models' reports; NULL: not known yet */

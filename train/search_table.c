@@ -89,7 +89,7 @@ static void write_row(const struct dl2_search *search, size_t rank, const json_t
     const size_t number = search->ranking[rank];
     const struct dl2_trial *trial = &search->trials[number];
     const json_t *settings = search->configs.settings[number];
-    const char *key, *name = search->configs.models[number].config.name;
+    const char *key, *name = search->configs.models[number].config.run.name;
     json_t *unused;
     if (dl2_trial_is_ranked(trial))
         fprintf(out, "%zu", rank + 1);
@@ -190,7 +190,7 @@ void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
             fprintf(out, "%4zu", i + 1);
         else
             fprintf(out, "%4s", "-");
-        fprintf(out, "  %-9s", search->configs.models[number].config.name);
+        fprintf(out, "  %-9s", search->configs.models[number].config.run.name);
         print_figure(out, 8, 2, 100 * trial->top1);
         print_figure(out, 10, 4, trial->loss);
         fprintf(out, "  %7.4g  %-8s ", trial->epochs, dl2_trial_status_words[trial->status]);

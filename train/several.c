@@ -47,7 +47,7 @@ static bool takes_batch(const struct dl2_run *run)
 
 static bool asked_to_stop(const struct dl2_run *run)
 {
-    return run->config->stop && *run->config->stop;
+    return run->config->run.stop && *run->config->run.stop;
 }
 
 /* Of a run that waits for the feed. */
@@ -65,9 +65,9 @@ static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error reason = DL2_ERROR_INIT;
         int status = DL2_OK;
-        if (takes_batch(run) && run->step.part == 0)
+        if (takes_batch(run) && run->step.done == 0)
             status = dl2_run_begin_step(run, &reason);
-        else if (run->phase == DL2_RUN_TRAINING && run->step.part == 0 && asked_to_stop(run))
+        else if (run->phase == DL2_RUN_TRAINING && run->step.done == 0 && asked_to_stop(run))
             status = stop_waiting(run, &reason);
         DL2_TRY(after_step(run, status, &reason, error));
         any |= run->phase == DL2_RUN_TRAINING;
@@ -105,8 +105,8 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error reason = DL2_ERROR_INIT;
-        if (draws_from(run, source) && takes_batch(run) && run->step.parts &&
-            run->step.part == run->step.parts)
+        if (draws_from(run, source) && takes_batch(run) && run->step.batches &&
+            run->step.done == run->step.batches)
             status = after_step(run, end_step(run, &reason), &reason, error);
     }
     return status;
@@ -143,7 +143,7 @@ static int train_pass(struct dl2_stream *stream, const struct dl2_run *member,
     return any;
 }
 
-/* -- rounds -- */
+/* -- turns -- */
 
 /* One pass, or what is left of one, and what follows it, of the runs that are furthest behind; the
  * others wait. */
@@ -167,9 +167,9 @@ static int run_pass(struct dl2_stream *stream, struct dl2_error *error)
     return dl2_stream_end_pass(stream, error);
 }
 
-/* One round: all runs look for their end, then those that are furthest behind have a pass. Returns
+/* All runs look for their end, then those that are furthest behind have a pass. Returns
  * whether there was any. */
-static int run_round(struct dl2_stream *stream, struct dl2_error *error)
+static int take_turns(struct dl2_stream *stream, struct dl2_error *error)
 {
     bool any = false;
     for (size_t i = 0; i < stream->run_count; i++) {
@@ -192,7 +192,7 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_error *error)
     }
     DL2_TRY(status);
     do
-        status = run_round(stream, error);
+        status = take_turns(stream, error);
     while (status > 0);
     if (status < 0)
         dl2_stream_save_learnt(stream);

@@ -39,7 +39,7 @@ static const struct dl2_train_config *begin_line(void *context)
 {
     const struct dl2_train_model *model = context;
     if (dl2_train_console.several)
-        printf("%s: ", DL2_SHOWN(model->config.name));
+        printf("%s: ", DL2_SHOWN(model->config.run.name));
     return &model->config;
 }
 
@@ -75,7 +75,7 @@ static void on_begun(void *context, const struct dl2_train_overview *run)
     const struct dl2_train_config *own = begin_line(context);
     printf("%s, %.2f million parameters, on device %s (%s)\n", run->arch,
            (double)run->parameters / 1e6, run->device, run->device_version);
-    if (own->evaluate)
+    if (own->run.evaluate)
         printf("trained on %s, seed %llu\n", DL2_SHOWN(run->variant),
                (unsigned long long)own->seed);
     else if (!data_shown && dl2_train_console.rank == 0)
@@ -122,6 +122,14 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
     fflush(stdout);
 }
 
+static void on_measured(void *context, const struct dl2_train_rate *rate)
+{
+    (void)context;
+    dl2_train_console_end_bar();
+    printf("%.0f images/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
+           rate->images / rate->seconds, 100 * rate->data_wait / rate->seconds, rate->seconds);
+}
+
 static void on_ended(void *context, const struct dl2_train_summary *summary)
 {
     dl2_train_console_end_bar();
@@ -137,11 +145,6 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
                    (unsigned long long)summary->best_epoch);
         printf("\n");
     }
-    const struct dl2_train_model *model = context;
-    const struct dl2_train_rate *rate = &summary->rate;
-    if (model->config.measure > 0 && rate->seconds > 0)
-        printf("%.0f images/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
-               rate->images / rate->seconds, 100 * rate->data_wait / rate->seconds, rate->seconds);
     begin_line(context);
     printf("report: %s\n", DL2_SHOWN(summary->report));
 }
@@ -151,8 +154,8 @@ static void on_note(void *context, const char *text)
     const struct dl2_train_model *model = context;
     dl2_train_console_end_bar();
     if (dl2_train_console.several)
-        fprintf(stderr, "%s: %s: %s\n", dl2_train_console.program, DL2_SHOWN(model->config.name),
-                DL2_SHOWN(text));
+        fprintf(stderr, "%s: %s: %s\n", dl2_train_console.program,
+                DL2_SHOWN(model->config.run.name), DL2_SHOWN(text));
     else
         fprintf(stderr, "%s: %s\n", dl2_train_console.program, DL2_SHOWN(text));
 }
@@ -191,6 +194,7 @@ struct dl2_train_events dl2_train_console_events(struct dl2_train_model *model)
                                      .begun = on_begun,
                                      .stepped = on_step,
                                      .epoch_ended = on_epoch,
+                                     .measured = on_measured,
                                      .ended = on_ended,
                                      .resumed = on_resumed,
                                      .note = on_note,

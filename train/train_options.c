@@ -22,37 +22,37 @@ enum { LEAST_SIZE = 8, MAX_SIZE = 4096 }; /* pixels */
 /* Not yet an enum dl2_optimizer: the one that the network learns best with. */
 #define OPTIMIZER_OF_ARCH UINT_MAX
 
-struct dl2_train_config dl2_train_defaults(void)
+struct dl2_train_settings dl2_train_defaults(void)
 {
-    struct dl2_train_config config = {
-        .data.train_split = "train",
-        .data.val_split = "val",
-        .data.val_fraction = DL2_VAL_FRACTION_UNSET,
-        .data.synthetic_classes = 10,
-        .data.synthetic_images = 10000,
-        .loader = DL2_LOADER_DEFAULTS,
-        .data.mean = {122.655, 116.535, 104.04},
-        .data.std = {59.415, 58.395, 58.65},
-        .arch = "resnet10",
-        .optimizer.accumulate = 1,
-        .optimizer.lr = NAN,
-        .optimizer.warmup = NAN,
-        .optimizer.kind = (enum dl2_optimizer)OPTIMIZER_OF_ARCH,
-        .optimizer.momentum = 0.9,
-        .optimizer.beta2 = NAN,
-        .optimizer.weight_decay = NAN,
-        .optimizer.smoothing = 0.1,
-        .trainers = 1,
-        .time_budget = NAN,
-        .run_epochs = NAN,
-        .stop_at = NAN,
-        .measure = NAN,
-        .validate_every = 1,
-        .checkpoint_every = 1,
-        .given.epochs = NAN,
+    struct dl2_train_settings settings = {
+        .config.data.train_split = "train",
+        .config.data.val_split = "val",
+        .config.data.val_fraction = DL2_VAL_FRACTION_UNSET,
+        .config.data.synthetic_classes = 10,
+        .config.data.synthetic_images = 10000,
+        .config.loader = DL2_LOADER_DEFAULTS,
+        .config.data.mean = {122.655, 116.535, 104.04},
+        .config.data.std = {59.415, 58.395, 58.65},
+        .config.arch = "resnet10",
+        .config.optimizer.accumulate = 1,
+        .config.optimizer.lr = NAN,
+        .config.optimizer.warmup = NAN,
+        .config.optimizer.kind = (enum dl2_optimizer)OPTIMIZER_OF_ARCH,
+        .config.optimizer.momentum = 0.9,
+        .config.optimizer.beta2 = NAN,
+        .config.optimizer.weight_decay = NAN,
+        .config.optimizer.smoothing = 0.1,
+        .config.run.trainers = 1,
+        .config.run.time_budget = NAN,
+        .config.run.run_epochs = NAN,
+        .config.run.stop_at = NAN,
+        .config.run.measure = NAN,
+        .config.run.validate_every = 1,
+        .config.run.checkpoint_every = 1,
+        .epochs = NAN,
     };
-    config.loader.channels = config.loader.height = 0;
-    return config;
+    settings.config.loader.channels = settings.config.loader.height = 0;
+    return settings;
 }
 
 /* ---- Values ---- */
@@ -282,11 +282,14 @@ static const char *const precision_words[] = {[DL2_PRECISION_FP32] = "off",
 
 enum {
     RUN = DL2_OPTION_FIXED | DL2_OPTION_COMPARED,
-    MODEL = RUN | DL2_OPTION_MODEL,
+    MODEL = RUN | DL2_OPTION_MODEL | DL2_OPTION_FIT,
     PART = DL2_OPTION_NOTED | DL2_OPTION_COMPARED,
 };
 
-#define AT(member) offsetof(struct dl2_train_config, member)
+#define AT(member)    offsetof(struct dl2_train_settings, config.member)
+#define GIVEN(member) offsetof(struct dl2_train_settings, member)
+
+enum { TRAINS = DL2_TRAINING | DL2_MEASURING, VALIDATES = DL2_TRAINING | DL2_EVALUATION };
 
 const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_GROUP, .help = "Options for data:"},
@@ -294,21 +297,22 @@ const struct dl2_option dl2_train_options[] = {
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
      "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME",
-     AT(given.data), .commands = DL2_TRAINING},
+     GIVEN(data), .commands = TRAINS},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
-     .show = show_val, .unset = "the dataset's own"},
+     .show = show_val, .unset = "the dataset's own", .commands = VALIDATES},
     {DL2_OPTION_TEXT, "train-split", 0, "SPLIT",
      "Which of the dataset's images to train on: train, val, test, all, or the name of another "
      "split",
-     AT(data.train_split), .words = dl2_split_words, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.train_split), .words = dl2_split_words, .roles = RUN, .commands = TRAINS},
     {DL2_OPTION_TEXT, "val-split", 0, "SPLIT",
      "Which of the validation datasets' images to validate on: as --train-split",
-     AT(data.val_split), .words = dl2_split_words, .roles = DL2_OPTION_COMPARED},
+     AT(data.val_split), .words = dl2_split_words, .roles = DL2_OPTION_COMPARED,
+     .commands = VALIDATES},
     {DL2_OPTION_TEXT, "evaluate", 0, "FILE",
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
      "write evaluation_report.json; settings not given are those of its run",
-     AT(evaluate), .commands = DL2_EVALUATION},
+     AT(run.evaluate), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "
      "DIR:N:size=SIZE trains on images of that size and validates at --image-size, "
@@ -320,41 +324,42 @@ const struct dl2_option dl2_train_options[] = {
      .unset = "0.2 if no folders split the dataset", .roles = RUN},
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
      AT(data.split_seed), .roles = RUN},
-    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset),
-     .commands = DL2_TRAINING},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,
-     .unset = "that of the architecture, see below", .roles = RUN | DL2_OPTION_ALONE},
+     .unset = "that of the architecture, see below",
+     .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
      AT(loader.channels), .min = 1, .max = 3, .unset = "1 if the training images are gray, else 3",
-     .roles = RUN},
+     .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "mean", 0, "R,G,B",
      "Mean of the pixels' values, 0 to 255: three numbers, or one for all; gray images use the "
      "mean of the three (the default is ImageNet's)",
-     AT(data.mean), .parse = parse_channels, .show = show_channels, .roles = RUN},
+     AT(data.mean), .parse = parse_channels, .show = show_channels, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "std", 0, "R,G,B", "Standard deviation of the pixels' values, as --mean",
-     AT(data.std), .parse = parse_deviation, .show = show_channels, .roles = RUN},
+     AT(data.std), .parse = parse_deviation, .show = show_channels, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_PARSE, "crop-aspect", 0, "MIN,MAX",
      "Aspect ratio (width by height) of a training crop", AT(loader.aspect_min),
-     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN},
+     .parse = dl2_parse_aspect, .show = dl2_show_range, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_NEGATE, "no-flip", 0, NULL, "Do not mirror training images", AT(loader.flip),
-     .roles = RUN},
+     .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "What is shown of a validation image: center: the middle, after a resize that keeps the "
      "aspect; squash: the whole image, resized to --image-size whatever its aspect",
-     AT(loader.val_crop), .words = dl2_val_crop_words, .roles = PART},
+     AT(loader.val_crop), .words = dl2_val_crop_words, .roles = PART, .commands = VALIDATES},
     {DL2_OPTION_UINT, "val-resize", 0, "PIXELS",
      "Shorter side of a validation image before its central crop", AT(loader.resize), .min = 8,
-     .max = 8192, .unset = "8/7 of --image-size", .roles = PART},
+     .max = 8192, .unset = "8/7 of --image-size", .roles = PART, .commands = VALIDATES},
     {DL2_OPTION_SWITCH, "loader", 0, "KIND",
      "real; or synthetic: the same batch of noise each time, to measure training alone",
-     AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = TRAINS},
     {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
-     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN, .commands = DL2_TRAINING},
+     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT,
+     .commands = TRAINS},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
-     AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED,
-     .commands = DL2_TRAINING},
+     AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
+     .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for loading (--jobs sets the number of workers):"},
     {DL2_OPTION_TABLE, .table = dl2_loader_options, .offset = AT(loader)},
@@ -362,20 +367,20 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(loader.external)},
     {DL2_OPTION_TABLE, .table = dl2_decode_options, .offset = AT(decode)},
     {DL2_OPTION_FLAG, "cold", 0, NULL,
-     "Evict the training images from the system's page cache before each epoch", AT(cold),
-     .commands = DL2_TRAINING},
+     "Evict the training images from the system's page cache before each epoch", AT(run.cold),
+     .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for network and device:"},
     {DL2_OPTION_TEXT, "arch", 'a', "NAME", "Architecture, one of those below", AT(arch),
-     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL},
+     .list = "archs", .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT},
     {DL2_OPTION_TEXT, "pretrained", 0, "FILE",
      "Start from the weights in a safetensors file: torchvision's, an --export or a checkpoint; "
      "with other classes the last layer starts anew",
-     AT(pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = DL2_TRAINING},
+     AT(run.pretrained), .roles = DL2_OPTION_COMPARED | DL2_OPTION_MODEL, .commands = TRAINS},
     {DL2_OPTION_TEXT, "export", 0, "FILE",
      "Write the weights to a safetensors file when the run ends or stops, as torchvision's "
      "models load them",
-     AT(export), .roles = DL2_OPTION_MODEL, .commands = DL2_TRAINING},
+     AT(run.export), .roles = DL2_OPTION_MODEL, .commands = DL2_TRAINING},
     {DL2_OPTION_TEXT, "device", 0, "NAME",
      "Device: auto, cuda (cuda:1 is the second card; untested on hardware), cpu or ref, if --list "
      "devices has it",
@@ -383,10 +388,11 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_CHOICE, "amp", 0, "PRECISION",
      "Precision of the layers: bf16 or fp16: 16 bits, with float32 weights kept beside them "
      "(device cuda; slow on ref); tf32: products of shortened numbers (device cuda); off: float32",
-     AT(precision), .words = precision_words, .roles = MODEL},
+     AT(precision), .words = precision_words, .roles = RUN | DL2_OPTION_MODEL},
     {DL2_OPTION_REAL, "loss-scale", 0, "N",
      "With --amp fp16: factor that keeps gradients from vanishing; 0: found while training",
-     AT(loss_scale), .min = 0, .max = 16777216, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(loss_scale), .min = 0, .max = 16777216, .roles = RUN | DL2_OPTION_MODEL,
+     .commands = TRAINS},
     {DL2_OPTION_FLAG, "deterministic", 0, NULL,
      "Make the same weights in every run, bit for bit, on device cuda too; the other devices "
      "always do",
@@ -403,18 +409,18 @@ const struct dl2_option dl2_train_options[] = {
      AT(memory), .unset = "what the machine has left", .commands = DL2_TRAINING},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes, one per device:"},
-    {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", AT(given.ranks),
-     .min = 1, .max = 256, .unset = "", .roles = RUN},
+    {DL2_OPTION_UINT, "ranks", 0, "N", "Start N processes on this machine", GIVEN(ranks), .min = 1,
+     .max = 256, .unset = "", .roles = RUN},
     {DL2_OPTION_UINT, "gpus", 0, "N",
-     "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)", AT(given.gpus),
+     "Start N processes, on devices cuda:0, cuda:1... (untested on hardware)", GIVEN(gpus),
      .min = 1, .max = 256, .unset = ""},
     {DL2_OPTION_TEXT, "world", 0, "NAME",
      "How the processes reach each other: local (--ranks and --gpus), or mpi if mpirun or srun "
      "started them",
-     AT(given.world), .unset = "whichever it is"},
+     GIVEN(world), .unset = "whichever it is"},
     {DL2_OPTION_FLAG, "sync-bn", 0, NULL,
      "Compute batch norm's statistics over all processes instead of each one's own batch",
-     AT(sync_norm), .roles = RUN, .commands = DL2_TRAINING},
+     AT(sync_norm), .roles = RUN, .commands = TRAINS},
 
     {DL2_OPTION_PARSE, "partition", 0, "P/N",
      "Visit partition P of the N that the training images are divided into, and stop: an epoch is "
@@ -424,127 +430,126 @@ const struct dl2_option dl2_train_options[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for optimisation:"},
     {DL2_OPTION_UINT, "batch", 'b', "N", "Number of images per batch and process", AT(loader.batch),
-     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE},
+     .min = 1, .max = 1000000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_UINT, "accumulate", 0, "N",
      "Number of batches whose gradients are averaged into one step", AT(optimizer.accumulate),
-     .min = 1, .max = 1000000, .roles = MODEL, .commands = DL2_TRAINING},
+     .min = 1, .max = 1000000, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "epochs", 'e', "N",
-     "Number of epochs, not necessarily whole; with --time-budget the maximum", AT(given.epochs),
+     "Number of epochs, not necessarily whole; with --time-budget the maximum", GIVEN(epochs),
      .min = 1e-6, .max = 1e9, .unset = "30, or with --time-budget as many as fit", .roles = MODEL,
      .commands = DL2_TRAINING},
     {DL2_OPTION_CHOICE, "optimizer", 0, "NAME", "Optimizer, one of those listed below",
      AT(optimizer.kind), .words = dl2_optimizer_words,
      .unset = "adamw for vision transformers, sgd for the others", .roles = MODEL,
-     .commands = DL2_TRAINING},
+     .commands = TRAINS},
     {DL2_OPTION_FLAG, "freeze", 0, NULL,
      "Train the last layer alone, for example of a --pretrained network: the other layers' weights "
      "stay, and batch norm uses its running statistics, which stay, too",
-     AT(given.freeze), .roles = MODEL, .commands = DL2_TRAINING},
+     GIVEN(freeze), .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "lr", 0, "RATE", "Peak learning rate, whatever the number of images per step",
      AT(optimizer.lr), .min = 1e-12, .max = 1e6,
      .unset =
          "the optimizer's, listed below, for a step of 64 images over all processes; in proportion "
          "for others, with an adaptive optimizer to their square root",
-     .roles = MODEL, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_CHOICE, "lr-policy", 0, "NAME",
      "How the learning rate falls: cosine, step (to a tenth at 1/3, 2/3 and 8/9 of the run), "
      "linear or exponential",
-     AT(optimizer.policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.policy), .words = dl2_lr_policy_words, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_FLAG, "lr-per-epoch", 0, NULL,
      "Change the learning rate after each epoch, as (DL)2 does, instead of after each step",
-     AT(optimizer.lr_per_epoch), .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.lr_per_epoch), .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "warmup", 0, "EPOCHS", "Raise the learning rate linearly for so many epochs",
      AT(optimizer.warmup), .min = 0, .max = 1e9, .unset = "a tenth of the run, at most 5",
-     .roles = MODEL, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "end-lr", 0, "RATE", "Learning rate at the end of the run",
      AT(optimizer.end_lr), .min = 0, .max = 1e6, .unset = "0; exponential: a thousandth of --lr",
-     .roles = MODEL, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "momentum", 0, "M", "Momentum; beta1 of adamw", AT(optimizer.momentum),
-     .min = 0, .max = 1, .roles = MODEL, .commands = DL2_TRAINING},
+     .min = 0, .max = 1, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "beta2", 0, "B", "Decay of an adaptive optimizer's mean of squared gradients",
      AT(optimizer.beta2), .min = 0, .max = 0.999999, .unset = "the optimizer's", .roles = MODEL,
-     .commands = DL2_TRAINING},
+     .commands = TRAINS},
     {DL2_OPTION_FLAG, "nesterov", 0, NULL, "Use Nesterov momentum", AT(optimizer.nesterov),
-     .roles = MODEL, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "weight-decay", 0, "L2",
      "Factor of half the sum of the squared weights in the loss; adamw: part of a weight that it "
      "loses in a step, times the learning rate",
      AT(optimizer.weight_decay), .min = 0, .max = 10, .unset = "the optimizer's", .roles = MODEL,
-     .commands = DL2_TRAINING},
+     .commands = TRAINS},
     {DL2_OPTION_FLAG, "bn-weight-decay", 0, NULL,
      "Decay norms' parameters, biases and a transformer's tokens too", AT(optimizer.norm_decay),
-     .roles = MODEL, .commands = DL2_TRAINING},
+     .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "clip-grad", 0, "NORM",
      "Scale a step's gradients down where their norm, over all of them, is above NORM; 0: never",
-     AT(optimizer.clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.clip), .min = 0, .max = 1e9, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "label-smoothing", 0, "S",
      "Part of the target that is spread over all classes", AT(optimizer.smoothing), .min = 0,
-     .max = 0.999, .roles = MODEL, .commands = DL2_TRAINING},
+     .max = 0.999, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "mixup", 0, "ALPHA",
      "Blend pairs of images with shares drawn from Beta(ALPHA, ALPHA); 0: do not blend",
-     AT(optimizer.mixup), .min = 0, .max = 1000, .roles = MODEL, .commands = DL2_TRAINING},
+     AT(optimizer.mixup), .min = 0, .max = 1000, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_REAL, "cutmix", 0, "ALPHA",
      "Paste a rectangle of another image of the batch into each image, of a part of the area drawn "
      "from Beta(ALPHA, ALPHA), and mix the targets likewise; with --mixup every other batch on "
      "average; 0: do not paste",
-     AT(optimizer.cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE,
-     .commands = DL2_TRAINING},
+     AT(optimizer.cutmix), .min = 0, .max = 1000, .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT,
+     .commands = TRAINS},
     {DL2_OPTION_REAL, "ema", 0, "DECAY",
      "Validate and export moving averages of the weights with this decay per update (less in "
      "the first ones), for example 0.999; 0: the weights themselves",
-     AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL,
-     .commands = DL2_TRAINING},
+     AT(optimizer.average_decay), .min = 0, .max = 0.999999, .roles = MODEL, .commands = TRAINS},
     {DL2_OPTION_UINT64, "seed", 0, "N",
      "Seed of weights, order, crops, augmentation, mixup, CutMix and dropout", AT(seed),
-     .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL, .commands = DL2_TRAINING},
+     .roles = DL2_OPTION_FIXED | DL2_OPTION_MODEL | DL2_OPTION_FIT, .commands = TRAINS},
     {DL2_OPTION_UINT64, "data-seed", 0, "N", "Seed of order, crops and augmentation",
-     AT(loader.seed), .unset = "that of --seed", .roles = DL2_OPTION_FIXED,
-     .commands = DL2_TRAINING},
+     AT(loader.seed), .unset = "that of --seed", .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
+     .commands = TRAINS},
 
     {DL2_OPTION_GROUP, .help = "Options for the run:"},
-    {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(out),
+    {DL2_OPTION_TEXT, "out", 0, "DIR", "Folder of the report and the checkpoint", AT(run.out),
      .unset = "experiments/NAME; with --evaluate the folder evaluation beside FILE"},
-    {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(name),
+    {DL2_OPTION_TEXT, "name", 0, "NAME", "Name of the run in its report", AT(run.name),
      .unset = "VARIANT-ARCH-seed-N", .roles = DL2_OPTION_MODEL},
     {DL2_OPTION_UINT, "trainers", 0, "N",
      "Number of trainings that share this machine, this one included; recorded, so that rates "
      "and energy are not taken for those of one alone",
-     AT(trainers), .min = 1, .max = 100000, .commands = DL2_TRAINING},
+     AT(run.trainers), .min = 1, .max = 100000, .commands = TRAINS},
     {DL2_OPTION_PARSE, "time-budget", 0, "TIME",
      "Finish the schedule and the validation within this time, for example 90s or 1h",
-     AT(time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
+     AT(run.time_budget), .parse = dl2_parse_duration, .show = show_real, .roles = RUN,
      .commands = DL2_TRAINING},
     {DL2_OPTION_PARSE, "measure", 0, "TIME",
      "Measure how fast this would train, for example for 5s, and write rate_report.json: train for "
-     "that time or an epoch to warm up, then for that time or a little longer. There is no "
-     "validation and no checkpoint; options on these and on the run's length have no effect",
-     AT(measure), .parse = dl2_parse_duration, .show = show_real, .commands = DL2_TRAINING},
-    {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(checkpoint),
+     "that time or an epoch to warm up, then for that time or a little longer, without validation "
+     "and checkpoint; it excludes options on these and on the run's length",
+     AT(run.measure), .parse = dl2_parse_duration, .show = show_real, .commands = DL2_MEASURING},
+    {DL2_OPTION_TEXT, "checkpoint", 0, "FILE", "Checkpoint, a safetensors file", AT(run.checkpoint),
      .unset = "DIR/" DL2_CHECKPOINT_FILE, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "checkpoint-every", 0, "EPOCHS",
-     "Checkpoint interval; 0: only when the run stops or ends", AT(checkpoint_every), .min = 0,
+     "Checkpoint interval; 0: only when the run stops or ends", AT(run.checkpoint_every), .min = 0,
      .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "resume", 0, NULL,
-     "Continue from the checkpoint; start from the beginning if there is none", AT(resume),
+     "Continue from the checkpoint; start from the beginning if there is none", AT(run.resume),
      .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "restart", 0, NULL,
-     "Start from the beginning even if there is a checkpoint, and overwrite it", AT(restart),
+     "Start from the beginning even if there is a checkpoint, and overwrite it", AT(run.restart),
      .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "run-epochs", 0, "N",
-     "Stop after N epochs, not necessarily whole, to be resumed later", AT(run_epochs), .min = 1e-6,
-     .max = 1e9, .commands = DL2_TRAINING},
+     "Stop after N epochs, not necessarily whole, to be resumed later", AT(run.run_epochs),
+     .min = 1e-6, .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_REAL, "validate-every", 0, "EPOCHS",
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
-     AT(validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
+     AT(run.validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "keep-best", 0, NULL,
      "Keep the weights of the epoch with the highest top-1 on the first validation set in "
      "DIR/" DL2_BEST_FILE ", as --export writes them",
-     AT(keep_best), .commands = DL2_TRAINING},
+     AT(run.keep_best), .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "step-log", 0, NULL,
      "Write a line for each step to DIR/" DL2_STEPS_FILE ": loss, learning rate, seconds, wait for "
      "data; waits for the device after each step",
-     AT(log_steps), .commands = DL2_TRAINING},
-    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(skip_validation),
+     AT(run.log_steps), .commands = DL2_TRAINING},
+    {DL2_OPTION_FLAG, "skip-validation", 0, NULL, "Do not validate", AT(run.skip_validation),
      .commands = DL2_TRAINING},
     {DL2_OPTION_END},
 };
@@ -556,27 +561,28 @@ const char *const dl2_evaluation_options[] = {
     "interpolation", "val-fraction", "split-seed", "amp",  "batch", "seed",       NULL,
 };
 
-int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_program *program,
+int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
                            const struct dl2_common_options *common)
 {
+    struct dl2_train_config *config = &settings->config;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (!config->evaluate)
+    if (!config->run.evaluate)
         return 0;
-    if (dl2_checkpoint_origin(config->evaluate, &config->origin, &error) < 0) {
+    if (dl2_checkpoint_origin(config->run.evaluate, &config->run.origin, &error) < 0) {
         fprintf(stderr, "%s: %s\n", program->name, error.message);
         return DL2_EXIT_FAILED;
     }
-    config->origin_splits = !dl2_option_given(program, common, "val-fraction") &&
-                            !dl2_option_given(program, common, "split-seed");
-    const json_t *identity = json_object_get(config->origin, "identity");
-    const json_t *part = json_object_get(config->origin, "part");
+    config->run.origin_splits = !dl2_option_given(program, common, "val-fraction") &&
+                                !dl2_option_given(program, common, "split-seed");
+    const json_t *identity = json_object_get(config->run.origin, "identity");
+    const json_t *part = json_object_get(config->run.origin, "part");
     for (const char *const *name = dl2_evaluation_options; *name; name++) {
         const json_t *value = json_object_get(identity, *name);
         if (dl2_option_given(program, common, *name))
             continue;
         value = value ? value : json_object_get(part, *name);
-        if (dl2_option_from_record(dl2_train_options, config, *name, value, &error) < 0) {
-            fprintf(stderr, "%s: %s: --%s: %s\n", program->name, config->evaluate, *name,
+        if (dl2_option_from_record(dl2_train_options, settings, *name, value, &error) < 0) {
+            fprintf(stderr, "%s: %s: --%s: %s\n", program->name, config->run.evaluate, *name,
                     error.message);
             return DL2_EXIT_FAILED;
         }
@@ -617,17 +623,18 @@ static int check_decoding(const struct dl2_train_config *config, const struct dl
 }
 
 /* Refuses options that exclude each other or that would have no effect. */
-static int check_effects(struct dl2_train_config *config, const struct dl2_program *program,
+static int check_effects(struct dl2_train_settings *settings, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
 {
-    const bool has_data = config->given.data || config->data.stage_count;
+    struct dl2_train_config *config = &settings->config;
+    const bool has_data = settings->data || config->data.stage_count;
     const bool sizes_noise = config->data.synthetic && !has_data;
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct {
         bool refused;
         const char *option, *reason;
     } rules[] = {
-        {config->given.data, "stages", "excludes --data"},
+        {settings->data, "stages", "excludes --data"},
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
          "goes with a stage of --stages, like photos:45:freeze"},
@@ -637,32 +644,26 @@ static int check_effects(struct dl2_train_config *config, const struct dl2_progr
          "takes a part of the split train, and --train-split names another"},
         {config->data.synthetic, "train-split", "has no effect on synthetic data"},
         {config->data.synthetic, "val", "has no effect on synthetic data, which is not validated"},
-        {config->skip_validation, "val", "excludes --skip-validation"},
-        {config->skip_validation, "val-resize", "has no effect with --skip-validation"},
-        {config->skip_validation, "val-crop", "has no effect with --skip-validation"},
-        {config->skip_validation, "validate-every", "has no effect with --skip-validation"},
-        {config->skip_validation, "keep-best", "has no effect with --skip-validation"},
+        {config->run.skip_validation, "val", "excludes --skip-validation"},
+        {config->run.skip_validation, "val-resize", "has no effect with --skip-validation"},
+        {config->run.skip_validation, "val-crop", "has no effect with --skip-validation"},
+        {config->run.skip_validation, "validate-every", "has no effect with --skip-validation"},
+        {config->run.skip_validation, "keep-best", "has no effect with --skip-validation"},
         {config->data.synthetic, "keep-best",
          "has no effect on synthetic data, which is not validated"},
         {config->precision != DL2_PRECISION_FP16, "loss-scale", "needs --amp fp16"},
-        {config->restart, "resume", "excludes --restart"},
+        {config->run.restart, "resume", "excludes --restart"},
         {!facts->adaptive, "beta2", "needs an adaptive --optimizer, see --help"},
         {!facts->nesterov, "nesterov", "needs an --optimizer that has it, see --help"},
-        {config->measure > 0, "resume", "excludes --measure"},
-        {config->measure > 0, "run-epochs", "excludes --measure"},
-        {config->measure > 0, "export", "excludes --measure"},
-        {config->measure > 0, "keep-best", "excludes --measure"},
-        {config->measure > 0, "step-log", "excludes --measure"},
         {config->data.synthetic, "cold", "has no effect on synthetic data"},
         {config->data.stage_count, "partition", "excludes --stages"},
         {config->data.synthetic, "partition", "has no use on synthetic data"},
-        {config->measure > 0, "partition", "excludes --measure"},
-        {config->time_budget > 0, "partition", "excludes --time-budget"},
-        {config->run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
-        {config->given.ranks || config->given.gpus, "partition",
+        {config->run.time_budget > 0, "partition", "excludes --time-budget"},
+        {config->run.run_epochs > 0, "partition", "excludes --run-epochs: a visit is what ends it"},
+        {settings->ranks || settings->gpus, "partition",
          "works with one process only: --hop --configs FILE gives each rank a partition"},
         {config->loader.batching != DL2_BATCHING_STRICT, "partition", "needs --batching strict"},
-        {config->given.gpus, "ranks", "excludes --gpus"},
+        {settings->gpus, "ranks", "excludes --gpus"},
         {are_of_unit(config->data.mean) && !dl2_option_given(program, common, "std"), "mean",
          OF_UNIT},
     };
@@ -671,39 +672,44 @@ static int check_effects(struct dl2_train_config *config, const struct dl2_progr
         return dl2_program_usage_error(program, "--%s %s", sampling,
                                        config->data.synthetic ? "has no effect on synthetic data"
                                                               : "excludes --partition");
-    const char *idle = dl2_option_without_effect(
-        program, common, config->evaluate ? DL2_EVALUATION : DL2_TRAINING | DL2_EVALUATION);
+    const bool measures = config->run.measure > 0 && !config->run.evaluate;
+    const char *idle = dl2_option_without_effect(program, common,
+                                                 measures               ? DL2_MEASURING
+                                                 : config->run.evaluate ? DL2_EVALUATION
+                                                                        : VALIDATES);
     if (idle)
-        return dl2_program_usage_error(program, "--%s has no effect with --evaluate", idle);
-    if (config->evaluate && !config->data.val_count)
+        return dl2_program_usage_error(program, "--%s has no effect with --%s", idle,
+                                       measures ? "measure" : "evaluate");
+    if (config->run.evaluate && !config->data.val_count)
         return dl2_program_usage_error(program, "--evaluate needs --val DIR");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
             return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
-    if (needs_data && !has_data && !config->data.synthetic && !config->evaluate)
+    if (needs_data && !has_data && !config->data.synthetic && !config->run.evaluate)
         return dl2_program_usage_error(program, "no data: give --data DIR");
     if (config->loader.channels == 2)
         return dl2_program_usage_error(program, "--channels is 1 or 3");
-    if (config->validate_every != floor(config->validate_every))
+    if (config->run.validate_every != floor(config->run.validate_every))
         return dl2_program_usage_error(program,
                                        "--validate-every must be a whole number of epochs");
     return dl2_loader_options_check(&(struct dl2_loader_user){
         .program = program,
         .common = common,
         .options = dl2_train_options,
-        .values = config,
+        .values = settings,
         .config = &config->loader,
-        .modes = config->evaluate ? DL2_SETTING_VALIDATION
-                                  : DL2_SETTING_TRAINING | DL2_SETTING_VALIDATION,
+        .modes = config->run.evaluate ? DL2_SETTING_VALIDATION
+                                      : DL2_SETTING_TRAINING | DL2_SETTING_VALIDATION,
         .decodes_on_card = config->decode.mode != DL2_DECODE_CPU,
     });
 }
 
-static int check_ranks(struct dl2_train_config *config, const struct dl2_program *program)
+static int check_ranks(struct dl2_train_settings *settings, const struct dl2_program *program)
 {
-    const char *name = config->given.world;
+    struct dl2_train_config *config = &settings->config;
+    const char *name = settings->world;
     const struct dl2_world_class *world = name ? dl2_world_find(name) : NULL;
-    const bool starts = config->given.ranks || config->given.gpus;
+    const bool starts = settings->ranks || settings->gpus;
     if (name && !world)
         return dl2_program_usage_error(program, "--world: there is no '%s' in this build", name);
     if (world && world->open && starts)
@@ -711,7 +717,7 @@ static int check_ranks(struct dl2_train_config *config, const struct dl2_program
                                                 "processes: leave out --ranks and --gpus");
     if (world && !world->open && !starts)
         return dl2_program_usage_error(program, "--world local needs --ranks or --gpus");
-    if (!config->given.gpus)
+    if (!settings->gpus)
         return 0;
     const struct dl2_device_class *card = dl2_device_card();
     if (!card)
@@ -758,39 +764,44 @@ int dl2_train_options_check_rates(struct dl2_train_config *config,
     return 0;
 }
 
-int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_program *program,
+int dl2_train_options_check(struct dl2_train_settings *settings, const struct dl2_program *program,
                             const struct dl2_common_options *common, bool needs_data)
 {
+    struct dl2_train_config *config = &settings->config;
     struct dl2_error error = DL2_ERROR_INIT;
     int status = check_names(config, program);
     if (status == 0)
-        status = check_effects(config, program, common, needs_data);
+        status = check_effects(settings, program, common, needs_data);
     if (status == 0)
         status = check_decoding(config, program);
     if (status == 0)
-        status = check_ranks(config, program);
-    if (config->measure > 0) {
-        config->time_budget = NAN;
-        config->skip_validation = true;
-        config->checkpoint_every = 0;
+        status = check_ranks(settings, program);
+    if (config->run.measure > 0) {
+        config->run.skip_validation = true;
+        config->run.checkpoint_every = 0;
     }
-    const double epochs = config->measure > 0            ? INFINITY
-                          : !isnan(config->given.epochs) ? config->given.epochs
-                          : config->time_budget > 0      ? INFINITY
-                                                         : DEFAULT_EPOCHS;
+    const double epochs = config->run.measure > 0       ? INFINITY
+                          : !isnan(settings->epochs)    ? settings->epochs
+                          : config->run.time_budget > 0 ? INFINITY
+                                                        : DEFAULT_EPOCHS;
     if (!dl2_option_given(program, common, "data-seed"))
         config->loader.seed = config->seed;
-    const char *data = config->given.data;
-    const struct dl2_train_stage stage = {.epochs = epochs, .freeze = config->given.freeze};
-    if (status == 0 && !config->data.stage_count && !config->evaluate &&
+    const char *data = settings->data;
+    const struct dl2_train_stage stage = {.epochs = epochs, .freeze = settings->freeze};
+    if (status == 0 && !config->data.stage_count && !config->run.evaluate &&
         add_stage(config, data, data ? strlen(data) : 0, &stage, &error) < 0)
         status = dl2_program_usage_error(program, "%s", error.message);
     return status;
+}
+
+unsigned dl2_train_options_ranks(const struct dl2_train_settings *settings)
+{
+    return settings->gpus ? settings->gpus : settings->ranks;
 }
 
 void dl2_train_options_free(struct dl2_train_config *config)
 {
     drop_stages(config);
     free((void *)config->data.val);
-    json_decref(config->origin);
+    json_decref(config->run.origin);
 }

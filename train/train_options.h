@@ -6,11 +6,20 @@
 #include "common/option.h"
 #include "train/trainer.h"
 
-/* A table of struct dl2_train_config. The report has each value under the option's name. */
+/* A command line: the run's config, and what it is made from. */
+struct dl2_train_settings {
+    struct dl2_train_config config;
+    const char *data, *world;
+    double epochs; /* NAN: not given */
+    unsigned ranks, gpus;
+    bool freeze;
+};
+
+/* A table of struct dl2_train_settings. The report has each value under the option's name. */
 extern const struct dl2_option dl2_train_options[];
 
-/* Bits of the rows' `commands`. */
-enum { DL2_TRAINING = 1, DL2_EVALUATION = 2 };
+/* Bits of the rows' `commands`: what an option has an effect on. */
+enum { DL2_TRAINING = 1, DL2_EVALUATION = 2, DL2_MEASURING = 4 };
 
 /* Names of the options that an evaluation takes from its file and repeats in its report; NULL ends
  * them. */
@@ -20,14 +29,14 @@ extern const char *const dl2_evaluation_options[];
 int dl2_parse_duration(const char *text, void *value, struct dl2_error *error);
 
 /* The settings before any option. */
-struct dl2_train_config dl2_train_defaults(void);
+struct dl2_train_settings dl2_train_defaults(void);
 
 /*
  * With --evaluate: sets the options that were not given to those of the file's run, and
- * config->origin. Call it before dl2_train_options_check(). Returns 0, or an exit status after an
- * error message.
+ * config.run.origin. Call it before dl2_train_options_check(). Returns 0, or an exit status after
+ * an error message.
  */
-int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_program *program,
+int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
                            const struct dl2_common_options *common);
 
 /*
@@ -35,7 +44,7 @@ int dl2_train_options_take(struct dl2_train_config *config, const struct dl2_pro
  * `needs_data` a dataset or synthetic data must be named. Returns 0, or an exit status after an
  * error message. Call dl2_train_options_free() in either case.
  */
-int dl2_train_options_check(struct dl2_train_config *config, const struct dl2_program *program,
+int dl2_train_options_check(struct dl2_train_settings *settings, const struct dl2_program *program,
                             const struct dl2_common_options *common, bool needs_data);
 
 /* Checks and completes learning rate and weight decay for that number of
@@ -44,5 +53,7 @@ int dl2_train_options_check_rates(struct dl2_train_config *config,
                                   const struct dl2_program *program, unsigned ranks);
 
 void dl2_train_options_free(struct dl2_train_config *config);
+/* Number of processes that the command line starts; 0: none. */
+unsigned dl2_train_options_ranks(const struct dl2_train_settings *settings);
 
 #endif

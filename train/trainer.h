@@ -99,6 +99,38 @@ struct dl2_train_optimizer {
     double average_decay;
 };
 
+/* How long a run goes on, what it keeps, and where. */
+struct dl2_train_run {
+    unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
+    double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
+    double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
+    double stop_at;     /* stop at this position, epochs; NAN: go on to the end */
+    double measure;     /* seconds, for dl2_measure(); NAN: it is a training */
+    bool cold;          /* evict the images from the page cache before each pass */
+    double validate_every;   /* epochs, whole; 0: only at the end */
+    double checkpoint_every; /* epochs; 0: only when it stops or ends */
+    bool in_database; /* of models that hop: the database that has the images trains on them */
+    bool skip_validation;
+    bool keep_best;         /* the weights of the best epoch go to DL2_BEST_FILE in `out` */
+    bool log_steps;         /* to DL2_STEPS_FILE in `out`; waits for the device after each step */
+    bool resume;            /* go on from the checkpoint if there is one */
+    bool restart;           /* begin anew even over a checkpoint that is there */
+    const char *name;       /* of the run; NULL: made from variant, arch and seed */
+    const char *out;        /* folder of the report; made if missing */
+    const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */
+    const char *pretrained; /* weights to begin with (network/weights.h); NULL: fresh ones */
+    const char *export;     /* file that receives the weights at the end; NULL: none */
+    double started;         /* dl2_clock_wall() when the program began */
+    const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
+    const char *evaluate; /* weights to validate, for dl2_evaluate(); NULL: it is a training */
+    json_t *origin;       /* what that file says of its run: dl2_checkpoint_origin() */
+    bool origin_splits;   /* val_fraction and split_seed are that run's: used where they can be */
+    /* One model of several: dl2_run_data_hashes() of those before it, whose data it must have;
+     * NULL: there are none. Borrowed. */
+    const json_t *data_hashes;
+    json_t *versions; /* of libraries, for the report; borrowed, may be NULL */
+};
+
 struct dl2_train_config {
     struct dl2_train_data data;
     /*
@@ -125,51 +157,7 @@ struct dl2_train_config {
 
     struct dl2_train_optimizer optimizer;
     uint64_t seed; /* of weights, mixup and dropout; loader.seed: of order and crops */
-
-    /* The run. */
-    unsigned trainers;  /* that share the machine, this one included, for the report alone; 0: 1 */
-    double time_budget; /* seconds from `started`, all parts of a resumed run together; NAN: none */
-    double run_epochs;  /* stop after this many in this part; NAN: go on to the end */
-    double stop_at;     /* stop at this position, epochs; NAN: go on to the end */
-    /*
-     * Seconds, or NAN. Measure how fast it trains, instead of training to an end: passes of at most
-     * so long, the first of which only warms up, until those after it have taken as long. Nothing
-     * is validated, resumed, saved or exported, time_budget and the stages' epochs don't count, and
-     * the report is DL2_RATE_FILE.
-     */
-    double measure;
-    bool cold;               /* evict the images from the page cache before each pass */
-    double validate_every;   /* epochs, whole; 0: only at the end */
-    double checkpoint_every; /* epochs; 0: only when it stops or ends */
-    bool in_database; /* of models that hop: the database that has the images trains on them */
-    bool skip_validation;
-    bool keep_best;         /* the weights of the best epoch go to DL2_BEST_FILE in `out` */
-    bool log_steps;         /* to DL2_STEPS_FILE in `out`; waits for the device after each step */
-    bool resume;            /* go on from the checkpoint if there is one */
-    bool restart;           /* begin anew even over a checkpoint that is there */
-    const char *name;       /* of the run; NULL: made from variant, arch and seed */
-    const char *out;        /* folder of the report; made if missing */
-    const char *checkpoint; /* file; NULL: DL2_CHECKPOINT_FILE in `out` */
-    const char *pretrained; /* weights to begin with (network/weights.h); NULL: fresh ones */
-    const char *export;     /* file that receives the weights at the end; NULL: none */
-    double started;         /* dl2_clock_wall() when the program began */
-    const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
-    /* Instead of training, validate the weights of a file and write DL2_EVALUATION_FILE: then there
-     * are no stages, and at least one in `val`. */
-    const char *evaluate; /* NULL: train */
-    json_t *origin;       /* what the file says of its run: dl2_checkpoint_origin() */
-    bool origin_splits;   /* val_fraction and split_seed are that run's: used where they can be */
-    /* The command line on stages, device and world; dl2-train sets the fields above from it. */
-    struct {
-        const char *data, *world;
-        double epochs;
-        unsigned ranks, gpus;
-        bool freeze;
-    } given;
-    /* One model of several: dl2_run_data_hashes() of those before it, whose data it must have;
-     * NULL: there are none. Borrowed. */
-    const json_t *data_hashes;
-    json_t *versions; /* of libraries, for the report; borrowed, may be NULL */
+    struct dl2_train_run run;
 };
 
 /* A run, once all is open. */
@@ -201,11 +189,11 @@ struct dl2_train_epoch {
     size_t val_count;
 };
 
-/* What a run with `measure` measured: all passes but the first. NAN where it is not known. */
+/* What dl2_measure() measured: all passes but the first. NAN where it is not known. */
 struct dl2_train_rate {
-    double seconds, images; /* 0: nothing was measured */
-    double data_wait;       /* seconds that training waited for a batch */
-    double joules;          /* of the card's board */
+    double seconds, images;
+    double data_wait; /* seconds that training waited for a batch */
+    double joules;    /* of the card's board */
 };
 
 /* A run that has ended or stopped. */
@@ -214,8 +202,7 @@ struct dl2_train_summary {
     size_t val_count;
     uint64_t best_epoch; /* with the highest top-1 on the first set, the first of equals; 0: none */
     double best_top1;
-    struct dl2_train_rate rate; /* with config->measure */
-    const char *report;         /* path */
+    const char *report; /* path */
 };
 
 /*
@@ -231,10 +218,11 @@ struct dl2_train_events {
      * or "validate". */
     void (*stepped)(void *context, const char *what, uint64_t done, uint64_t total);
     void (*epoch_ended)(void *context, const struct dl2_train_epoch *epoch);
+    void (*measured)(void *context, const struct dl2_train_rate *rate);
     /* The checkpoint and the report are written. */
     void (*ended)(void *context, const struct dl2_train_summary *summary);
     /* The run goes on from its checkpoint, at a batch of an epoch, which count from 0; or, with
-     * `found` false, begins anew where config->resume found none. Not of models that hop. */
+     * `found` false, begins anew where config->run.resume found none. Not of models that hop. */
     void (*resumed)(void *context, const char *checkpoint, bool found, uint64_t epoch,
                     uint64_t batch);
     /* A line for the user: what differs from the part before, a sample that cannot be read. */
@@ -247,7 +235,7 @@ struct dl2_train_events {
 struct dl2_train_result {
     bool completed;  /* false: stopped, and can be resumed */
     bool diverged;   /* one of several models, which has ended by itself; a note says why */
-    bool stopped;    /* by *config->stop, of any rank */
+    bool stopped;    /* by *config->run.stop, of any rank */
     bool common;     /* the error, if any, is every rank's: all have returned it */
     double position; /* epochs */
 };
@@ -267,7 +255,16 @@ struct dl2_train_model {
  */
 int dl2_train(struct dl2_train_model *model, struct dl2_error *error);
 
-/* The same for config.evaluate: validates the weights of a file, and trains nothing. */
+/*
+ * Measures how fast it trains for config.run.measure seconds, instead of training to an end: passes
+ * of at most so long, the first of which only warms up, until those after it have taken as long.
+ * Its stage's epochs are INFINITY. Nothing is validated, resumed, saved or exported, and the report
+ * is DL2_RATE_FILE. DL2_ERR_CANCELED where it was stopped before; otherwise as dl2_train().
+ */
+int dl2_measure(struct dl2_train_model *model, struct dl2_error *error);
+
+/* Validates the weights of the file config.run.evaluate, trains nothing, and writes
+ * DL2_EVALUATION_FILE: there are no stages, and at least one set in `val`. */
 int dl2_evaluate(struct dl2_train_model *model, struct dl2_error *error);
 
 /*
@@ -276,8 +273,8 @@ int dl2_evaluate(struct dl2_train_model *model, struct dl2_error *error);
  * cache holds them. Each model has the run, the folder and, bit for bit, the weights that
  * dl2_train() gives it alone. The configs agree in all that data, loading, device and validation
  * are chosen by, image size and batch included, but for loader.seed with own_batches; they have one
- * stage, strict batching and no world, time budget, measure or evaluation. A model whose loss becomes
- * NaN or infinite ends alone; any other error ends all of them.
+ * stage, strict batching and no world, time budget, measure or evaluation. A model whose loss
+ * becomes NaN or infinite ends alone; any other error ends all of them.
  */
 int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error);
 

@@ -212,7 +212,7 @@ static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_
 {
     const struct dl2_train_config *config = run->config;
     const double top1 = val->top1;
-    if (!config->keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept) ||
+    if (!config->run.keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept) ||
         !dl2_run_state_compares(&run->state, val->images_sum))
         return DL2_OK;
     json_auto_t *texts = dl2_run_export_texts(run);

@@ -74,7 +74,7 @@ static void leave(struct dl2_run *run)
 static int train(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_error reason = DL2_ERROR_INIT;
-    int status = run->config->in_database ? dl2_run_train_in_database(run, &reason) : DL2_OK;
+    int status = run->config->run.in_database ? dl2_run_train_in_database(run, &reason) : DL2_OK;
     if (status == DL2_OK)
         status = dl2_run_train(run, &reason);
     if (status < 0 && run->phase == DL2_RUN_DIVERGED)

@@ -44,13 +44,6 @@ const char *dl2_part_badge(enum dl2_verdict verdict)
     }
 }
 
-const char *dl2_part_signed(double value, char out[32])
-{
-    const double rounded = round(10 * value) / 10;
-    snprintf(out, 32, "%s%.1f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
-    return out;
-}
-
 void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
 {
     char text[32];
@@ -80,9 +73,9 @@ void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
 void dl2_part_interval(struct dl2_html *html, double middle, double low, double high)
 {
     char text[2][32];
-    dl2_html_format(html, "%s ", dl2_part_signed(middle, text[0]));
-    dl2_html_element(html, "small", "(%s to %s)", dl2_part_signed(low, text[0]),
-                     dl2_part_signed(high, text[1]));
+    dl2_html_format(html, "%s ", dl2_signed(middle, text[0]));
+    dl2_html_element(html, "small", "(%s to %s)", dl2_signed(low, text[0]),
+                     dl2_signed(high, text[1]));
 }
 
 void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison *comparison)
@@ -94,7 +87,7 @@ void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison
         if (isfinite(half))
             dl2_part_interval(html, middle, middle - half, middle + half);
         else
-            dl2_html_format(html, "%s ", dl2_part_signed(middle, text));
+            dl2_html_format(html, "%s ", dl2_signed(middle, text));
         dl2_html_markup(html, " ");
         dl2_html_element(html, dl2_part_badge(comparison->verdict), "%s",
                          dl2_verdict_text(comparison->verdict));

@@ -12,7 +12,6 @@
 /* Write into `out` and return it. NAN and infinities are a dash. */
 const char *dl2_part_bytes(double bytes, char out[32]);             /* "1.2 MB"; finite */
 const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" */
-const char *dl2_part_signed(double value, char out[32]);            /* "−1.3"; finite */
 
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant(const struct dl2_study_variant *variant);

@@ -81,7 +81,7 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
     struct dl2_html *html = table->html;
     for (size_t p = 0; p < count; p++) {
         const struct dl2_equal_bytes *pair = &pairs[p];
-        char text[32], low[32], high[32];
+        char text[32], interval[72];
         dl2_table_row(table, page->study->variants[pair->variant].name);
         if (page->study->arch_count > 1)
             dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
@@ -93,11 +93,10 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))
-            dl2_html_text(html, dl2_part_signed(difference->mean, text));
+            dl2_html_text(html, dl2_signed(difference->mean, text));
         if (isfinite(difference->mean) && isfinite(difference->half))
-            dl2_html_element(html, "small", " (%s to %s)",
-                             dl2_part_signed(difference->mean - difference->half, low),
-                             dl2_part_signed(difference->mean + difference->half, high));
+            dl2_html_element(html, "small", " (%s)",
+                             dl2_interval(difference->mean, difference->half, 1, interval));
         dl2_html_markup(html, "</td>");
     }
 }

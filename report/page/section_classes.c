@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which classes a variant harms: a bound on the worst one, and those that certainly lose. */
 #include "report/class_harm.h"
-#include "report/page/parts.h"
+#include "report/page/class_plot.h"
+#include "report/page/class_tables.h"
 #include "report/page/sections.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-enum {
-    MAX_ROWS = 10,  /* of a table: the worst */
-    MAX_NAMES = 5,  /* of a sentence */
-    MAX_LABELS = 40 /* of a plot's axis */
-};
 
 /* One network's. */
 struct view {
@@ -22,192 +15,15 @@ struct view {
     struct dl2_class_harm *harms; /* [variant_count] */
 };
 
-static const char *name_of(const struct view *view, const struct dl2_class_change *change)
-{
-    return view->classes.names[change->class];
-}
-
-/* The variant that is shown in full: the recommended one, else the smallest. */
-static size_t find_shown(const struct view *view)
-{
-    const struct dl2_study *study = view->page->study;
-    const size_t none = study->variant_count;
-    const size_t pick = dl2_advice_pick(&view->page->analyses[view->arch].smallest, study);
-    if (pick < none && view->harms[pick].judged)
-        return pick;
-    size_t smallest = none;
-    for (size_t v = 0; v < none; v++)
-        if (view->harms[v].judged &&
-            (smallest == none || study->variants[v].bytes < study->variants[smallest].bytes))
-            smallest = v;
-    return smallest;
-}
-
-/* "rose, tulip and 3 more": the classes that certainly lose, the worst first. */
-static void write_losers(struct dl2_html *html, const struct view *view,
-                         const struct dl2_class_harm *harm)
-{
-    size_t written = 0;
-    for (size_t c = 0; c < harm->judged && written < MAX_NAMES; c++)
-        if (harm->changes[c].loses) {
-            const size_t left = harm->losers - written;
-            dl2_html_format(html, "%s%s",
-                            !written    ? ""
-                            : left == 1 ? " and "
-                                        : ", ",
-                            name_of(view, &harm->changes[c]));
-            written++;
-        }
-    if (harm->losers > written)
-        dl2_html_format(html, " and %zu more", harm->losers - written);
-}
-
-/* ---- All variants */
-
-static void write_variants(struct dl2_html *html, const struct view *view)
-{
-    const struct dl2_study *study = view->page->study;
-    char text[32];
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "variant|no class loses\nmore than, points|<by the interval of|"
-                            "<worst measured|<certainly lose");
-    for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_class_harm *harm = &view->harms[v];
-        if (!harm->judged)
-            continue;
-        const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
-        dl2_table_row(&table, study->variants[v].name);
-        dl2_part_cell(html, harm->bound, 1);
-        dl2_html_element(html, "td class='l'", "%s, %zu images", name_of(view, bounding),
-                         bounding->images);
-        dl2_html_element(html, "td class='l'", "%s, %s", name_of(view, &harm->changes[0]),
-                         dl2_part_signed(harm->changes[0].difference, text));
-        dl2_html_markup(html, "<td class='l'>");
-        if (harm->losers)
-            write_losers(html, view, harm);
-        else
-            dl2_html_markup(html, "none");
-        dl2_html_markup(html, "</td>");
-    }
-    dl2_table_end(&table);
-}
-
-/* ---- One variant */
-
 static void write_verdict(struct dl2_html *html, const struct view *view, size_t v)
 {
-    const struct dl2_class_harm *harm = &view->harms[v];
-    const struct dl2_class_change *bounding = &harm->changes[harm->bounding];
-    char text[32];
+    char text[4096];
+    dl2_class_harm_say(&view->harms[v], &view->classes, text, sizeof text);
     dl2_html_markup(html, "<p>");
     dl2_html_element(html, "strong", "%s: no class loses more than %.1f points",
-                     view->page->study->variants[v].name, harm->bound);
-    dl2_html_format(html,
-                    " of recall (top-1 within the class), by a rule that is wrong in at most 2.5%% "
-                    "of such studies. That is the lower end of the interval of %s, which has %zu "
-                    "validation images",
-                    name_of(view, bounding), bounding->images);
-    if (bounding->units < bounding->images)
-        dl2_html_format(html, " in %zu groups", bounding->units);
-    dl2_html_format(html, "; a class of few images has a wide interval. ");
-    if (harm->losers) {
-        dl2_html_format(html, "%zu class%s certainly: ", harm->losers,
-                        harm->losers == 1 ? " loses" : "es lose");
-        write_losers(html, view, harm);
-        dl2_html_format(html, ". ");
-    } else {
-        dl2_html_format(html, "No class certainly loses. ");
-    }
-    dl2_html_format(
-        html,
-        "The worst measured is %s (%s points). The worst of %zu measurements is biased: "
-        "that class probably loses less.",
-        name_of(view, &harm->changes[0]), dl2_part_signed(harm->changes[0].difference, text),
-        harm->judged);
-    if (harm->judged < harm->count)
-        dl2_html_format(
-            html,
-            " %zu class%s fewer than two validation images (or groups of them): nothing "
-            "is said of %s.",
-            harm->count - harm->judged, harm->count - harm->judged == 1 ? " has" : "es have",
-            harm->count - harm->judged == 1 ? "it" : "them");
+                     view->page->study->variants[v].name, view->harms[v].bound);
+    dl2_html_text(html, text);
     dl2_html_markup(html, "</p>\n");
-}
-
-static void write_classes(struct dl2_html *html, const struct view *view,
-                          const struct dl2_class_harm *harm)
-{
-    const size_t rows = harm->judged < MAX_ROWS ? harm->judged : MAX_ROWS;
-    struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "class|validation\nimages|original&#39;s\nrecall, %|"
-                            "<difference, points");
-    for (size_t c = 0; c < rows; c++) {
-        const struct dl2_class_change *change = &harm->changes[c];
-        dl2_table_row(&table, name_of(view, change));
-        dl2_html_element(html, "td", "%zu", change->images);
-        dl2_part_cell(html, change->original, 1);
-        dl2_html_markup(html, "<td class='l'>");
-        dl2_part_interval(html, change->difference, change->low, change->high);
-        if (change->loses) {
-            dl2_html_markup(html, " ");
-            dl2_html_element(html, dl2_part_badge(DL2_VERDICT_BEYOND), "loses");
-        }
-        dl2_html_markup(html, "</td>");
-    }
-    dl2_table_end(&table);
-    if (rows == harm->judged)
-        dl2_html_markup(html, "<p></p>\n");
-    else
-        dl2_html_element(html, "p class='note'",
-                         "The %zu worst by measurement; %zu other classes are left out of the "
-                         "table.",
-                         rows, harm->judged - rows);
-}
-
-/* All classes, the worst on top: those that certainly lose, then the others. */
-static void plot_classes(struct dl2_part_figures *figures, const struct view *view, size_t v)
-{
-    const struct dl2_study *study = view->page->study;
-    const struct dl2_class_harm *harm = &view->harms[v];
-    const bool named = harm->judged <= MAX_LABELS;
-    char name[256], title[256], clean[256];
-    struct dl2_plot plot;
-    snprintf(name, sizeof name, "classes-%s-%s", study->archs[view->arch], study->variants[v].name);
-    snprintf(title, sizeof title, "Recall by class: %s against the original",
-             study->variants[v].name);
-    dl2_plot_begin(&plot, name, title, "row difference low high images class",
-                   110 + 20 * (int)(named ? harm->judged : MAX_LABELS), figures->html->error);
-    dl2_plot_axes(&plot, "difference in recall, percentage points",
-                  named ? "" : "classes, the worst measured on top");
-    dl2_curve_reference(&plot, 'x', 0, NAN);
-    dl2_plot_script(&plot,
-                    "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
-                    "set grid noytics xtics\n",
-                    (double)harm->judged + 0.5);
-    dl2_plot_script(&plot, named ? "set ytics (" : "unset ytics\n");
-    for (size_t c = 0; named && c < harm->judged; c++)
-        dl2_plot_script(&plot, "%s'%s' %zu", c ? ", " : "",
-                        dl2_plot_plain(name_of(view, &harm->changes[c]), clean, sizeof clean),
-                        c + 1);
-    dl2_plot_script(&plot, named ? ")\n" : "");
-    for (int loses = 1; loses >= 0; loses--) {
-        struct dl2_curve curve = {.plot = &plot, .name = loses ? "certainly lose" : "others"};
-        for (size_t c = 0; c < harm->judged; c++) {
-            const struct dl2_class_change *change = &harm->changes[c];
-            if (change->loses == (bool)loses)
-                dl2_curve_point(&curve,
-                                (const double[]){(double)c + 1, change->difference, change->low,
-                                                 change->high, (double)change->images},
-                                5, name_of(view, change));
-        }
-        if (curve.count)
-            dl2_plot_curve(&plot,
-                           "using 2:1:3:4 with xerrorbars linecolor rgb '%s' linewidth 1 "
-                           "pointtype 7 pointsize %s %s",
-                           loses ? DL2_PLOT_RED : DL2_PLOT_INK, named ? "0.6" : "0.2",
-                           loses ? "title 'certainly lose'" : "notitle");
-    }
-    dl2_part_figure(figures, &plot, dl2_part_arch(view->page, view->arch));
 }
 
 static void write_network(struct dl2_html *html, const struct view *view, size_t shown)
@@ -217,15 +33,15 @@ static void write_network(struct dl2_html *html, const struct view *view, size_t
     if (dl2_part_arch(view->page, view->arch))
         dl2_html_element(html, "h3", "%s", study->archs[view->arch]);
     write_verdict(html, view, shown);
-    write_classes(html, view, &view->harms[shown]);
-    plot_classes(&figures, view, shown);
+    dl2_class_table(html, &view->classes, &view->harms[shown]);
+    dl2_class_plot(&figures, view->arch, shown, &view->classes, &view->harms[shown]);
     dl2_part_figures_end(&figures);
     dl2_html_markup(html, "<details><summary>Classes, every variant</summary>\n");
-    write_variants(html, view);
+    dl2_class_table_of_variants(html, study, &view->classes, view->harms);
     for (size_t v = 0; v < study->variant_count; v++)
         if (v != shown && view->harms[v].judged) {
             dl2_html_element(html, "h4", "%s", study->variants[v].name);
-            write_classes(html, view, &view->harms[v]);
+            dl2_class_table(html, &view->classes, &view->harms[v]);
         }
     dl2_html_markup(html, "</details>\n");
 }
@@ -251,7 +67,9 @@ void dl2_section_classes(const struct dl2_page *page, struct dl2_html *html)
         if (html->status == DL2_OK)
             html->status = dl2_class_harm_make(study, &page->analyses[a], a, &view.classes, harms,
                                                html->error);
-        const size_t shown = html->status == DL2_OK ? find_shown(&view) : study->variant_count;
+        const size_t shown = html->status == DL2_OK
+                                 ? dl2_class_harm_shown(study, &page->analyses[a], harms)
+                                 : study->variant_count;
         if (shown < study->variant_count && view.classes.count > 1) {
             dl2_html_markup(html, any ? "" : "<h2>Which classes lose</h2>\n");
             write_network(html, &view, shown);

@@ -112,9 +112,9 @@ static void write_heat_sentence(struct dl2_html *html, const struct dl2_study *s
         " On the images of %s, the smallest, a network that was trained on the original "
         "differs by %s points from what it scores on the original's; one that was "
         "trained on %s, by %s; and that one on the original's images, by %s.",
-        study->variants[least].name, dl2_part_signed(strange->mean - matrix->original, text[0]),
-        study->variants[least].name, dl2_part_signed(own->mean - matrix->original, text[1]),
-        dl2_part_signed(back->mean - matrix->original, text[2]));
+        study->variants[least].name, dl2_signed(strange->mean - matrix->original, text[0]),
+        study->variants[least].name, dl2_signed(own->mean - matrix->original, text[1]),
+        dl2_signed(back->mean - matrix->original, text[2]));
 }
 
 static void write_heat_map(struct dl2_html *html, const struct dl2_page *page, size_t a,

@@ -19,7 +19,7 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count; v++) {
             const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            char text[4][32], arch[320];
+            char text[2][32], own[72], arch[320];
             if (!isfinite(comparison->low))
                 continue;
             if (!any)
@@ -27,12 +27,11 @@ static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
                                 "As a check, the pigeonhole bootstrap (seeds and images drawn "
                                 "anew, %u times), which is too narrow for few seeds: ",
                                 page->analyses[a].question.draws);
-            dl2_html_format(
-                html, "%s%s%s %s to %s, not %s to %s", any ? "; " : "", study->variants[v].name,
-                dl2_part_arch_after(page, " ", a, arch), dl2_part_signed(comparison->low, text[0]),
-                dl2_part_signed(comparison->high, text[1]),
-                dl2_part_signed(comparison->difference - comparison->half_both, text[2]),
-                dl2_part_signed(comparison->difference + comparison->half_both, text[3]));
+            dl2_html_format(html, "%s%s%s %s to %s, not %s", any ? "; " : "",
+                            study->variants[v].name, dl2_part_arch_after(page, " ", a, arch),
+                            dl2_signed(comparison->low, text[0]),
+                            dl2_signed(comparison->high, text[1]),
+                            dl2_interval(comparison->difference, comparison->half_both, 1, own));
             any = true;
         }
     dl2_html_markup(html, any ? "." : "");
@@ -67,28 +66,20 @@ static struct dl2_loss_change *make_losses(const struct dl2_page *page, struct d
     return NULL;
 }
 
-static const char *signed_loss(double value, char out[32])
-{
-    const double rounded = round(1000 * value) / 1000;
-    snprintf(out, 32, "%s%.3f", rounded > 0 ? "+" : rounded < 0 ? "−" : "", fabs(rounded));
-    return out;
-}
-
 /* A variant's difference to the original; the original's own loss. */
 static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw)
 {
-    char text[3][32];
+    char text[72];
     dl2_html_markup(html, "<td class='l'>");
     if (raw)
-        dl2_html_text(html, dl2_part_fixed(change->mean, 3, text[0]));
+        dl2_html_text(html, dl2_part_fixed(change->mean, 3, text));
     else if (isfinite(change->difference))
-        dl2_html_format(html, "%s ", signed_loss(change->difference, text[0]));
+        dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3, text));
     else
         dl2_html_text(html, "–");
     if (!raw && isfinite(change->difference) && isfinite(change->half))
-        dl2_html_element(html, "small", "(%s to %s)",
-                         signed_loss(change->difference - change->half, text[1]),
-                         signed_loss(change->difference + change->half, text[2]));
+        dl2_html_element(html, "small", "(%s)",
+                         dl2_interval(change->difference, change->half, 3, text));
     dl2_html_markup(html, "</td>");
 }
 

@@ -1,95 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/several_page.h"
 
-#include "report/page/parts.h"
+#include "report/page/forest_plot.h"
 #include "report/page/sections.h"
-#include "report/sentence.h"
+#include "report/several_answer.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- The answer */
-
-/* "all 4 datasets", "at least 3 of 4 datasets" */
-static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_variant *variant)
-{
-    if (variant->within == variant->count)
-        dl2_say(writer, "all %zu datasets", variant->count);
-    else
-        dl2_say(writer, "at least %zu of %zu datasets", variant->within, variant->count);
-}
-
-static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
-{
-    char text[3][32];
-    dl2_say(writer, "mean top-1 %s points (95%% interval %s to %s)",
-            dl2_part_signed(effects->mean, text[0]),
-            dl2_part_signed(effects->mean - effects->half, text[1]),
-            dl2_part_signed(effects->mean + effects->half, text[2]));
-}
-
-/* The smallest of the variants that are claimed on all datasets, or on more than half of them; or,
- * where `mean` is given, whose mean is above it. NULL: none. */
-static const struct dl2_shared_variant *find_smallest(const struct dl2_shared_network *network,
-                                                      bool all, const double *mean)
-{
-    const struct dl2_shared_variant *found = NULL;
-    for (size_t v = 0; v < network->variant_count; v++) {
-        const struct dl2_shared_variant *variant = &network->variants[v];
-        const bool good = mean  ? variant->effects.mean >= *mean
-                          : all ? variant->within == variant->count
-                                : 2 * variant->within > variant->count;
-        if (good && variant->ratio < 1 && (!found || variant->ratio < found->ratio))
-            found = variant;
-    }
-    return found;
-}
-
-void dl2_several_answer_make(const struct dl2_several_studies *several,
-                             const struct dl2_shared_network *network,
-                             struct dl2_several_answer *answer)
-{
-    const double limit = -several->question.tolerance;
-    const struct dl2_shared_variant *most = find_smallest(network, false, NULL);
-    const struct dl2_shared_variant *all = find_smallest(network, true, NULL);
-    const struct dl2_shared_variant *shown = most ? most : find_smallest(network, false, &limit);
-    struct dl2_sentence headline = {answer->headline, sizeof answer->headline, 0};
-    struct dl2_sentence details = {answer->details, sizeof answer->details, 0};
-    char points[32], text[2][32];
-    answer->details[0] = '\0';
-    dl2_count_points(points, several->question.tolerance);
-    if (most) {
-        dl2_say(&headline, "%s is within %s on ", most->name, points);
-        say_claim(&headline, most);
-        dl2_say(&headline, ", %.3g times smaller.", 1 / most->ratio);
-    } else {
-        dl2_say(&headline, "No smaller variant is shown to be within %s on most datasets.", points);
-    }
-    if (!shown) {
-        dl2_say(&details, "No smaller variant has a mean within.");
-        return;
-    }
-    dl2_say(&details, "%s: ", shown->name);
-    say_mean(&details, &shown->effects);
-    dl2_say(&details, "; one more dataset would measure %s to %s (95%% prediction interval).",
-            dl2_part_signed(shown->effects.mean - shown->effects.half_new, text[0]),
-            dl2_part_signed(shown->effects.mean + shown->effects.half_new, text[1]));
-    for (size_t i = 0; i < shown->count; i++)
-        if (shown->differences[i] + shown->halves[i] < limit)
-            dl2_say(&details, " On %s it loses more than %s.",
-                    several->sources[shown->sources[i]].name, points);
-    if (shown->count < 4)
-        dl2_say(&details, " With %zu datasets these intervals are wide.", shown->count);
-    if (!most)
-        dl2_say(&details, " More seeds and validation images in each study would tell more.");
-    if (all && all != most) {
-        dl2_say(&details, " Within on ");
-        say_claim(&details, all);
-        dl2_say(&details, ": %s, %.3g times smaller, ", all->name, 1 / all->ratio);
-        say_mean(&details, &all->effects);
-        dl2_say(&details, ".");
-    }
-}
 
 static void write_answers(const struct dl2_several_studies *several, struct dl2_html *html)
 {
@@ -104,110 +22,6 @@ static void write_answers(const struct dl2_several_studies *several, struct dl2_
         dl2_html_element(html, "p", "%s", answer.details);
         dl2_html_markup(html, "\n");
     }
-}
-
-/* ---- A forest plot */
-
-enum { ROW_HEIGHT = 17, FRAME_HEIGHT = 100 }; /* pixels */
-
-/* Of all points, and of intervals as far as they do not make the points too small to tell. */
-static struct dl2_plot_range find_range(const struct dl2_shared_network *network, double tolerance)
-{
-    struct dl2_plot_range range = {-tolerance, 0, false};
-    double most = tolerance;
-    for (size_t v = 0; v < network->variant_count; v++)
-        for (size_t i = 0; i < network->variants[v].count; i++)
-            most = fmax(most, fabs(network->variants[v].differences[i]));
-    for (size_t v = 0; v < network->variant_count; v++) {
-        const struct dl2_shared_variant *variant = &network->variants[v];
-        for (size_t i = 0; i <= variant->count; i++) {
-            const double middle =
-                i < variant->count ? variant->differences[i] : variant->effects.mean;
-            const double half = i < variant->count ? variant->halves[i] : variant->effects.half;
-            range.from = fmin(range.from, fmax(middle - half, -2 * most));
-            range.to = fmax(range.to, fmin(middle + half, 2 * most));
-        }
-    }
-    const double room = fmax(0.04 * (range.to - range.from), 0.1);
-    return (struct dl2_plot_range){range.from - room, range.to + room, false};
-}
-
-static void label_row(struct dl2_plot *plot, size_t row, const char *name, const char *suffix)
-{
-    char clean[64];
-    dl2_plot_script(plot, "set ytics %s('%s%s' %zu)\n", row ? "add " : "",
-                    dl2_plot_plain(name, clean, sizeof clean), suffix, row);
-}
-
-/* Of all rows: a variant's studies, their mean, and a gap. Before the first curve. */
-static void label_rows(struct dl2_plot *plot, const struct dl2_several_studies *several,
-                       const struct dl2_shared_network *network)
-{
-    size_t row = 0;
-    for (size_t v = 0; v < network->variant_count; v++, row += 2) {
-        const struct dl2_shared_variant *variant = &network->variants[v];
-        for (size_t i = 0; i < variant->count; i++)
-            label_row(plot, row++, several->sources[variant->sources[i]].name, "");
-        label_row(plot, row, variant->name, " mean");
-    }
-}
-
-/* A variant's studies and their mean, from `row` on. */
-static void add_variant(struct dl2_plot *plot, const struct dl2_shared_variant *variant,
-                        const char *colour, size_t row)
-{
-    dl2_plot_block(plot, variant->name);
-    for (size_t i = 0; i < variant->count; i++) {
-        dl2_plot_number(plot, variant->differences[i]);
-        dl2_plot_number(plot, variant->halves[i]);
-        dl2_plot_data(plot, "%zu\n", row + i);
-    }
-    dl2_plot_curve(plot,
-                   "using 1:3:2 with xerrorbars linecolor rgb '%s' linewidth 1 pointtype 7 "
-                   "pointsize 0.5 notitle",
-                   DL2_PLOT_INK);
-    dl2_plot_block(plot, "mean");
-    dl2_plot_number(plot, variant->effects.mean);
-    dl2_plot_number(plot, variant->effects.half);
-    dl2_plot_number(plot, variant->effects.half_new);
-    dl2_plot_data(plot, "%zu\n", row + variant->count);
-    dl2_plot_curve(plot,
-                   "using 1:4:3 with xerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 notitle",
-                   DL2_PLOT_AXIS);
-    dl2_plot_curve(plot,
-                   "using 1:4:2 with xerrorbars linecolor rgb '%s' linewidth 3 pointtype 13 "
-                   "pointsize 0.9 notitle",
-                   colour);
-}
-
-static void plot_forest(struct dl2_part_figures *figures, const struct dl2_several_studies *several,
-                        const struct dl2_shared_network *network)
-{
-    char name[256];
-    size_t rows = 0, row = 0, codecs = 0;
-    for (size_t v = 0; v < network->variant_count; v++)
-        rows += network->variants[v].count + 2;
-    struct dl2_plot plot;
-    snprintf(name, sizeof name, "forest-%s", network->arch);
-    dl2_plot_begin(&plot, name, "Each dataset and their mean",
-                   "difference-in-points half-width-of-95%-interval; of means also that of the "
-                   "prediction interval; row",
-                   FRAME_HEIGHT + ROW_HEIGHT * (int)rows, figures->html->error);
-    dl2_plot_axes(&plot, "top-1, points to the original", "");
-    const struct dl2_plot_range x = find_range(network, several->question.tolerance);
-    dl2_plot_script(&plot,
-                    "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\n"
-                    "unset grid\n",
-                    x.from, x.to, rows - 1);
-    dl2_curve_reference(&plot, 'x', 0, -several->question.tolerance);
-    label_rows(&plot, several, network);
-    for (size_t v = 0; v < network->variant_count; v++) {
-        const struct dl2_shared_variant *variant = &network->variants[v];
-        codecs += v && strcmp(variant->codec, variant[-1].codec) != 0;
-        add_variant(&plot, variant, dl2_plot_codec_colour(variant->codec, codecs), row);
-        row += variant->count + 2;
-    }
-    dl2_part_figure(figures, &plot, several->network_count > 1 ? network->arch : NULL);
 }
 
 /* ---- The table */
@@ -225,7 +39,7 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
                       const struct dl2_shared_variant *variant)
 {
     struct dl2_html *html = table->html;
-    char text[2][32];
+    char text[72];
     dl2_table_row(table, variant->name);
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_html_markup(html, "<td>");
@@ -238,9 +52,8 @@ static void write_row(struct dl2_table *table, const struct dl2_several_studies 
         dl2_html_format(html, variant->was_tested ? "not shown" : "not tested");
     dl2_html_markup(html, "</td>");
     write_interval(html, variant->effects.mean, variant->effects.half);
-    dl2_html_element(html, "td", "%s to %s",
-                     dl2_part_signed(variant->effects.mean - variant->effects.half_new, text[0]),
-                     dl2_part_signed(variant->effects.mean + variant->effects.half_new, text[1]));
+    dl2_html_element(html, "td", "%s",
+                     dl2_interval(variant->effects.mean, variant->effects.half_new, 1, text));
     dl2_part_cell(html, variant->effects.between, 1);
     for (size_t i = 0, n = 0; i < several->count; i++) {
         const bool has = n < variant->count && variant->sources[n] == i;
@@ -302,7 +115,7 @@ void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html
     struct dl2_html plots = DL2_HTML_INIT(html->error); /* first: a problem is told at the top */
     struct dl2_part_figures figures = {.page = &common, .html = &plots};
     for (size_t i = 0; i < several->network_count; i++)
-        plot_forest(&figures, several, &several->networks[i]);
+        dl2_forest_plot(&figures, several, &several->networks[i]);
     dl2_part_figures_end(&figures);
     size_t used = 0;
     for (size_t i = 0; i < several->count; i++)

@@ -14,16 +14,6 @@ struct dl2_several_page {
     struct dl2_plotter *plotter;
 };
 
-/* In whole sentences, of one network. */
-struct dl2_several_answer {
-    char headline[512]; /* what is claimed of the smallest variant */
-    char details[1024];
-};
-
-void dl2_several_answer_make(const struct dl2_several_studies *several,
-                             const struct dl2_shared_network *network,
-                             struct dl2_several_answer *answer);
-
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */
 void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html *html);
 

@@ -92,7 +92,7 @@ static bool is_right(unsigned number, const uint8_t *data, size_t size)
 static int take(struct dl2_fetch *fetch, size_t position, uint32_t index,
                 struct dl2_fetched *fetched, struct dl2_error *error)
 {
-    struct dl2_sample_plan plan = {.place = 0};
+    struct dl2_sample_plan plan = {.epoch_position = 0};
     const int status = dl2_fetch_acquire(fetch, position, index, &plan, fetched, error);
     return status == DL2_OK && plan.index != index ? DL2_ERR_ARGUMENT : status;
 }

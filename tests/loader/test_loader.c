@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/half.h"
 #include "loader/decoded.h"
+#include "loader/loader_settings.h"
 #include "pixels/resize.h"
 #include "tests/loader/pictures.h"
 
@@ -191,6 +192,38 @@ static void expect_refused(const struct dl2_loader_config *config, const char *s
     assert_null(loader);
     if (!strstr(error.message, says))
         fail_msg("\"%s\" doesn't speak of \"%s\"", error.message, says);
+}
+
+/* One mode's settings are those of both, without the other's: what is left breaks no rule. */
+static void test_idle_settings_are_cleared(void **state)
+{
+    static const double weights[2] = {1, 1};
+    const struct dl2_loader_config usual = DL2_LOADER_DEFAULTS;
+    const struct dl2_loader_source source = {0};
+    struct dl2_loader_fault fault;
+    for (int train = 0; train < 2; train++) {
+        struct dl2_loader_config config = config_for(train, 1);
+        config.resize = SIZE + 4;
+        config.val_crop = DL2_VAL_SQUASH;
+        config.area_min = 0.5;
+        config.flip = false;
+        config.augment = "vflip";
+        config.weights = weights;
+        config.draws = 7;
+        config.drop_last = true;
+        dl2_loader_clear_idle(&config);
+        assert_int_equal(config.resize, train ? 0 : SIZE + 4);
+        assert_int_equal(config.val_crop, train ? DL2_VAL_CENTER : DL2_VAL_SQUASH);
+        assert_true(config.area_min == (train ? 0.5 : usual.area_min));
+        assert_int_equal(config.flip, !train);
+        assert_true(!config.augment == !train && !config.weights == !train);
+        assert_int_equal(config.draws, train ? 7 : 0);
+        assert_true(config.drop_last);
+        if (!train)
+            config.resize = 0; /* which squash does not have */
+        assert_int_equal(dl2_loader_check(&config, &source, &fault), DL2_OK);
+    }
+    (void)state;
 }
 
 /* What would be left out of account, and what is no number, is refused by name. */
@@ -1177,6 +1210,7 @@ int main(void)
         TEST(test_destroy_at_any_time),
         TEST(test_kept_batches),
         TEST(test_misuse_is_an_error),
+        TEST(test_idle_settings_are_cleared),
         TEST(test_settings_without_effect),
         TEST(test_wait_for_release),
         TEST(test_operation_fails),

@@ -6,16 +6,11 @@
 need_python json python3
 study=$work/study report=$work/study/report
 
-load "$study" raw 900
-variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
-variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900
+two_jpegs "$study"
 variant "$study" jpeg-90 jpeg 90 3000000 40 0.99 1900
-for seed in 1 2 3; do
-    training "$study" raw small "$seed" "0.70$seed"
-    training "$study" jpeg-10 small "$seed" "0.70$seed"
-    training "$study" jpeg-50 small "$seed" "0.60$seed"
-    training "$study" jpeg-90 small "$seed" "0.70$((4 - seed))"
-done
+trainings "$study" jpeg-10 small 0.701 0.702 0.703
+trainings "$study" jpeg-50 small 0.601 0.602 0.603
+trainings "$study" jpeg-90 small 0.703 0.702 0.701
 expect 0 dl2-report "$study" -o "$report/report.html"
 cp "$work/out" "$work/printed"
 

@@ -81,6 +81,24 @@ training() {
 JSON
 }
 
+# trainings FOLDER NAME ARCH TOP1...: of seeds 1, 2 and so on
+trainings() {
+    folder=$1 name=$2 network=$3 number=0
+    shift 3
+    for top1 in "$@"; do
+        number=$((number + 1))
+        training "$folder" "$name" "$network" "$number" "$top1"
+    done
+}
+
+# two_jpegs FOLDER [FAILED]: the original, and a small and a middle JPEG variant, the latter with what failed
+two_jpegs() {
+    load "$1" raw 900
+    variant "$1" jpeg-10 jpeg 10 700000 26.125 0.78 3300
+    variant "$1" jpeg-50 jpeg 50 2000000 30.9 0.915 2900 "${2:-}"
+    trainings "$1" raw small 0.701 0.702 0.703
+}
+
 # evaluation FOLDER NAME ARCH SEED SET:TOP1...: what `make matrix` leaves beside a training.
 evaluation() {
     evaluated=$1/train/$2/$3/seed-$4/evaluation

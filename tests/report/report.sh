@@ -22,17 +22,11 @@ PY
 }
 
 # A whole study: two codecs, three seeds.
-load "$study" raw 900
-variant "$study" jpeg-10 jpeg 10 700000 26.125 0.78 3300
-variant "$study" jpeg-50 jpeg 50 2000000 30.9 0.915 2900 \
-    '{"path": "train/rose/<7>.png", "error": "not a \"PNG\" & nothing else"}'
+two_jpegs "$study" '{"path": "train/rose/<7>.png", "error": "not a \"PNG\" & nothing else"}'
 variant "$study" webp-50 webp 50 1300000 31.9 0.925 500
-for seed in 1 2 3; do
-    training "$study" raw small "$seed" "0.70$seed"
-    training "$study" jpeg-10 small "$seed" "0.60$seed"
-    training "$study" jpeg-50 small "$seed" "0.70$((seed % 3))"
-    training "$study" webp-50 small "$seed" "0.70$seed"
-done
+trainings "$study" jpeg-10 small 0.601 0.602 0.603
+trainings "$study" jpeg-50 small 0.701 0.702 0.700
+trainings "$study" webp-50 small 0.701 0.702 0.703
 for round in 1 2 3; do
     rate "$study" small raw "$round" 800
     rate "$study" small jpeg-10 "$round" 3000

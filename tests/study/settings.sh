@@ -34,4 +34,14 @@ for settings in "EPOCHS=2|SEEDS=2 1" "EPOCHS=2|SEEDS=1|TRAIN_ON=|TRAINERS=1"; do
     rm -r fresh
 done
 grep -q 'dl2-report: left out: ppm, convnet, seed 1' used.err || fail "trainings outside TRAIN_ON are not left out"
+
+# What has no effect where speed is measured is left out of that command alone.
+expect 0 compare OUT=flags EPOCHS=1 SEEDS=1 TRAIN_FLAGS='--validate-every 1 --crop-area 0.5,1 --val-crop=squash --step-log' \
+    train throughput
+rate=flags/throughput/convnet/raw/round-1.json trained=flags/train/raw/convnet/seed-1
+[ -e $rate ] && [ -e $trained/steps.jsonl ] || fail "no rate, or no log of a training's steps"
+grep -q '"val-crop": "squash"' $trained/experiment_report.json || fail "TRAIN_FLAGS has no effect on a training"
+for file in $rate $trained/experiment_report.json; do
+    tr -d ' \n' <$file | grep -q '"crop-area":\[0.5,1.0\]' || fail "TRAIN_FLAGS has no effect on $file"
+done
 exit 0

@@ -75,21 +75,22 @@ static void search_space(const uint8_t *data, size_t size, enum dl2_search_algor
 static void configurations(const uint8_t *data, size_t size)
 {
     struct dl2_error refusal = DL2_ERROR_INIT;
-    struct dl2_train_config config = dl2_train_defaults();
+    struct dl2_train_settings settings = dl2_train_defaults();
     struct dl2_program program = {
-        .name = "fuzz", .options = dl2_train_options, .values = &config, .refusal = &refusal};
+        .name = "fuzz", .options = dl2_train_options, .values = &settings, .refusal = &refusal};
     struct dl2_common_options common = {.jobs = 1};
-    const struct dl2_configs_base base = {&config, &program, &common, size % 2 == 1};
+    const struct dl2_configs_base base = {&settings, &program, &common, size % 2 == 1};
     struct dl2_configs configs = {.count = 0};
-    config.data.synthetic_images = 16;
-    config.data.synthetic_classes = 3;
+    settings.config.data.synthetic_images = 16;
+    settings.config.data.synthetic_classes = 3;
     if (dl2_configs_read(&configs, &base, as_file(data, size)) == 0) {
         must(configs.count >= 1);
         for (size_t i = 0; i < configs.count; i++)
-            must(configs.models[i].config.name[0] && !strchr(configs.models[i].config.name, '/'));
+            must(configs.models[i].config.run.name[0] &&
+                 !strchr(configs.models[i].config.run.name, '/'));
     }
     dl2_configs_free(&configs);
-    dl2_train_options_free(&config);
+    dl2_train_options_free(&settings.config);
 }
 
 /* A model that was accepted trains. */

@@ -23,5 +23,10 @@ named container 'container_gulp|dataset/gulp|### gulp' docs/formats.md
 named metric 'metric_ms_ssim|ms_ssim\.c|"ms_ssim"|ROW\(ms_ssim\)'
 named architecture 'vit_tiny|vit tiny'
 named optimizer rmsprop
-named "loader setting" slow_percentile
+named augmentation vflip
+named "loader option" slow_percentile
+# Its member and its row; what it does is where the run uses it.
+named 'option of `dl2-train`' '(^|[^>.])lr_per_epoch|"lr-per-epoch"'
+named "option of another program" '"within", 0'
+named "section of the report" 'section_survey|X\(survey\)'
 named 'goal of the study' 'goal_study_codec|study-codec'
