@@ -19,7 +19,7 @@ static const char *const variable_of_option[][2] = {
     {"arch", "ARCHS"},
 };
 
-static const char *value_of(const struct dl2_settings *study, const char *variable)
+static const char *value_of(const struct dl2_study_settings *study, const char *variable)
 {
     const struct dl2_study_options *o = &study->options;
     const char *const values[] = {o->codecs,
@@ -41,8 +41,8 @@ static const char *value_of(const struct dl2_settings *study, const char *variab
     return NULL;
 }
 
-const char *dl2_study_ask(const struct dl2_settings *study, const char *flags, const char *value,
-                          const struct dl2_words *command)
+const char *dl2_study_ask(const struct dl2_study_settings *study, const char *flags,
+                          const char *value, const struct dl2_words *command)
 {
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) == 0)
@@ -68,7 +68,7 @@ static void add_flags(struct dl2_words *command, const char *flags, const char *
         dl2_words_add(command, what);
 }
 
-static void check_encoding(const struct dl2_settings *study)
+static void check_encoding(const struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     struct dl2_words command;
@@ -112,7 +112,7 @@ static bool is_listed(const char *word, const char *list, bool *takes)
 
 /* What tells of validation, checkpoints and the run's length has no place where speed is measured.
  */
-static struct dl2_words find_rate_flags(const struct dl2_settings *study, const char *list)
+static struct dl2_words find_rate_flags(const struct dl2_study_settings *study, const char *list)
 {
     const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
     struct dl2_words kept = {NULL, 0};
@@ -126,7 +126,7 @@ static struct dl2_words find_rate_flags(const struct dl2_settings *study, const 
     return kept;
 }
 
-static void check_training(struct dl2_settings *study)
+static void check_training(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     for (size_t a = 0; a < study->archs.count; a++) {
@@ -154,7 +154,7 @@ static void check_training(struct dl2_settings *study)
         dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
 }
 
-void dl2_settings_check(struct dl2_settings *study)
+void dl2_settings_check(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);

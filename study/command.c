@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The checkout that the makefile lies in, or NULL. */
-static const char *checkout_of(const struct dl2_settings *study)
+static const char *checkout_of(const struct dl2_study_settings *study)
 {
     if (!study->options.makefile)
         return NULL;
@@ -49,7 +49,7 @@ static const char *in_quotes(const char *text)
     return dl2_shell_quote(doubled);
 }
 
-const char *dl2_study_command(const struct dl2_settings *study, const struct dl2_words *goals)
+const char *dl2_study_command(const struct dl2_study_settings *study, const struct dl2_words *goals)
 {
     const struct dl2_study_options *o = &study->options, *given = &study->given;
     const char *checkout = checkout_of(study), *makefile = study->options.makefile;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *dl2_decide_interim(const struct dl2_settings *study)
+const char *dl2_decide_interim(const struct dl2_study_settings *study)
 {
     const char *list = "2";
     for (size_t count = 3; count <= study->seeds.count; count++)
@@ -17,7 +17,7 @@ const char *dl2_decide_interim(const struct dl2_settings *study)
 }
 
 /* Seconds of 90s, 30m or 2h. */
-static double budget_of(const struct dl2_settings *study)
+static double budget_of(const struct dl2_study_settings *study)
 {
     const char *text = study->options.budget;
     char *unit;
@@ -26,8 +26,8 @@ static double budget_of(const struct dl2_settings *study)
 }
 
 /* Adds a variant's trainings from the smallest seeds, which a look goes by. */
-static void add_runs(const struct dl2_settings *study, struct dl2_words *runs, const char *variant,
-                     const char *arch, size_t count)
+static void add_runs(const struct dl2_study_settings *study, struct dl2_words *runs,
+                     const char *variant, const char *arch, size_t count)
 {
     const struct dl2_words seeds = dl2_seeds_in_order(study);
     for (size_t i = 0; i < seeds.count && i < count; i++) {
@@ -37,7 +37,8 @@ static void add_runs(const struct dl2_settings *study, struct dl2_words *runs, c
     }
 }
 
-static void add_first(const struct dl2_settings *study, struct dl2_words *runs, const char *variant)
+static void add_first(const struct dl2_study_settings *study, struct dl2_words *runs,
+                      const char *variant)
 {
     for (size_t a = 0; a < study->archs.count; a++)
         add_runs(study, runs, variant, study->archs.at[a], 2);
@@ -47,7 +48,7 @@ static void add_first(const struct dl2_settings *study, struct dl2_words *runs, 
 static const char *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
                        const char *option)
 {
-    const struct dl2_settings *study = rounds->study;
+    const struct dl2_study_settings *study = rounds->study;
     struct dl2_words command = dl2_study_words(study, "dl2-report", option, "--variants",
                                                dl2_words_join(&study->names, " "), "--trainings",
                                                dl2_words_join(runs, " "), NULL);
@@ -66,7 +67,8 @@ static const char *ask(const struct dl2_decision *rounds, const struct dl2_words
 }
 
 /* Variants whose loss is not within the tolerance by any network's forecast, sorted. */
-static struct dl2_words forecast_beyond(const struct dl2_settings *study, const char *forecasts)
+static struct dl2_words forecast_beyond(const struct dl2_study_settings *study,
+                                        const char *forecasts)
 {
     struct dl2_words beyond = {0}, within = {0}, both = {0};
     const double tolerance = strtod(study->options.tolerance, NULL);
@@ -86,7 +88,7 @@ static struct dl2_words forecast_beyond(const struct dl2_settings *study, const 
 }
 
 /* Adds what the verdicts want, and says what they are. */
-static void add_wanted(const struct dl2_settings *study, const char *decided,
+static void add_wanted(const struct dl2_study_settings *study, const char *decided,
                        struct dl2_words *runs)
 {
     for (; *decided; decided += strcspn(decided, "\n"), decided += *decided == '\n') {
@@ -106,7 +108,7 @@ static void add_wanted(const struct dl2_settings *study, const char *decided,
 
 int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
 {
-    const struct dl2_settings *study = rounds->study;
+    const struct dl2_study_settings *study = rounds->study;
     const double began = dl2_clock_wall(), budget = budget_of(study);
     struct dl2_words later = {0};
     *runs = (struct dl2_words){0};

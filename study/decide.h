@@ -10,7 +10,7 @@
 #include "study/plan.h"
 
 struct dl2_decision {
-    const struct dl2_settings *study;
+    const struct dl2_study_settings *study;
     const char *interim; /* numbers of seeds after which it looks */
     const char *tuning;  /* of the forecast, or NULL */
     /* Runs the goal `train`, or the trainings of `forecast`, of these trainings. Returns an exit
@@ -21,6 +21,6 @@ struct dl2_decision {
 /* Returns an exit status; *runs are the trainings that were made. */
 int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs);
 /* The numbers of seeds after which a study looks: "2,3,4". */
-const char *dl2_decide_interim(const struct dl2_settings *study);
+const char *dl2_decide_interim(const struct dl2_study_settings *study);
 
 #endif

@@ -24,7 +24,7 @@ enum command { RUN, PLAN, STATUS, DO };
 static const char *const commands[] = {
     [RUN] = "run", [PLAN] = "plan", [STATUS] = "status", [DO] = "do", NULL};
 
-static struct dl2_settings study;
+static struct dl2_study_settings study;
 static const char *self = "dl2-study";
 static bool quiet;
 

@@ -17,7 +17,7 @@ struct dl2_goal {
     const char *folders;    /* in OUT that are its results, separated by blanks */
     const struct dl2_option *variables; /* of struct dl2_goal_values; or NULL */
     /* Refuses wrong variables, which may be those of another goal, and so not needed; or NULL. */
-    void (*check)(const struct dl2_settings *study, const struct dl2_goal_values *values,
+    void (*check)(const struct dl2_study_settings *study, const struct dl2_goal_values *values,
                   bool is_asked);
     /* Adds its steps to the plan, and what is to be made and shown. */
     void (*plan)(struct dl2_study_plan *plan, const struct dl2_goal_values *values);

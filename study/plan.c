@@ -31,7 +31,7 @@ static json_t *text_json(const char *text)
     return json;
 }
 
-void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_settings *study,
+void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
                     const struct dl2_words *goals)
 {
     *plan = (struct dl2_study_plan){.study = study,
@@ -229,7 +229,7 @@ static void add_words(struct dl2_words *words, va_list args)
         dl2_words_add(words, word);
 }
 
-struct dl2_words dl2_study_words(const struct dl2_settings *study, const char *program, ...)
+struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
 {
     struct dl2_words words = {0};
     dl2_words_add(&words, dl2_study_program(study, program));
@@ -269,7 +269,7 @@ const char *dl2_plan_summary(const struct dl2_study_plan *plan)
 
 void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     json_t *json = need(json_object());
     put(json, "schema", text_json("dl2-study-plan/1"));
     put(json, "goals", dl2_words_json(plan->goals));

@@ -14,7 +14,7 @@
 #include "study/settings.h"
 
 struct dl2_study_plan {
-    const struct dl2_settings *study;
+    const struct dl2_study_settings *study;
     const struct dl2_words *goals; /* that were asked for */
     struct dl2_words runs;         /* the trainings: "raw/resnet10/seed-1" */
     const char *command;           /* that makes the study again */
@@ -30,7 +30,7 @@ struct dl2_study_plan {
     bool has_report;          /* and whether the report's answer is */
 };
 
-void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_settings *study,
+void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
                     const struct dl2_words *goals);
 void dl2_plan_discard(struct dl2_study_plan *plan);
 /* Leaves in the plan what its targets need. */
@@ -64,7 +64,7 @@ bool dl2_plan_wants(const struct dl2_study_plan *plan, const char *output, const
 void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again);
 
 /* A command of a program of dl2 and the words up to NULL. */
-struct dl2_words dl2_study_words(const struct dl2_settings *study, const char *program, ...)
+struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
     __attribute__((sentinel));
 /* Adds words up to NULL. */
 void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
@@ -107,9 +107,9 @@ const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_trai
 struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char *run,
                                         const char *stage, const char *root);
 /* The study's seeds, smallest first. */
-struct dl2_words dl2_seeds_in_order(const struct dl2_settings *study);
+struct dl2_words dl2_seeds_in_order(const struct dl2_study_settings *study);
 /* "--data PLACE". */
-struct dl2_words dl2_training_on(const struct dl2_settings *study, const char *name);
+struct dl2_words dl2_training_on(const struct dl2_study_settings *study, const char *name);
 
 /* ---- Speeds, in rounds */
 

@@ -48,7 +48,7 @@ static const struct preset *find_preset(const char *dataset)
     return NULL;
 }
 
-static void fill_in_defaults(struct dl2_settings *study)
+static void fill_in_defaults(struct dl2_study_settings *study)
 {
     struct dl2_study_options *options = &study->options;
     const struct preset *own = find_preset(options->dataset), *usual = &presets[PRESETS];
@@ -152,7 +152,7 @@ static const char *without_slashes(const char *path)
 
 /* ---- The dataset, and OUT */
 
-static void resolve_dataset(struct dl2_settings *study)
+static void resolve_dataset(struct dl2_study_settings *study)
 {
     struct dl2_study_options *options = &study->options;
     const char *dataset = options->dataset;
@@ -193,7 +193,7 @@ static void resolve_dataset(struct dl2_settings *study)
 }
 
 /* What lies in DATASET is read as images, and what lies in OUT is the study's to delete. */
-static void refuse_nested(const struct dl2_settings *study)
+static void refuse_nested(const struct dl2_study_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
     if (!study->data_is_table && !study->data_is_named) {
@@ -217,13 +217,13 @@ static void refuse_nested(const struct dl2_settings *study)
 
 /* ---- The programs */
 
-const char *dl2_study_program(const struct dl2_settings *study, const char *name)
+const char *dl2_study_program(const struct dl2_study_settings *study, const char *name)
 {
     return *study->options.programs ? dl2_text("%s/%s", study->options.programs, name) : name;
 }
 
 /* Beside this one, or on the PATH. */
-static void find_programs(struct dl2_settings *study)
+static void find_programs(struct dl2_study_settings *study)
 {
     char self[4096];
     const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -237,7 +237,7 @@ static void find_programs(struct dl2_settings *study)
         study->options.programs = "";
 }
 
-static void check_programs(const struct dl2_settings *study)
+static void check_programs(const struct dl2_study_settings *study)
 {
     const char *program = dl2_study_program(study, "dl2-transcode"), *unused;
     struct dl2_words version = {0};
@@ -267,7 +267,7 @@ static const char *first_line(const char *text)
 }
 
 /* What is in a dataset that the study does not make itself. */
-static void identify(struct dl2_settings *study)
+static void identify(struct dl2_study_settings *study)
 {
     if (study->data_is_made)
         return;
@@ -290,7 +290,7 @@ static void identify(struct dl2_settings *study)
 /* ---- The variants */
 
 /* jpeg-05: the lossless codecs have no quality in their names. */
-static void name_variants(struct dl2_settings *study)
+static void name_variants(struct dl2_study_settings *study)
 {
     struct dl2_words all = {0};
     dl2_words_add_all(&all, &study->codecs);
@@ -310,7 +310,7 @@ static void name_variants(struct dl2_settings *study)
 
 /* An external codec stands behind the others, and every program is told how to decode its files.
  * Without %q in its commands it has no quality. */
-static void resolve_codecs(struct dl2_settings *study)
+static void resolve_codecs(struct dl2_study_settings *study)
 {
     const char *external = study->options.external;
     struct dl2_words command = {0};
@@ -338,7 +338,7 @@ static void resolve_codecs(struct dl2_settings *study)
     }
 }
 
-static void resolve_lists(struct dl2_settings *study)
+static void resolve_lists(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
     study->codecs = dl2_words_split(options->codecs);
@@ -356,7 +356,7 @@ static void resolve_lists(struct dl2_settings *study)
                                study->train_on.at[i], dl2_words_join(&study->variants, " "));
 }
 
-const char *dl2_study_place(const struct dl2_settings *study, const char *name)
+const char *dl2_study_place(const struct dl2_study_settings *study, const char *name)
 {
     if (strcmp(name, "raw") == 0)
         return study->data;
@@ -373,14 +373,14 @@ const char *dl2_study_place(const struct dl2_settings *study, const char *name)
     return place;
 }
 
-unsigned dl2_study_threads(const struct dl2_settings *study, unsigned at_once)
+unsigned dl2_study_threads(const struct dl2_study_settings *study, unsigned at_once)
 {
     return study->jobs < at_once ? 1 : study->jobs / at_once;
 }
 
 /* ---- */
 
-bool dl2_study_has_qualities(const struct dl2_settings *study)
+bool dl2_study_has_qualities(const struct dl2_study_settings *study)
 {
     bool any = study->external && !dl2_words_have(&study->ungraded, study->external);
     for (size_t i = 0; i < study->codecs.count; i++)
@@ -399,7 +399,7 @@ static unsigned one_number(const char *name, const char *text)
     return (unsigned)number;
 }
 
-static void resolve_numbers(struct dl2_settings *study)
+static void resolve_numbers(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     study->rounds = one_number("ROUNDS", o->rounds);
@@ -427,7 +427,7 @@ static void resolve_numbers(struct dl2_settings *study)
         dl2_setting_refuse("ENGINE", o->engine, "make and slurm are known");
 }
 
-static void resolve_group(struct dl2_settings *study)
+static void resolve_group(struct dl2_study_settings *study)
 {
     const char *group = study->options.group;
     if (!*group)
@@ -442,7 +442,7 @@ static void resolve_group(struct dl2_settings *study)
         refuse_odd_path("GROUP", study->group_file);
 }
 
-static void resolve_tables(struct dl2_settings *study)
+static void resolve_tables(struct dl2_study_settings *study)
 {
     const char *variants = study->options.variants;
     if (!*variants)
@@ -455,7 +455,7 @@ static void resolve_tables(struct dl2_settings *study)
                            "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
 }
 
-void dl2_study_resolve(struct dl2_settings *study, const struct dl2_words *goals)
+void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words *goals)
 {
     if (!study->options.dataset)
         study->options.dataset = "demo";

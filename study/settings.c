@@ -91,8 +91,8 @@ static const struct dl2_option own_rows[] = {
            "rarely enough",
            seeds, dl2_setting_parse_numbers, .unset = "1 2 3 4; with DECIDE 1 to 8"),
     PARSED("decide", "yes",
-           "Begin with two of SEEDS and add seeds only to variants whose verdict is open, until "
-           "none is",
+           "Begin with two of SEEDS, and add seeds only to variants whose verdict is open, until "
+           "none is open",
            decide, parse_yes, .unset = "no"),
     PARSED("forecast", "yes",
            "With DECIDE: make `forecast`, and train what it finds to lose too much last", forecast,
@@ -209,7 +209,7 @@ static void show_rows(const struct dl2_option *rows, const void *values, json_t 
     }
 }
 
-json_t *dl2_study_settings_json(const struct dl2_settings *study)
+json_t *dl2_study_settings_json(const struct dl2_study_settings *study)
 {
     json_t *json = json_object();
     show_rows(dl2_study_options(), &study->options, json);

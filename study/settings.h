@@ -25,7 +25,7 @@ struct dl2_study_options {
 };
 
 /* A study: its options with every default filled in, checked, and what follows from them. */
-struct dl2_settings {
+struct dl2_study_settings {
     struct dl2_study_options options;
     struct dl2_study_options given; /* as they were before */
     const char *scripts;            /* folder of the scripts beside study.mk, or NULL */
@@ -72,34 +72,35 @@ void dl2_study_read_environment(struct dl2_study_options *options);
  * know better. Ends the program at the first that is wrong; nothing was written until then. Without
  * goals (NULL) it finds where things lie and no more.
  */
-void dl2_study_resolve(struct dl2_settings *study, const struct dl2_words *goals);
+void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words *goals);
 
 /* Has the programs check the options that the study will pass to them, and sets rate_flags by what
  * dl2-train says of them; ends the program as above. */
-void dl2_settings_check(struct dl2_settings *study);
+void dl2_settings_check(struct dl2_study_settings *study);
 
 /* Has a program check its options: `command` ends with --help or --list. Returns what it prints. A
  * complaint about an option whose value is of another setting is that one's, any other is of
  * `name`. */
-const char *dl2_study_ask(const struct dl2_settings *study, const char *name, const char *value,
-                          const struct dl2_words *command);
+const char *dl2_study_ask(const struct dl2_study_settings *study, const char *name,
+                          const char *value, const struct dl2_words *command);
 
 /* A program of dl2, to be run. */
-const char *dl2_study_program(const struct dl2_settings *study, const char *name);
+const char *dl2_study_program(const struct dl2_study_settings *study, const char *name);
 /* Where a variant, or raw, lies: a folder or a table's address. */
-const char *dl2_study_place(const struct dl2_settings *study, const char *name);
+const char *dl2_study_place(const struct dl2_study_settings *study, const char *name);
 /* Threads of each of `at_once` works. */
-unsigned dl2_study_threads(const struct dl2_settings *study, unsigned at_once);
+unsigned dl2_study_threads(const struct dl2_study_settings *study, unsigned at_once);
 
 /* Whether a text is the address of a table. */
 bool dl2_study_is_table(const char *text);
 /* "image-size" as IMAGE_SIZE. */
 const char *dl2_setting_variable(const char *option);
 /* Whether any codec has qualities. */
-bool dl2_study_has_qualities(const struct dl2_settings *study);
+bool dl2_study_has_qualities(const struct dl2_study_settings *study);
 /* {"image-size": "64"...}, with the defaults that were filled in; a new reference. */
-json_t *dl2_study_settings_json(const struct dl2_settings *study);
+json_t *dl2_study_settings_json(const struct dl2_study_settings *study);
 /* The settings as words of `make`, for the command that makes a study again. */
-const char *dl2_study_command(const struct dl2_settings *study, const struct dl2_words *goals);
+const char *dl2_study_command(const struct dl2_study_settings *study,
+                              const struct dl2_words *goals);
 
 #endif

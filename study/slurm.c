@@ -49,7 +49,7 @@ static void depend_on(json_t *on, const json_t *paths, const json_t *array_by_ou
 static void write_array(FILE *out, const struct dl2_study_plan *plan, const char *program,
                         const char *array, const json_t *steps, const json_t *on)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const json_t *first = json_array_get(steps, 0);
     const bool alone = json_is_true(json_object_get(first, "alone"));
     const char *work = dl2_json_get_text(first, "work", ""), *dependency = "", *before;

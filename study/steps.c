@@ -42,7 +42,7 @@ static void add_flags(struct dl2_words *command, const char *flags)
 
 /* Whether a file that failed was touched in any way since, for example by chmod: it may be readable
  * now without looking newer. */
-static bool has_touched_failures(const struct dl2_settings *study, const char *variant,
+static bool has_touched_failures(const struct dl2_study_settings *study, const char *variant,
                                  int64_t since)
 {
     const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
@@ -62,7 +62,7 @@ static bool has_touched_failures(const struct dl2_settings *study, const char *v
     return touched;
 }
 
-static bool has_changed(const struct dl2_settings *study, const char *stamp)
+static bool has_changed(const struct dl2_study_settings *study, const char *stamp)
 {
     struct stat info;
     if (stat(stamp, &info) < 0)
@@ -86,7 +86,7 @@ static bool has_changed(const struct dl2_settings *study, const char *stamp)
 }
 
 /* The packages that a dataset comes with or is made by, and what makes it. */
-static void plan_getting(const struct dl2_settings *study, json_t *step)
+static void plan_getting(const struct dl2_study_settings *study, json_t *step)
 {
     const char *name = study->options.dataset;
     struct dl2_words command = {0};
@@ -107,7 +107,7 @@ static void plan_getting(const struct dl2_settings *study, json_t *step)
 
 const char *dl2_plan_dataset(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const char *stamp = dl2_plan_stage(plan, "dataset");
     json_t *step = dl2_plan_step(plan, "dataset", "dataset");
     if (!step)
@@ -129,7 +129,7 @@ const char *dl2_plan_dataset(struct dl2_study_plan *plan)
 
 struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     struct dl2_words outputs = {0};
     dl2_words_more(&outputs, in_out(plan, "survey.json"), in_out(plan, "survey-groups.tsv"), NULL);
     const char *dataset = dl2_plan_dataset(plan);
@@ -162,7 +162,7 @@ const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name)
 
 static struct dl2_words encoding(const struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const char *codecs = dl2_words_join(&study->codecs, ",");
     struct dl2_words command = dl2_study_words(
         study, "dl2-transcode", "-j", jobs_of(plan), "--codec",
@@ -178,7 +178,7 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan)
     return command;
 }
 
-static bool is_external(const struct dl2_settings *study, const char *variant)
+static bool is_external(const struct dl2_study_settings *study, const char *variant)
 {
     const size_t length = study->external ? strlen(study->external) : 0;
     return length && strncmp(variant, study->external, length) == 0 &&
@@ -189,7 +189,7 @@ static bool is_external(const struct dl2_settings *study, const char *variant)
  * from one command: it leaves alone what is there, and options may be of some of its codecs. */
 static void plan_encoding(struct dl2_study_plan *plan, bool external)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const char *dataset = dl2_plan_dataset(plan);
     json_t *step = dl2_plan_step(plan, external ? "variants-external" : "variants", "variants");
     if (!step)
@@ -223,7 +223,7 @@ static void plan_encoding(struct dl2_study_plan *plan, bool external)
 
 struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     struct dl2_words files = {0};
     if (study->codecs.count)
         plan_encoding(plan, false);
@@ -239,7 +239,7 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 static struct dl2_words scoring(const struct dl2_study_plan *plan, const char *option,
                                 const char *value)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     struct dl2_words command =
         dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan), option, value, NULL);
     dl2_words_add_all(&command, &study->decoding);
@@ -249,7 +249,7 @@ static struct dl2_words scoring(const struct dl2_study_plan *plan, const char *o
 
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const char *folder = in_out(plan, "quality");
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -298,7 +298,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
 
 struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -335,7 +335,7 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
  * in, and bytes of a cache. */
 void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *place = dl2_study_place(study, cell->name);
     struct dl2_words command;
@@ -373,7 +373,7 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
 
 const char *dl2_plan_throughput(struct dl2_study_plan *plan)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *file = in_out(plan, "throughput/.made");
     dl2_plan_variants(plan);
@@ -412,7 +412,7 @@ const char *dl2_plan_throughput(struct dl2_study_plan *plan)
 
 /* ---- Training */
 
-struct dl2_words dl2_training_on(const struct dl2_settings *study, const char *name)
+struct dl2_words dl2_training_on(const struct dl2_study_settings *study, const char *name)
 {
     struct dl2_words words = {0};
     dl2_words_more(&words, "--data", dl2_study_place(study, name), NULL);
@@ -423,7 +423,7 @@ struct dl2_words dl2_training_on(const struct dl2_settings *study, const char *n
 const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_training *training,
                               const char *settings, const char *subset_of)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
     const char *folder = dl2_text("%s/train/%s", training->root, label);
@@ -479,7 +479,7 @@ static int compare_seeds(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-struct dl2_words dl2_seeds_in_order(const struct dl2_settings *study)
+struct dl2_words dl2_seeds_in_order(const struct dl2_study_settings *study)
 {
     struct dl2_words seeds = {0};
     dl2_words_add_all(&seeds, &study->seeds);
@@ -503,7 +503,7 @@ struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char 
 
 struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
@@ -525,7 +525,7 @@ struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl
 
 struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_words *runs)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     struct dl2_words files = {0}, variants = dl2_plan_variants(plan);
     dl2_plan_trainings(plan, NULL);
     for (size_t i = 0; i < runs->count; i++) {
@@ -560,7 +560,7 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_w
 
 void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *page = in_out(plan, "report/report.html");
     const char *names = dl2_words_join(&study->names, " ");

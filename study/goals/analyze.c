@@ -7,7 +7,7 @@
  * count. */
 static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);
     const char *folder = dl2_text("%s/analysis/%s", study->out, arch);

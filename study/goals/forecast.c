@@ -11,7 +11,7 @@ static const struct dl2_option forecast_variables[] = {
 /* Two trainings on the original tell how much chance there is: those of DECIDE's first look. */
 struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuning)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words seeds = dl2_seeds_in_order(study);
     tuning = tuning ? tuning : "--epochs 1";

@@ -7,7 +7,7 @@
 static void plan_study_bytes(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
     (void)values;
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
     const char *settings =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void check_codec(const struct dl2_settings *study, const struct dl2_goal_values *values,
-                        bool is_asked)
+static void check_codec(const struct dl2_study_settings *study,
+                        const struct dl2_goal_values *values, bool is_asked)
 {
     (void)values;
     if (is_asked && !study->external)

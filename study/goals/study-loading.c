@@ -20,13 +20,13 @@ static const struct dl2_option loading_variables[] = {
     {DL2_OPTION_END}};
 
 /* A server's memory can't be emptied, so tables have no disk. */
-static bool has_tables(const struct dl2_settings *study)
+static bool has_tables(const struct dl2_study_settings *study)
 {
     return study->data_is_table || study->table;
 }
 
-static void check_loading(const struct dl2_settings *study, const struct dl2_goal_values *values,
-                          bool is_asked)
+static void check_loading(const struct dl2_study_settings *study,
+                          const struct dl2_goal_values *values, bool is_asked)
 {
     const struct dl2_words storages =
         dl2_words_split(values->at[STORAGES] ? values->at[STORAGES] : "");
@@ -51,7 +51,7 @@ static struct dl2_words some_workers(unsigned jobs)
 static void add_cells(struct dl2_study_plan *plan, json_t *step, const char *storage,
                       const char *workers)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const bool cold = strcmp(storage, "memory") != 0;
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
@@ -77,7 +77,7 @@ static void add_cells(struct dl2_study_plan *plan, json_t *step, const char *sto
  * else caches. */
 static void add_cache_cells(struct dl2_study_plan *plan, json_t *step, const char *cache)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const char *jobs = dl2_text("%u", study->jobs);
     for (size_t n = 0; n < study->names.count; n++) {
         const char *name = study->names.at[n];
@@ -93,7 +93,7 @@ static void add_cache_cells(struct dl2_study_plan *plan, json_t *step, const cha
 
 static void plan_study_loading(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words workers =
         values->at[WORKERS] ? dl2_words_split(values->at[WORKERS]) : some_workers(study->jobs);

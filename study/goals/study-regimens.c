@@ -18,7 +18,7 @@ struct regimen {
     double epochs;
 };
 
-static struct regimen read_regimen(const struct dl2_settings *study, const char *text)
+static struct regimen read_regimen(const struct dl2_study_settings *study, const char *text)
 {
     struct regimen regimen = {.name = "", .stages = ""};
     for (const char *c = text; *c; c++)
@@ -41,8 +41,8 @@ static struct regimen read_regimen(const struct dl2_settings *study, const char 
     return regimen;
 }
 
-static void check_regimens(const struct dl2_settings *study, const struct dl2_goal_values *values,
-                           bool is_asked)
+static void check_regimens(const struct dl2_study_settings *study,
+                           const struct dl2_goal_values *values, bool is_asked)
 {
     const char *text = values->at[0] ? values->at[0] : "";
     const struct dl2_words list = dl2_words_split(text);
@@ -81,7 +81,7 @@ static const char *epochs_text(double epochs)
 static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regimen,
                          struct dl2_words *files)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *settings =
         dl2_text("%s %s %s %s", o->image_size, o->batch, o->device, o->train_flags);

@@ -6,7 +6,7 @@ static const struct dl2_option time_variables[] = {
      offsetof(struct dl2_goal_values, at[0]), .parse = dl2_setting_parse_times, .unset = "none"},
     {DL2_OPTION_END}};
 
-static void check_time(const struct dl2_settings *study, const struct dl2_goal_values *values,
+static void check_time(const struct dl2_study_settings *study, const struct dl2_goal_values *values,
                        bool is_asked)
 {
     (void)study;
@@ -17,7 +17,7 @@ static void check_time(const struct dl2_settings *study, const struct dl2_goal_v
 
 static void plan_study_time(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
 {
-    const struct dl2_settings *study = plan->study;
+    const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words budgets = dl2_words_split(values->at[0]);
     struct dl2_words files = {0};
