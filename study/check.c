@@ -10,50 +10,38 @@ static const char *first_line(const char *text)
     return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* Which setting an option's value is of. */
-static const char *const variable_of_option[][2] = {
-    {"codec", "CODECS"},        {"q", "QUALITIES"},           {"jobs", "JOBS"},
-    {"threads", "JOBS"},        {"image-size", "IMAGE_SIZE"}, {"batch", "BATCH"},
-    {"seed", "SEEDS"},          {"epochs", "EPOCHS"},         {"device", "DEVICE"},
-    {"tolerance", "TOLERANCE"}, {"group", "GROUP"},           {"measure", "MEASURE"},
-    {"arch", "ARCHS"},
-};
-
-static const char *value_of(const struct dl2_study_settings *study, const char *variable)
-{
-    const struct dl2_study_options *o = &study->options;
-    const char *const values[] = {o->codecs,
-                                  o->qualities,
-                                  dl2_text("%u", study->jobs),
-                                  dl2_text("%u", study->jobs),
-                                  o->image_size,
-                                  o->batch,
-                                  o->seeds,
-                                  o->epochs,
-                                  o->device,
-                                  o->tolerance,
-                                  o->group,
-                                  o->measure,
-                                  o->archs};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        if (strcmp(variable_of_option[i][1], variable) == 0)
-            return values[i];
-    return NULL;
-}
-
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *flags,
                           const char *value, const struct dl2_words *command)
 {
+    const struct dl2_study_options *o = &study->options;
+    const char *jobs = dl2_text("%u", study->jobs);
+    /* Which setting an option's value is of. */
+    const struct {
+        const char *option, *variable, *value;
+    } settings[] = {{"codec", "CODECS", o->codecs},
+                    {"q", "QUALITIES", o->qualities},
+                    {"short", "SHORTS", o->shorts},
+                    {"jobs", "JOBS", jobs},
+                    {"threads", "JOBS", jobs},
+                    {"image-size", "IMAGE_SIZE", o->image_size},
+                    {"batch", "BATCH", o->batch},
+                    {"seed", "SEEDS", o->seeds},
+                    {"epochs", "EPOCHS", o->epochs},
+                    {"device", "DEVICE", o->device},
+                    {"tolerance", "TOLERANCE", o->tolerance},
+                    {"group", "GROUP", o->group},
+                    {"measure", "MEASURE", o->measure},
+                    {"arch", "ARCHS", o->archs}};
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) == 0)
         return output;
     messages = first_line(messages);
-    for (size_t i = 0; i < sizeof variable_of_option / sizeof *variable_of_option; i++) {
-        const char *mark = dl2_text(": --%s: ", variable_of_option[i][0]);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const char *mark = dl2_text(": --%s: ", settings[i].option);
         const char *complaint = strstr(messages, mark);
         if (complaint)
-            dl2_setting_refuse(variable_of_option[i][1], value_of(study, variable_of_option[i][1]),
-                               "%s", complaint + strlen(mark));
+            dl2_setting_refuse(settings[i].variable, settings[i].value, "%s",
+                               complaint + strlen(mark));
     }
     dl2_setting_refuse(flags, value, "%s", messages);
 }
@@ -68,30 +56,85 @@ static void add_flags(struct dl2_words *command, const char *flags, const char *
         dl2_words_add(command, what);
 }
 
-static void check_encoding(const struct dl2_study_settings *study)
+static void check_external(const struct dl2_study_settings *study)
+{
+    const struct dl2_words command = dl2_study_words(
+        study, "dl2-transcode", "--codec", study->options.external, "--list", "codecs", NULL);
+    const char *output, *messages;
+    if (dl2_child_ask(&command, &output, &messages) == 0)
+        return;
+    const char *mark = "--codec: ", *complaint = strstr(messages, mark);
+    dl2_setting_refuse("EXTERNAL", study->options.external, "%s",
+                       first_line(complaint ? complaint + strlen(mark) : messages));
+}
+
+/* "10 25" as "10,25". */
+static const char *in_commas(const char *list)
+{
+    const struct dl2_words words = dl2_words_split(list);
+    return dl2_words_join(&words, ",");
+}
+
+/* An external codec stands behind the others. */
+struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, bool grades)
 {
     const struct dl2_study_options *o = &study->options;
-    struct dl2_words command;
-    if (study->external) {
-        const char *output, *messages;
-        command = dl2_study_words(study, "dl2-transcode", "--codec", o->external, "--list",
-                                  "codecs", NULL);
-        if (dl2_child_ask(&command, &output, &messages) != 0) {
-            const char *mark = "--codec: ", *complaint = strstr(messages, mark);
-            dl2_setting_refuse("EXTERNAL", o->external, "%s",
-                               first_line(complaint ? complaint + strlen(mark) : messages));
-        }
-    }
-    const char *codecs = dl2_words_join(&study->codecs, ",");
-    command =
+    const char *codecs = in_commas(o->codecs);
+    struct dl2_words command =
         dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
                         study->external ? dl2_text("%s,%s", codecs, o->external) : codecs, NULL);
-    if (dl2_study_has_qualities(study)) {
-        dl2_words_add(&command, "--q");
-        dl2_words_add(&command, dl2_words_join(&study->qualities, ","));
+    if (grades)
+        dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
+    if (*o->shorts)
+        dl2_words_more(&command, "--short", in_commas(o->shorts), NULL);
+    const struct dl2_words flags = dl2_words_of_command(o->transcode_flags);
+    dl2_words_add_all(&command, &flags);
+    return command;
+}
+
+/* Lines of dl2-transcode --list variants. */
+static const char *list_variants(const struct dl2_study_settings *study, bool grades)
+{
+    struct dl2_words command = dl2_settings_encoding(study, grades);
+    dl2_words_more(&command, "--list", "variants", study->data,
+                   study->table ? study->options.variants : dl2_text("%s/variants", study->out),
+                   NULL);
+    return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags, &command);
+}
+
+void dl2_settings_name_variants(struct dl2_study_settings *study)
+{
+    enum { NAME, CODEC, QUALITY, PLACE, COLUMNS };
+    if (study->external)
+        check_external(study);
+    const char *lines = list_variants(study, false);
+    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        study->has_qualities |=
+            strstr(dl2_text("%.*s", (int)strcspn(line, "\n"), line), "\t-\t") == NULL;
+    if (study->has_qualities)
+        lines = list_variants(study, true);
+    dl2_words_add(&study->names, "raw");
+    while (*lines) {
+        const char *columns[COLUMNS];
+        for (int c = 0; c < COLUMNS; c++) {
+            const size_t length = strcspn(lines, "\t\n");
+            columns[c] = dl2_text("%.*s", (int)length, lines);
+            lines += length + (lines[length] != '\0');
+        }
+        dl2_words_add(&study->variants, columns[NAME]);
+        dl2_words_add(&study->places, columns[PLACE]);
+        if (study->external && strcmp(columns[CODEC], study->external) == 0)
+            dl2_words_add(&study->of_external, columns[NAME]);
     }
-    add_flags(&command, o->transcode_flags, "--list", "codecs");
-    dl2_study_ask(study, "TRANSCODE_FLAGS", o->transcode_flags, &command);
+    dl2_words_add_all(&study->names, &study->variants);
+    const char *asked = study->options.train_on;
+    if (!asked)
+        study->options.train_on = dl2_words_join(&study->variants, " ");
+    study->train_on = dl2_words_split(study->options.train_on);
+    for (size_t i = 0; i < study->train_on.count; i++)
+        if (!dl2_words_have(&study->variants, study->train_on.at[i]))
+            dl2_setting_refuse("TRAIN_ON", asked, "%s is not among the variants %s",
+                               study->train_on.at[i], dl2_words_join(&study->variants, " "));
 }
 
 /* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out
@@ -158,7 +201,6 @@ void dl2_settings_check(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);
-    check_encoding(study);
     struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
     add_flags(&command, o->quality_flags, "--help", NULL);
     dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, &command);

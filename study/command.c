@@ -77,6 +77,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, const stru
         {"CODECS", o->codecs, true},
         {"EXTERNAL", o->external, study->external},
         {"QUALITIES", o->qualities, true},
+        {"SHORTS", o->shorts, *o->shorts},
         {"TRAIN_ON", o->train_on, study->train_on.count < study->variants.count},
         {"ARCHS", o->archs, true},
         {"EPOCHS", o->epochs, true},

@@ -282,6 +282,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(&asked, "study");
     find_scripts();
     dl2_study_resolve(&study, &asked);
+    dl2_settings_name_variants(&study);
     check_goals(&asked);
     dl2_settings_check(&study);
     check_files(&asked, &files);

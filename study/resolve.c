@@ -68,11 +68,11 @@ static void fill_in_defaults(struct dl2_study_settings *study)
     DEFAULT(train_flags)
 #undef DEFAULT
     study->about = own->about;
-    const char **texts[] = {&options->transcode_flags, &options->quality_flags,
-                            &options->load_flags,      &options->report_flags,
-                            &options->decide,          &options->forecast,
-                            &options->budget,          &options->variants,
-                            &options->external,        &options->group};
+    const char **texts[] = {
+        &options->transcode_flags, &options->quality_flags, &options->load_flags,
+        &options->report_flags,    &options->decide,        &options->forecast,
+        &options->budget,          &options->variants,      &options->external,
+        &options->group,           &options->shorts};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
@@ -289,42 +289,10 @@ static void identify(struct dl2_study_settings *study)
 
 /* ---- The variants */
 
-/* jpeg-05: the lossless codecs have no quality in their names. */
-static void name_variants(struct dl2_study_settings *study)
-{
-    struct dl2_words all = {0};
-    dl2_words_add_all(&all, &study->codecs);
-    if (study->external)
-        dl2_words_add(&all, study->external);
-    dl2_words_add(&study->names, "raw");
-    for (size_t c = 0; c < all.count; c++) {
-        const bool graded = !dl2_words_have(&study->ungraded, all.at[c]);
-        for (size_t q = 0; q < (graded ? study->qualities.count : 1); q++)
-            dl2_words_add(&study->variants,
-                          graded ? dl2_text("%s-%02llu", all.at[c],
-                                            strtoull(study->qualities.at[q], NULL, 10))
-                                 : all.at[c]);
-    }
-    dl2_words_add_all(&study->names, &study->variants);
-}
-
-/* An external codec stands behind the others, and every program is told how to decode its files.
- * Without %q in its commands it has no quality. */
-static void resolve_codecs(struct dl2_study_settings *study)
+/* Every program is told how to decode the files of an external codec. */
+static void resolve_external(struct dl2_study_settings *study)
 {
     const char *external = study->options.external;
-    struct dl2_words command = {0};
-    const char *list;
-    dl2_words_add(&command, dl2_study_program(study, "dl2-transcode"));
-    dl2_words_add(&command, "--list");
-    dl2_words_add(&command, "codecs");
-    if (dl2_child_ask(&command, &list, NULL) != 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s fails", dl2_shell_command(&command));
-    for (; *list; list += strcspn(list, "\n"), list += *list == '\n') {
-        const size_t name = strcspn(list, "\t");
-        if (strncmp(list + name, "\tlossless\t", 10) == 0)
-            dl2_words_add(&study->ungraded, dl2_text("%.*s", (int)name, list));
-    }
     if (external[strspn(external, " \t")]) {
         study->external =
             dl2_words_split(dl2_text("%.*s", (int)strcspn(external, "="), external)).at[0];
@@ -333,59 +301,28 @@ static void resolve_codecs(struct dl2_study_settings *study)
         decode += strspn(decode, " \t");
         dl2_words_add(&study->decoding, "--decoder");
         dl2_words_add(&study->decoding, dl2_text("%s=%s", study->external, decode));
-        if (!strstr(external, "%q"))
-            dl2_words_add(&study->ungraded, study->external);
     }
 }
 
 static void resolve_lists(struct dl2_study_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
-    study->codecs = dl2_words_split(options->codecs);
-    study->qualities = dl2_words_split(options->qualities);
     study->archs = dl2_words_split(options->archs);
     study->seeds = dl2_words_split(options->seeds);
-    resolve_codecs(study);
-    name_variants(study);
-    if (!study->options.train_on)
-        study->options.train_on = dl2_words_join(&study->variants, " ");
-    study->train_on = dl2_words_split(study->options.train_on);
-    for (size_t i = 0; i < study->train_on.count; i++)
-        if (!dl2_words_have(&study->variants, study->train_on.at[i]))
-            dl2_setting_refuse("TRAIN_ON", options->train_on, "%s is not among the variants %s",
-                               study->train_on.at[i], dl2_words_join(&study->variants, " "));
+    resolve_external(study);
 }
 
 const char *dl2_study_place(const struct dl2_study_settings *study, const char *name)
 {
-    if (strcmp(name, "raw") == 0)
-        return study->data;
-    if (!study->table)
-        return dl2_text("%s/variants/%s", study->out, name);
-    const char *address = study->options.variants;
-    const char *at = strstr(address, dl2_text("table=%s", study->table)) + strlen("table=");
-    char *own = strdup(dl2_text("%s_%s", study->table, name));
-    for (char *c = own + strlen(study->table); own && *c; c++)
-        *c = *c == '-' ? '_' : *c;
-    const char *place =
-        dl2_text("%.*s%s%s", (int)(at - address), address, own, at + strlen(study->table));
-    free(own);
-    return place;
+    for (size_t v = 0; v < study->variants.count; v++)
+        if (strcmp(study->variants.at[v], name) == 0)
+            return study->places.at[v];
+    return study->data;
 }
 
 unsigned dl2_study_threads(const struct dl2_study_settings *study, unsigned at_once)
 {
     return study->jobs < at_once ? 1 : study->jobs / at_once;
-}
-
-/* ---- */
-
-bool dl2_study_has_qualities(const struct dl2_study_settings *study)
-{
-    bool any = study->external && !dl2_words_have(&study->ungraded, study->external);
-    for (size_t i = 0; i < study->codecs.count; i++)
-        any |= !dl2_words_have(&study->ungraded, study->codecs.at[i]);
-    return any;
 }
 
 /* A number of a setting whose form was checked, which is one alone and not zero. */

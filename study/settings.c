@@ -80,6 +80,11 @@ static const struct dl2_option own_rows[] = {
      .unset = "none"},
     PARSED("qualities", "LIST", "1 to 100, higher is better, the same for all codecs", qualities,
            dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 25 75"),
+    PARSED("shorts", "LIST",
+           "Resolutions: lengths of the shorter side that images are reduced to, pixels, and full, "
+           "as in "
+           "'160 320 full'; each quality at each of them",
+           shorts, dl2_setting_parse_names, .unset = "full"),
     {DL2_OPTION_TEXT, "train-on", 0, "LIST", "Variants to train on: 'jpeg-10 webp-50'",
      AT(train_on), .unset = "all"},
     PARSED("archs", "LIST", "Networks, as `dl2-train --list archs` names them", archs,

@@ -13,7 +13,7 @@ enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
 
 /* As given. NULL: not given. */
 struct dl2_study_options {
-    const char *dataset, *out, *variants, *codecs, *external, *qualities, *train_on;
+    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
@@ -31,7 +31,8 @@ struct dl2_study_settings {
     const char *scripts;            /* folder of the scripts beside study.mk, or NULL */
     const char *about;              /* a sentence on the dataset for the report, or NULL */
 
-    struct dl2_words codecs, qualities, archs, seeds, train_on;
+    struct dl2_words archs, seeds, train_on;
+    bool has_qualities; /* any of the codecs */
     unsigned jobs, trainers, rounds;
 
     const char *called;   /* the study's title */
@@ -45,8 +46,9 @@ struct dl2_study_settings {
     const char *external;           /* name of the external codec, or NULL */
     struct dl2_words decoding;      /* the option that tells programs its decoder */
     struct dl2_words rate_flags;    /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
-    struct dl2_words ungraded;      /* codecs without qualities */
-    struct dl2_words variants;      /* names: jpeg-10... */
+    struct dl2_words variants;      /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
+    struct dl2_words places;        /* where each lies: a folder, or a table's address */
+    struct dl2_words of_external;   /* those of the external codec */
     struct dl2_words names;         /* the same with raw before them */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
 };
@@ -74,6 +76,12 @@ void dl2_study_read_environment(struct dl2_study_options *options);
  */
 void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words *goals);
 
+/* The options of dl2-transcode that say which variants there are, flags included; with `grades`
+ * also their qualities. */
+struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, bool grades);
+/* Has dl2-transcode name the variants, which checks their settings. */
+void dl2_settings_name_variants(struct dl2_study_settings *study);
+
 /* Has the programs check the options that the study will pass to them, and sets rate_flags by what
  * dl2-train says of them; ends the program as above. */
 void dl2_settings_check(struct dl2_study_settings *study);
@@ -95,8 +103,6 @@ unsigned dl2_study_threads(const struct dl2_study_settings *study, unsigned at_o
 bool dl2_study_is_table(const char *text);
 /* "image-size" as IMAGE_SIZE. */
 const char *dl2_setting_variable(const char *option);
-/* Whether any codec has qualities. */
-bool dl2_study_has_qualities(const struct dl2_study_settings *study);
 /* {"image-size": "64"...}, with the defaults that were filled in; a new reference. */
 json_t *dl2_study_settings_json(const struct dl2_study_settings *study);
 /* The settings as words of `make`, for the command that makes a study again. */

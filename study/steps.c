@@ -163,26 +163,12 @@ const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name)
 static struct dl2_words encoding(const struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    const char *codecs = dl2_words_join(&study->codecs, ",");
-    struct dl2_words command = dl2_study_words(
-        study, "dl2-transcode", "-j", jobs_of(plan), "--codec",
-        study->external ? dl2_text("%s,%s", codecs, study->options.external) : codecs, NULL);
-    if (dl2_study_has_qualities(study))
-        dl2_words_more(&command, "--q", dl2_words_join(&study->qualities, ","), NULL);
+    struct dl2_words command = dl2_settings_encoding(study, study->has_qualities);
     if (!study->table)
         dl2_words_add(&command, "--prune");
-    dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), NULL);
-    add_flags(&command, study->options.transcode_flags);
-    dl2_words_more(&command, study->data,
+    dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), study->data,
                    study->table ? study->options.variants : in_out(plan, "variants"), NULL);
     return command;
-}
-
-static bool is_external(const struct dl2_study_settings *study, const char *variant)
-{
-    const size_t length = study->external ? strlen(study->external) : 0;
-    return length && strncmp(variant, study->external, length) == 0 &&
-           (variant[length] == '-' || !variant[length]);
 }
 
 /* Variants of the codecs, or of the external one, whose commands alone make them anew. All come
@@ -208,7 +194,7 @@ static void plan_encoding(struct dl2_study_plan *plan, bool external)
     bool cut_short = false;
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v], *file = variant_file(plan, name);
-        if (is_external(study, name) != external)
+        if (dl2_words_have(&study->of_external, name) != external)
             continue;
         const bool is_cut = is_cut_short(file, "complete");
         cut_short |= is_cut;
@@ -225,8 +211,7 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     struct dl2_words files = {0};
-    if (study->codecs.count)
-        plan_encoding(plan, false);
+    plan_encoding(plan, false);
     if (study->external)
         plan_encoding(plan, true);
     for (size_t v = 0; v < study->variants.count; v++)

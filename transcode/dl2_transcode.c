@@ -16,6 +16,7 @@
 #include "transcode/copy.h"
 #include "transcode/survey.h"
 #include "transcode/transcode.h"
+#include "transcode/variant.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,9 +29,12 @@ enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 enum task { ENCODE, COPY, INDEX, SURVEY, IDENTIFY };
 enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY, SURVEYS = 1 << SURVEY };
 
-enum { LIST_CODECS, LIST_CONTAINERS, LIST_SETTINGS, LIST_NOTHING };
-static const char *const lists[] = {
-    [LIST_CODECS] = "codecs", [LIST_CONTAINERS] = "containers", [LIST_SETTINGS] = "settings", NULL};
+enum { LIST_CODECS, LIST_CONTAINERS, LIST_SETTINGS, LIST_VARIANTS, LIST_NOTHING };
+static const char *const lists[] = {[LIST_CODECS] = "codecs",
+                                    [LIST_CONTAINERS] = "containers",
+                                    [LIST_SETTINGS] = "settings",
+                                    [LIST_VARIANTS] = "variants",
+                                    NULL};
 
 static const char *const subsamplings[] = {"420", "422", "444", NULL};
 static const char *const restarts[] = {"tiles", "none", NULL};
@@ -182,8 +186,9 @@ static const struct dl2_option table[] = {
      AT(identify)},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
-     "lossless, extension), containers (name, read or read,write, extensions, summary) or settings "
-     "(codec, name, values, default, help); one line each, with tabs between the columns",
+     "lossless, extension), containers (name, read or read,write, extensions, summary), settings "
+     "(codec, name, values, default, help) or variants, that the other options would make (name, "
+     "codec, quality or -, place in DEST); one line each, with tabs between the columns",
      AT(list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -844,16 +849,41 @@ static int survey(const char *path)
     return end_program(status, &error, json_array_size(bad) > 0);
 }
 
+/* Prints what would be made: its name, its codec's, its quality or "-", and its place in DEST. */
+static int list_variants(const struct dl2_transcode_target *targets, size_t count, const char *dest,
+                         struct dl2_error *error)
+{
+    for (size_t t = 0; t < count; t++) {
+        const struct dl2_transcode_target *target = &targets[t];
+        char *name = dl2_variant_name(target), quality[16] = "-";
+        char *place = name ? dl2_facts_place(dest, name) : NULL;
+        if (!place) {
+            free(name);
+            return dl2_error_memory(error, "the variants");
+        }
+        if (dl2_settings_use_quality(target->codec, &target->encode))
+            snprintf(quality, sizeof quality, "%d", target->encode.quality);
+        printf("%s\t%s\t%s\t%s\n", name, target->codec->name, quality, DL2_SHOWN(place));
+        free(name);
+        free(place);
+    }
+    return DL2_OK;
+}
+
 /* Prints what this build has, after checking the other options. */
-static int print_list(void)
+static int print_list(const char *dest)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_transcode_target *targets = NULL;
     size_t count = 0;
-    const int status = make_targets(&targets, &count, &error);
+    int status = make_targets(&targets, &count, &error);
+    if (status == DL2_OK && arguments.list == LIST_VARIANTS)
+        status = list_variants(targets, count, dest, &error);
     free(targets);
     if (status < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
+    if (arguments.list == LIST_VARIANTS)
+        return DL2_EXIT_OK;
     if (arguments.list == LIST_CONTAINERS)
         dl2_container_list(stdout);
     else if (arguments.list == LIST_SETTINGS)
@@ -887,7 +917,7 @@ static int run(char **places, size_t count)
         return dl2_program_usage_error(
             &program, "--shard has no effect: --container=%s has no shards", container);
     if (arguments.list != LIST_NOTHING)
-        return print_list();
+        return print_list(count > 1 ? places[1] : "DEST");
     if (task != ENCODE && task != COPY) {
         static int (*const tasks[])(const char *) = {
             [INDEX] = write_index, [SURVEY] = survey, [IDENTIFY] = identify};

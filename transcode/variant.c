@@ -129,8 +129,7 @@ static json_t *describe_decoding(const struct dl2_external_decoders *external)
                      dl2_json_real(external ? external->timeout : 0));
 }
 
-/* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
-static char *name_of(const struct dl2_transcode_target *target)
+char *dl2_variant_name(const struct dl2_transcode_target *target)
 {
     const char *codec = target->name ? target->name : target->codec->name;
     char resolution[DL2_RESOLUTION_NAME_SIZE], *name;
@@ -162,7 +161,7 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                                     .is_table = dl2_dataset_is_database(dest),
                                     .source = source};
     pthread_mutex_init(&variant->mutex, NULL);
-    variant->name = name_of(target);
+    variant->name = dl2_variant_name(target);
     if (!variant->name)
         return dl2_error_memory(error, "a variant");
     variant->root = dl2_facts_place(dest, variant->name);

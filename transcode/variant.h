@@ -133,6 +133,9 @@ struct dl2_variant {
     struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
+/* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
+char *dl2_variant_name(const struct dl2_transcode_target *target);
+
 /* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
  * `never_larger`: source files may be copied (transcode/reuse.h). `colour`: the rule. */
 int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,

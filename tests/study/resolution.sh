@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Variants of several resolutions, and of one codec with several settings: dl2-transcode names them, and a study makes,
+# scores, loads and trains on each.
+. "$srcdir/tests/lib.sh"
+plainly
+. "$srcdir/tests/study/study_lib.sh"
+refused 'SHORTS is "0"' SHORTS=0
+refused 'SHORTS is "20 20": 20 is there twice' SHORTS='20 20'
+refused 'TRAIN_ON is "jpeg-50": jpeg-50 is not among the variants jpeg-50@20' QUALITIES=50 SHORTS=20 TRAIN_ON=jpeg-50
+
+expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='20 full' SEEDS=1
+is "$(cd results/variants && echo *)" 'jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20' 'variants'
+for variant in jpeg-50 jpeg-50@20 jpeg_444-50 jpeg_444-50@20; do
+    for file in quality/$variant.json load/$variant.json throughput/convnet/$variant/round-2.json \
+        train/$variant/convnet/seed-1/experiment_report.json; do
+        [ -f "results/$file" ] || fail "no $file"
+    done
+done
+grep -q '"short": 20' results/variants/jpeg-50@20/dl2-variant.json ||
+    fail "the resolution is not recorded"
+grep -q 'SHORTS=&quot;20 full&quot;' results/report/report.html || fail "the command lacks SHORTS"
+grep -qx 'convnet,jpeg-50@20,.*' results/report/answer.csv || fail "the answer has no jpeg-50@20"
+
+# An added resolution: its variants alone. All resized: there is nothing for crops.
+touch mark
+sleep 0.05
+expect 0 study CODECS='jpeg jpeg:subsampling=444' QUALITIES=50 SHORTS='10 20 full' SEEDS=1 load
+is "$(find results/load -newer mark -name '*.json' | LC_ALL=C sort | xargs)" \
+    'results/load/jpeg-50@10.json results/load/jpeg_444-50@10.json' 'an added resolution'
+expect 0 study QUALITIES=50 SHORTS=20 SEEDS=1 OUT=small study-regimens REGIMENS=jpeg-50@20:1,raw:1
+grep -q 'jpeg-50@20:1,raw:1<' small/report/report.html || fail "no regimen of a resized variant"
+exit 0
