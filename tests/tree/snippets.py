@@ -52,6 +52,7 @@ GIVEN_SHELL = {
             psql -qc 'CREATE TABLE pictures AS SELECT key AS id, image AS jpeg, label AS species, split AS fold FROM p' \\
                  -c 'CREATE INDEX ON pictures (id)' mydb; }""",
     "docs/study.md": "[ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=photos'",
+    "dl2-study": "true",
     "docs/transcode.md": "export PYTHONPATH=$PWD/build/python; [ -n \"$DL2_NO_SERVER\" ] || dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=photos'",
 }
 GIVEN_PYTHON = {
@@ -263,6 +264,8 @@ dl2-train() {
 dl2-load() {
     case "$1" in analyze) command dl2-load "$@" --seconds 0.3 ;; *) command dl2-load "$@" ;; esac
 }
+# Studies are planned, and not made.
+dl2-study() { local what=$1; shift; [ $what != run ] || what=plan; command dl2-study $what "$@"; }
 make() { command make -n -f "$srcdir/study/study.mk" PROGRAMS="$builddir" "$@"; }
 [ -n "${DL2_NO_SERVER:-}" ] || {
     psql -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb' postgres >/dev/null 2>&1; export PGDATABASE=mydb; }
