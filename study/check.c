@@ -185,7 +185,8 @@ static void check_training(struct dl2_study_settings *study)
         study->rate_flags =
             find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command));
     }
-    if (strcmp(o->device, "auto") == 0)
+    /* The machine that plans for a cluster need not have its cards. */
+    if (strcmp(o->device, "auto") == 0 || strcmp(o->engine, "slurm") == 0)
         return;
     struct dl2_words command = dl2_study_words(study, "dl2-train", "--device", o->device, NULL);
     const char *list;

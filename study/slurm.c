@@ -52,7 +52,7 @@ static void write_array(FILE *out, const struct dl2_study_plan *plan, const char
     const struct dl2_study_settings *study = plan->study;
     const json_t *first = json_array_get(steps, 0);
     const bool alone = json_is_true(json_object_get(first, "alone"));
-    const char *work = dl2_json_get_text(first, "work", ""), *dependency = "", *before;
+    const char *dependency = "", *before;
     json_t *unused;
     json_object_foreach((json_t *)on, before, unused)
     {
@@ -66,7 +66,7 @@ static void write_array(FILE *out, const struct dl2_study_plan *plan, const char
             alone ? (long long)study->jobs : dl2_json_get_integer(first, "threads", 1),
             alone ? " --exclusive" : "",
             strncmp(study->options.device, "cuda", 4) == 0 &&
-                    (strcmp(work, "training") == 0 || strcmp(work, "measure") == 0)
+                    json_is_true(json_object_get(first, "uses_device"))
                 ? " --gpus=1"
                 : "");
     fprintf(out, "    --output=%s/jobs/%s-%%a.log --wrap=%s\n", dl2_shell_quote(study->out), array,

@@ -372,6 +372,7 @@ const char *dl2_plan_throughput(struct dl2_study_plan *plan)
                                o->image_size, o->batch, o->device, jobs_of(plan), o->rounds,
                                o->measure, o->load_flags, o->train_flags));
     dl2_step_add(step, "inputs", dataset);
+    json_object_set_new(step, "uses_device", json_true());
     json_object_set_new(step, "rounds", json_integer(study->rounds));
     json_object_set_new(step, "cells", json_array());
     for (size_t n = 0; n < study->train_on.count + 1; n++) {
@@ -441,6 +442,7 @@ const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_trai
     dl2_step_set(step, "log", dl2_text("%s/log", folder));
     if (subset_of)
         dl2_step_set(step, "subset_of", subset_of);
+    json_object_set_new(step, "uses_device", json_true());
     json_object_set_new(step, "alone", json_boolean(training->alone));
     json_object_set_new(step, "threads", json_integer(dl2_study_threads(study, at_once)));
     dl2_plan_close(plan, step, is_cut_short(file, "completed"));
@@ -534,6 +536,7 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_w
                        NULL);
         dl2_words_add_all(&command, &study->decoding);
         dl2_step_command(step, &command);
+        json_object_set_new(step, "uses_device", json_true());
         dl2_step_set(step, "says", dl2_text("Evaluating %s", runs->at[i]));
         dl2_step_set(step, "log", in_out(plan, ".make/evaluation.log"));
         dl2_plan_close(plan, step, false);

@@ -40,6 +40,7 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
     dl2_step_command(step, &command);
+    json_object_set_new(step, "uses_device", json_true());
     dl2_step_set(step, "says", dl2_text("Analyzing %s", arch));
     dl2_step_set(step, "output", table);
     dl2_step_set(step, "log", dl2_text("%s/log", folder));

@@ -116,6 +116,7 @@ static void plan_study_loading(struct dl2_study_plan *plan, const struct dl2_goa
                                    dl2_words_join(&caches, " "), o->load_flags, o->train_flags));
         dl2_step_add(step, "inputs", dl2_plan_dataset(plan));
         dl2_step_add_all(step, "inputs", &variants);
+        json_object_set_new(step, "uses_device", json_true());
         json_object_set_new(step, "rounds", json_integer(study->rounds));
         json_object_set_new(step, "cells", json_array());
         for (size_t s = 0; s < storages.count; s++)
