@@ -97,17 +97,28 @@ void dl2_plot_number(struct dl2_plot *plot, double value)
         dl2_plot_data(plot, "NaN ");
 }
 
-const char *dl2_plot_plain(const char *name, char *out, size_t size)
+/* Keeps letters, digits and the characters of `more`. */
+static const char *keep_characters(const char *text, const char *more, char *out, size_t size)
 {
     size_t i = 0;
-    for (; name[i] && i + 1 < size; i++) {
-        const char c = name[i];
+    for (; text[i] && i + 1 < size; i++) {
+        const char c = text[i];
         const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                        (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '+';
+                        (c >= '0' && c <= '9') || strchr(more, c);
         out[i] = ok ? c : '_';
     }
     out[i] = '\0';
     return out;
+}
+
+const char *dl2_plot_plain(const char *name, char *out, size_t size)
+{
+    return keep_characters(name, "-.+@", out, size);
+}
+
+const char *dl2_plot_label(const char *text, char *out, size_t size)
+{
+    return keep_characters(text, "-.+@ ,:()/%", out, size);
 }
 
 void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
@@ -126,7 +137,7 @@ void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, 
     char identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
     snprintf(identifier, sizeof identifier, "%s", plot->name);
     for (char *c = identifier; *c; c++)
-        if (*c == '-' || *c == '.' || *c == '+')
+        if (strchr("-.+@", *c))
             *c = '_';
     dl2_plot_script(
         plot,

@@ -136,5 +136,7 @@ int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2
 /* Makes a name safe for a script or data file: no blanks, no quotes, nothing that gnuplot expands.
  * Returns `out`. */
 const char *dl2_plot_plain(const char *name, char *out, size_t size);
+/* The same for a text that people read: blanks and some marks stay. */
+const char *dl2_plot_label(const char *text, char *out, size_t size);
 
 #endif

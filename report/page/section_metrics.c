@@ -40,7 +40,7 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
         const char *unit = dl2_json_get_text(study->metric_units, metric, "");
         snprintf(title, sizeof title, "%s%s%s", dl2_metric_title(study, metric), *unit ? ", " : "",
                  unit);
-        dl2_plot_plain(title, label, sizeof label);
+        dl2_plot_label(title, label, sizeof label);
         snprintf(title, sizeof title, "Top-1 accuracy against %s", dl2_metric_title(study, metric));
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = dl2_metric_aggregate(&study->variants[v], metric, "mean");

@@ -21,6 +21,7 @@ grep -q '"short": 20' results/variants/jpeg-50@20/dl2-variant.json ||
     fail "the resolution is not recorded"
 grep -q 'SHORTS=&quot;20 full&quot;' results/report/report.html || fail "the command lacks SHORTS"
 grep -qx 'convnet,jpeg-50@20,.*' results/report/answer.csv || fail "the answer has no jpeg-50@20"
+grep -q "title 'jpeg@20'" results/report/plots/accuracy-bytes-convnet.gp || fail "the plot has no curve of jpeg@20"
 
 # An added resolution: its variants alone. All resized: there is nothing for crops.
 touch mark
