@@ -44,6 +44,13 @@ static void add_first(const struct dl2_study_settings *study, struct dl2_words *
         add_runs(study, runs, variant, study->archs.at[a], 2);
 }
 
+void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *runs)
+{
+    add_first(study, runs, "raw");
+    for (size_t v = 0; v < study->train_on.count; v++)
+        add_first(study, runs, study->train_on.at[v]);
+}
+
 /* What dl2-report says of the trainings, line by line. */
 static const char *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
                        const char *option)

@@ -20,6 +20,8 @@ struct dl2_decision {
 
 /* Returns an exit status; *runs are the trainings that were made. */
 int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs);
+/* The trainings of the first round without a forecast: all variants, from two seeds. */
+void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *runs);
 /* The numbers of seeds after which a study looks: "2,3,4". */
 const char *dl2_decide_interim(const struct dl2_study_settings *study);
 

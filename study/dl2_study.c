@@ -84,7 +84,7 @@ static void begin_plan(struct dl2_study_plan *plan, const struct dl2_words *goal
     plan->quiet = quiet;
 }
 
-/* Makes a plan for the goals and, with `decides`, these trainings. */
+/* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. */
 static void make_plan(struct dl2_study_plan *plan, const struct dl2_words *goals,
                       const struct dl2_words *runs)
 {
@@ -300,8 +300,12 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
             return status < 0 ? DL2_EXIT_OK : status;
         fflush(stdout);
     }
+    if (decides && only_plans) {
+        dl2_decide_first(&study, &runs);
+        printf("DECIDE: the plan is of the first round; later ones depend on its verdicts\n");
+    }
     struct dl2_study_plan plan;
-    make_plan(&plan, &asked, decides && !only_plans ? &runs : NULL);
+    make_plan(&plan, &asked, decides ? &runs : NULL);
     int status = DL2_EXIT_OK;
     if (only_plans) {
         dl2_plan_save(&plan, dl2_text("%s/plan.json", study.out));
