@@ -151,7 +151,7 @@ static void put_type(const struct dl2_loader_setting *setting, FILE *out)
         [DL2_SETTING_TEXT] = "str | None",
         [DL2_SETTING_NAMES] = "str | Sequence[str] | None",
     };
-    const char *type = types[setting->kind];
+    const char *type = setting->kind == OBJECT ? "object" : types[setting->kind];
     for (int i = 0; i < OWN; i++)
         if (setting == &own[i].setting && own[i].type)
             type = own[i].type;
