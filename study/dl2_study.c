@@ -330,7 +330,7 @@ static int show_status(const char *out)
         dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
     const int fd = open(dl2_text("%s/.make/at-work", out), O_RDWR | O_CLOEXEC);
     const bool at_work = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
-    printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; nothing is at work");
+    printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; no run is at work");
     json_decref(plan);
     return DL2_EXIT_OK;
 }

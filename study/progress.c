@@ -103,6 +103,8 @@ const char *dl2_progress_text(const char *out, const json_t *plan)
             left += json_is_true(json_object_get(step, "alone")) ? seconds : seconds / trainers;
     }
     free(done.seconds);
+    if (!total)
+        return "nothing is to be done";
     const char *text = dl2_text("%zu of %zu step%s done", count, total, total == 1 ? "" : "s");
     if (count == total || (left == 0 && unknown))
         return text;
