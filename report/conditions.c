@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The goals whose trainings have conditions: study/goals.mk's. */
+/* The goals of a study whose trainings have conditions. */
 static const struct {
     const char *name;
     bool own_names; /* what was trained on are not variants alone, so that none is left out */

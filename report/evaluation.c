@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 /* The variant that a validation set is of, or study->variant_count. A dataset may be called like
- * one of its variants: then it comes first, as in study.mk. */
+ * one of its variants: then it comes first, as dl2-study has it. */
 static size_t variant_of_set(const struct dl2_study *study, const char *name, const char *original,
                              const double *top1)
 {

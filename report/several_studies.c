@@ -37,7 +37,7 @@ static bool have_equal_fingerprints(const char *a, const char *b)
         char path[4096];
         snprintf(path, sizeof path, "%s/.make/dataset", folders[i]);
         if (dl2_file_read(path, MAX_BYTES, &text[i], NULL) < 0)
-            text[i].size = 0; /* of another version of study.mk, or without it */
+            text[i].size = 0; /* of another version of dl2-study, or without it */
     }
     const bool equal = text[0].size > 1 && text[0].size == text[1].size &&
                        memcmp(text[0].data, text[1].data, text[0].size) == 0;

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static const char *first_line(const char *text)
-{
-    return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
-}
-
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *flags,
                           const char *value, const struct dl2_words *command)
 {
@@ -35,7 +30,7 @@ const char *dl2_study_ask(const struct dl2_study_settings *study, const char *fl
     const char *output, *messages;
     if (dl2_child_ask(command, &output, &messages) == 0)
         return output;
-    messages = first_line(messages);
+    messages = dl2_first_line(messages);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         const char *mark = dl2_text(": --%s: ", settings[i].option);
         const char *complaint = strstr(messages, mark);
@@ -65,7 +60,7 @@ static void check_external(const struct dl2_study_settings *study)
         return;
     const char *mark = "--codec: ", *complaint = strstr(messages, mark);
     dl2_setting_refuse("EXTERNAL", study->options.external, "%s",
-                       first_line(complaint ? complaint + strlen(mark) : messages));
+                       dl2_first_line(complaint ? complaint + strlen(mark) : messages));
 }
 
 /* "10 25" as "10,25". */
@@ -195,7 +190,8 @@ static void check_training(struct dl2_study_settings *study)
     const char *state = strchr(list, '\t');
     state = state ? strchr(state + 1, '\t') : NULL;
     if (!state || strncmp(state, "\tusable\n", 8) != 0)
-        dl2_setting_refuse("DEVICE", o->device, "%s", state ? first_line(state + 1) : "not known");
+        dl2_setting_refuse("DEVICE", o->device, "%s",
+                           state ? dl2_first_line(state + 1) : "not known");
 }
 
 void dl2_settings_check(struct dl2_study_settings *study)
@@ -210,7 +206,7 @@ void dl2_settings_check(struct dl2_study_settings *study)
     add_flags(&command, o->load_flags, "--help", NULL);
     dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, &command);
     command = dl2_study_words(study, "dl2-report", "--tolerance", o->tolerance, NULL);
-    if (study->group && strcmp(o->group, "survey") != 0) { /* the survey's file comes later */
+    if (study->group && !study->group_is_survey) { /* the survey's file comes later */
         dl2_words_add(&command, "--group");
         dl2_words_add(&command, study->group);
     }

@@ -13,7 +13,7 @@ int dl2_child_run(const struct dl2_words *command, int out, int err);
 /* The same with its output, and its messages unless `messages` is NULL, as texts. */
 int dl2_child_ask(const struct dl2_words *command, const char **output, const char **messages);
 
-/* Replaces the standard input too: for make, which people talk to. */
+/* Runs a command with this program's own standard input and output: for make. */
 int dl2_child_run_here(const struct dl2_words *command);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -103,15 +104,17 @@ static void make_plan(struct dl2_study_plan *plan, const struct dl2_words *goals
 /* Has what the plan needs done. */
 static int run_plan(const struct dl2_study_plan *plan, const struct dl2_words *files)
 {
-    const struct dl2_words targets = *files;
     const bool slurm = strcmp(study.options.engine, "slurm") == 0;
     if (only_looks()) {
-        char folder[] = "/tmp/dl2-study.XXXXXX";
+        const char *temporary = getenv("TMPDIR");
+        char folder[PATH_MAX];
+        snprintf(folder, sizeof folder, "%s/dl2-study.XXXXXX",
+                 temporary && *temporary ? temporary : "/tmp");
         if (!mkdtemp(folder))
             dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be made: %s", folder, strerror(errno));
         const char *rules = dl2_text("%s/rules.mk", folder);
         dl2_rules_save(plan, rules, self);
-        const int status = dl2_make_run(plan, rules, &targets);
+        const int status = dl2_make_run(plan, rules, files);
         dl2_remove_tree(folder);
         return status;
     }
@@ -122,7 +125,7 @@ static int run_plan(const struct dl2_study_plan *plan, const struct dl2_words *f
         return DL2_EXIT_OK;
     if (slurm)
         return dl2_slurm_run(plan, self);
-    const int status = dl2_make_run(plan, rules, &targets);
+    const int status = dl2_make_run(plan, rules, files);
     dl2_progress_line_clear();
     return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
@@ -281,7 +284,8 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     if (!asked.count)
         dl2_words_add(&asked, "study");
     find_scripts();
-    dl2_study_resolve(&study, &asked);
+    dl2_study_locate(&study);
+    dl2_study_resolve(&study);
     dl2_settings_name_variants(&study);
     check_goals(&asked);
     dl2_settings_check(&study);
@@ -445,7 +449,7 @@ int main(int argc, char **argv)
         if (words.count > 1)
             return dl2_program_usage_error(&program, "%s goes alone",
                                            cleans ? "clean-study" : "new-plan");
-        dl2_study_resolve(&study, NULL);
+        dl2_study_locate(&study);
         if (dl2_is_folder(dl2_text("%s/.make", study.out)))
             begin_at_work();
         return cleans ? clean() : give_up_plan();

@@ -5,9 +5,8 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "study/child.h"
-#include "study/goals.h"
 #include "study/paths.h"
-#include "study/settings.h"
+#include "study/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -261,11 +260,6 @@ static const char *field_of(const char *lines, const char *key)
     return NULL;
 }
 
-static const char *first_line(const char *text)
-{
-    return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
-}
-
 /* What is in a dataset that the study does not make itself. */
 static void identify(struct dl2_study_settings *study)
 {
@@ -279,7 +273,7 @@ static void identify(struct dl2_study_settings *study)
     dl2_child_ask(&command, &output, &messages);
     study->fingerprint = field_of(output, "fingerprint");
     if (!study->fingerprint && study->data_is_table)
-        dl2_setting_refuse("DATASET", study->options.dataset, "%s", first_line(messages));
+        dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
     const char *complete = field_of(output, "complete");
     if (complete && strcmp(complete, "no") == 0)
         dl2_setting_refuse("DATASET", study->options.dataset,
@@ -371,7 +365,8 @@ static void resolve_group(struct dl2_study_settings *study)
         return;
     refuse_password("GROUP", group);
     study->group = group;
-    if (strcmp(group, "survey") == 0)
+    study->group_is_survey = strcmp(group, "survey") == 0;
+    if (study->group_is_survey)
         study->group = study->group_file = dl2_text("%s/survey-groups.tsv", study->out);
     else if (strncmp(group, "regex:", 6) != 0 && !dl2_study_is_table(group))
         study->group_file = group;
@@ -392,7 +387,7 @@ static void resolve_tables(struct dl2_study_settings *study)
                            "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
 }
 
-void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words *goals)
+void dl2_study_locate(struct dl2_study_settings *study)
 {
     if (!study->options.dataset)
         study->options.dataset = "demo";
@@ -400,8 +395,10 @@ void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words 
     fill_in_defaults(study);
     resolve_dataset(study);
     find_programs(study);
-    if (!goals)
-        return;
+}
+
+void dl2_study_resolve(struct dl2_study_settings *study)
+{
     resolve_tables(study);
     resolve_group(study);
     refuse_nested(study);

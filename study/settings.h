@@ -49,8 +49,9 @@ struct dl2_study_settings {
     struct dl2_words variants;      /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
     struct dl2_words places;        /* where each lies: a folder, or a table's address */
     struct dl2_words of_external;   /* those of the external codec */
-    struct dl2_words names;         /* the same with raw before them */
+    struct dl2_words names;         /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
+    bool group_is_survey;           /* the file is one that the step `survey` makes */
 };
 
 /* A table of struct dl2_study_options, with the goals' variables. */
@@ -69,12 +70,11 @@ _Noreturn void dl2_setting_refuse(const char *name, const char *value, const cha
 /* Takes the variables of the environment, which make sets, for the options that were not given. */
 void dl2_study_read_environment(struct dl2_study_options *options);
 
-/*
- * Fills in the defaults, looks at the dataset and checks all settings, by the programs where they
- * know better. Ends the program at the first that is wrong; nothing was written until then. Without
- * goals (NULL) it finds where things lie and no more.
- */
-void dl2_study_resolve(struct dl2_study_settings *study, const struct dl2_words *goals);
+/* Fills in the defaults and finds where things lie. Ends the program at a setting that is wrong, as
+ * the next three do; nothing was written until then. */
+void dl2_study_locate(struct dl2_study_settings *study);
+/* The rest: looks at the dataset, and checks the settings that no program knows. */
+void dl2_study_resolve(struct dl2_study_settings *study);
 
 /* The options of dl2-transcode that say which variants there are, flags included; with `grades`
  * also their qualities. */

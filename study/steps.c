@@ -554,7 +554,7 @@ void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs
     const char *names = dl2_words_join(&study->names, " ");
     const char *runs = dl2_words_join(&plan->runs, " ");
     plan->has_report = true;
-    if (study->group && strcmp(o->group, "survey") == 0)
+    if (study->group_is_survey)
         dl2_plan_survey(plan);
     json_t *step = dl2_plan_step(plan, "report", "report");
     if (!step) { /* of several goals that are made at once, it comes last */

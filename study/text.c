@@ -47,6 +47,11 @@ const char *dl2_text(const char *format, ...)
     return keep(length < 0 ? NULL : text);
 }
 
+const char *dl2_first_line(const char *text)
+{
+    return dl2_text("%.*s", (int)strcspn(text, "\n"), text);
+}
+
 void dl2_words_add(struct dl2_words *words, const char *word)
 {
     /* Lists are copied as structs, so an old block stays; its size doubles, so few do. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Texts and lists of texts that live as long as the program. Without memory for one, and with one
- * that JSON cannot hold, dl2-study ends with a message: nothing is under way then.
+ * that JSON cannot hold, dl2-study ends with a message; what it had begun is gone on with by the
+ * next run.
  *
  * Threads: main's.
  */
@@ -18,6 +19,9 @@ _Noreturn void dl2_study_fail(int status, const char *format, ...)
 
 /* printf() into a new text. */
 const char *dl2_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The text up to the end of its first line. */
+const char *dl2_first_line(const char *text);
 
 /* A list of texts. */
 struct dl2_words {

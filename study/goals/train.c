@@ -5,8 +5,7 @@ static void plan_train(struct dl2_study_plan *plan, const struct dl2_goal_values
 {
     (void)values;
     /* Groups of images go into DECIDE's decisions, so they are there before the first. */
-    if (plan->interim && plan->study->group_file && *plan->study->options.group == 's' &&
-        plan->study->group_file != plan->study->options.group) {
+    if (plan->interim && plan->study->group_is_survey) {
         const struct dl2_words survey = dl2_plan_survey(plan);
         dl2_plan_ask_for(plan, &survey);
     }

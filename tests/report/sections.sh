@@ -117,7 +117,7 @@ says "$page" "Before training on a variant" \
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
 says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
 expect 0 dl2-report --forecast "$study"
-is "$(cat "$work/out")" "small jpeg-10 7.00 0.00" "the forecast for study/decide.sh"
+is "$(cat "$work/out")" "small jpeg-10 7.00 0.00" "the forecast, for dl2-study"
 
 # ---- What the survey found
 silent "$page" "<h2>The dataset"
