@@ -362,18 +362,23 @@ static const char *describe(void)
     const char *text = "Goals, each with what it needs:\n";
     for (int further = 0; further < 2; further++) {
         if (further)
-            text =
-                dl2_text("%s\nFurther questions; none is a part of `study`, and each ends with a "
-                         "report of all that is there:\n",
-                         text);
+            text = dl2_text("%s\nFurther questions, with the hypotheses of (DL)2 (ICDE 2023); none "
+                            "is a part of `study`, and each ends with a "
+                            "report of all that is there:\n",
+                            text);
         for (size_t g = 0; dl2_goal_at(g); g++) {
             const struct dl2_goal *goal = dl2_goal_at(g);
             if ((goal->question != NULL) == further)
-                text =
-                    dl2_text("%s%s", text,
-                             describe_one(goal->name,
-                                          dl2_text("%s%s%s", goal->question ? goal->question : "",
-                                                   goal->question ? " " : "", goal->summary)));
+                text = dl2_text(
+                    "%s%s", text,
+                    describe_one(goal->name,
+                                 dl2_text("%s%s%s%s%s", goal->question ? goal->question : "",
+                                          goal->hypothesis ? " (" : "",
+                                          goal->hypothesis ? goal->hypothesis : "",
+                                          goal->hypothesis ? "): "
+                                          : goal->question ? " "
+                                                           : "",
+                                          goal->summary)));
         }
     }
     return dl2_text(

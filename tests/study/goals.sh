@@ -23,6 +23,11 @@ for name in $names; do
         grep -q "^$name: run-study" || fail "$name is no goal of the build folder's Makefile"
 done
 
+# The sections of the report that goals name are there.
+for section in $(sed -n 's/.*\.section = "\(.*\)",/\1/p' "$srcdir"/study/goals/*.c); do
+    [ -f "$srcdir/report/page/section_$section.c" ] || fail "the report has no section $section"
+done
+
 # ---- What would training on a variant cost?
 
 expect 0 goal forecast SEEDS='1 2 3'
