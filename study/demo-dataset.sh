@@ -44,6 +44,7 @@ if [ "${1:-}" = --cut ]; then # --cut TILE CONVERT PARTS PHOTOGRAPH: one photogr
     exit 0
 fi
 
+case ${1:--} in -*) set -- ;; esac
 [ $# -ge 1 ] && [ $# -le 2 ] || { echo "usage: demo-dataset.sh FOLDER [PHOTOGRAPHS]" >&2; exit 2; }
 folder=${1%/}
 photographs=${2:-/usr/share/backgrounds}

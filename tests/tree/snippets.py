@@ -21,6 +21,8 @@ import zlib
 
 SOURCE = pathlib.Path(os.environ["srcdir"])
 BUILD = pathlib.Path(os.environ["builddir"])
+if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    sys.exit("usage: snippets.py FOLDER [PAGE ...]")
 WORK = pathlib.Path(sys.argv[1])
 NO_SERVER = os.environ.get("DL2_NO_SERVER")
 HAS_MPI = "mpi" in subprocess.run(["dl2-train", "--version"], capture_output=True, text=True).stdout.lower()

@@ -20,3 +20,9 @@ while read -r file; do
 done <"$work/sources" >"$work/without"
 [ ! -s "$work/without" ] ||
     fail "no SPDX-License-Identifier: BSD-2-Clause in the first three lines of: $(cat "$work/without")"
+
+# Data is made or installed by the tests, not committed: pictures are those of the documents.
+if git rev-parse --git-dir >/dev/null 2>&1; then
+    git ls-files '*.png' '*.jpg' '*.jpeg' '*.webp' '*.avif' '*.tar' | grep -v '^docs/\|^tests/' >"$work/data" || :
+    [ ! -s "$work/data" ] || fail "data in the repository: $(head -n 5 "$work/data")"
+fi
