@@ -110,6 +110,10 @@ struct dl2_crop_bytes {
     const uint32_t *shift;
 };
 
+/* codec/jpeg_tables.h */
+struct dl2_jpeg_family;
+struct dl2_coefficient_counts;
+
 struct dl2_encode_options {
     int quality; /* 1 to 100, higher is better; ignored by lossless codecs */
     /* Chroma of JPEG and AVIF: "420", "422", "444"; NULL: the default, 420. Others ignore it. */
@@ -118,6 +122,8 @@ struct dl2_encode_options {
     /* JPEG: "tiles" makes the file crop-addressable (codec/jpeg/jpeg_tiles.h), "none" doesn't;
      * NULL: tiles, but for progressive files. Others ignore it. */
     const char *restart;
+    /* JPEG: quantisation tables of its own; they stay where they are. NULL: libjpeg's. */
+    const struct dl2_jpeg_family *tables;
     /* The encoded file that the image comes from, if there is one: jxl_lossless stores a JPEG file
      * itself. Others ignore it. */
     const uint8_t *source;
@@ -150,6 +156,7 @@ struct dl2_setting {
     const char *const *words; /* its values, NULL-ended, by number; NULL: a number */
     double min, max, usual;   /* of numbers; `usual` is the default, of words the first */
     bool whole;               /* no fractions */
+    bool is_file;             /* a path instead of words or a number */
     bool replaces_quality;    /* if it is not the usual one, the quality has no effect */
     const char *help;         /* one line */
 };
@@ -262,6 +269,14 @@ struct dl2_codec {
     int (*encode_sweep)(const struct dl2_image *image, const struct dl2_encode_options *options,
                         const int *qualities, struct dl2_bytes *outs, size_t count,
                         struct dl2_error *error);
+    /* Adds the coefficients of an image with the options' subsampling. NULL: the codec takes no
+     * tables of codec/jpeg_tables.h. */
+    int (*count_coefficients)(const struct dl2_image *image,
+                              const struct dl2_encode_options *options,
+                              struct dl2_coefficient_counts *counts, struct dl2_error *error);
+    /* The quantisation tables of a quality, 1 to 100, 64 steps in natural order: luma's and
+     * chroma's. Likewise. */
+    int (*usual_steps)(int quality, uint8_t steps[2][64], struct dl2_error *error);
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };

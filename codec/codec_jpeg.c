@@ -47,6 +47,8 @@
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_writer.h"
+#include "codec/jpeg_tables.h"
 #include "common/simd.h"
 
 #include <stdlib.h>
@@ -90,6 +92,9 @@ static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
                                    const struct dl2_encode_options *options, int quality)
 {
     jpeg_set_quality(cinfo, quality, TRUE);
+    for (int kind = 0; options->tables && kind < 2; kind++)
+        for (int i = 0; i < 64; i++)
+            cinfo->quant_tbl_ptrs[kind]->quantval[i] = options->tables->steps[quality - 1][kind][i];
     if (jpeg_has_tiles(options))
         cinfo->restart_interval = dl2_jpeg_tile_interval(
             cinfo->image_width, 8 * (uint32_t)cinfo->comp_info[0].h_samp_factor,
@@ -229,13 +234,93 @@ static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
     return dl2_jpeg_retile(data, size, options->quality, out, error);
 }
 
+struct counting {
+    struct dl2_coefficient_counts *counts;
+    int last_dc[DL2_JPEG_COMPONENTS];
+};
+
+static void count_block(struct counting *counting, uint32_t c, const int16_t *block)
+{
+    struct dl2_coefficient_counts *const counts = counting->counts;
+    counts->blocks[c]++;
+    counts->differences[c][abs(block[0] - counting->last_dc[c])]++;
+    counting->last_dc[c] = block[0];
+    for (int i = 0; i < 64; i++)
+        counts->magnitudes[c][dl2_jpeg_natural[i]][abs(block[i])]++;
+}
+
+/* In the order of coding. */
+static void count_row(void *context, const struct dl2_jpeg_blocks *blocks)
+{
+    for (uint32_t mcu = 0; mcu < blocks->mcus; mcu++)
+        for (uint32_t c = 0; c < blocks->components; c++)
+            for (uint32_t y = 0; y < blocks->down[c]; y++)
+                for (uint32_t x = 0; x < blocks->across[c]; x++)
+                    count_block(context, c,
+                                blocks->blocks[c] + y * blocks->stride[c] +
+                                    64 * ((size_t)mcu * blocks->across[c] + x));
+}
+
+static int jpeg_count_coefficients(const struct dl2_image *image,
+                                   const struct dl2_encode_options *options,
+                                   struct dl2_coefficient_counts *counts, struct dl2_error *error)
+{
+    struct dl2_jpeg_sweep *sweep;
+    struct counting counting = {.counts = counts};
+    const char *const subsampling = dl2_subsampling_find(options->subsampling);
+    const bool colour = image->channels == 3;
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
+                               colour && subsampling[2] == '0' ? 2 : 1, false, 1, error));
+    dl2_jpeg_sweep_visit(sweep, count_row, &counting);
+    dl2_jpeg_sweep_free(sweep);
+    return DL2_OK;
+}
+
+static int jpeg_usual_steps(int quality, uint8_t steps[2][64], struct dl2_error *error)
+{
+    struct jpeg_compress_struct cinfo;
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
+    memset(&cinfo, 0, sizeof cinfo);
+    cinfo.err = &trap.manager;
+    cinfo.client_data = &trap;
+    if (setjmp(trap.jump)) {
+        jpeg_destroy_compress(&cinfo);
+        return trap.status;
+    }
+    jpeg_create_compress(&cinfo);
+    jpeg_set_quality(&cinfo, quality, TRUE);
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < 64; i++)
+            steps[kind][i] = (uint8_t)cinfo.quant_tbl_ptrs[kind]->quantval[i];
+    jpeg_destroy_compress(&cinfo);
+    return DL2_OK;
+}
+
+/* The tables of the quality, as far as a file has one quality. */
+static json_t *jpeg_tables(const struct dl2_encode_options *options)
+{
+    char sum[17];
+    const struct dl2_jpeg_family *const tables = options->tables;
+    snprintf(sum, sizeof sum, "%016llx", (unsigned long long)tables->sum);
+    json_t *const luma = json_array(), *const chroma = json_array();
+    for (int i = 0; i < 64; i++) {
+        json_array_append_new(luma, json_integer(tables->steps[options->quality - 1][0][i]));
+        json_array_append_new(chroma, json_integer(tables->steps[options->quality - 1][1][i]));
+    }
+    return json_pack("{s:s, s:o, s:o}", "sum", sum, "luma", luma, "chroma", chroma);
+}
+
 static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality,
-                     "subsampling", dl2_subsampling_find(options->subsampling), "optimize_coding",
-                     jpeg_effort(options) >= 1, "progressive", jpeg_effort(options) >= 2,
-                     "force_baseline", 1, "dct_method", "islow", "restart",
-                     jpeg_has_tiles(options) ? "tiles" : "none");
+    json_t *const parameters = json_pack(
+        "{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality, "subsampling",
+        dl2_subsampling_find(options->subsampling), "optimize_coding", jpeg_effort(options) >= 1,
+        "progressive", jpeg_effort(options) >= 2, "force_baseline", 1, "dct_method", "islow",
+        "restart", jpeg_has_tiles(options) ? "tiles" : "none");
+    if (parameters && options->tables)
+        json_object_set_new(parameters, "tables", jpeg_tables(options));
+    return parameters;
 }
 
 #define TEXT(x)       #x
@@ -282,5 +367,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .memory = dl2_jpeg_memory,
     .encode = jpeg_encode,
     .encode_sweep = jpeg_encode_sweep,
+    .count_coefficients = jpeg_count_coefficients,
+    .usual_steps = jpeg_usual_steps,
     .encoder_parameters = jpeg_parameters,
 };

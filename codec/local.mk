@@ -11,6 +11,7 @@ libcodec_la_SOURCES = \
 	codec/exif.c codec/exif.h \
 	codec/icc.c codec/icc.h \
 	codec/image_file.h \
+	codec/jpeg_tables.c codec/jpeg_tables.h \
 	codec/settings.c codec/settings.h \
 	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
 	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \

@@ -13,18 +13,20 @@ const char *const dl2_setting_no_yes[] = {"no", "yes", NULL};
 /* Row `index` of all settings of a codec: the common ones come first. False: there is none. */
 static bool row_of(const struct dl2_codec *codec, unsigned index, struct dl2_setting *out)
 {
-    const struct dl2_setting common[] = {
-        {.name = codec->max_effort >= 0 ? "effort" : NULL,
-         .max = codec->max_effort,
-         .usual = codec->usual_effort,
-         .whole = true,
-         .help = codec->effort_help},
-        {.name = codec->has_subsampling ? "subsampling" : NULL,
-         .words = subsamplings,
-         .help = "chroma subsampling"},
-        {.name = codec->has_restart ? "restart" : NULL,
-         .words = restarts,
-         .help = "restart intervals; progressive files have none"}};
+    const struct dl2_setting common[] = {{.name = codec->max_effort >= 0 ? "effort" : NULL,
+                                          .max = codec->max_effort,
+                                          .usual = codec->usual_effort,
+                                          .whole = true,
+                                          .help = codec->effort_help},
+                                         {.name = codec->has_subsampling ? "subsampling" : NULL,
+                                          .words = subsamplings,
+                                          .help = "chroma subsampling"},
+                                         {.name = codec->has_restart ? "restart" : NULL,
+                                          .words = restarts,
+                                          .help = "restart intervals; progressive files have none"},
+                                         {.name = codec->count_coefficients ? "tables" : NULL,
+                                          .is_file = true,
+                                          .help = "quantisation tables, a file of --fit-tables"}};
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (common[i].name && index-- == 0) {
             *out = common[i];
@@ -59,6 +61,10 @@ void dl2_settings_init(struct dl2_settings *settings, const struct dl2_codec *co
 /* "0 to 9" or "420, 422 or 444". */
 static void describe_values(const struct dl2_setting *row, char *out, size_t size)
 {
+    if (row->is_file) {
+        snprintf(out, size, "a file");
+        return;
+    }
     if (!row->words) {
         snprintf(out, size, "%g to %g", row->min, row->max);
         return;
@@ -127,6 +133,8 @@ static void add_name(struct dl2_settings *settings, const struct dl2_setting *ro
         snprintf(at, size, "_%s", row->words[(int)value]);
     else if (row->words == dl2_setting_no_yes)
         snprintf(at, size, "_%s", row->name);
+    else if (row->is_file)
+        snprintf(at, size, "_%s", settings->tables->name);
     else if (row->words)
         snprintf(at, size, "_%s%s", row->name, row->words[(int)value]);
     else
@@ -136,14 +144,14 @@ static void add_name(struct dl2_settings *settings, const struct dl2_setting *ro
 int dl2_settings_parse(struct dl2_settings *settings, const struct dl2_codec *codec,
                        const char *text, struct dl2_error *error)
 {
-    enum { MOST = DL2_MAX_SETTINGS + 3 };
+    enum { MOST = DL2_MAX_SETTINGS + 4 };
     double given[MOST];
     struct dl2_setting row;
     for (size_t i = 0; i < MOST; i++)
         given[i] = NAN;
     dl2_settings_init(settings, codec);
     for (const char *at = text;; at++) {
-        char name[32], value[32], values[128];
+        char name[32], value[4096], values[128];
         const size_t length = strcspn(at, ":"), name_length = strcspn(at, "=:");
         const size_t value_length = length > name_length ? length - name_length - 1 : 0;
         unsigned i = 0;
@@ -160,12 +168,18 @@ int dl2_settings_parse(struct dl2_settings *settings, const struct dl2_codec *co
         if (!isnan(given[i]))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: %s is given twice", codec->name,
                                  name);
-        given[i] = parse_value(&row, value);
+        if (row.is_file) {
+            given[i] = 1;
+            DL2_TRY(dl2_jpeg_tables_load(value, &settings->tables, error));
+        } else {
+            given[i] = parse_value(&row, value);
+        }
         describe_values(&row, values, sizeof values);
         if (isnan(given[i]))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: %s takes %s, not '%s'", codec->name,
                                  name, values, value);
-        set_value(settings, &row, given[i]);
+        if (!row.is_file)
+            set_value(settings, &row, given[i]);
         at += length;
         if (!*at)
             break;
@@ -232,7 +246,9 @@ void dl2_settings_list(FILE *out)
         for (unsigned i = 0; codec->encode && row_of(codec, i, &row); i++) {
             char values[128], usual[32];
             describe_values(&row, values, sizeof values);
-            if (row.words)
+            if (row.is_file)
+                snprintf(usual, sizeof usual, "none");
+            else if (row.words)
                 snprintf(usual, sizeof usual, "%s", row.words[(int)row.usual]);
             else
                 snprintf(usual, sizeof usual, "%g", row.usual);

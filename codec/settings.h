@@ -8,6 +8,7 @@
 #define DL2_CODEC_SETTINGS_H
 
 #include "codec/codec.h"
+#include "codec/jpeg_tables.h"
 
 /* "jpeg_444_effort1" and its zero. */
 enum { DL2_SETTINGS_NAME_SIZE = 128 };
@@ -17,6 +18,7 @@ struct dl2_settings {
     const struct dl2_codec *codec;
     int effort;                        /* -1: not given */
     const char *subsampling, *restart; /* NULL: not given */
+    struct dl2_jpeg_tables *tables;    /* to free; NULL: not given */
     double values[DL2_MAX_SETTINGS];   /* of the codec's table */
     /* The codec's name, and the settings that are not the usual ones, each with a "_" in front. It
      * can be a file's name. */
@@ -27,7 +29,8 @@ struct dl2_settings {
 void dl2_settings_init(struct dl2_settings *settings, const struct dl2_codec *codec);
 
 /* `text` is what follows the codec's name and a colon. DL2_ERR_ARGUMENT for a setting that the
- * codec does not have or that is given twice, and for a value that it does not take. */
+ * codec does not have or that is given twice, and for a value that it does not take; errors of
+ * dl2_jpeg_tables_load(). Free settings->tables in any case. */
 int dl2_settings_parse(struct dl2_settings *settings, const struct dl2_codec *codec,
                        const char *text, struct dl2_error *error);
 

@@ -468,10 +468,9 @@ static void graph_live_until(struct dl2_graph *g, int buffer, int step)
         g->buffers[buffer].last = step;
 }
 
-/* Is the gradient of a value wanted? All but the images'. */
-bool dl2_graph_wants_gradient(int value)
+bool dl2_graph_wants_gradient(const struct dl2_graph *g, int value)
 {
-    return value > 0;
+    return value > 0 || g->images_gradient;
 }
 
 static void graph_plan_forward(struct dl2_graph *g, size_t element_size, bool train)
@@ -541,7 +540,7 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             break;
         }
 
-        if (!dl2_graph_wants_gradient(layer->in))
+        if (!dl2_graph_wants_gradient(g, layer->in))
             continue;
         int *dx = &in->gradient[layer->in_use];
         if (layer->kind == DL2_LAYER_ADD) {

@@ -101,6 +101,7 @@ struct dl2_graph {
     const char *arch;
     unsigned batch;
     bool train, norm_decay;
+    bool images_gradient;    /* backward goes on to the images */
     struct dl2_error *error; /* receives the first error */
     int status;
 
@@ -188,14 +189,16 @@ int dl2_graph_images(struct dl2_graph *graph, unsigned height, unsigned width, u
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
 
-/* Of convolutions, linear layers and attention, for one image, forward: nearly all work there is. */
+/* Of convolutions, linear layers and attention, for one image, forward: nearly all work there is.
+ */
 double dl2_graph_multiply_adds(const struct dl2_graph *graph);
 
 /* For messages: the name of its first tensor, or else its kind. */
 const char *dl2_graph_layer_name(const struct dl2_graph *graph, const struct dl2_layer *layer);
 
 /* Does backward need the gradient of the value? True for all but the images. */
-bool dl2_graph_wants_gradient(int value);
+/* Is the gradient of a value wanted? Unless images_gradient is set, all but the images'. */
+bool dl2_graph_wants_gradient(const struct dl2_graph *graph, int value);
 /* Draws fresh weights in PyTorch's element order; they are the same for every device. */
 void dl2_graph_fresh(const struct dl2_graph *graph, size_t tensor, uint64_t seed, float *values);
 

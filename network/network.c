@@ -37,6 +37,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
                                 .batch = config->batch,
                                 .train = config->train,
                                 .norm_decay = config->norm_decay,
+                                .images_gradient = config->images_gradient,
                                 .error = error};
     const int images = dl2_graph_images(graph, height, width, config->channels);
     graph->logits = arch->build(graph, images, config->classes);

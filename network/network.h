@@ -36,9 +36,10 @@ struct dl2_network_config {
     uint64_t seed;         /* of initial weights and dropout */
     bool train;            /* false: evaluation only, with less memory */
     enum dl2_optimizer optimizer;
-    bool norm_decay; /* weight decay on norms' parameters, biases and ViT's tokens too */
-    bool average;    /* keep moving averages of weights and running statistics */
-    bool sync_norm;  /* batch norm's statistics over all ranks of the device's world */
+    bool norm_decay;      /* weight decay on norms' parameters, biases and ViT's tokens too */
+    bool average;         /* keep moving averages of weights and running statistics */
+    bool images_gradient; /* networks that train: keep the loss's gradient of the images, too */
+    bool sync_norm;       /* batch norm's statistics over all ranks of the device's world */
 };
 
 /* The mean and the standard deviation are ImageNet's, as in (DL)2. */
@@ -163,6 +164,15 @@ int dl2_network_set_sums(struct dl2_network *network, const struct dl2_loss_sums
  * [count][classes]. Either may be NULL. */
 int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
                      struct dl2_error *error);
+
+/*
+ * Of a network with images_gradient: waits for the device, then copies the gradient of the last
+ * batch's loss with respect to its normalised images, (value - mean) / std: [count][height][width]
+ * [channels], as dl2_network_train() computed it. The loss is the mean over the batch's samples
+ * that have a label, times the step's scale. DL2_ERR_ARGUMENT where the last call did not train,
+ * the network has no images_gradient, or the device does not compute with float32.
+ */
+int dl2_network_images_gradient(struct dl2_network *network, float *out, struct dl2_error *error);
 
 /* -- weights by name -- */
 

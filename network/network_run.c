@@ -161,7 +161,7 @@ static void network_backward_layer(struct dl2_network *net, const struct dl2_pla
     const struct dl2_value *in = &net->view->graph.values[layer->in];
     const void *x = network_value_at(net, layer->in, true),
                *y = network_value_at(net, layer->out, true);
-    void *dx = dl2_graph_wants_gradient(layer->in) && (i > first || !first)
+    void *dx = dl2_graph_wants_gradient(&net->view->graph, layer->in) && (i > first || !first)
                    ? network_buffer_at(net, in->gradient[layer->in_use])
                    : NULL;
     size_t count = net->view->graph.values[layer->out].size * set->count;
@@ -404,4 +404,16 @@ int dl2_network_last(struct dl2_network *net, float *losses, float *logits, stru
         dl2_elements_to_floats(device->element, kept, logits, values);
     free(kept);
     return status;
+}
+
+int dl2_network_images_gradient(struct dl2_network *net, float *out, struct dl2_error *error)
+{
+    const struct dl2_value *images = &net->view->graph.values[0];
+    if (!net->config.images_gradient || !net->last_train ||
+        net->device->element != DL2_ELEMENT_F32 || images->uses != 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the gradient of the images is known after training a batch with "
+                             "float32, by a network that keeps it");
+    return net->device->ops->download(net->device, out, network_buffer_at(net, images->gradient[0]),
+                                      images->size * net->last_count * sizeof *out, error);
 }

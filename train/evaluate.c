@@ -4,6 +4,7 @@
 #include "common/machine.h"
 #include "network/weights.h"
 #include "train/run.h"
+#include "train/sensitivity.h"
 #include "train/train_options.h"
 
 #include <string.h>
@@ -90,6 +91,8 @@ static int evaluate(struct dl2_stream *stream, struct dl2_error *error)
     DL2_TRY(dl2_stream_validate(&due, 1, error));
     if (run->phase == DL2_RUN_STOPPED)
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the evaluation was done");
+    if (run->config->run.sensitivity)
+        DL2_TRY(dl2_sensitivity_measure(run, run->config->run.sensitivity, error));
     run->state.completed = true;
     return dl2_world_rank(run->config->world) == 0 ? save_report(run, record, error) : DL2_OK;
 }

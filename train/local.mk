@@ -18,6 +18,7 @@ libtrainer_la_SOURCES = \
 	train/run_begin.c train/run_data.c train/run_loss.c train/run_open.c \
 	train/run_progress.c \
 	train/schedule.c train/schedule.h \
+	train/sensitivity.c train/sensitivity.h \
 	train/search.c train/search.h train/search_state.h \
 	train/search_table.c \
 	train/search_space.c train/search_space.h \

@@ -9,6 +9,7 @@
  *     several.c      several models on one stream, in turns
  *     measure.c      passes that tell how fast a run trains
  *     evaluate.c     validates the weights of a file
+ *     sensitivity.c  how much such a network's loss depends on its input
  *     fit.c          a run whose images a database has
  *     run.c          the run: open, epochs of steps, validation, saving, close
  *     run_begin.c    from fresh weights or from a checkpoint to the first step
@@ -220,6 +221,9 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
 /* Opens the feed of a validation set; the caller destroys it. */
 int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
                         struct dl2_error *error);
+/* The same in random order and with training's random crops; of one process alone. */
+int dl2_stream_open_crops(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                          struct dl2_error *error);
 
 /* ---- run_open.c ---- */
 

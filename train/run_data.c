@@ -414,6 +414,16 @@ int dl2_stream_open_val(struct dl2_stream *stream, size_t set, struct dl2_feed *
     return status;
 }
 
+int dl2_stream_open_crops(struct dl2_stream *stream, size_t set, struct dl2_feed **out,
+                          struct dl2_error *error)
+{
+    struct dl2_loader_config config = loader_config(&stream->runs[0], NULL);
+    config.train = true;
+    dl2_loader_clear_idle(&config);
+    config.drop_last = stream->val[set].images >= config.batch;
+    return dl2_feed_create(stream->val[set].dataset, &config, out, error);
+}
+
 /* -- opening and closing -- */
 
 int dl2_stream_open_data(struct dl2_stream *stream, struct dl2_error *error)

@@ -160,7 +160,8 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     network.optimizer = config->optimizer.kind;
     network.norm_decay = config->optimizer.norm_decay;
     network.average = config->optimizer.average_decay > 0;
-    network.train = !config->run.evaluate;
+    network.train = !config->run.evaluate || config->run.sensitivity;
+    network.images_gradient = config->run.sensitivity != NULL;
     network.sync_norm = config->sync_norm;
     return network;
 }

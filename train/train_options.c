@@ -313,6 +313,11 @@ const struct dl2_option dl2_train_options[] = {
      "Do not train: validate the network of FILE, a checkpoint or an --export, on each --val, and "
      "write evaluation_report.json; settings not given are those of its run",
      AT(run.evaluate), .commands = DL2_EVALUATION},
+    {DL2_OPTION_TEXT, "sensitivity", 0, "OUT",
+     "With --evaluate: also write to OUT how much the network's loss depends on its input, for "
+     "dl2-transcode --fit-tables; measured on random crops of the first --val, so give it training "
+     "images",
+     AT(run.sensitivity), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "
      "DIR:N:size=SIZE trains on images of that size and validates at --image-size, "
@@ -644,6 +649,10 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "takes a part of the split train, and --train-split names another"},
         {config->data.synthetic, "train-split", "has no effect on synthetic data"},
         {config->data.synthetic, "val", "has no effect on synthetic data, which is not validated"},
+        {config->run.evaluate && config->precision != DL2_PRECISION_FP32, "sensitivity",
+         "needs --amp fp32"},
+        {settings->ranks || settings->gpus || settings->world, "sensitivity",
+         "works with one process only"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
         {config->run.skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->run.skip_validation, "val-crop", "has no effect with --skip-validation"},

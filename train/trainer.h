@@ -123,6 +123,9 @@ struct dl2_train_run {
     double started;         /* dl2_clock_wall() when the program began */
     const volatile sig_atomic_t *stop; /* becomes non-zero to stop after the step; may be NULL */
     const char *evaluate; /* weights to validate, for dl2_evaluate(); NULL: it is a training */
+    /* With `evaluate`: file that receives how much the network's loss depends on its input
+     * (train/sensitivity.h); NULL: none. */
+    const char *sensitivity;
     json_t *origin;       /* what that file says of its run: dl2_checkpoint_origin() */
     bool origin_splits;   /* val_fraction and split_seed are that run's: used where they can be */
     /* One model of several: dl2_run_data_hashes() of those before it, whose data it must have;

@@ -14,6 +14,7 @@
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "transcode/copy.h"
+#include "transcode/fit_tables.h"
 #include "transcode/survey.h"
 #include "transcode/transcode.h"
 #include "transcode/variant.h"
@@ -26,8 +27,13 @@
 enum { MAX_CODECS = 32, MAX_CONTAINERS = 16 };
 
 /* The task of a run; as bits, the rows' `commands`. */
-enum task { ENCODE, COPY, INDEX, SURVEY, IDENTIFY };
-enum { ENCODES = 1 << ENCODE, WRITES = ENCODES | 1 << COPY, SURVEYS = 1 << SURVEY };
+enum task { ENCODE, COPY, INDEX, SURVEY, IDENTIFY, FIT_TABLES };
+enum {
+    ENCODES = 1 << ENCODE,
+    WRITES = ENCODES | 1 << COPY,
+    SURVEYS = 1 << SURVEY,
+    FITS = 1 << FIT_TABLES
+};
 
 enum { LIST_CODECS, LIST_CONTAINERS, LIST_SETTINGS, LIST_VARIANTS, LIST_NOTHING };
 static const char *const lists[] = {[LIST_CODECS] = "codecs",
@@ -63,6 +69,8 @@ static struct arguments {
     unsigned shard_mib;
     bool copy, index, survey, identify;
     const char *json, *groups, *facts;
+    const char *fit_tables, *sensitivity;
+    unsigned input_size;
     unsigned list;
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
@@ -71,6 +79,7 @@ static struct arguments {
                .background = {255, 255, 255},
                .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                .shard_mib = 256,
+               .input_size = 224,
                .list = LIST_NOTHING};
 /* The codecs to encode with, and their settings. */
 struct selection {
@@ -104,7 +113,7 @@ static const struct dl2_option table[] = {
      .unset = "1:100", .commands = ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
-     .unset = "420", .commands = ENCODES},
+     .unset = "420", .commands = ENCODES | FITS},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
@@ -123,16 +132,16 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_TEXT, "short", 0, "LIST",
      "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
      "is a variant of its own, as jpeg-75@320; smaller images keep their size",
-     AT(sizes[SHORT]), .unset = "full", .commands = ENCODES},
+     AT(sizes[SHORT]), .unset = "full", .commands = ENCODES | FITS},
     {DL2_OPTION_TEXT, "max-side", 0, "LIST", "The same by the longer side: 512 is --fit 512x512",
-     AT(sizes[MAX_SIDE]), .unset = "full", .commands = ENCODES},
+     AT(sizes[MAX_SIDE]), .unset = "full", .commands = ENCODES | FITS},
     {DL2_OPTION_TEXT, "fit", 0, "WxH,...",
      "The same by both sides: no wider than W and no higher than H, as jpeg-75@640x480",
-     AT(sizes[FIT]), .unset = "full", .commands = ENCODES},
+     AT(sizes[FIT]), .unset = "full", .commands = ENCODES | FITS},
     {DL2_OPTION_CHOICE, "filter", 0, "lanczos|box|bilinear",
      "Filter of resized images, as Pillow has it; one other than lanczos is part of the variant's "
      "name, as in jpeg-75@320-box",
-     AT(filter), .words = filters, .commands = ENCODES},
+     AT(filter), .words = filters, .commands = ENCODES | FITS},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = ENCODES},
     {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
@@ -140,14 +149,14 @@ static const struct dl2_option table[] = {
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
      AT(colour), .words = dl2_colour_rules, .commands = ENCODES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
-     .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS},
+     .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS | FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
      "Memory for all images in work together, which limits how many large ones are in work at "
      "once",
      AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
      .commands = ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
-     .commands = ENCODES | SURVEYS},
+     .commands = ENCODES | SURVEYS | FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
@@ -177,6 +186,19 @@ static const struct dl2_option table[] = {
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
      "DEST that SOURCE lacks) instead of naming them",
      AT(prune), .commands = WRITES},
+
+    {DL2_OPTION_GROUP, .help = "Options for fitted tables:"},
+    {DL2_OPTION_TEXT, "fit-tables", 0, "FILE",
+     "Only fit JPEG quantisation tables to SOURCE's training images and to what a training sees of "
+     "them, at each resolution; write FILE, for --codec jpeg:tables=FILE, which names the variants",
+     AT(fit_tables)},
+    {DL2_OPTION_UINT, "input-size", 0, "N",
+     "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
+     "to it",
+     AT(input_size), .min = 1, .max = 65535, .commands = FITS},
+    {DL2_OPTION_TEXT, "sensitivity", 0, "FILE",
+     "Fit the tables to a network, too, of which FILE is dl2-train's --sensitivity",
+     AT(sensitivity), .commands = FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_FLAG, "identify", 0, NULL,
@@ -268,9 +290,13 @@ static int select_codec(const char *item, struct selection *selection, struct dl
         dl2_settings_init(&settings, codec);
     else if (dl2_settings_parse(&settings, codec, item + length + 1, error) < 0) {
         dl2_error_prefix(error, "--codec");
+        dl2_jpeg_tables_free(settings.tables);
         return DL2_ERR_ARGUMENT;
     }
-    return add_codec(selection, &settings, error);
+    status = add_codec(selection, &settings, error);
+    if (status < 0)
+        dl2_jpeg_tables_free(settings.tables);
+    return status;
 }
 
 static int select_codecs(const char *text, struct selection *selection, struct dl2_error *error)
@@ -462,7 +488,8 @@ static bool make_the_same(const struct dl2_settings *a, const struct dl2_setting
     const char *restart = a->restart ? a->restart : "", *other = b->restart ? b->restart : "";
     return a->codec == b->codec && a->effort == b->effort && !strcmp(a->name, b->name) &&
            !strcmp(dl2_subsampling_find(a->subsampling), dl2_subsampling_find(b->subsampling)) &&
-           !strcmp(restart, other);
+           !strcmp(restart, other) && !a->tables == !b->tables &&
+           (!a->tables || !strcmp(a->tables->path, b->tables->path));
 }
 
 /* Drops what is there already: "jpeg,jpeg", "jpeg,jpeg:subsampling=420". */
@@ -473,7 +500,9 @@ static void drop_repeated(struct selection *selection)
         bool again = false;
         for (size_t k = 0; k < kept; k++)
             again = again || make_the_same(&selection->items[k], &selection->items[i]);
-        if (!again)
+        if (again)
+            dl2_jpeg_tables_free(selection->items[i].tables);
+        else
             selection->items[kept++] = selection->items[i];
     }
     selection->count = kept;
@@ -538,6 +567,17 @@ static int parse_targets(struct dl2_quality_target *out, size_t *count, struct d
     return status;
 }
 
+/* The tables of a target's resolution. */
+static int find_tables(const struct dl2_settings *item, struct dl2_transcode_target *target,
+                       struct dl2_error *error)
+{
+    char resolution[DL2_RESOLUTION_NAME_SIZE];
+    dl2_resolution_name(&target->resolution, resolution);
+    target->encode.tables = dl2_jpeg_tables_find(item->tables, resolution,
+                                                 dl2_subsampling_find(item->subsampling), error);
+    return target->encode.tables ? DL2_OK : DL2_ERR_ARGUMENT;
+}
+
 /* Makes a target for every lossy codec at every quality and every lossless one, at each resolution.
  */
 static int make_targets(struct dl2_transcode_target **out, size_t *count, struct dl2_error *error)
@@ -591,7 +631,7 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
 
     unsigned *qualities;
     size_t quality_count;
-    const int status =
+    int status =
         dl2_parse_uint_list(arguments.qualities, 1, 100, &qualities, &quality_count, error);
     if (status < 0) {
         dl2_error_prefix(error, "--q");
@@ -621,11 +661,14 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
                                                                .resolution = resolutions[i / own]};
             if (searched)
                 (*out)[*count - 1].target = targets[i % own];
+            if (item->tables && !status)
+                status = find_tables(item, &(*out)[*count - 1], error);
         }
     }
     free(qualities);
     if (!*out)
         return dl2_error_memory(error, "options");
+    DL2_TRY(status);
     for (size_t t = 0; t < *count; t++)
         if (!(*out)[t].encode.external && (!t || (*out)[t].name != (*out)[t - 1].name))
             DL2_TRY(try_target(&(*out)[t], error));
@@ -849,6 +892,45 @@ static int survey(const char *path)
     return end_program(status, &error, json_array_size(bad) > 0);
 }
 
+static int fit_tables(const char *path)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_progress progress;
+    struct dl2_resolution resolutions[MAX_RESOLUTIONS];
+    size_t images, failed;
+    struct dl2_fit_options options = {.source = path,
+                                      .sensitivity = arguments.sensitivity,
+                                      .height = arguments.input_size,
+                                      .width = arguments.input_size,
+                                      .resolutions = resolutions,
+                                      .max_pixels = arguments.max_pixels,
+                                      .external = &arguments.external,
+                                      .jobs = common.jobs,
+                                      .progress = &progress};
+    for (size_t i = 0; dl2_codec_at(i); i++)
+        if (dl2_codec_at(i)->count_coefficients)
+            options.codec = dl2_codec_at(i);
+    if (!options.codec)
+        return dl2_program_usage_error(&program, "--fit-tables: this build cannot write JPEG");
+    if (arguments.sensitivity && dl2_option_given(&program, &common, "input-size"))
+        return dl2_program_usage_error(&program, "--input-size has no effect with --sensitivity, "
+                                                 "which has the network's");
+    if (arguments.subsampling != ENCODERS_OWN)
+        options.subsampling = subsamplings[arguments.subsampling];
+    if (parse_resolutions(resolutions, &options.resolution_count, &error) < 0)
+        return dl2_program_usage_error(&program, "%s", error.message);
+    int status = dl2_file_expect(arguments.fit_tables, &error);
+    if (status < 0)
+        return end_program(status, &error, false);
+    dl2_progress_begin(&progress, "fit tables", "images", 0, common.quiet);
+    status = dl2_fit_tables(&options, arguments.fit_tables, &images, &failed, &error);
+    dl2_progress_end(&progress);
+    if (status == DL2_OK)
+        printf("%s: tables for qualities 1 to %d, from %zu images; %zu failed\n",
+               DL2_SHOWN(arguments.fit_tables), DL2_TABLES_QUALITIES, images, failed);
+    return end_program(status, &error, status == DL2_OK && failed);
+}
+
 /* Prints what would be made: its name, its codec's, its quality or "-", and its place in DEST. */
 static int list_variants(const struct dl2_transcode_target *targets, size_t count, const char *dest,
                          struct dl2_error *error)
@@ -898,20 +980,24 @@ static int run(char **places, size_t count)
     static const char *const only[] = {[COPY] = "--copy leaves images as they are",
                                        [INDEX] = "--index only writes an index",
                                        [SURVEY] = "--survey only looks at images",
-                                       [IDENTIFY] = "--identify only looks at names and sizes"};
-    const enum task task = arguments.identify ? IDENTIFY
-                           : arguments.survey ? SURVEY
-                           : arguments.index  ? INDEX
-                           : arguments.copy   ? COPY
-                                              : ENCODE;
+                                       [IDENTIFY] = "--identify only looks at names and sizes",
+                                       [FIT_TABLES] = "--fit-tables only fits tables"};
+    const enum task task = arguments.identify     ? IDENTIFY
+                           : arguments.survey     ? SURVEY
+                           : arguments.index      ? INDEX
+                           : arguments.fit_tables ? FIT_TABLES
+                           : arguments.copy       ? COPY
+                                                  : ENCODE;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
     if (idle && task == ENCODE)
-        return dl2_program_usage_error(&program, "--%s needs --survey", idle);
+        return dl2_program_usage_error(
+            &program, "--%s needs --%s", idle,
+            dl2_option_without_effect(&program, &common, ENCODES | FITS) ? "survey" : "fit-tables");
     if (idle)
         return dl2_program_usage_error(&program, "%s: leave out --%s", only[task], idle);
-    if (arguments.survey + arguments.index + arguments.identify > 1)
-        return dl2_program_usage_error(&program,
-                                       "--survey, --index and --identify exclude one another");
+    if (arguments.survey + arguments.index + arguments.identify + !!arguments.fit_tables > 1)
+        return dl2_program_usage_error(
+            &program, "--survey, --index, --identify and --fit-tables exclude one another");
     const char *container = dl2_container_name(arguments.container);
     if (dl2_option_given(&program, &common, "shard") && !dl2_container_is_packed(container))
         return dl2_program_usage_error(
@@ -919,10 +1005,14 @@ static int run(char **places, size_t count)
     if (arguments.list != LIST_NOTHING)
         return print_list(count > 1 ? places[1] : "DEST");
     if (task != ENCODE && task != COPY) {
-        static int (*const tasks[])(const char *) = {
-            [INDEX] = write_index, [SURVEY] = survey, [IDENTIFY] = identify};
-        static const char *const names[] = {
-            [INDEX] = "index", [SURVEY] = "survey", [IDENTIFY] = "identify"};
+        static int (*const tasks[])(const char *) = {[INDEX] = write_index,
+                                                     [SURVEY] = survey,
+                                                     [IDENTIFY] = identify,
+                                                     [FIT_TABLES] = fit_tables};
+        static const char *const names[] = {[INDEX] = "index",
+                                            [SURVEY] = "survey",
+                                            [IDENTIFY] = "identify",
+                                            [FIT_TABLES] = "fit-tables"};
         return count == 1 ? tasks[task](places[0])
                           : dl2_program_usage_error(&program, "--%s takes one SOURCE", names[task]);
     }
@@ -1037,6 +1127,8 @@ int main(int argc, char **argv)
     }
     const int exit_status = run(places, count);
     dl2_external_free(external);
+    for (size_t c = 0; c < selected.count; c++)
+        dl2_jpeg_tables_free(selected.items[c].tables);
     free(places);
     free(details);
     return exit_status;

@@ -7,6 +7,9 @@ noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/sidecar_files.c transcode/sidecar_files.h \
 	transcode/copy.c transcode/copy.h \
+	transcode/fit_sensitivity.c transcode/fit_sensitivity.h \
+	transcode/fit_steps.c transcode/fit_steps.h \
+	transcode/fit_tables.c transcode/fit_tables.h \
 	transcode/masks.c transcode/masks.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \

@@ -43,7 +43,7 @@ static bool reuse_allowed(const struct dl2_reuse *reuse, const struct dl2_codec 
 bool dl2_reuse_suffices(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
                         const struct dl2_encode_options *encode)
 {
-    if (!reuse_allowed(reuse, codec) || !reuse->coding.quality ||
+    if (!reuse_allowed(reuse, codec) || encode->tables || !reuse->coding.quality ||
         reuse->coding.quality > encode->quality)
         return false;
     return !codec->has_subsampling || chroma_of(reuse->coding.subsampling) <=

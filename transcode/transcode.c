@@ -421,7 +421,8 @@ static bool make_a_sweep(const struct dl2_variant *a, const struct dl2_variant *
 {
     return dl2_resolution_equal(&a->resolution, &b->resolution) && !a->target.name &&
            !b->target.name && a->codec == b->codec && a->codec->encode_sweep &&
-           a->encode.effort == b->encode.effort && a->encode.external == b->encode.external &&
+           a->encode.effort == b->encode.effort && a->encode.tables == b->encode.tables &&
+           a->encode.external == b->encode.external &&
            dl2_settings_equal(a->codec, &a->encode, &b->encode) &&
            same_text(a->encode.subsampling, b->encode.subsampling) &&
            same_text(a->encode.restart, b->encode.restart);

@@ -275,6 +275,18 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     return DL2_OK;
 }
 
+void dl2_jpeg_sweep_visit(struct dl2_jpeg_sweep *sweep,
+                          void (*visit)(void *context, const struct dl2_jpeg_blocks *blocks),
+                          void *context)
+{
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        sweep_take_samples(sweep, row);
+        sweep_transform(sweep, row);
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        visit(context, &blocks);
+    }
+}
+
 void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep)
 {
     if (!sweep)

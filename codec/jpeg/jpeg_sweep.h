@@ -51,6 +51,14 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
 /* Writes the files that were added. */
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error);
 
+struct dl2_jpeg_blocks; /* codec/jpeg/jpeg_writer.h */
+
+/* Instead of dl2_jpeg_sweep_run(), of a sweep without files that is not `optimised`: calls visit()
+ * for each row of MCUs, from the top, with its coefficients, scaled by 8, in zigzag order. */
+void dl2_jpeg_sweep_visit(struct dl2_jpeg_sweep *sweep,
+                          void (*visit)(void *context, const struct dl2_jpeg_blocks *blocks),
+                          void *context);
+
 /* Frees the sweep; NULL is allowed. */
 void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep);
 

@@ -944,6 +944,60 @@ static void work_is_counted(void **state)
         assert_null(strstr(dl2_arch_at(i)->summary, "fast"));
 }
 
+/* The gradient of the images is the slope of the loss, by central differences of two grey levels on
+ * either side. */
+static void compare_slopes(struct dl2_network *net, const struct dl2_network_config *config)
+{
+    enum { STEP = 2 };
+    struct dl2_error error = DL2_ERROR_INIT;
+    const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+    float gradient[BYTES];
+    double off = 0, all = 0;
+    one_step(net, &input, 0);
+    expect_ok(dl2_network_images_gradient(net, gradient, &error), &error);
+    for (size_t i = 5; i < BYTES; i += 37) {
+        const uint8_t kept = images[i];
+        const int middle = kept < STEP ? STEP : kept > 255 - STEP ? 255 - STEP : kept;
+        images[i] = (uint8_t)(middle + STEP);
+        const double above = one_step(net, &input, 0);
+        images[i] = (uint8_t)(middle - STEP);
+        const double below = one_step(net, &input, 0);
+        images[i] = kept;
+        const double slope = (above - below) / (2 * STEP) * (double)config->std[i % 3];
+        off += (slope - (double)gradient[i]) * (slope - (double)gradient[i]);
+        all += slope * slope;
+    }
+    assert_true(all > 0);
+    if (off > 0.05 * all)
+        fail_msg("slopes differ from the gradient by %g of their squares", off / all);
+    /* After an evaluation there is none. */
+    expect_ok(dl2_network_evaluate(net, &input, &error), &error);
+    assert_int_equal(dl2_network_images_gradient(net, gradient, &error), DL2_ERR_ARGUMENT);
+}
+
+static void images_have_gradients(void **state)
+{
+    struct dl2_device *device;
+    struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+    (void)state;
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device))
+        for (int with = 0; with < 2; with++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            const struct dl2_network_input input = {images, labels, BATCH, NULL, 1};
+            float none;
+            config.images_gradient = with;
+            struct dl2_network *net = created(device, &config);
+            fill_network(net);
+            if (with) {
+                compare_slopes(net, &config);
+            } else {
+                one_step(net, &input, 0);
+                assert_int_equal(dl2_network_images_gradient(net, &none, &error), DL2_ERR_ARGUMENT);
+            }
+            dl2_network_destroy(net);
+        }
+}
+
 static void what_makes_no_sense(void **state)
 {
     struct dl2_device *device = opened(dl2_device_default(), 1);
@@ -992,6 +1046,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_does_not_fit_is_named),
         cmocka_unit_test(architectures),
         cmocka_unit_test(work_is_counted),
+        cmocka_unit_test(images_have_gradients),
         cmocka_unit_test(what_makes_no_sense),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fits quantisation tables to a dataset and to what a training sees of it (dl2-transcode
+ * --fit-tables): coefficients are counted in the dataset's images, weighted by what each is worth
+ * (transcode/fit_sensitivity.h), and the steps chosen by rate and distortion
+ * (transcode/fit_steps.h). The files that they make are plain baseline JPEGs.
+ */
+#ifndef DL2_TRANSCODE_FIT_TABLES_H
+#define DL2_TRANSCODE_FIT_TABLES_H
+
+#include "codec/codec.h"
+#include "common/error.h"
+#include "common/progress.h"
+#include "pixels/resolution.h"
+
+#include <stdint.h>
+
+enum { DL2_FIT_IMAGES = 1000 };
+
+struct dl2_fit_options {
+    const char *source;            /* images of its split `train`, or all where it has none */
+    const char *sensitivity;       /* a network's; NULL: of the pipeline alone */
+    unsigned height, width;        /* of the input, where `sensitivity` is NULL */
+    const struct dl2_codec *codec; /* takes tables */
+    const struct dl2_resolution *resolutions; /* a family for each */
+    size_t resolution_count;
+    const char *subsampling;                      /* NULL: the usual one */
+    uint64_t max_pixels;                          /* of an image */
+    const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
+    unsigned jobs;                                /* 0: dl2_cpu_count() */
+    struct dl2_progress *progress;                /* NULL: none */
+};
+
+/*
+ * Writes `path` (codec/jpeg_tables.h) from at most DL2_FIT_IMAGES images, the same for any number
+ * of jobs. *images: how many it took; *failed: how many could not be read, which the progress
+ * names. DL2_ERR_FORMAT where none could.
+ */
+int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size_t *images,
+                   size_t *failed, struct dl2_error *error);
+
+#endif
