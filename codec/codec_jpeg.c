@@ -26,6 +26,7 @@
  *       jpeg_sweep.c      our own encoder, of these stages:
  *       jpeg_forward*.c   pixels to quantised coefficients
  *       jpeg_optimal.c    Huffman tables for an image
+ *       jpeg_trellis.c    levels by rate and distortion
  *       jpeg_writer.c     headers and Huffman coding
  *     parts of files, without decoding them
  *       jpeg_tiles.c      restart intervals that make a crop addressable, and splicing them
@@ -47,10 +48,12 @@
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "codec/jpeg_tables.h"
 #include "common/simd.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +63,14 @@ static bool jpeg_sniff(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
 }
+
+enum { TRELLIS };
+static const struct dl2_setting jpeg_settings[] = {
+    [TRELLIS] = {.name = "trellis",
+                 .words = dl2_setting_no_yes,
+                 .help = "levels chosen by rate and distortion"},
+    {.name = NULL},
+};
 
 static int jpeg_effort(const struct dl2_encode_options *options)
 {
@@ -136,10 +147,29 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     return DL2_OK;
 }
 
+/* What a trellis minimises: with tables that were fitted, what they were fitted by; with libjpeg's,
+ * squared errors in steps, and a price at which, with fine steps, a bit more is worth as much as a
+ * step less (error step^2 / 12, which falls to a quarter a bit). */
+static void jpeg_set_trellis(struct dl2_jpeg_trellis trellis[2],
+                             const struct jpeg_compress_struct *cinfo,
+                             const struct dl2_jpeg_family *tables, int quality)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        trellis[kind].lambda = tables ? tables->lambda[quality - 1] : M_LN2 / 6;
+        for (int i = 0; i < 64; i++) {
+            const int k = dl2_jpeg_natural[i];
+            const uint16_t step = cinfo->quant_tbl_ptrs[kind]->quantval[k];
+            trellis[kind].steps[i] = step;
+            trellis[kind].weights[i] = tables ? tables->weights[kind][k] : 1.0 / (step * step);
+        }
+    }
+}
+
 /* Begins a file of each quality with the parameters that libjpeg would have. */
 static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image *image,
                            const struct dl2_encode_options *options, const int *qualities,
-                           struct dl2_bytes *outs, size_t count, struct dl2_error *error)
+                           struct dl2_jpeg_trellis (*trellises)[2], struct dl2_bytes *outs,
+                           size_t count, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo;
     struct dl2_jpeg_trap trap;
@@ -155,7 +185,10 @@ static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image 
     jpeg_configure(&cinfo, image, options);
     for (size_t i = 0; trap.status == DL2_OK && i < count; i++) {
         jpeg_configure_quality(&cinfo, options, qualities[i]);
-        trap.status = dl2_jpeg_sweep_add(sweep, &cinfo, &outs[i], error);
+        if (trellises)
+            jpeg_set_trellis(trellises[i], &cinfo, options->tables, qualities[i]);
+        trap.status =
+            dl2_jpeg_sweep_add(sweep, &cinfo, trellises ? trellises[i] : NULL, &outs[i], error);
     }
     jpeg_destroy_compress(&cinfo);
     return trap.status;
@@ -190,7 +223,11 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
 {
     if (jpeg_effort(options) >= 2 && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
-    if (jpeg_needs_libjpeg(options, count)) {
+    const bool has_trellis = dl2_setting_value(jpeg_settings, options, TRELLIS) > 0;
+    if (has_trellis && jpeg_effort(options) != 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "a JPEG's trellis=yes needs Huffman tables of its own: effort=1");
+    if (!has_trellis && jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
             DL2_TRY(jpeg_encode_by_libjpeg(image, options, qualities[i], &outs[i], error));
         return DL2_OK;
@@ -201,9 +238,14 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
                                colour && subsampling[2] == '0' ? 2 : 1, jpeg_effort(options) == 1,
                                count, error));
-    int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
+    struct dl2_jpeg_trellis(*const trellises)[2] =
+        has_trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
+    int status = has_trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
+                                           : jpeg_plan_sweep(sweep, image, options, qualities,
+                                                             trellises, outs, count, error);
     if (status == DL2_OK)
         status = dl2_jpeg_sweep_run(sweep, error);
+    free(trellises);
     dl2_jpeg_sweep_free(sweep);
     return status;
 }
@@ -318,6 +360,8 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
         dl2_subsampling_find(options->subsampling), "optimize_coding", jpeg_effort(options) >= 1,
         "progressive", jpeg_effort(options) >= 2, "force_baseline", 1, "dct_method", "islow",
         "restart", jpeg_has_tiles(options) ? "tiles" : "none");
+    if (parameters && dl2_setting_value(jpeg_settings, options, TRELLIS) > 0)
+        json_object_set_new(parameters, "trellis", json_true());
     if (parameters && options->tables)
         json_object_set_new(parameters, "tables", jpeg_tables(options));
     return parameters;
@@ -349,8 +393,10 @@ const struct dl2_codec dl2_codec_jpeg = {
     .reduces = true,
     .max_effort = MAX_EFFORT,
     .usual_effort = DEFAULT_EFFORT,
+    .settings = jpeg_settings,
     .effort_help = "0 standard tables, 1 optimised, 2 progressive",
-    .pixel_bytes = 9, /* 3 of the image, 6 of the coefficients of a progressive or optimised file */
+    /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a trellis's */
+    .pixel_bytes = 15,
     .version = jpeg_version,
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,

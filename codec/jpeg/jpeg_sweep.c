@@ -3,12 +3,16 @@
 
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_forward.h"
+#include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "common/simd.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Levels change the best tables, and these the levels: two rounds gain all but 0.1% of what more
+ * do. */
+enum { TRELLIS_PASSES = 2 };
 enum { SIDE = 8, PIXELS = DL2_JPEG_FORWARD_PIXELS, MAX_SIDE = 65500 };
 
 /* A component: its samples of a row of MCUs, and the coefficients of that row or of all. */
@@ -27,6 +31,7 @@ struct dl2_jpeg_sweep {
     uint32_t across, down; /* blocks of luma in an MCU */
     uint32_t mcus_x, mcus_y;
     uint32_t components;
+    size_t kept;  /* rows of coefficients, of `width` */
     size_t width; /* pixels of a row of MCUs, and more that make whole calls of kernels */
     struct sweep_plane planes[DL2_JPEG_COMPONENTS];
     uint8_t *chroma[2]; /* `down` rows that aren't averaged yet */
@@ -35,6 +40,8 @@ struct dl2_jpeg_sweep {
     bool optimised;
     struct dl2_jpeg_coders coders[2];
     struct dl2_jpeg_writer *writers;
+    const struct dl2_jpeg_trellis **trellises; /* of each file, or NULL */
+    int16_t *chosen; /* what a trellis makes of the coefficients; NULL: not needed yet */
     size_t count, room;
 };
 
@@ -42,9 +49,10 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
 {
     const size_t width = sweep->width, down = sweep->down;
     const size_t kept = sweep->optimised ? sweep->mcus_y : 1; /* rows of MCUs */
+    sweep->kept = kept * SIDE * (down + 2);
     const size_t rows = SIDE * down + (sweep->components > 1 ? 2 * (SIDE + down) : 0);
     sweep->samples = dl2_alloc_aligned(rows, width);
-    sweep->coefficients = dl2_alloc_aligned(kept * SIDE * (down + 2) * sizeof(int16_t), width);
+    sweep->coefficients = dl2_alloc_aligned(sweep->kept * sizeof(int16_t), width);
     if (!sweep->samples || !sweep->coefficients)
         return dl2_error_memory(error, "rows of %zu pixels", width);
     uint8_t *samples = sweep->samples;
@@ -90,8 +98,10 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
     sweep->optimised = optimised;
     sweep->room = count;
     sweep->writers = dl2_alloc_aligned(count, sizeof *sweep->writers);
-    const int status = sweep->writers ? sweep_make_planes(sweep, error)
-                                      : dl2_error_memory(error, "%zu JPEG encoders", count);
+    sweep->trellises = dl2_calloc(count, sizeof *sweep->trellises);
+    const int status = sweep->writers && sweep->trellises
+                           ? sweep_make_planes(sweep, error)
+                           : dl2_error_memory(error, "%zu JPEG encoders", count);
     if (status < 0)
         dl2_jpeg_sweep_free(sweep);
     else
@@ -100,7 +110,8 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
 }
 
 int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
-                       struct dl2_bytes *out, struct dl2_error *error)
+                       const struct dl2_jpeg_trellis *trellis, struct dl2_bytes *out,
+                       struct dl2_error *error)
 {
     if (sweep->count == sweep->room)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more JPEGs than planned");
@@ -108,6 +119,7 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
         dl2_jpeg_coder_set(&sweep->coders[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
         dl2_jpeg_coder_set(&sweep->coders[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
     }
+    sweep->trellises[sweep->count] = trellis;
     struct dl2_jpeg_writer *const writer = &sweep->writers[sweep->count++];
     DL2_TRY(dl2_jpeg_writer_begin(writer, cinfo, out, error));
     return sweep->optimised ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->coders, error);
@@ -216,14 +228,17 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
     }
 }
 
-static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
+/* A row of MCUs of the coefficients, or of others that are laid out alike. */
+static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep,
+                                           const int16_t *coefficients, uint32_t row)
 {
     struct dl2_jpeg_blocks blocks = {.mcus = sweep->mcus_x, .components = sweep->components};
     for (uint32_t c = 0; c < sweep->components; c++) {
         const struct sweep_plane *const plane = &sweep->planes[c];
         blocks.across[c] = c ? 1 : sweep->across;
         blocks.down[c] = plane->rows;
-        blocks.blocks[c] = plane->coefficients + row * plane->next;
+        blocks.blocks[c] =
+            coefficients + (plane->coefficients - sweep->coefficients) + row * plane->next;
         blocks.stride[c] = SIDE * plane->width;
     }
     return blocks;
@@ -232,28 +247,63 @@ static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep, u
 /* A row of MCUs to all files. */
 static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl2_error *error)
 {
-    const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+    const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, sweep->coefficients, row);
     for (size_t i = 0; i < sweep->count; i++)
         DL2_TRY(
             dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->coders, &blocks, error));
     return DL2_OK;
 }
 
-/* All rows of MCUs to one file, with tables of its own. */
-static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
-                                 struct dl2_error *error)
+/* Makes the tables that suit these coefficients best. */
+static void sweep_optimise(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
+                           const int16_t *coefficients)
 {
     struct dl2_jpeg_counts counts[2];
     memset(counts, 0, sizeof counts);
+    dl2_jpeg_writer_rewind(writer);
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, coefficients, row);
         dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
     }
     for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++)
         dl2_jpeg_coders_optimise(&sweep->coders[kind], &counts[kind]);
+}
+
+/* The levels that a trellis chooses, by the tables there are. */
+static int sweep_choose(struct dl2_jpeg_sweep *sweep, const struct dl2_jpeg_trellis *trellis,
+                        struct dl2_error *error)
+{
+    if (!sweep->chosen)
+        sweep->chosen = dl2_alloc_aligned(sweep->kept * sizeof(int16_t), sweep->width);
+    if (!sweep->chosen)
+        return dl2_error_memory(error, "rows of %zu pixels", sweep->width);
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        const struct dl2_jpeg_blocks from = sweep_blocks(sweep, sweep->coefficients, row);
+        for (uint32_t c = 0; c < from.components; c++)
+            for (uint32_t y = 0; y < from.down[c]; y++)
+                for (size_t x = 0; x < (size_t)from.mcus * from.across[c]; x++) {
+                    const int16_t *const block = from.blocks[c] + y * from.stride[c] + 64 * x;
+                    dl2_jpeg_trellis_block(&trellis[c > 0], &sweep->coders[c > 0].ac, block,
+                                           sweep->chosen + (block - sweep->coefficients));
+                }
+    }
+    return DL2_OK;
+}
+
+/* All rows of MCUs to one file, with tables of its own. */
+static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, size_t file, struct dl2_error *error)
+{
+    struct dl2_jpeg_writer *const writer = &sweep->writers[file];
+    const int16_t *coefficients = sweep->coefficients;
+    sweep_optimise(sweep, writer, coefficients);
+    for (int pass = 0; sweep->trellises[file] && pass < TRELLIS_PASSES; pass++) {
+        DL2_TRY(sweep_choose(sweep, sweep->trellises[file], error));
+        coefficients = sweep->chosen;
+        sweep_optimise(sweep, writer, coefficients);
+    }
     DL2_TRY(dl2_jpeg_writer_scan(writer, sweep->coders, error));
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, coefficients, row);
         DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, sweep->coders, &blocks, error));
     }
     return DL2_OK;
@@ -269,7 +319,7 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     }
     for (size_t i = 0; i < sweep->count; i++) {
         if (sweep->optimised)
-            DL2_TRY(sweep_write_optimised(sweep, &sweep->writers[i], error));
+            DL2_TRY(sweep_write_optimised(sweep, i, error));
         DL2_TRY(dl2_jpeg_writer_end(&sweep->writers[i], error));
     }
     return DL2_OK;
@@ -282,7 +332,7 @@ void dl2_jpeg_sweep_visit(struct dl2_jpeg_sweep *sweep,
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, sweep->coefficients, row);
         visit(context, &blocks);
     }
 }
@@ -293,6 +343,8 @@ void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep)
         return;
     free(sweep->samples);
     free(sweep->coefficients);
+    free(sweep->chosen);
+    free(sweep->trellises);
     free(sweep->writers);
     free(sweep);
 }

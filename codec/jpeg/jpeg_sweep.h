@@ -43,10 +43,15 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *im
                        uint32_t across, uint32_t down, bool optimised, size_t count,
                        struct dl2_error *error);
 
-/* Begins the next file. `cinfo` has its parameters, libjpeg's standard Huffman tables among them;
- * it is not needed afterwards. `out` stays where it is until dl2_jpeg_sweep_run() has ended. */
+struct dl2_jpeg_trellis; /* codec/jpeg/jpeg_trellis.h */
+
+/* Begins the next file. `trellis`: of luma and chroma, which quantise it, if `optimised`; NULL: all
+ * coefficients take the nearest level. It stays where it is until dl2_jpeg_sweep_run() has ended,
+ * as does `out`. `cinfo` has its parameters, libjpeg's standard Huffman tables among them; it is
+ * not needed afterwards. */
 int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
-                       struct dl2_bytes *out, struct dl2_error *error);
+                       const struct dl2_jpeg_trellis *trellis, struct dl2_bytes *out,
+                       struct dl2_error *error);
 
 /* Writes the files that were added. */
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error);

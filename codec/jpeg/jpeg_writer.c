@@ -384,6 +384,11 @@ void dl2_jpeg_writer_count(struct dl2_jpeg_writer *writer, const struct dl2_jpeg
     }
 }
 
+void dl2_jpeg_writer_rewind(struct dl2_jpeg_writer *writer)
+{
+    writer_reset(writer);
+}
+
 int dl2_jpeg_writer_row(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_forward *forward,
                         const struct dl2_jpeg_coders coders[2],
                         const struct dl2_jpeg_blocks *blocks, struct dl2_error *error)

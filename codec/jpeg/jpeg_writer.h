@@ -88,6 +88,9 @@ int dl2_jpeg_writer_begin(struct dl2_jpeg_writer *writer, const struct jpeg_comp
 void dl2_jpeg_writer_count(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_forward *forward,
                            const struct dl2_jpeg_blocks *blocks, struct dl2_jpeg_counts counts[2]);
 
+/* The first row of MCUs is the next one to be counted again. */
+void dl2_jpeg_writer_rewind(struct dl2_jpeg_writer *writer);
+
 /* Writes the scan's header, after which the first row of MCUs is the next one. `coders`: of luma
  * and chroma. */
 int dl2_jpeg_writer_scan(struct dl2_jpeg_writer *writer, const struct dl2_jpeg_coders coders[2],
