@@ -12,7 +12,7 @@
 
 #include <xxhash.h>
 
-enum { KINDS = 2, COEFFICIENTS = 64, MAX_STEP = 255, MAX_FAMILIES = 64 };
+enum { KINDS = 2, COEFFICIENTS = 64, MAX_STEP = 255, MAX_FAMILIES = 256 };
 static const char *const kinds[KINDS] = {"luma", "chroma"};
 
 /* ---- Reading */
@@ -27,15 +27,20 @@ static bool read_weights(const json_t *json, double out[COEFFICIENTS])
     return good;
 }
 
+/* "16 11 10 ..." */
 static bool read_steps(const json_t *json, uint8_t out[COEFFICIENTS])
 {
-    bool good = json_array_size(json) == COEFFICIENTS;
-    for (size_t k = 0; good && k < COEFFICIENTS; k++) {
-        const json_int_t step = json_integer_value(json_array_get(json, k));
-        good = step >= 1 && step <= MAX_STEP;
-        out[k] = (uint8_t)step;
+    const char *at = json_string_value(json);
+    size_t k = 0;
+    while (at && *at && k < COEFFICIENTS) {
+        char *end;
+        const unsigned long step = isdigit((unsigned char)*at) ? strtoul(at, &end, 10) : 0;
+        if (step < 1 || step > MAX_STEP)
+            return false;
+        out[k++] = (uint8_t)step;
+        at = end + (*end == ' ');
     }
-    return good;
+    return at && !*at && k == COEFFICIENTS;
 }
 
 static bool read_text(const json_t *json, const char *key, char *out, size_t size)
@@ -113,14 +118,20 @@ static int take_name(struct dl2_jpeg_tables *tables, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_jpeg_tables_load(const char *path, struct dl2_jpeg_tables **out, struct dl2_error *error)
+int dl2_jpeg_tables_name(const char *path, struct dl2_jpeg_tables **out, struct dl2_error *error)
 {
-    json_auto_t *json = NULL;
     struct dl2_jpeg_tables *const tables = *out = dl2_calloc(1, sizeof *tables);
     if (!tables || !(tables->path = strdup(path)))
         return dl2_error_memory(error, "quantisation tables");
-    DL2_TRY(take_name(tables, error));
-    DL2_TRY(dl2_json_load(path, DL2_TABLES_SCHEMA, &json, error));
+    return take_name(tables, error);
+}
+
+int dl2_jpeg_tables_load(struct dl2_jpeg_tables *tables, struct dl2_error *error)
+{
+    json_auto_t *json = NULL;
+    if (tables->families)
+        return DL2_OK;
+    DL2_TRY(dl2_json_load(tables->path, DL2_TABLES_SCHEMA, &json, error));
     tables->about = json_incref(json_object_get(json, "about"));
     return read_families(tables, json, error);
 }
@@ -159,10 +170,12 @@ const struct dl2_jpeg_family *dl2_jpeg_tables_find(const struct dl2_jpeg_tables 
 
 static json_t *steps_json(const uint8_t steps[COEFFICIENTS])
 {
-    json_t *json = json_array();
+    char text[COEFFICIENTS * 4 + 1] = "";
+    size_t length = 0;
     for (size_t k = 0; k < COEFFICIENTS; k++)
-        json_array_append_new(json, json_integer(steps[k]));
-    return json;
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%u", k ? " " : "",
+                                   (unsigned)steps[k]);
+    return json_string(text);
 }
 
 static json_t *weights_json(const double weights[COEFFICIENTS])

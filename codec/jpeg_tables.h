@@ -51,9 +51,11 @@ struct dl2_jpeg_tables {
     json_t *about; /* what the file says of how it was made */
 };
 
-/* DL2_ERR_FORMAT for a file that is not such tables, DL2_ERR_ARGUMENT for a name with other than
- * letters and digits, which variants could not have. Free *out in any case. */
-int dl2_jpeg_tables_load(const char *path, struct dl2_jpeg_tables **out, struct dl2_error *error);
+/* Only takes the path and the name of tables, which need not be there yet. DL2_ERR_ARGUMENT for a
+ * name with other than letters and digits, which variants could not have. Free *out in any case. */
+int dl2_jpeg_tables_name(const char *path, struct dl2_jpeg_tables **out, struct dl2_error *error);
+/* Reads the families of named tables, once. DL2_ERR_FORMAT for a file that is not such tables. */
+int dl2_jpeg_tables_load(struct dl2_jpeg_tables *tables, struct dl2_error *error);
 void dl2_jpeg_tables_free(struct dl2_jpeg_tables *tables);
 
 /* The family for a resolution and subsampling; NULL: DL2_ERR_ARGUMENT, and the message lists what

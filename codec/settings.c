@@ -170,7 +170,7 @@ int dl2_settings_parse(struct dl2_settings *settings, const struct dl2_codec *co
                                  name);
         if (row.is_file) {
             given[i] = 1;
-            DL2_TRY(dl2_jpeg_tables_load(value, &settings->tables, error));
+            DL2_TRY(dl2_jpeg_tables_name(value, &settings->tables, error));
         } else {
             given[i] = parse_value(&row, value);
         }

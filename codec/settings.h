@@ -29,8 +29,8 @@ struct dl2_settings {
 void dl2_settings_init(struct dl2_settings *settings, const struct dl2_codec *codec);
 
 /* `text` is what follows the codec's name and a colon. DL2_ERR_ARGUMENT for a setting that the
- * codec does not have or that is given twice, and for a value that it does not take; errors of
- * dl2_jpeg_tables_load(). Free settings->tables in any case. */
+ * codec does not have or that is given twice, and for a value that it does not take. Tables
+ * are named and not loaded. Free settings->tables in any case. */
 int dl2_settings_parse(struct dl2_settings *settings, const struct dl2_codec *codec,
                        const char *text, struct dl2_error *error);
 

@@ -70,14 +70,56 @@ static const char *in_commas(const char *list)
     return dl2_words_join(&words, ",");
 }
 
+const char *dl2_settings_tables(const struct dl2_study_settings *study, const char *kind)
+{
+    return dl2_text("%s/tables/%s.json", study->out, kind);
+}
+
+/* JPEG, with any settings but tables. */
+static bool takes_tables(const char *codec)
+{
+    return (strncmp(codec, "jpeg:", 5) == 0 || strcmp(codec, "jpeg") == 0) &&
+           !strstr(codec, ":tables=");
+}
+
+/* Those of CODECS, and JPEG's with each kind of tables that the group has. */
+static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsigned group)
+{
+    const struct dl2_words own = dl2_words_split(study->options.codecs);
+    struct dl2_words codecs = {0};
+    if (group != DL2_VARIANTS_NETWORK)
+        dl2_words_add_all(&codecs, &own);
+    for (size_t t = 0; t < study->tables.count; t++) {
+        const char *kind = study->tables.at[t];
+        const bool of_network = strcmp(kind, "network") == 0;
+        for (size_t i = 0; i < own.count; i++)
+            if (takes_tables(own.at[i]) &&
+                (group == DL2_VARIANTS_ALL || of_network == (group == DL2_VARIANTS_NETWORK)))
+                dl2_words_add(
+                    &codecs, dl2_text("%s:tables=%s", own.at[i], dl2_settings_tables(study, kind)));
+    }
+    return codecs;
+}
+
+enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *study,
+                                             const char *variant)
+{
+    return dl2_words_have(&study->of_external, variant)  ? DL2_VARIANTS_EXTERNAL
+           : dl2_words_have(&study->of_network, variant) ? DL2_VARIANTS_NETWORK
+                                                         : DL2_VARIANTS_USUAL;
+}
+
 /* An external codec stands behind the others. */
-struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, bool grades)
+struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, unsigned group,
+                                       bool grades)
 {
     const struct dl2_study_options *o = &study->options;
-    const char *codecs = in_commas(o->codecs);
+    struct dl2_words own = codecs_of(study, group);
+    if (study->external && group != DL2_VARIANTS_NETWORK)
+        dl2_words_add(&own, o->external);
     struct dl2_words command =
         dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
-                        study->external ? dl2_text("%s,%s", codecs, o->external) : codecs, NULL);
+                        dl2_words_join(&own, ","), NULL);
     if (grades)
         dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
     if (*o->shorts)
@@ -90,7 +132,7 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, b
 /* Lines of dl2-transcode --list variants. */
 static const char *list_variants(const struct dl2_study_settings *study, bool grades)
 {
-    struct dl2_words command = dl2_settings_encoding(study, grades);
+    struct dl2_words command = dl2_settings_encoding(study, DL2_VARIANTS_ALL, grades);
     dl2_words_more(&command, "--list", "variants", study->data,
                    study->table ? study->options.variants : dl2_text("%s/variants", study->out),
                    NULL);
@@ -99,7 +141,9 @@ static const char *list_variants(const struct dl2_study_settings *study, bool gr
 
 void dl2_settings_name_variants(struct dl2_study_settings *study)
 {
-    enum { NAME, CODEC, QUALITY, PLACE, COLUMNS };
+    enum { NAME, CODEC, QUALITY, PLACE, TABLES, COLUMNS };
+    const char *network = dl2_settings_tables(study, "network");
+    bool has_tables = !study->tables.count;
     if (study->external)
         check_external(study);
     const char *lines = list_variants(study, false);
@@ -120,7 +164,13 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
         dl2_words_add(&study->places, columns[PLACE]);
         if (study->external && strcmp(columns[CODEC], study->external) == 0)
             dl2_words_add(&study->of_external, columns[NAME]);
+        if (strcmp(columns[TABLES], network) == 0)
+            dl2_words_add(&study->of_network, columns[NAME]);
+        has_tables |= strcmp(columns[TABLES], "-") != 0;
     }
+    if (!has_tables)
+        dl2_setting_refuse("TABLES", study->options.tables,
+                           "it has no effect: CODECS, \"%s\", has no jpeg", study->options.codecs);
     dl2_words_add_all(&study->names, &study->variants);
     const char *asked = study->options.train_on;
     if (!asked)

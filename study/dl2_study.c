@@ -225,7 +225,7 @@ static int show_answers(const struct dl2_study_plan *plan)
 /* The goals whose trainings DECIDE names. */
 static bool is_decided(const struct dl2_words *goals)
 {
-    static const char *const decided[] = {"train", "matrix", "report", "study"};
+    static const char *const decided[] = {"train", "matrix", "report", "study", "study-tables"};
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
         if (*study.options.decide && dl2_words_have(goals, decided[i]))
             return true;
@@ -283,6 +283,8 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(dl2_goal_find(goals->at[i]) ? &asked : &files, goals->at[i]);
     if (!asked.count)
         dl2_words_add(&asked, "study");
+    if (dl2_words_have(&asked, "study-tables") && !study.options.tables)
+        study.options.tables = "pipeline network";
     find_scripts();
     dl2_study_locate(&study);
     dl2_study_resolve(&study);

@@ -73,6 +73,8 @@ void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 
 const char *dl2_plan_dataset(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan);
+/* Quantisation tables of a kind, "pipeline" or "network". */
+const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind);
 struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_load(struct dl2_study_plan *plan);

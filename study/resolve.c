@@ -71,7 +71,7 @@ static void fill_in_defaults(struct dl2_study_settings *study)
         &options->transcode_flags, &options->quality_flags, &options->load_flags,
         &options->report_flags,    &options->decide,        &options->forecast,
         &options->budget,          &options->variants,      &options->external,
-        &options->group,           &options->shorts};
+        &options->group,           &options->shorts,        &options->tables};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
@@ -304,6 +304,14 @@ static void resolve_lists(struct dl2_study_settings *study)
     study->archs = dl2_words_split(options->archs);
     study->seeds = dl2_words_split(options->seeds);
     resolve_external(study);
+    study->tables = dl2_words_split(options->tables);
+    for (size_t i = 0; i < study->tables.count; i++)
+        if (strcmp(study->tables.at[i], "pipeline") != 0 &&
+            strcmp(study->tables.at[i], "network") != 0)
+            dl2_setting_refuse("TABLES", options->tables, "pipeline and network are known, not %s",
+                               study->tables.at[i]);
+    if (study->tables.count && strchr(study->out, ','))
+        dl2_setting_refuse("OUT", options->out, "TABLES can't work with a comma in it");
 }
 
 const char *dl2_study_place(const struct dl2_study_settings *study, const char *name)

@@ -85,6 +85,10 @@ static const struct dl2_option own_rows[] = {
            "as in "
            "'160 320 full'; each quality at each of them",
            shorts, dl2_setting_parse_names, .unset = "full"),
+    PARSED("tables", "LIST",
+           "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
+           "dataset; network, fitted to the first of ARCHS on the original, too",
+           tables, dl2_setting_parse_names, .unset = "none; of study-tables pipeline network"),
     {DL2_OPTION_TEXT, "train-on", 0, "LIST", "Variants to train on: 'jpeg-10 webp-50'",
      AT(train_on), .unset = "all"},
     PARSED("archs", "LIST", "Networks, as `dl2-train --list archs` names them", archs,

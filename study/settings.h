@@ -13,7 +13,8 @@ enum { DL2_MAX_GOALS = 32, DL2_MAX_GOAL_VARIABLES = 4 };
 
 /* As given. NULL: not given. */
 struct dl2_study_options {
-    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *train_on;
+    const char *dataset, *out, *variants, *codecs, *external, *qualities, *shorts, *tables,
+        *train_on;
     const char *archs, *epochs, *seeds, *decide, *forecast, *budget;
     const char *image_size, *batch, *device, *trainers, *rounds, *measure, *tolerance, *group;
     const char *transcode_flags, *quality_flags, *load_flags, *train_flags, *report_flags;
@@ -49,6 +50,8 @@ struct dl2_study_settings {
     struct dl2_words variants;      /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
     struct dl2_words places;        /* where each lies: a folder, or a table's address */
     struct dl2_words of_external;   /* those of the external codec */
+    struct dl2_words tables;        /* kinds of fitted tables: pipeline, network */
+    struct dl2_words of_network;    /* the variants with a network's tables */
     struct dl2_words names;         /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
@@ -76,9 +79,19 @@ void dl2_study_locate(struct dl2_study_settings *study);
 /* The rest: looks at the dataset, and checks the settings that no program knows. */
 void dl2_study_resolve(struct dl2_study_settings *study);
 
-/* The options of dl2-transcode that say which variants there are, flags included; with `grades`
- * also their qualities. */
-struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, bool grades);
+/* Variants that can only be made together, since their codecs can only be used later than others.
+ */
+enum dl2_variant_group { DL2_VARIANTS_USUAL, DL2_VARIANTS_NETWORK, DL2_VARIANTS_EXTERNAL };
+enum { DL2_VARIANTS_ALL = 3, DL2_VARIANT_GROUPS = 3 };
+
+/* The options of dl2-transcode that say which variants a group, or DL2_VARIANTS_ALL, has, flags
+ * included; with `grades` also their qualities. */
+struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, unsigned group,
+                                       bool grades);
+enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *study,
+                                             const char *variant);
+/* The file of fitted tables, "pipeline" or "network". */
+const char *dl2_settings_tables(const struct dl2_study_settings *study, const char *kind);
 /* Has dl2-transcode name the variants, which checks their settings. */
 void dl2_settings_name_variants(struct dl2_study_settings *study);
 

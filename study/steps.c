@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The first network's training on the original, from the first seed; its report's path. */
+static const char *plan_original(struct dl2_study_plan *plan);
+
 static const char *in_out(const struct dl2_study_plan *plan, const char *name)
 {
     return dl2_text("%s/%s", plan->study->out, name);
@@ -148,6 +151,91 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
     return outputs;
 }
 
+/* ---- Quantisation tables */
+
+/* The value of an option among others, "--name value" or "--name=value"; NULL: it is not there. */
+static const char *value_among(const char *flags, const char *option)
+{
+    const struct dl2_words words = dl2_words_of_command(flags);
+    const size_t length = strlen(option);
+    const char *value = NULL;
+    for (size_t i = 0; i < words.count; i++)
+        if (strcmp(words.at[i], option) == 0 && i + 1 < words.count)
+            value = words.at[i + 1];
+        else if (strncmp(words.at[i], option, length) == 0 && words.at[i][length] == '=')
+            value = words.at[i] + length + 1;
+    return value;
+}
+
+/* How much the first network, as trained on the original from the first seed, depends on its
+ * input. */
+static const char *plan_sensitivity(struct dl2_study_plan *plan)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const char *file = in_out(plan, "tables/sensitivity.json");
+    const char *trained = plan_original(plan);
+    json_t *step = dl2_plan_step(plan, "tables/sensitivity", "run");
+    if (!step)
+        return file;
+    dl2_step_add(step, "outputs", file);
+    dl2_step_add(step, "inputs", trained);
+    dl2_plan_settings(plan, step, "sensitivity", study->options.device);
+    struct dl2_words command =
+        dl2_study_words(study, "dl2-train", "--evaluate",
+                        dl2_text("%.*s/checkpoint.safetensors",
+                                 (int)(dl2_path_base(trained) - trained) - 1, trained),
+                        "--val", study->data, "--val-split", "train", "--sensitivity", file,
+                        "--device", study->options.device, "--threads", jobs_of(plan), "-j",
+                        jobs_of(plan), "--out", in_out(plan, "tables/evaluation"), "--quiet", NULL);
+    dl2_words_add_all(&command, &study->decoding);
+    dl2_step_command(step, &command);
+    json_object_set_new(step, "uses_device", json_true());
+    dl2_step_set(step, "log", in_out(plan, ".make/sensitivity.log"));
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
+const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const struct dl2_study_options *o = &study->options;
+    const char *file = dl2_settings_tables(study, kind);
+    const char *area = value_among(o->train_flags, "--crop-area");
+    const char *filter = value_among(o->transcode_flags, "--filter");
+    const bool of_network = strcmp(kind, "network") == 0;
+    const char *sensitivity = of_network ? plan_sensitivity(plan) : NULL;
+    const char *dataset = dl2_plan_dataset(plan);
+    json_t *step = dl2_plan_step(plan, dl2_text("tables/%s", kind), "run");
+    if (!step)
+        return file;
+    dl2_step_add(step, "outputs", file);
+    dl2_step_add(step, "inputs", dataset);
+    dl2_plan_settings(
+        plan, step, "tables",
+        dl2_text("%s %s %s %s", o->image_size, o->shorts, area ? area : "", filter ? filter : ""));
+    struct dl2_words command = dl2_study_words(study, "dl2-transcode", "--fit-tables", file, "-j",
+                                               jobs_of(plan), "--quiet", NULL);
+    if (of_network) {
+        dl2_step_add(step, "inputs", sensitivity);
+        dl2_words_more(&command, "--sensitivity", sensitivity, NULL);
+    } else {
+        dl2_words_more(&command, "--input-size", o->image_size, NULL);
+    }
+    const struct dl2_words shorts = dl2_words_split(o->shorts);
+    if (shorts.count)
+        dl2_words_more(&command, "--short", dl2_words_join(&shorts, ","), NULL);
+    if (area)
+        dl2_words_more(&command, "--crop-area", area, NULL);
+    if (filter)
+        dl2_words_more(&command, "--filter", filter, NULL);
+    dl2_words_add(&command, study->data);
+    dl2_step_command(step, &command);
+    dl2_step_set(step, "log", in_out(plan, dl2_text(".make/tables-%s.log", kind)));
+    json_object_set_new(step, "may_fail_in_part", json_true());
+    dl2_plan_close(plan, step, false);
+    return file;
+}
+
 /* ---- Variants: a source image is decoded once for all that are missing */
 
 static const char *variant_file(const struct dl2_study_plan *plan, const char *name)
@@ -160,10 +248,10 @@ const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name)
     return strcmp(name, "raw") == 0 ? dl2_plan_dataset(plan) : variant_file(plan, name);
 }
 
-static struct dl2_words encoding(const struct dl2_study_plan *plan)
+static struct dl2_words encoding(const struct dl2_study_plan *plan, unsigned group)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_words command = dl2_settings_encoding(study, study->has_qualities);
+    struct dl2_words command = dl2_settings_encoding(study, group, study->has_qualities);
     if (!study->table)
         dl2_words_add(&command, "--prune");
     dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), study->data,
@@ -171,22 +259,33 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan)
     return command;
 }
 
-/* Variants of the codecs, or of the external one, whose commands alone make them anew. All come
- * from one command: it leaves alone what is there, and options may be of some of its codecs. */
-static void plan_encoding(struct dl2_study_plan *plan, bool external)
+/* A group's variants. Those of the external codec come from a command that has the usual ones, too:
+ * it leaves alone what is there, and options may be of some of its codecs. `after` has the variants
+ * of the groups before, and gets this one's. */
+static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl2_words *after)
 {
+    static const char *const names[] = {[DL2_VARIANTS_USUAL] = "variants",
+                                        [DL2_VARIANTS_NETWORK] = "variants-network",
+                                        [DL2_VARIANTS_EXTERNAL] = "variants-external"};
     const struct dl2_study_settings *study = plan->study;
+    const bool external = group == DL2_VARIANTS_EXTERNAL;
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, external ? "variants-external" : "variants", "variants");
+    struct dl2_words tables = {0};
+    for (size_t t = 0; t < study->tables.count; t++)
+        if ((strcmp(study->tables.at[t], "network") == 0) == (group == DL2_VARIANTS_NETWORK))
+            dl2_words_add(&tables, dl2_plan_tables(plan, study->tables.at[t]));
+    json_t *step = dl2_plan_step(plan, names[group], "variants");
     if (!step)
         return;
     dl2_step_add(step, "inputs", dataset);
+    dl2_step_add_all(step, "inputs", &tables);
+    dl2_step_add_all(step, "after", after);
     const char *settings =
         dl2_text("%s %s", study->options.transcode_flags, study->options.variants);
     dl2_plan_settings(plan, step, "transcode", settings);
     if (external)
         dl2_plan_settings(plan, step, "external", study->options.external);
-    const struct dl2_words command = encoding(plan);
+    const struct dl2_words command = encoding(plan, group);
     dl2_step_command(step, &command);
     if (study->table)
         json_object_set_new(step, "tables", json_true());
@@ -194,7 +293,7 @@ static void plan_encoding(struct dl2_study_plan *plan, bool external)
     bool cut_short = false;
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v], *file = variant_file(plan, name);
-        if (dl2_words_have(&study->of_external, name) != external)
+        if (dl2_settings_group_of(study, name) != group)
             continue;
         const bool is_cut = is_cut_short(file, "complete");
         cut_short |= is_cut;
@@ -204,16 +303,19 @@ static void plan_encoding(struct dl2_study_plan *plan, bool external)
     }
     if (!json_array_size(json_object_get(step, "outputs")))
         dl2_step_add_all(step, "outputs", &all);
+    dl2_words_add_all(after, &all);
     dl2_plan_close(plan, step, cut_short);
 }
 
 struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_words files = {0};
-    plan_encoding(plan, false);
+    struct dl2_words files = {0}, made = {0};
+    plan_encoding(plan, DL2_VARIANTS_USUAL, &made);
+    if (study->of_network.count)
+        plan_encoding(plan, DL2_VARIANTS_NETWORK, &made);
     if (study->external)
-        plan_encoding(plan, true);
+        plan_encoding(plan, DL2_VARIANTS_EXTERNAL, &made);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&files, variant_file(plan, study->variants.at[v]));
     return files;
@@ -488,23 +590,35 @@ struct dl2_training dl2_training_of_run(struct dl2_study_plan *plan, const char 
     return training;
 }
 
-struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after)
+/* One of the study's own; its report's path. */
+static const char *plan_run(struct dl2_study_plan *plan, const char *run,
+                            const struct dl2_words *after)
+{
+    const struct dl2_study_options *o = &plan->study->options;
+    struct dl2_training training = dl2_training_of_run(plan, run, "train", plan->study->out);
+    dl2_words_more(&training.lasting, "--epochs", o->epochs, NULL);
+    if (after)
+        training.after = *after;
+    return dl2_plan_training(
+        plan, &training,
+        dl2_text("%s %s %s %s %s", o->epochs, o->image_size, o->batch, o->device, o->train_flags),
+        NULL);
+}
+
+static const char *plan_original(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    const struct dl2_study_options *o = &study->options;
+    return plan_run(plan,
+                    dl2_text("raw/%s/seed-%s", study->archs.at[0], dl2_seeds_in_order(study).at[0]),
+                    NULL);
+}
+
+struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after)
+{
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
-    for (size_t i = 0; i < plan->runs.count; i++) {
-        struct dl2_training training =
-            dl2_training_of_run(plan, plan->runs.at[i], "train", study->out);
-        dl2_words_more(&training.lasting, "--epochs", o->epochs, NULL);
-        if (after)
-            training.after = *after;
-        dl2_words_add(&files, dl2_plan_training(plan, &training,
-                                                dl2_text("%s %s %s %s %s", o->epochs, o->image_size,
-                                                         o->batch, o->device, o->train_flags),
-                                                NULL));
-    }
+    for (size_t i = 0; i < plan->runs.count; i++)
+        dl2_words_add(&files, plan_run(plan, plan->runs.at[i], after));
     return files;
 }
 

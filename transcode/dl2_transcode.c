@@ -71,6 +71,7 @@ static struct arguments {
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;
     unsigned input_size;
+    double crop_area[2];
     unsigned list;
 } arguments = {.qualities = "75",
                .subsampling = ENCODERS_OWN,
@@ -80,6 +81,7 @@ static struct arguments {
                .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                .shard_mib = 256,
                .input_size = 224,
+               .crop_area = {0.08, 1},
                .list = LIST_NOTHING};
 /* The codecs to encode with, and their settings. */
 struct selection {
@@ -92,6 +94,17 @@ static struct dl2_external *external; /* the codec that --codec names, or NULL *
 static struct selection selected;     /* what --codec selects */
 
 #define AT(member) offsetof(struct arguments, member)
+
+static int parse_crop_area(const char *text, void *value, struct dl2_error *error)
+{
+    double *area = value;
+    char rest;
+    if (sscanf(text, "%lf,%lf%c", &area[0], &area[1], &rest) == 2 && area[0] > 0 &&
+        area[0] <= area[1] && area[1] <= 1)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not two parts from 0 to 1, as 0.08,1",
+                         text);
+}
 
 static const struct dl2_option table[] = {
     {DL2_OPTION_GROUP, .help = "Options for encoding:"},
@@ -113,7 +126,7 @@ static const struct dl2_option table[] = {
      .unset = "1:100", .commands = ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
-     .unset = "420", .commands = ENCODES | FITS},
+     .unset = "420", .commands = ENCODES},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
@@ -196,6 +209,9 @@ static const struct dl2_option table[] = {
      "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
      "to it",
      AT(input_size), .min = 1, .max = 65535, .commands = FITS},
+    {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
+     "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
+     .parse = parse_crop_area, .unset = "0.08,1", .commands = FITS},
     {DL2_OPTION_TEXT, "sensitivity", 0, "FILE",
      "Fit the tables to a network, too, of which FILE is dl2-train's --sensitivity",
      AT(sensitivity), .commands = FITS},
@@ -210,7 +226,8 @@ static const struct dl2_option table[] = {
      "Check the other options, list what this build has, and exit: codecs (name, lossy or "
      "lossless, extension), containers (name, read or read,write, extensions, summary), settings "
      "(codec, name, values, default, help) or variants, that the other options would make (name, "
-     "codec, quality or -, place in DEST); one line each, with tabs between the columns",
+     "codec, quality or -, place in DEST, file of tables, which need not be there, or -); one line "
+     "each, with tabs between the columns",
      AT(list), .words = lists},
     {DL2_OPTION_END},
 };
@@ -572,6 +589,9 @@ static int find_tables(const struct dl2_settings *item, struct dl2_transcode_tar
                        struct dl2_error *error)
 {
     char resolution[DL2_RESOLUTION_NAME_SIZE];
+    if (arguments.list == LIST_VARIANTS) /* the file may be made later */
+        return DL2_OK;
+    DL2_TRY(dl2_jpeg_tables_load(item->tables, error));
     dl2_resolution_name(&target->resolution, resolution);
     target->encode.tables = dl2_jpeg_tables_find(item->tables, resolution,
                                                  dl2_subsampling_find(item->subsampling), error);
@@ -915,8 +935,7 @@ static int fit_tables(const char *path)
     if (arguments.sensitivity && dl2_option_given(&program, &common, "input-size"))
         return dl2_program_usage_error(&program, "--input-size has no effect with --sensitivity, "
                                                  "which has the network's");
-    if (arguments.subsampling != ENCODERS_OWN)
-        options.subsampling = subsamplings[arguments.subsampling];
+    memcpy(options.area, arguments.crop_area, sizeof options.area);
     if (parse_resolutions(resolutions, &options.resolution_count, &error) < 0)
         return dl2_program_usage_error(&program, "%s", error.message);
     int status = dl2_file_expect(arguments.fit_tables, &error);
@@ -931,7 +950,17 @@ static int fit_tables(const char *path)
     return end_program(status, &error, status == DL2_OK && failed);
 }
 
-/* Prints what would be made: its name, its codec's, its quality or "-", and its place in DEST. */
+/* The tables that a target is to have; NULL: the codec's own. */
+static const char *tables_of(const struct dl2_transcode_target *target)
+{
+    for (size_t c = 0; c < selected.count; c++)
+        if (selected.items[c].name == target->name && selected.items[c].tables)
+            return selected.items[c].tables->path;
+    return NULL;
+}
+
+/* Prints what would be made: its name, its codec's, its quality or "-", its place in DEST, and the
+ * file of its tables or "-". */
 static int list_variants(const struct dl2_transcode_target *targets, size_t count, const char *dest,
                          struct dl2_error *error)
 {
@@ -945,7 +974,9 @@ static int list_variants(const struct dl2_transcode_target *targets, size_t coun
         }
         if (dl2_settings_use_quality(target->codec, &target->encode))
             snprintf(quality, sizeof quality, "%d", target->encode.quality);
-        printf("%s\t%s\t%s\t%s\n", name, target->codec->name, quality, DL2_SHOWN(place));
+        const char *tables = tables_of(target);
+        printf("%s\t%s\t%s\t%s\t%s\n", name, target->codec->name, quality, DL2_SHOWN(place),
+               tables ? DL2_SHOWN(tables) : "-");
         free(name);
         free(place);
     }

@@ -41,11 +41,21 @@ struct fit {
     const struct dl2_resolution *resolution; /* that is being fitted to */
     uint32_t *samples;                       /* those that are taken */
     size_t count, done, bad;
+    bool tells; /* of images that cannot be read: for the first family */
     struct fit_worker *workers;
     unsigned worker_count;
     struct fit_slot *slots;
     struct dl2_fit_sensitivity sensitivity;
 };
+
+/* Of chroma, which a family is for. */
+static const char *const subsamplings[] = {"420", "422", "444"};
+enum { SUBSAMPLINGS = sizeof subsamplings / sizeof *subsamplings };
+
+static size_t family_count(const struct dl2_fit_options *options)
+{
+    return options->resolution_count * SUBSAMPLINGS;
+}
 
 /* ---- One image */
 
@@ -68,8 +78,8 @@ static int add_crops(const struct fit *fit, size_t sample, const struct dl2_imag
     /* Training's, as dl2-train draws them unless told otherwise. */
     const struct dl2_crop_config config = {.height = fit->input.height,
                                            .width = fit->input.width,
-                                           .area_min = 0.08,
-                                           .area_max = 1,
+                                           .area_min = fit->options->area[0],
+                                           .area_max = fit->options->area[1],
                                            .aspect_min = 3.0 / 4,
                                            .aspect_max = 4.0 / 3};
     struct dl2_random random;
@@ -127,7 +137,7 @@ static int add_up(void *context, size_t slot, size_t item, struct dl2_error *err
         for (int k = 0; k < 64; k++)
             fit->sensitivity.sums[p][k] += own->sensitivity.sums[p][k];
     fit->sensitivity.crops += own->sensitivity.crops;
-    if (own->bad && fit->resolution == fit->options->resolutions) {
+    if (own->bad && fit->tells) {
         dl2_dataset_sample(fit->dataset, fit->samples[item], &sample);
         if (fit->options->progress)
             dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
@@ -176,7 +186,7 @@ static int fit_family(struct fit *fit, const struct dl2_parallel *loop,
             weights[p][k] = (sum > least ? sum : least) / (double)fit->sensitivity.crops;
         }
     dl2_resolution_name(fit->resolution, family->resolution);
-    strcpy(family->subsampling, dl2_subsampling_find(fit->options->subsampling));
+    strcpy(family->subsampling, fit->encode.subsampling);
     return dl2_fit_steps(fit->options->codec, merge_counts(fit), weights, family, error);
 }
 
@@ -196,9 +206,14 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
     for (unsigned w = 0; w < loop.jobs; w++)
         if (!(fit->workers[w].counts = dl2_calloc(1, sizeof *fit->workers[w].counts)))
             return dl2_error_memory(error, "quantisation tables");
-    for (size_t r = 0; r < fit->options->resolution_count; r++) {
-        fit->resolution = &fit->options->resolutions[r];
-        DL2_TRY(fit_family(fit, &loop, &families[r], error));
+    for (size_t f = 0; f < family_count(fit->options); f++) {
+        const char *const subsampling = subsamplings[f % SUBSAMPLINGS];
+        fit->resolution = &fit->options->resolutions[f / SUBSAMPLINGS];
+        fit->encode.subsampling = subsampling;
+        fit->across = subsampling[1] == '4' ? 1 : 2;
+        fit->down = subsampling[2] == '0' ? 2 : 1;
+        fit->tells = !f;
+        DL2_TRY(fit_family(fit, &loop, &families[f], error));
     }
     return DL2_OK;
 }
@@ -259,18 +274,16 @@ static int save(struct fit *fit, const char *path, const struct dl2_jpeg_family 
     json_t *about = json_copy(fit->input.about);
     json_object_set_new(about, "source", dl2_json_text(fit->options->source));
     json_object_set_new(about, "images", json_integer((json_int_t)(fit->count - fit->bad)));
-    return dl2_jpeg_tables_save(path, families, fit->options->resolution_count, about, error);
+    json_object_set_new(about, "crop_area",
+                        json_pack("[f,f]", fit->options->area[0], fit->options->area[1]));
+    return dl2_jpeg_tables_save(path, families, family_count(fit->options), about, error);
 }
 
 int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size_t *images,
                    size_t *failed, struct dl2_error *error)
 {
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    struct fit fit = {.options = options,
-                      .across = subsampling[1] == '4' ? 1 : 2,
-                      .down = subsampling[2] == '0' ? 2 : 1};
-    struct dl2_jpeg_family *families = dl2_calloc(options->resolution_count, sizeof *families);
-    fit.encode.subsampling = options->subsampling;
+    struct fit fit = {.options = options};
+    struct dl2_jpeg_family *families = dl2_calloc(family_count(options), sizeof *families);
     int status = families ? open_input(&fit, error) : dl2_error_memory(error, "tables");
     if (status == DL2_OK)
         status = open_samples(&fit, error);

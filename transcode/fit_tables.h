@@ -22,9 +22,9 @@ struct dl2_fit_options {
     const char *sensitivity;       /* a network's; NULL: of the pipeline alone */
     unsigned height, width;        /* of the input, where `sensitivity` is NULL */
     const struct dl2_codec *codec; /* takes tables */
-    const struct dl2_resolution *resolutions; /* a family for each */
+    double area[2];                /* of crops: the least and the most of an image's */
+    const struct dl2_resolution *resolutions; /* a family for each, with each subsampling */
     size_t resolution_count;
-    const char *subsampling;                      /* NULL: the usual one */
     uint64_t max_pixels;                          /* of an image */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     unsigned jobs;                                /* 0: dl2_cpu_count() */
