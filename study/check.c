@@ -82,31 +82,31 @@ static bool takes_tables(const char *codec)
            !strstr(codec, ":tables=");
 }
 
-/* Those of CODECS, and JPEG's with each kind of tables that the group has. */
+/* Those of CODECS, and JPEG's with each kind of tables, as far as the group has them. */
 static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsigned group)
 {
+    static const char *const kinds[] = {
+        [DL2_VARIANTS_PIPELINE] = "pipeline", [DL2_VARIANTS_NETWORK] = "network"};
     const struct dl2_words own = dl2_words_split(study->options.codecs);
     struct dl2_words codecs = {0};
-    if (group != DL2_VARIANTS_NETWORK)
+    if (group != DL2_VARIANTS_PIPELINE && group != DL2_VARIANTS_NETWORK)
         dl2_words_add_all(&codecs, &own);
-    for (size_t t = 0; t < study->tables.count; t++) {
-        const char *kind = study->tables.at[t];
-        const bool of_network = strcmp(kind, "network") == 0;
+    for (unsigned k = DL2_VARIANTS_PIPELINE; k <= DL2_VARIANTS_NETWORK; k++)
         for (size_t i = 0; i < own.count; i++)
-            if (takes_tables(own.at[i]) &&
-                (group == DL2_VARIANTS_ALL || of_network == (group == DL2_VARIANTS_NETWORK)))
-                dl2_words_add(
-                    &codecs, dl2_text("%s:tables=%s", own.at[i], dl2_settings_tables(study, kind)));
-    }
+            if ((group == k || group == DL2_VARIANTS_ALL) && takes_tables(own.at[i]) &&
+                dl2_words_have(&study->tables, kinds[k]))
+                dl2_words_add(&codecs, dl2_text("%s:tables=%s", own.at[i],
+                                                dl2_settings_tables(study, kinds[k])));
     return codecs;
 }
 
 enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *study,
                                              const char *variant)
 {
-    return dl2_words_have(&study->of_external, variant)  ? DL2_VARIANTS_EXTERNAL
-           : dl2_words_have(&study->of_network, variant) ? DL2_VARIANTS_NETWORK
-                                                         : DL2_VARIANTS_USUAL;
+    return dl2_words_have(&study->of_external, variant)   ? DL2_VARIANTS_EXTERNAL
+           : dl2_words_have(&study->of_pipeline, variant) ? DL2_VARIANTS_PIPELINE
+           : dl2_words_have(&study->of_network, variant)  ? DL2_VARIANTS_NETWORK
+                                                          : DL2_VARIANTS_USUAL;
 }
 
 /* An external codec stands behind the others. */
@@ -115,7 +115,7 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
 {
     const struct dl2_study_options *o = &study->options;
     struct dl2_words own = codecs_of(study, group);
-    if (study->external && group != DL2_VARIANTS_NETWORK)
+    if (study->external && (group == DL2_VARIANTS_USUAL || group >= DL2_VARIANTS_EXTERNAL))
         dl2_words_add(&own, o->external);
     struct dl2_words command =
         dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
@@ -142,6 +142,7 @@ static const char *list_variants(const struct dl2_study_settings *study, bool gr
 void dl2_settings_name_variants(struct dl2_study_settings *study)
 {
     enum { NAME, CODEC, QUALITY, PLACE, TABLES, COLUMNS };
+    const char *pipeline = dl2_settings_tables(study, "pipeline");
     const char *network = dl2_settings_tables(study, "network");
     bool has_tables = !study->tables.count;
     if (study->external)
@@ -164,6 +165,8 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
         dl2_words_add(&study->places, columns[PLACE]);
         if (study->external && strcmp(columns[CODEC], study->external) == 0)
             dl2_words_add(&study->of_external, columns[NAME]);
+        if (strcmp(columns[TABLES], pipeline) == 0)
+            dl2_words_add(&study->of_pipeline, columns[NAME]);
         if (strcmp(columns[TABLES], network) == 0)
             dl2_words_add(&study->of_network, columns[NAME]);
         has_tables |= strcmp(columns[TABLES], "-") != 0;

@@ -78,6 +78,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, const stru
         {"EXTERNAL", o->external, study->external},
         {"QUALITIES", o->qualities, true},
         {"SHORTS", o->shorts, *o->shorts},
+        {"TABLES", o->tables, *o->tables},
         {"TRAIN_ON", o->train_on, study->train_on.count < study->variants.count},
         {"ARCHS", o->archs, true},
         {"EPOCHS", o->epochs, true},

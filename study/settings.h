@@ -44,15 +44,15 @@ struct dl2_study_settings {
     const char *table;                               /* of VARIANTS, or NULL */
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
 
-    const char *external;           /* name of the external codec, or NULL */
-    struct dl2_words decoding;      /* the option that tells programs its decoder */
-    struct dl2_words rate_flags;    /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
-    struct dl2_words variants;      /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
-    struct dl2_words places;        /* where each lies: a folder, or a table's address */
-    struct dl2_words of_external;   /* those of the external codec */
-    struct dl2_words tables;        /* kinds of fitted tables: pipeline, network */
-    struct dl2_words of_network;    /* the variants with a network's tables */
-    struct dl2_words names;         /* raw, and the variants */
+    const char *external;         /* name of the external codec, or NULL */
+    struct dl2_words decoding;    /* the option that tells programs its decoder */
+    struct dl2_words rate_flags;  /* TRAIN_FLAGS, but for what dl2-train --measure refuses */
+    struct dl2_words variants;    /* names: jpeg-10, jpeg-10@320... as dl2-transcode says */
+    struct dl2_words places;      /* where each lies: a folder, or a table's address */
+    struct dl2_words of_external; /* those of the external codec */
+    struct dl2_words tables;      /* kinds of fitted tables: pipeline, network */
+    struct dl2_words of_pipeline, of_network; /* the variants that have them */
+    struct dl2_words names;                   /* raw, and the variants */
     const char *group, *group_file; /* --group's value, and the file that it names; or NULL */
     bool group_is_survey;           /* the file is one that the step `survey` makes */
 };
@@ -79,10 +79,14 @@ void dl2_study_locate(struct dl2_study_settings *study);
 /* The rest: looks at the dataset, and checks the settings that no program knows. */
 void dl2_study_resolve(struct dl2_study_settings *study);
 
-/* Variants that can only be made together, since their codecs can only be used later than others.
- */
-enum dl2_variant_group { DL2_VARIANTS_USUAL, DL2_VARIANTS_NETWORK, DL2_VARIANTS_EXTERNAL };
-enum { DL2_VARIANTS_ALL = 3, DL2_VARIANT_GROUPS = 3 };
+/* Variants that depend on the same files and settings. */
+enum dl2_variant_group {
+    DL2_VARIANTS_USUAL,
+    DL2_VARIANTS_PIPELINE, /* with fitted tables */
+    DL2_VARIANTS_NETWORK,
+    DL2_VARIANTS_EXTERNAL,
+    DL2_VARIANTS_ALL
+};
 
 /* The options of dl2-transcode that say which variants a group, or DL2_VARIANTS_ALL, has, flags
  * included; with `grades` also their qualities. */

@@ -265,25 +265,25 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan, unsigned gro
 static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl2_words *after)
 {
     static const char *const names[] = {[DL2_VARIANTS_USUAL] = "variants",
+                                        [DL2_VARIANTS_PIPELINE] = "variants-pipeline",
                                         [DL2_VARIANTS_NETWORK] = "variants-network",
                                         [DL2_VARIANTS_EXTERNAL] = "variants-external"};
     const struct dl2_study_settings *study = plan->study;
-    const bool external = group == DL2_VARIANTS_EXTERNAL;
     const char *dataset = dl2_plan_dataset(plan);
-    struct dl2_words tables = {0};
-    for (size_t t = 0; t < study->tables.count; t++)
-        if ((strcmp(study->tables.at[t], "network") == 0) == (group == DL2_VARIANTS_NETWORK))
-            dl2_words_add(&tables, dl2_plan_tables(plan, study->tables.at[t]));
+    const char *tables = group == DL2_VARIANTS_PIPELINE  ? dl2_plan_tables(plan, "pipeline")
+                         : group == DL2_VARIANTS_NETWORK ? dl2_plan_tables(plan, "network")
+                                                         : NULL;
     json_t *step = dl2_plan_step(plan, names[group], "variants");
     if (!step)
         return;
     dl2_step_add(step, "inputs", dataset);
-    dl2_step_add_all(step, "inputs", &tables);
+    if (tables)
+        dl2_step_add(step, "inputs", tables);
     dl2_step_add_all(step, "after", after);
     const char *settings =
         dl2_text("%s %s", study->options.transcode_flags, study->options.variants);
     dl2_plan_settings(plan, step, "transcode", settings);
-    if (external)
+    if (group == DL2_VARIANTS_EXTERNAL)
         dl2_plan_settings(plan, step, "external", study->options.external);
     const struct dl2_words command = encoding(plan, group);
     dl2_step_command(step, &command);
@@ -312,6 +312,8 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     struct dl2_words files = {0}, made = {0};
     plan_encoding(plan, DL2_VARIANTS_USUAL, &made);
+    if (study->of_pipeline.count)
+        plan_encoding(plan, DL2_VARIANTS_PIPELINE, &made);
     if (study->of_network.count)
         plan_encoding(plan, DL2_VARIANTS_NETWORK, &made);
     if (study->external)

@@ -649,6 +649,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "takes a part of the split train, and --train-split names another"},
         {config->data.synthetic, "train-split", "has no effect on synthetic data"},
         {config->data.synthetic, "val", "has no effect on synthetic data, which is not validated"},
+        {!config->run.evaluate, "sensitivity", "needs --evaluate"},
         {config->run.evaluate && config->precision != DL2_PRECISION_FP32, "sensitivity",
          "needs --amp fp32"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",

@@ -7,12 +7,14 @@
 #include "codec/codec.h"
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_optimal.h"
+#include "codec/jpeg/jpeg_trellis.h"
 #include "common/random.h"
 #include "common/simd.h"
 #include "load/load.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
 
+#include <math.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -218,6 +220,97 @@ static void quantisation_divides(void **state)
 
 /* What dl2-transcode counts for an image, and a byte a pixel for the file, is not exceeded where
  * most memory is needed: optimised tables at 4:4:4. A process of its own tells its peak. */
+/* ---- Trellis */
+
+enum { MAX_TRIED = 6 }; /* coefficients with a choice in a block */
+
+/* Weighted squared error + lambda * bits of a block of levels, worked out from the whole block. */
+static double block_cost(const struct dl2_jpeg_trellis *trellis, const struct dl2_jpeg_coder *ac,
+                         const int16_t block[64], const int levels[64])
+{
+    double cost = 0;
+    unsigned zeros = 0, bits = 0;
+    for (int k = 1; k < 64; k++) {
+        const double off = block[k] / 8.0 - levels[k] * (double)trellis->steps[k];
+        cost += trellis->weights[k] * off * off;
+        if (!levels[k]) {
+            zeros++;
+            continue;
+        }
+        unsigned size = 0;
+        while (abs(levels[k]) >> size)
+            size++;
+        for (; zeros > 15; zeros -= 16)
+            bits += ac->symbol_lengths[0xf0];
+        bits += ac->symbol_lengths[zeros << 4 | size];
+        zeros = 0;
+    }
+    return cost + trellis->lambda * (bits + (zeros ? ac->symbol_lengths[0] : 0));
+}
+
+/* The least cost of all combinations: of each coefficient the nearest level, the one below, or 0.
+ */
+static double least_cost(const struct dl2_jpeg_trellis *trellis, const struct dl2_jpeg_coder *ac,
+                         const int16_t block[64], const int tried[MAX_TRIED], int count)
+{
+    double least = INFINITY;
+    int combinations = 1;
+    for (int i = 0; i < count; i++)
+        combinations *= 3;
+    for (int n = 0; n < combinations; n++) {
+        int levels[64] = {0}, rest = n;
+        for (int i = 0; i < count; i++, rest /= 3) {
+            const int k = tried[i], width = 8 * trellis->steps[k];
+            const int nearest = (abs(block[k]) + width / 2) / width;
+            const int level = rest % 3 == 2 ? 0 : nearest - rest % 3;
+            levels[k] = block[k] < 0 ? -level : level;
+        }
+        const double cost = block_cost(trellis, ac, block, levels);
+        least = cost < least ? cost : least;
+    }
+    return least;
+}
+
+static void trellis_finds_the_least(void **state)
+{
+    static struct dl2_jpeg_coder ac;
+    struct dl2_jpeg_trellis trellis;
+    struct dl2_random random;
+    uint64_t counts[256];
+    JHUFF_TBL table = {.sent_table = 0};
+    (void)state;
+    dl2_random_init(&random, 3, DL2_RANDOM_TEST, 0, 0);
+    for (int symbol = 0; symbol < 256; symbol++) /* all occur, short runs and small levels most */
+        counts[symbol] = 1 + (1u << 20) / (1u + (unsigned)symbol * (unsigned)symbol);
+    dl2_jpeg_optimal_table(counts, &table);
+    dl2_jpeg_coder_set(&ac, &table);
+    for (int trial = 0; trial < 500; trial++) {
+        int16_t block[64] = {0}, out[64];
+        int tried[MAX_TRIED], count = 0, levels[64];
+        trellis.lambda = exp(6 * dl2_random_uniform(&random) - 3);
+        for (int k = 0; k < 64; k++) {
+            trellis.steps[k] = (uint16_t)(1 + dl2_random_below(&random, 60));
+            trellis.weights[k] = dl2_random_uniform(&random) / trellis.steps[k];
+        }
+        block[0] = (int16_t)(dl2_random_below(&random, 4000) - 2000);
+        for (int k = 1; k < 64 && count < MAX_TRIED; k += 1 + (int)dl2_random_below(&random, 30)) {
+            const int most = 8 * 3 * trellis.steps[k];
+            block[k] = (int16_t)((int)dl2_random_below(&random, 2 * (uint32_t)most) - most);
+            tried[count++] = k;
+        }
+        dl2_jpeg_trellis_block(&trellis, &ac, block, out);
+        assert_int_equal(out[0], block[0]);
+        for (int k = 1; k < 64; k++) {
+            assert_int_equal(out[k] % (8 * trellis.steps[k]), 0);
+            levels[k] = out[k] / (8 * trellis.steps[k]);
+        }
+        const double got = block_cost(&trellis, &ac, block, levels);
+        const double want = least_cost(&trellis, &ac, block, tried, count);
+        if (fabs(got - want) > 1e-9 * want)
+            fail_msg("trial %d: a cost of %g, not %g", trial, got, want);
+    }
+}
+
 static void memory_is_as_planned(void **state)
 {
     enum { SIDE = 1500 };
@@ -249,10 +342,10 @@ static void memory_is_as_planned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_as_planned),   cmocka_unit_test(sizes_are_libjpegs),
-        cmocka_unit_test(qualities_are_libjpegs), cmocka_unit_test(wide_images_are_libjpegs),
-        cmocka_unit_test(efforts_and_errors),     cmocka_unit_test(quantisation_divides),
-        cmocka_unit_test(long_codes_are_limited),
+        cmocka_unit_test(trellis_finds_the_least),  cmocka_unit_test(memory_is_as_planned),
+        cmocka_unit_test(sizes_are_libjpegs),       cmocka_unit_test(qualities_are_libjpegs),
+        cmocka_unit_test(wide_images_are_libjpegs), cmocka_unit_test(efforts_and_errors),
+        cmocka_unit_test(quantisation_divides),     cmocka_unit_test(long_codes_are_limited),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }

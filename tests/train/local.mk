@@ -31,6 +31,7 @@ train_tests = \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \
 	tests/train/test_evaluate.sh \
+	tests/train/test_sensitivity.sh \
 	tests/train/test_fit.sh \
 	tests/train/test_hop.sh \
 	tests/train/test_lost.sh \

@@ -5,10 +5,10 @@ tests_transcode_images_CFLAGS = $(sample_cflags)
 tests_transcode_images_LDADD = libcodec.la $(sample_libs)
 TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
 	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
-	tests/transcode/survey.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
+	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
 	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
-	tests/transcode/survey.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
+	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 
 check_PROGRAMS += tests/transcode/fuzz_variant
 tests_transcode_fuzz_variant_SOURCES = tests/transcode/fuzz_variant.c
@@ -25,3 +25,11 @@ tests_transcode_bench_transcode_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 tests_transcode_bench_transcode_LDADD = libcommon.la $(JPEG_LIBS)
 endif
 EXTRA_DIST += tests/transcode/bench_transcode.sh
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/transcode/test_fit
+tests_transcode_test_fit_SOURCES = tests/transcode/test_fit.c
+tests_transcode_test_fit_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_transcode_test_fit_LDADD = libtranscode.la $(CMOCKA_LIBS)
+TESTS += tests/transcode/test_fit
+endif
