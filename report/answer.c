@@ -172,6 +172,41 @@ static json_t *make_variant(const struct dl2_study_variant *variant)
         "encode_cpu_seconds", dl2_json_real(variant->encode_seconds));
 }
 
+/* A size in percent as a BD-rate. */
+static json_t *make_rate(double size, double low, double high, double overlap, size_t images)
+{
+    return json_pack("{s:o, s:o, s:o, s:I}", "bd_rate", dl2_json_real(size - 100), "interval",
+                     make_interval(low - 100, high - 100), "overlap", dl2_json_real(overlap),
+                     "images", (json_int_t)images);
+}
+
+static json_t *make_equal_quality(const struct dl2_study *study,
+                                  const struct dl2_codec_sizes *sizes)
+{
+    json_t *list = json_array();
+    for (size_t v = 0; v < study->variant_count; v++)
+        for (size_t m = 0; m < sizes->metrics.count; m++) {
+            const struct dl2_codec_size *size = dl2_codec_size_at(study, sizes, m, v);
+            if (!size)
+                continue;
+            json_t *per_image = make_rate(size->per_image, size->low, size->high,
+                                          size->per_image_overlap, size->images);
+            json_object_set_new(per_image, "left_out", json_integer((json_int_t)size->left_out));
+            json_object_set_new(per_image, "smaller", dl2_json_real(size->smaller));
+            json_array_append_new(
+                list,
+                json_pack("{s:o, s:s, s:o, s:o}", "codec", dl2_json_text(study->variants[v].codec),
+                          "metric", sizes->metrics.names[m], "per_image", per_image, "pooled",
+                          make_rate(size->pooled, size->pooled_low, size->pooled_high,
+                                    size->overlap, size->pooled_images)));
+        }
+    return json_pack("{s:o, s:o}", "anchor",
+                     sizes->anchor < study->variant_count
+                         ? dl2_json_text(study->variants[sizes->anchor].codec)
+                         : json_null(),
+                     "rates", list);
+}
+
 json_t *dl2_answer_make(const struct dl2_answer *answer)
 {
     const struct dl2_study *study = answer->study;
@@ -186,9 +221,10 @@ json_t *dl2_answer_make(const struct dl2_answer *answer)
         json_decref(networks);
         return NULL;
     }
-    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
+    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
                      answer->tolerance, "look", (json_int_t)answer->plan->look, "sentences",
-                     make_sentences(answer), "variants", variants, "networks", networks);
+                     make_sentences(answer), "variants", variants, "networks", networks,
+                     "equal_quality", make_equal_quality(study, answer->sizes));
 }
 
 /* ---- As a table */
@@ -292,10 +328,11 @@ static int expect_answer(const char *json, const char *table, struct dl2_error *
     json_decref(old);
     if (ours || (!any && access(table, F_OK) != 0))
         return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "%s may not be dl2-report's and would be overwritten: move it away, or name "
-                         "a page in another folder with -o",
-                         any ? json : table);
+    return dl2_error_set(
+        error, DL2_ERR_ARGUMENT,
+        "%s may not be dl2-report's and would be overwritten: move it away, or name "
+        "a page in another folder with -o",
+        any ? json : table);
 }
 
 int dl2_answer_save(const json_t *answer, const char *path, const char *table,

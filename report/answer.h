@@ -8,6 +8,7 @@
 #define DL2_REPORT_ANSWER_H
 
 #include "report/analysis.h"
+#include "report/codec_sizes.h"
 #include "report/plan.h"
 #include "report/speed.h"
 
@@ -17,6 +18,7 @@ struct dl2_answer {
     const struct dl2_analysis *analyses;
     const struct dl2_speeds *speeds;
     const struct dl2_plan *plan;
+    const struct dl2_codec_sizes *sizes;
     double tolerance; /* points of top-1 */
 };
 

@@ -15,12 +15,14 @@ libreport_la_SOURCES = \
 	report/page/regimen_plots.c report/page/regimen_plots.h \
 	report/analysis.c report/analysis.h \
 	report/answer.c report/answer.h \
+	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
 	report/codec_sizes.c report/codec_sizes.h \
 	report/collect.c report/collect.h \
 	report/comparable.c report/comparable.h \
 	report/conditions.c report/conditions.h \
+	report/decisions.c report/decisions.h \
 	report/differences.c report/differences.h \
 	report/equal_bytes.c report/equal_bytes.h \
 	report/evaluation.c report/evaluation.h \

@@ -28,6 +28,7 @@ struct dl2_page {
     const struct dl2_plan *plan;             /* whose notes stand on the first screen */
     double tolerance;                        /* points */
     struct dl2_codec_choice codecs;          /* how codecs are compared */
+    const struct dl2_codec_sizes *sizes;     /* what that found */
 };
 
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */

@@ -56,6 +56,7 @@ expect 0 dl2-report "$work/codecs" -o "$work/codecs.html"
 # At 30 dB, in the middle of the common 28 to 32 of 26 to 36, webp has 2^(1/4) times its smaller size, jpeg 2^(2/3).
 says "$work/codecs.html" "Size at equal quality, of jpeg" "<td class='l'>PSNR RGB</td><td>–</td>" "74.9 %" "40 %" \
     "Warning: in 2 rows the codecs have less than 75% of their qualities in common"
+says "$work/answer.json" '"anchor": "jpeg"' '"metric": "psnr_rgb"' '"bd_rate": -25.'
 expect 0 dl2-report --anchor webp --range psnr_rgb=29:31 "$work/codecs" -o "$work/codecs.html"
 says "$work/codecs.html" "Size at equal quality, of webp" "Of psnr_rgb only qualities from 29 to 31 are compared"
 expect 1 dl2-report --anchor avif "$work/codecs" -o "$work/codecs.html"
@@ -117,7 +118,7 @@ says "$page" "Before training on a variant" \
 silent "$page" "<th scope='row'>webp-50</th><td>6.5</td><td>1.0</td>"
 says "$work/page/plots/forecast-small.dat" "7 10 " "jpeg-10"
 expect 0 dl2-report --forecast "$study"
-is "$(cat "$work/out")" "small jpeg-10 7.00 0.00" "the forecast, for dl2-study"
+says "$work/out" '"schema": "dl2-forecasts/1"' '"variant": "jpeg-10"' '"half": ' # for dl2-study
 
 # ---- What the survey found
 silent "$page" "<h2>The dataset"
