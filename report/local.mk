@@ -31,6 +31,7 @@ libreport_la_SOURCES = \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
+	report/pareto.c report/pareto.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \

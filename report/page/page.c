@@ -44,7 +44,7 @@ static const char style[] =
     "background:var(--card)}"
     "table{border-collapse:collapse;width:100%;font-size:.92rem;"
     "font-variant-numeric:tabular-nums}"
-    "th,td{padding:.5rem .65rem;text-align:right;white-space:nowrap;"
+    "th,td{padding:.5rem .45rem;text-align:right;white-space:nowrap;"
     "border-top:1px solid var(--line)}"
     "thead th{border-top:0;color:var(--soft);font-weight:600;font-size:.8rem;vertical-align:bottom;"
     "line-height:1.35}"

@@ -55,14 +55,13 @@ static void plot_loading(struct dl2_part_figures *figures)
                    "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
                    figures->html->error);
     dl2_plot_axes(&plot, "bits per pixel", "images a second and core (logarithmic)");
+    dl2_part_codec_key(&plot, study, 0);
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
     for (size_t v = 0, end; v < study->variant_count; v = end) {
-        const char *codec = study->variants[v].codec;
         end = dl2_study_end_of_codec(study, v);
         if (!dl2_study_starts_codec(study, v))
             continue;
-        struct dl2_curve curve = {
-            .plot = &plot, .name = codec, .colour = dl2_part_codec_colour(study, v)};
+        struct dl2_curve curve = dl2_part_codec_curve(&plot, study, v);
         for (size_t i = v; i < end; i++) {
             const struct dl2_study_variant *variant = &study->variants[i];
             if (isfinite(variant->bits_per_pixel) && variant->load_rate > 0)

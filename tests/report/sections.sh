@@ -47,6 +47,26 @@ says "$page" "One training each gives no interval."
 silent "$page" "Kendall"
 trainings
 
+# ---- Curves by settings and resolution, in the codec's colour, and rings on the Pareto front
+styled=$work/styled
+load "$styled" raw 900
+for one in raw:0:0.70 jpeg-30:15:0.63 jpeg-50:25:0.65 jpeg_444-50:26:0.64 jpeg-30@64:9:0.60 webp-50:25:0.64; do
+    name=${one%%:*} quality=${one%%:*} top1=${one##*:} bytes=${one#*:} quality=${quality#*-}
+    [ "$name" = raw ] ||
+        variant "$styled" "$name" "${name%%[-_]*}" "${quality%@*}" "${bytes%:*}00000" 30 0.9 3000
+    training "$styled" "$name" small 1 "$top1"; training "$styled" "$name" small 2 "$top1"
+done
+sed -i 's/"options": {}/"options": {"resize": {"short": 64}}/' "$styled/variants/jpeg-30@64/dl2-variant.json"
+expect 0 dl2-report "$styled" -o "$work/styled.html"
+script=$work/plots/accuracy-bytes-small.gp
+grep "title 'jpeg'" "$script" | grep -q "#2f6fde.*pointtype 7 " || fail "jpeg's curve"
+grep "title 'jpeg_444'" "$script" | grep -q "#2f6fde.*pointtype 5 " || fail "settings have no points of their own"
+grep "title 'jpeg@64'" "$script" | grep -q "#2f6fde.*dashtype (6,3) pointtype 7 " || fail "a resolution has no dashes of its own"
+grep "title 'webp'" "$script" | grep -q "#d9730d.*pointtype 7 " || fail "webp's curve"
+sed -n '/^# Pareto/,$p' "$work/plots/accuracy-bytes-small.dat" >"$work/front"
+printf '# Pareto_front\n4.5 -10 jpeg-30@64\n7.5 -7 jpeg-30\n12.5 -5 jpeg-50\n100 0 raw\n' >"$work/wanted"
+diff "$work/wanted" "$work/front" || fail "the Pareto front"
+
 # ---- Codecs at equal quality: by aggregates, as these files have no scores of images
 variant "$work/codecs" jpeg-10 jpeg 10 1000000 26 0.78 3300
 variant "$work/codecs" jpeg-50 jpeg 50 2000000 32 0.93 2900
