@@ -157,6 +157,36 @@ static int set_fronts(const struct dl2_answer *answer, size_t a, json_t *variant
     return done ? DL2_OK : DL2_ERR_MEMORY;
 }
 
+/* A cost in percent as a BD-rate. */
+static json_t *make_cost(const struct dl2_accuracy_size *size, enum dl2_cost cost)
+{
+    return json_pack("{s:o, s:o}", "bd_rate", dl2_json_real(size->cost[cost] - 100), "interval",
+                     make_interval(size->low[cost] - 100, size->high[cost] - 100));
+}
+
+static json_t *make_equal_accuracy(const struct dl2_answer *answer, size_t a)
+{
+    const struct dl2_study *study = answer->study;
+    json_t *list = json_array();
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_accuracy_size *size =
+            &answer->accuracy_sizes[a * study->variant_count + v];
+        if (!dl2_study_starts_codec(study, v) || !size->variants)
+            continue;
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:I, s:I}",
+                                              "codec", dl2_json_text(study->variants[v].codec),
+                                              "bytes", make_cost(size, DL2_COST_BYTES), "encoding",
+                                              make_cost(size, DL2_COST_ENCODING), "loading",
+                                              make_cost(size, DL2_COST_LOADING), "top1", "points",
+                                              dl2_json_real(size->gain), "interval",
+                                              make_interval(size->gain_low, size->gain_high),
+                                              "overlap", dl2_json_real(size->overlap), "variants",
+                                              (json_int_t)size->variants, "falls",
+                                              (json_int_t)size->falls));
+    }
+    return list;
+}
+
 static json_t *make_network(const struct dl2_answer *answer, size_t a)
 {
     const struct dl2_study *study = answer->study;
@@ -184,14 +214,15 @@ static json_t *make_network(const struct dl2_answer *answer, size_t a)
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
         json_object_set_new(fastest, dl2_speed_words[kind],
                             make_advice(study, &speeds->fastest[kind]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "smallest",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "smallest",
                      make_advice(study, &analysis->smallest), "new_study_seeds",
                      analysis->needed.few ? json_pack("[I, I]", (json_int_t)analysis->needed.few,
                                                       (json_int_t)analysis->needed.many)
                                           : json_null(),
                      "new_study_times_images",
                      dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN),
-                     "fastest", fastest, "variants", variants);
+                     "fastest", fastest, "variants", variants, "equal_accuracy",
+                     make_equal_accuracy(answer, a));
 }
 
 static json_t *make_variant(const struct dl2_study_variant *variant)
@@ -224,14 +255,16 @@ static json_t *make_equal_quality(const struct dl2_study *study,
                 continue;
             json_t *per_image = make_rate(size->per_image, size->low, size->high,
                                           size->per_image_overlap, size->images);
+            json_t *pooled = make_rate(size->pooled, size->pooled_low, size->pooled_high,
+                                       size->overlap, size->pooled_images);
+            json_object_set_new(pooled, "encoding", dl2_json_real(size->encoding - 100));
+            json_object_set_new(pooled, "loading", dl2_json_real(size->loading - 100));
             json_object_set_new(per_image, "left_out", json_integer((json_int_t)size->left_out));
             json_object_set_new(per_image, "smaller", dl2_json_real(size->smaller));
-            json_array_append_new(
-                list,
-                json_pack("{s:o, s:s, s:o, s:o}", "codec", dl2_json_text(study->variants[v].codec),
-                          "metric", sizes->metrics.names[m], "per_image", per_image, "pooled",
-                          make_rate(size->pooled, size->pooled_low, size->pooled_high,
-                                    size->overlap, size->pooled_images)));
+            json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:o}", "codec",
+                                                  dl2_json_text(study->variants[v].codec), "metric",
+                                                  sizes->metrics.names[m], "per_image", per_image,
+                                                  "pooled", pooled));
         }
     return json_pack("{s:o, s:o}", "anchor",
                      sizes->anchor < study->variant_count

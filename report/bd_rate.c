@@ -3,10 +3,14 @@
 
 void dl2_bd_add(struct dl2_bd_curve *curve, double quality, double size)
 {
-    if (!isfinite(quality) || !(size > 0))
-        return;
-    const double log_size = log(size);
+    dl2_bd_add_log(curve, quality, size > 0 ? log(size) : NAN);
+}
+
+void dl2_bd_add_log(struct dl2_bd_curve *curve, double quality, double log_size)
+{
     size_t at = 0;
+    if (!isfinite(quality) || !isfinite(log_size))
+        return;
     while (at < curve->count && curve->quality[at] < quality)
         at++;
     if (at < curve->count && curve->quality[at] == quality) {

@@ -26,6 +26,9 @@ struct dl2_bd_curve {
  * the smallest size counts; those beyond DL2_BD_POINTS are left out. */
 void dl2_bd_add(struct dl2_bd_curve *curve, double quality, double size);
 
+/* The same of a size whose logarithm is known. */
+void dl2_bd_add_log(struct dl2_bd_curve *curve, double quality, double log_size);
+
 /* Qualities to compare at. */
 struct dl2_bd_range {
     double low, high;

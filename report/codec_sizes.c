@@ -247,7 +247,8 @@ static void keep_common(const struct comparison *comparison, size_t first, uint3
 
 /* Each image counts `weights` times. */
 static void curve_of_pool(const struct comparison *comparison, size_t first,
-                          const uint32_t *weights, size_t total, struct dl2_bd_curve *curve)
+                          const uint32_t *weights, size_t total, enum dl2_cost cost,
+                          struct dl2_bd_curve *curve)
 {
     curve->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
@@ -259,34 +260,37 @@ static void curve_of_pool(const struct comparison *comparison, size_t first,
                 sum += weights[i] * scores[i];
                 bytes += weights[i] * sizes[i];
             }
-        dl2_bd_add(curve, quality_of(comparison, sum / (double)total), bytes);
+        dl2_bd_add(curve, quality_of(comparison, sum / (double)total),
+                   cost == DL2_COST_BYTES
+                       ? bytes
+                       : dl2_variant_cost(&comparison->study->variants[v], cost));
     }
 }
 
 /* The same where nothing is known of single images. */
 static void curve_of_aggregates(const struct comparison *comparison, size_t first,
-                                struct dl2_bd_curve *curve)
+                                enum dl2_cost cost, struct dl2_bd_curve *curve)
 {
     curve->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
         const struct dl2_study_variant *variant = &comparison->study->variants[v];
-        dl2_bd_add(curve,
-                   quality_of(comparison, dl2_metric_aggregate(variant, comparison->name, "mean")),
-                   variant->bits_per_pixel);
+        dl2_bd_add(
+            curve, quality_of(comparison, dl2_metric_aggregate(variant, comparison->name, "mean")),
+            cost == DL2_COST_BYTES ? variant->bits_per_pixel : dl2_variant_cost(variant, cost));
     }
 }
 
-/* The size in percent; *overlap as dl2_bd_log_ratio() has it. */
-static double pooled_size(const struct comparison *comparison, const uint32_t *weights,
-                          size_t total, double *overlap)
+/* The cost in percent; *overlap as dl2_bd_log_ratio() has it. */
+static double pooled_cost(const struct comparison *comparison, const uint32_t *weights,
+                          size_t total, enum dl2_cost cost, double *overlap)
 {
     struct dl2_bd_curve curves[2];
     const size_t firsts[2] = {comparison->own, comparison->anchor};
     for (int c = 0; c < 2; c++)
         if (total)
-            curve_of_pool(comparison, firsts[c], weights, total, &curves[c]);
+            curve_of_pool(comparison, firsts[c], weights, total, cost, &curves[c]);
         else
-            curve_of_aggregates(comparison, firsts[c], &curves[c]);
+            curve_of_aggregates(comparison, firsts[c], cost, &curves[c]);
     return 100 * exp(dl2_bd_log_ratio(&curves[0], &curves[1], &comparison->range, overlap));
 }
 
@@ -305,7 +309,8 @@ static void bootstrap_pool(const struct comparison *comparison, struct dl2_codec
         memset(scratch->drawn, 0, count * sizeof *scratch->drawn);
         for (size_t i = 0; i < common; i++)
             scratch->drawn[scratch->chosen[dl2_random_below(&random, (uint32_t)common)]]++;
-        scratch->draws[draw] = pooled_size(comparison, scratch->drawn, common, &overlap);
+        scratch->draws[draw] =
+            pooled_cost(comparison, scratch->drawn, common, DL2_COST_BYTES, &overlap);
         if (isnan(scratch->draws[draw]))
             return;
     }
@@ -324,7 +329,10 @@ static void compare_pools(const struct comparison *comparison, struct dl2_codec_
         size->pooled_images += weights[i];
     if (comparison->images->count && !size->pooled_images)
         return;
-    size->pooled = pooled_size(comparison, weights, size->pooled_images, &overlap);
+    const size_t images = size->pooled_images;
+    size->encoding = pooled_cost(comparison, weights, images, DL2_COST_ENCODING, &overlap);
+    size->loading = pooled_cost(comparison, weights, images, DL2_COST_LOADING, &overlap);
+    size->pooled = pooled_cost(comparison, weights, images, DL2_COST_BYTES, &overlap);
     size->overlap = 100 * overlap;
     if (size->pooled_images > 1 && !isnan(size->pooled))
         bootstrap_pool(comparison, size);
@@ -343,6 +351,13 @@ static struct dl2_bd_range range_of(const struct comparison *comparison,
 }
 
 /* ---- All of them */
+
+double dl2_variant_cost(const struct dl2_study_variant *variant, enum dl2_cost cost)
+{
+    return cost == DL2_COST_BYTES      ? variant->bytes
+           : cost == DL2_COST_ENCODING ? variant->encode_seconds / variant->images
+                                       : 1 / variant->load_rate;
+}
 
 size_t dl2_codec_anchor(const struct dl2_study *study, const struct dl2_codec_choice *choice)
 {
@@ -399,6 +414,8 @@ int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_c
                                                   .pooled_low = NAN,
                                                   .pooled_high = NAN,
                                                   .overlap = NAN,
+                                                  .encoding = NAN,
+                                                  .loading = NAN,
                                                   .per_image_overlap = NAN};
     if (sizes->anchor == study->variant_count)
         return DL2_OK;

@@ -13,6 +13,12 @@
 
 enum { DL2_BD_DRAWS = 1000 }; /* of a bootstrap */
 
+/* What a codec may need less of at equal quality. */
+enum dl2_cost { DL2_COST_BYTES, DL2_COST_ENCODING, DL2_COST_LOADING, DL2_COSTS };
+
+/* A variant's bytes; CPU seconds of encoding an image, and of loading it. NAN: not known. */
+double dl2_variant_cost(const struct dl2_study_variant *variant, enum dl2_cost cost);
+
 /* One codec by one metric. Sizes are percent of the anchor's at equal quality; NAN: not known. */
 struct dl2_codec_size {
     size_t images;          /* that could be compared one by one */
@@ -24,6 +30,7 @@ struct dl2_codec_size {
                                pooled size is by the variants' aggregates */
     double pooled, overlap; /* size by mean quality and all bytes; share of qualities, percent */
     double pooled_low, pooled_high; /* its 95% interval by the bootstrap, over images */
+    double encoding, loading;       /* pooled: CPU time of both instead of bytes */
     double per_image_overlap;       /* mean over the images, percent */
 };
 

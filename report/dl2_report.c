@@ -317,6 +317,7 @@ struct results {
     struct dl2_analysis *analyses; /* [arch_count] */
     struct dl2_speeds *speeds;     /* [arch_count] */
     struct dl2_codec_sizes sizes;
+    struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
 };
 
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
@@ -397,6 +398,7 @@ static void free_results(const struct dl2_study *study, struct results *results)
     free(results->analyses);
     free(results->speeds);
     dl2_codec_sizes_free(&results->sizes);
+    free(results->accuracy_sizes);
     dl2_conditions_free(&results->conditions);
     dl2_loading_free(&results->loading);
     dl2_search_results_free(&results->search);
@@ -429,6 +431,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .plan = &results->plan,
                                       .codecs = arguments.codecs,
                                       .sizes = &results->sizes,
+                                      .accuracy_sizes = results->accuracy_sizes,
                                       .tolerance = arguments.question.tolerance};
         struct dl2_html html = DL2_HTML_INIT(error);
         dl2_page_write(&page, &html);
@@ -473,9 +476,16 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
     const double tolerance = arguments.question.tolerance;
     DL2_TRY(dl2_conditions_analyse(&results->conditions, tolerance, error));
     DL2_TRY(dl2_codec_sizes_find(study, &arguments.codecs, &results->sizes, error));
+    DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
+                                    results->sizes.anchor, &results->accuracy_sizes, error));
     DL2_TRY(draw_page(folder, study, results, error));
-    const struct dl2_answer made = {study,          results->analyses, results->speeds,
-                                    &results->plan, &results->sizes,   tolerance};
+    const struct dl2_answer made = {.study = study,
+                                    .analyses = results->analyses,
+                                    .speeds = results->speeds,
+                                    .plan = &results->plan,
+                                    .sizes = &results->sizes,
+                                    .accuracy_sizes = results->accuracy_sizes,
+                                    .tolerance = tolerance};
     json_t *answer = dl2_answer_make(&made);
     const int status = save_answer(answer, error);
     if (status == DL2_OK && !quiet && (study->arch_count || !results->search.report))

@@ -61,6 +61,17 @@ void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *es
     dl2_html_markup(html, "</td>");
 }
 
+void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_format(html, "%s%s", dl2_part_fixed(value, 1, text[0]), isfinite(value) ? " %" : "");
+    if (isfinite(low))
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1, text[1]),
+                         dl2_part_fixed(high, 1, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
 {
     char text[32];

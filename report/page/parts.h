@@ -36,6 +36,8 @@ void dl2_part_cell(struct dl2_html *html, double value, int digits);
 /* A mean and half its interval; in a <td>. */
 void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
 void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
+/* A <td> with "62.6 % (61.1 to 64.2)"; no interval where `low` is NAN. */
+void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high);
 /* A <td> with a ratio and its interval. */
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);
 

@@ -82,18 +82,6 @@ static void write_percent(struct dl2_html *html, double value, int digits)
                      isfinite(value) ? " %" : "");
 }
 
-/* "62.6 % (61.1 to 64.2)" */
-static void write_size(struct dl2_html *html, double size, double low, double high)
-{
-    char text[3][32];
-    dl2_html_markup(html, "<td>");
-    dl2_html_format(html, "%s%s", dl2_part_fixed(size, 1, text[0]), isfinite(size) ? " %" : "");
-    if (isfinite(low))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1, text[1]),
-                         dl2_part_fixed(high, 1, text[2]));
-    dl2_html_markup(html, "</td>");
-}
-
 /* Below this, what is compared is a small part of what the codecs were tried at. */
 enum { LEAST_OVERLAP = 75 };
 
@@ -103,8 +91,9 @@ static void write_sizes(struct dl2_html *html, const struct dl2_page *page)
     const struct dl2_metric_names *metrics = &page->sizes->metrics;
     struct dl2_table table = {.html = html};
     size_t narrow = 0, left_out = 0;
-    dl2_table_heads(&table, "codec|<metric|per image\n(95% interval)|images that\nare smaller|"
-                            "images|pooled\n(95% interval)|qualities\nin common");
+    dl2_table_heads(
+        &table, "codec|<metric|per image\n(95% interval)|images that\nare smaller|"
+                "images|pooled\n(95% interval)|encoding\ntime|loading\ntime|qualities\nin common");
     for (size_t v = 0; v < study->variant_count; v++)
         for (size_t m = 0; m < metrics->count; m++) {
             const struct dl2_codec_size *size = dl2_codec_size_at(study, page->sizes, m, v);
@@ -117,10 +106,12 @@ static void write_sizes(struct dl2_html *html, const struct dl2_page *page)
             dl2_html_element(
                 html, "td class='l'", "%s",
                 dl2_json_get_text(study->metric_titles, metrics->names[m], metrics->names[m]));
-            write_size(html, size->per_image, size->low, size->high);
+            dl2_part_percent_cell(html, size->per_image, size->low, size->high);
             write_percent(html, size->smaller, 0);
             dl2_html_element(html, "td", "%zu", size->images);
-            write_size(html, size->pooled, size->pooled_low, size->pooled_high);
+            dl2_part_percent_cell(html, size->pooled, size->pooled_low, size->pooled_high);
+            write_percent(html, size->encoding, 0);
+            write_percent(html, size->loading, 0);
             write_percent(html, size->overlap, 0);
             narrow += size->overlap < LEAST_OVERLAP;
             left_out = size->left_out > left_out ? size->left_out : left_out;
@@ -142,7 +133,9 @@ static void write_sizes(struct dl2_html *html, const struct dl2_page *page)
                     "MS-SSIM in dB) and compared over the qualities that both codecs have. Per "
                     "image: the mean of every image's own comparison. Pooled: one comparison of "
                     "all bytes at the mean quality, over the images that have a score in every "
-                    "variant of both codecs. The 95% intervals are of the choice of images "
+                    "variant of both codecs. Times are CPU time, as percent of the "
+                    "anchor's at equal mean quality, over the qualities. The 95% intervals are of "
+                    "the choice of images "
                     "(bootstrap, 1,000 draws).");
     if (left_out)
         dl2_html_format(html,

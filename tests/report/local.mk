@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests of report
 if HAVE_CMOCKA
+check_PROGRAMS += tests/report/test_accuracy_sizes
+tests_report_test_accuracy_sizes_SOURCES = tests/report/test_accuracy_sizes.c
+tests_report_test_accuracy_sizes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_report_test_accuracy_sizes_LDADD = libreport.la $(CMOCKA_LIBS)
+TESTS += tests/report/test_accuracy_sizes
 check_PROGRAMS += tests/report/test_analysis
 tests_report_test_analysis_SOURCES = tests/report/test_analysis.c
 tests_report_test_analysis_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
