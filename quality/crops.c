@@ -5,25 +5,17 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
-#include "dataset/dataset.h"
+#include "quality/crop_choice.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* An image's scores, added up over the variants. */
-struct crop_candidate {
-    const char *key; /* of the first variant's JSON */
-    size_t variants; /* that have a score */
-    double sum;
-};
-
 struct crop_variant {
     const char *path;
     char *name;
-    json_t *scores;    /* the file */
-    json_t *per_image; /* borrowed from it */
+    json_t *scores; /* the file */
     struct dl2_dataset *dataset;
 };
 
@@ -32,16 +24,11 @@ struct crop_run {
     struct dl2_dataset *reference;
     struct crop_variant *variants;
     size_t count, scored; /* the scored come first */
-    char metric[64];
-    bool lower_is_better;
-    struct crop_candidate *candidates;
-    size_t candidate_count;
+    struct dl2_crop_choice choice;
     struct dl2_bytes bytes, png;
     struct dl2_image image, scratch, original;         /* `original`: the reference's whole image */
     struct dl2_colour colour, original_colour, fitted; /* of these two, and of a crop */
 };
-
-/* ---- The scores */
 
 static int crop_read_scores(const struct crop_run *run, struct crop_variant *variant,
                             struct dl2_error *error)
@@ -51,132 +38,25 @@ static int crop_read_scores(const struct crop_run *run, struct crop_variant *var
         asprintf(&file, "%s/%s.json", run->options->scores, variant->name) < 0)
         return dl2_error_memory(error, "%s", variant->path);
     const int status = dl2_json_load(file, "dl2-quality/1", &variant->scores, error);
-    const json_t *entries = json_object_get(variant->scores, "variants");
-    variant->per_image = json_object_get(json_array_get(entries, 0), "per_image");
     free(file);
     return status;
 }
 
-/* Does any image of the variant have a score of this metric? */
-static bool crop_has_metric(const struct crop_variant *variant, const char *metric)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(variant->per_image, i, row)
-    {
-        if (json_is_number(json_object_get(row, metric)))
-            return true;
-    }
-    return false;
-}
-
-static bool crop_all_have(const struct crop_run *run, const char *metric)
-{
-    for (size_t v = 0; v < run->scored; v++)
-        if (!crop_has_metric(&run->variants[v], metric))
-            return false;
-    return true;
-}
-
-static void crop_choose_metric(struct crop_run *run)
-{
-    const json_t *entry = json_array_get(json_object_get(run->variants[0].scores, "variants"), 0);
-    const char *name;
-    json_t *metric;
-    json_object_foreach(json_object_get(entry, "metrics"), name, metric)
-    {
-        if (!run->metric[0] && strlen(name) < sizeof run->metric && crop_all_have(run, name))
-            strcpy(run->metric, name);
-    }
-    if (crop_all_have(run, "ssim"))
-        strcpy(run->metric, "ssim");
-    run->lower_is_better =
-        dl2_json_lists(json_object_get(run->variants[0].scores, "lower_is_better"), run->metric);
-}
-
-static int crop_compare_keys(const void *a, const void *b)
-{
-    return strcmp(((const struct crop_candidate *)a)->key, ((const struct crop_candidate *)b)->key);
-}
-
-static int crop_compare_sums(const void *a, const void *b)
-{
-    const struct crop_candidate *x = a, *y = b;
-    return x->sum != y->sum ? (x->sum > y->sum) - (x->sum < y->sum) : strcmp(x->key, y->key);
-}
-
-/* Adds up the scores of the images that the first variant has; leaves those that all have, from the
- * worst to the best. */
-static int crop_list_candidates(struct crop_run *run, struct dl2_error *error)
-{
-    const json_t *rows = run->variants[0].per_image;
-    size_t i, left = 0, all = 0;
-    json_t *row;
-    run->candidates = dl2_calloc(json_array_size(rows) + 1, sizeof *run->candidates);
-    if (!run->candidates)
-        return dl2_error_memory(error, "%zu images", json_array_size(rows));
-    json_array_foreach(rows, i, row)
-    {
-        const char *key = dl2_json_get_text(row, "key", NULL);
-        if (key)
-            run->candidates[all++].key = key;
-    }
-    qsort(run->candidates, all, sizeof *run->candidates, crop_compare_keys);
-    for (size_t v = 0; v < run->scored; v++)
-        json_array_foreach(run->variants[v].per_image, i, row)
-        {
-            const struct crop_candidate wanted = {.key = dl2_json_get_text(row, "key", "")};
-            struct crop_candidate *found =
-                bsearch(&wanted, run->candidates, all, sizeof *run->candidates, crop_compare_keys);
-            const double score = dl2_json_get_real(row, run->metric, NAN);
-            if (found && isfinite(score)) {
-                found->variants++;
-                found->sum += run->lower_is_better ? -score : score;
-            }
-        }
-    for (i = 0; i < all; i++)
-        if (run->candidates[i].variants == run->scored)
-            run->candidates[left++] = run->candidates[i];
-    run->candidate_count = left;
-    if (left)
-        qsort(run->candidates, left, sizeof *run->candidates, crop_compare_sums);
-    return DL2_OK;
-}
-
 /* The variant's score of an image. */
-static double crop_score(const struct crop_run *run, size_t variant, const char *key)
+static double crop_score(const struct crop_run *run, size_t variant, size_t metric, const char *key)
 {
-    size_t i;
-    json_t *row;
-    json_array_foreach(run->variants[variant].per_image, i, row)
-    {
-        if (strcmp(dl2_json_get_text(row, "key", ""), key) == 0)
-            return dl2_json_get_real(row, run->metric, NAN);
-    }
-    return NAN;
+    return dl2_json_get_real(dl2_crop_row(run->variants[variant].scores, key),
+                             run->choice.metrics[metric], NAN);
 }
 
 /* ---- Pixels */
-
-/* The dataset's sample of this key; its number, or the dataset's count if there is none. */
-static size_t crop_find(const struct dl2_dataset *dataset, const char *key,
-                        struct dl2_sample *sample)
-{
-    const size_t count = dl2_dataset_count(dataset);
-    for (size_t index = 0; index < count; index++) {
-        dl2_dataset_sample(dataset, index, sample);
-        if (strcmp(sample->key, key) == 0)
-            return index;
-    }
-    return count;
-}
 
 static int crop_decode(struct crop_run *run, const struct dl2_dataset *dataset, const char *key,
                        struct dl2_image *image, struct dl2_colour *colour, struct dl2_error *error)
 {
     struct dl2_sample sample;
     struct dl2_image_info info;
-    const size_t index = crop_find(dataset, key, &sample);
+    const size_t index = dl2_crop_find(dataset, key, &sample);
     const uint8_t *data;
     size_t size;
     if (index == dl2_dataset_count(dataset))
@@ -277,48 +157,89 @@ static int crop_decode_variant(struct crop_run *run, size_t variant, const char 
         (unsigned)run->original.width, (unsigned)run->original.height);
 }
 
-static int crop_image(struct crop_run *run, const char *kind, const char *key, json_t *list,
-                      struct dl2_error *error)
+/* The variant with the lowest score by the first metric. */
+static size_t crop_worst_variant(const struct crop_run *run, const char *key)
 {
     size_t worst = 0;
     for (size_t v = 1; v < run->scored; v++) {
-        const double one = crop_score(run, v, key), other = crop_score(run, worst, key);
-        if (run->lower_is_better ? one > other : one < other)
+        const double one = crop_score(run, v, 0, key), other = crop_score(run, worst, 0, key);
+        if (run->choice.lower_is_better[0] ? one > other : one < other)
             worst = v;
     }
+    return worst;
+}
+
+static json_t *crop_scores(const struct crop_run *run, size_t variant, const char *key)
+{
+    json_t *scores = json_object();
+    for (size_t m = 0; m < run->choice.metric_count; m++)
+        json_object_set_new(scores, run->choice.metrics[m],
+                            dl2_json_real(crop_score(run, variant, m, key)));
+    return scores;
+}
+
+static int crop_image(struct crop_run *run, size_t pick, json_t *list, struct dl2_error *error)
+{
+    const char *key = run->choice.picks[pick].key;
     DL2_TRY(crop_decode(run, run->reference, key, &run->original, &run->original_colour, error));
-    DL2_TRY(crop_decode_variant(run, worst, key, error));
+    DL2_TRY(crop_decode_variant(run, crop_worst_variant(run, key), key, error));
     const struct crop_window window = crop_find_window(&run->original, &run->image);
     char name[512];
-    snprintf(name, sizeof name, "%s-original.png", kind);
+    snprintf(name, sizeof name, "image-%zu-original.png", pick);
     DL2_TRY(crop_save(run, &window, &run->original, &run->original_colour, name, error));
     json_auto_t *files = json_array();
-    json_auto_t *entry = json_pack(
-        "{s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:O}", "kind", kind, "key", dl2_json_text(key), "x",
-        (json_int_t)window.x, "y", (json_int_t)window.y, "width", (json_int_t)window.width,
-        "height", (json_int_t)window.height, "original", name, "variants", files);
+    json_auto_t *entry =
+        json_pack("{s:O, s:o, s:I, s:I, s:I, s:I, s:s, s:O}", "of", run->choice.picks[pick].of,
+                  "key", dl2_json_text(key), "x", (json_int_t)window.x, "y", (json_int_t)window.y,
+                  "width", (json_int_t)window.width, "height", (json_int_t)window.height,
+                  "original", name, "variants", files);
     for (size_t v = 0; v < run->scored; v++) {
-        snprintf(name, sizeof name, "%s-variant-%zu.png", kind, v);
+        snprintf(name, sizeof name, "image-%zu-variant-%zu.png", pick, v);
         DL2_TRY(crop_decode_variant(run, v, key, error));
         DL2_TRY(crop_save(run, &window, &run->image, &run->colour, name, error));
         json_array_append_new(files, json_pack("{s:o, s:s, s:o}", "variant",
                                                dl2_json_text(run->variants[v].name), "file", name,
-                                               "score", dl2_json_real(crop_score(run, v, key))));
+                                               "scores", crop_scores(run, v, key)));
     }
     json_array_append(list, entry);
     return DL2_OK;
 }
 
-/* The key of the first candidate from `first` on that the reference has; NULL: none. Keys that are
- * not UTF-8 are not as they were in JSON. */
-static const char *crop_choose(const struct crop_run *run, size_t first)
+/* Reads all scores. The variants that crops are made of come first; `left_out` gets the names of
+ * those whose images were resized. One that could not be opened has no images. */
+static int crop_read_all(struct crop_run *run, json_t *left_out, struct dl2_error *error)
 {
-    struct dl2_sample sample;
-    for (size_t i = first; i < run->candidate_count; i++)
-        if (crop_find(run->reference, run->candidates[i].key, &sample) <
-            dl2_dataset_count(run->reference))
-            return run->candidates[i].key;
-    return NULL;
+    for (size_t v = 0; v < run->count; v++) {
+        DL2_TRY(crop_read_scores(run, &run->variants[v], error));
+        const json_t *entry =
+            json_array_get(json_object_get(run->variants[v].scores, "variants"), 0);
+        if (json_object_get(entry, "resize")) {
+            dl2_progress_message(run->options->progress,
+                                 "%s: left out of the crops, because its images were resized",
+                                 run->variants[v].name);
+            json_array_append_new(left_out, dl2_json_text(run->variants[v].name));
+        } else if (json_array_size(dl2_crop_rows(run->variants[v].scores))) {
+            const struct crop_variant swapped = run->variants[run->scored];
+            run->variants[run->scored++] = run->variants[v];
+            if (run->scored - 1 != v)
+                run->variants[v] = swapped;
+        }
+    }
+    return DL2_OK;
+}
+
+static int crop_choose(struct crop_run *run, struct dl2_error *error)
+{
+    json_t **scores = dl2_calloc(run->scored + 1, sizeof *scores);
+    if (!scores)
+        return dl2_error_memory(error, "%zu variants", run->scored);
+    for (size_t v = 0; v < run->scored; v++)
+        scores[v] = run->variants[v].scores;
+    const int status =
+        run->scored ? dl2_crop_choose(scores, run->scored, run->reference, &run->choice, error)
+                    : DL2_OK;
+    free(scores);
+    return status;
 }
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
@@ -329,47 +250,25 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     if (dl2_is_file(reference) && dl2_codec_is_image_file(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);
-    json_auto_t *left_out = json_array();
-    size_t scored = 0; /* one that could not be opened has no images */
-    for (size_t v = 0; v < run->count; v++) {
-        DL2_TRY(crop_read_scores(run, &run->variants[v], error));
-        const json_t *entry =
-            json_array_get(json_object_get(run->variants[v].scores, "variants"), 0);
-        if (json_object_get(entry, "resize")) {
-            dl2_progress_message(run->options->progress,
-                                 "%s: left out of the crops, because its images were resized",
-                                 run->variants[v].name);
-            json_array_append_new(left_out, dl2_json_text(run->variants[v].name));
-        } else if (json_array_size(run->variants[v].per_image)) {
-            const struct crop_variant swapped = run->variants[scored];
-            run->variants[scored++] = run->variants[v];
-            if (scored - 1 != v)
-                run->variants[v] = swapped;
-        }
-    }
-    run->scored = scored;
-    if (scored) {
-        crop_choose_metric(run);
-        DL2_TRY(crop_list_candidates(run, error));
-    }
+    json_auto_t *left_out = json_array(), *crops = json_array(), *metrics = json_array();
+    DL2_TRY(crop_read_all(run, left_out, error));
     DL2_TRY(dl2_make_folders(run->options->folder, error));
     DL2_TRY(dl2_dataset_open(reference, &options, &run->reference, error));
     for (size_t v = 0; v < run->scored; v++)
         DL2_TRY(
             dl2_dataset_open(run->variants[v].path, &options, &run->variants[v].dataset, error));
-    json_auto_t *crops = json_array();
-    const char *typical = crop_choose(run, run->candidate_count / 2), *worst = crop_choose(run, 0);
-    if (typical)
-        DL2_TRY(crop_image(run, "typical", typical, crops, error));
-    if (worst)
-        DL2_TRY(crop_image(run, "worst", worst, crops, error));
+    DL2_TRY(crop_choose(run, error));
+    for (size_t m = 0; m < run->choice.metric_count; m++)
+        json_array_append_new(metrics, json_string(run->choice.metrics[m]));
+    for (size_t pick = 0; pick < run->choice.count; pick++)
+        DL2_TRY(crop_image(run, pick, crops, error));
     char *path = dl2_path_join(run->options->folder, "crops.json");
     if (!path)
         return dl2_error_memory(error, "crops.json");
     const int status =
         dl2_json_save_new(path,
-                          json_pack("{s:s, s:o, s:s, s:O, s:O}", "schema", "dl2-crops/1",
-                                    "reference", dl2_json_text(reference), "metric", run->metric,
+                          json_pack("{s:s, s:o, s:O, s:O, s:O}", "schema", "dl2-crops/2",
+                                    "reference", dl2_json_text(reference), "metrics", metrics,
                                     "left_out", left_out, "crops", crops),
                           error);
     free(path);
@@ -392,7 +291,7 @@ int dl2_crops_write(const char *reference, const char *const *variants, size_t c
         dl2_dataset_close(run.variants[v].dataset);
     }
     free(run.variants);
-    free(run.candidates);
+    dl2_crop_choice_free(&run.choice);
     dl2_dataset_close(run.reference);
     dl2_bytes_free(&run.bytes);
     dl2_bytes_free(&run.png);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pieces of images for people to look at: of a typical image and of the worst, by scores that
- * dl2-quality has written, from the reference and from every variant. The files are dl2-crops/1
+ * Pieces of images for people to look at, chosen by scores that dl2-quality has written
+ * (quality/crop_choice.h), from the reference and from every variant. The files are dl2-crops/2
  * (docs/formats.md).
  */
 #ifndef DL2_QUALITY_CROPS_H
@@ -26,13 +26,12 @@ struct dl2_crops_options {
 };
 
 /*
- * Chooses two images among those that have a score in all variants: the worst by the mean of their
- * scores over the variants, and the median. The scores are SSIM, or if a file lacks that, the first
- * metric that all have. The crop is the window in which the variant with the lowest score differs
- * most from the reference, by squared error. Files are written at full size and losslessly (PNG);
- * crops.json comes last. Variants whose images were resized are left out: nothing of theirs would
- * show the same at the same size. Fails where a dataset or a file of scores can't be read. Where no
- * image has a score in all variants, crops.json says that there are no crops.
+ * The crop is the window in which the variant with the lowest score, by SSIM or the first metric
+ * that all have, differs most from the reference, by squared error. Files are written at full size
+ * and losslessly (PNG); crops.json comes last. Variants whose images were resized are left out:
+ * nothing of theirs would show the same at the same size. Fails where a dataset or a file of scores
+ * can't be read. Where no image has a score in all variants, crops.json says that there are no
+ * crops.
  */
 int dl2_crops_write(const char *reference, const char *const *variants, size_t count,
                     const struct dl2_crops_options *options, struct dl2_error *error);

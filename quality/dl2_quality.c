@@ -306,9 +306,9 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE",
      AT(csv)},
     {DL2_OPTION_TEXT, "crops", 0, "DIR",
-     "Score nothing; write crops of a typical image and of the worst, from REFERENCE and every "
-     "VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the scores that an earlier "
-     "run wrote to --json-dir, by SSIM if it is there",
+     "Score nothing; write crops of the worst, the median and the best image by each metric, from "
+     "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
+     "scores that an earlier run wrote to --json-dir",
      AT(crops)},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST", "Metrics to score, separated by commas, or all",
      AT(metrics), .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},

@@ -46,6 +46,7 @@ endif
 bin_PROGRAMS += dl2-quality
 dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
+	quality/crop_choice.c quality/crop_choice.h \
 	quality/crops.c quality/crops.h \
 	quality/dl2_quality.c \
 	quality/output.c quality/output.h \

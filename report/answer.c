@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "report/pareto.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,14 @@ static void set_named(json_t *object, const char *name, json_t *value)
     json_t *text = dl2_json_text(name);
     json_object_set_new(object, text ? json_string_value(text) : name, value);
     json_decref(text);
+}
+
+static json_t *get_named(json_t *object, const char *name)
+{
+    json_t *text = dl2_json_text(name);
+    json_t *value = json_object_get(object, text ? json_string_value(text) : name);
+    json_decref(text);
+    return value;
 }
 
 /* ---- In sentences */
@@ -129,6 +138,55 @@ static json_t *make_speeds(const struct dl2_speed *speed)
     return speeds;
 }
 
+/* Marks the variants on the Pareto front of bytes and top-1. */
+static int set_fronts(const struct dl2_answer *answer, size_t a, json_t *variants)
+{
+    const struct dl2_study *study = answer->study;
+    double *bytes = dl2_calloc(study->variant_count + 1, sizeof *bytes);
+    bool *front = dl2_calloc(study->variant_count + 1, sizeof *front);
+    for (size_t v = 0; bytes && v < study->variant_count; v++)
+        bytes[v] = study->variants[v].bytes;
+    if (bytes && front)
+        dl2_pareto_find(study, &answer->analyses[a], bytes, front);
+    for (size_t v = 0; bytes && front && v < study->variant_count; v++)
+        json_object_set_new(get_named(variants, study->variants[v].name), "pareto_front",
+                            json_boolean(front[v]));
+    const bool done = bytes && front;
+    free(bytes);
+    free(front);
+    return done ? DL2_OK : DL2_ERR_MEMORY;
+}
+
+/* A cost in percent as a BD-rate. */
+static json_t *make_cost(const struct dl2_accuracy_size *size, enum dl2_cost cost)
+{
+    return json_pack("{s:o, s:o}", "bd_rate", dl2_json_real(size->cost[cost] - 100), "interval",
+                     make_interval(size->low[cost] - 100, size->high[cost] - 100));
+}
+
+static json_t *make_equal_accuracy(const struct dl2_answer *answer, size_t a)
+{
+    const struct dl2_study *study = answer->study;
+    json_t *list = json_array();
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_accuracy_size *size =
+            &answer->accuracy_sizes[a * study->variant_count + v];
+        if (!dl2_study_starts_codec(study, v) || !size->variants)
+            continue;
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:I, s:I}",
+                                              "codec", dl2_json_text(study->variants[v].codec),
+                                              "bytes", make_cost(size, DL2_COST_BYTES), "encoding",
+                                              make_cost(size, DL2_COST_ENCODING), "loading",
+                                              make_cost(size, DL2_COST_LOADING), "top1", "points",
+                                              dl2_json_real(size->gain), "interval",
+                                              make_interval(size->gain_low, size->gain_high),
+                                              "overlap", dl2_json_real(size->overlap), "variants",
+                                              (json_int_t)size->variants, "falls",
+                                              (json_int_t)size->falls));
+    }
+    return list;
+}
+
 static json_t *make_network(const struct dl2_answer *answer, size_t a)
 {
     const struct dl2_study *study = answer->study;
@@ -148,17 +206,23 @@ static json_t *make_network(const struct dl2_answer *answer, size_t a)
         json_object_set_new(variant, "speed", make_speeds(&speeds->variants[v]));
         set_named(variants, study->variants[v].name, variant);
     }
+    if (set_fronts(answer, a, variants) < 0) {
+        json_decref(variants);
+        json_decref(fastest);
+        return NULL;
+    }
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
         json_object_set_new(fastest, dl2_speed_words[kind],
                             make_advice(study, &speeds->fastest[kind]));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "smallest",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "smallest",
                      make_advice(study, &analysis->smallest), "new_study_seeds",
                      analysis->needed.few ? json_pack("[I, I]", (json_int_t)analysis->needed.few,
                                                       (json_int_t)analysis->needed.many)
                                           : json_null(),
                      "new_study_times_images",
                      dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN),
-                     "fastest", fastest, "variants", variants);
+                     "fastest", fastest, "variants", variants, "equal_accuracy",
+                     make_equal_accuracy(answer, a));
 }
 
 static json_t *make_variant(const struct dl2_study_variant *variant)
@@ -170,6 +234,43 @@ static json_t *make_variant(const struct dl2_study_variant *variant)
         dl2_json_real(variant->ratio), "bits_per_pixel", dl2_json_real(variant->bits_per_pixel),
         "psnr_rgb", dl2_json_real(variant->psnr_rgb), "ssim", dl2_json_real(variant->ssim),
         "encode_cpu_seconds", dl2_json_real(variant->encode_seconds));
+}
+
+/* A size in percent as a BD-rate. */
+static json_t *make_rate(double size, double low, double high, double overlap, size_t images)
+{
+    return json_pack("{s:o, s:o, s:o, s:I}", "bd_rate", dl2_json_real(size - 100), "interval",
+                     make_interval(low - 100, high - 100), "overlap", dl2_json_real(overlap),
+                     "images", (json_int_t)images);
+}
+
+static json_t *make_equal_quality(const struct dl2_study *study,
+                                  const struct dl2_codec_sizes *sizes)
+{
+    json_t *list = json_array();
+    for (size_t v = 0; v < study->variant_count; v++)
+        for (size_t m = 0; m < sizes->metrics.count; m++) {
+            const struct dl2_codec_size *size = dl2_codec_size_at(study, sizes, m, v);
+            if (!size)
+                continue;
+            json_t *per_image = make_rate(size->per_image, size->low, size->high,
+                                          size->per_image_overlap, size->images);
+            json_t *pooled = make_rate(size->pooled, size->pooled_low, size->pooled_high,
+                                       size->overlap, size->pooled_images);
+            json_object_set_new(pooled, "encoding", dl2_json_real(size->encoding - 100));
+            json_object_set_new(pooled, "loading", dl2_json_real(size->loading - 100));
+            json_object_set_new(per_image, "left_out", json_integer((json_int_t)size->left_out));
+            json_object_set_new(per_image, "smaller", dl2_json_real(size->smaller));
+            json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:o}", "codec",
+                                                  dl2_json_text(study->variants[v].codec), "metric",
+                                                  sizes->metrics.names[m], "per_image", per_image,
+                                                  "pooled", pooled));
+        }
+    return json_pack("{s:o, s:o}", "anchor",
+                     sizes->anchor < study->variant_count
+                         ? dl2_json_text(study->variants[sizes->anchor].codec)
+                         : json_null(),
+                     "rates", list);
 }
 
 json_t *dl2_answer_make(const struct dl2_answer *answer)
@@ -186,9 +287,10 @@ json_t *dl2_answer_make(const struct dl2_answer *answer)
         json_decref(networks);
         return NULL;
     }
-    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
+    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
                      answer->tolerance, "look", (json_int_t)answer->plan->look, "sentences",
-                     make_sentences(answer), "variants", variants, "networks", networks);
+                     make_sentences(answer), "variants", variants, "networks", networks,
+                     "equal_quality", make_equal_quality(study, answer->sizes));
 }
 
 /* ---- As a table */
@@ -292,10 +394,11 @@ static int expect_answer(const char *json, const char *table, struct dl2_error *
     json_decref(old);
     if (ours || (!any && access(table, F_OK) != 0))
         return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "%s may not be dl2-report's and would be overwritten: move it away, or name "
-                         "a page in another folder with -o",
-                         any ? json : table);
+    return dl2_error_set(
+        error, DL2_ERR_ARGUMENT,
+        "%s may not be dl2-report's and would be overwritten: move it away, or name "
+        "a page in another folder with -o",
+        any ? json : table);
 }
 
 int dl2_answer_save(const json_t *answer, const char *path, const char *table,

@@ -7,7 +7,9 @@
 #ifndef DL2_REPORT_ANSWER_H
 #define DL2_REPORT_ANSWER_H
 
+#include "report/accuracy_sizes.h"
 #include "report/analysis.h"
+#include "report/codec_sizes.h"
 #include "report/plan.h"
 #include "report/speed.h"
 
@@ -17,7 +19,9 @@ struct dl2_answer {
     const struct dl2_analysis *analyses;
     const struct dl2_speeds *speeds;
     const struct dl2_plan *plan;
-    double tolerance; /* points of top-1 */
+    const struct dl2_codec_sizes *sizes;
+    const struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
+    double tolerance;                               /* points of top-1 */
 };
 
 /* The answer as JSON: a new reference, or NULL if memory runs out. */

@@ -10,106 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Curves */
-
-void dl2_bd_add(struct dl2_bd_curve *curve, double quality, double size)
-{
-    if (!isfinite(quality) || !(size > 0))
-        return;
-    const double log_size = log(size);
-    size_t at = 0;
-    while (at < curve->count && curve->quality[at] < quality)
-        at++;
-    if (at < curve->count && curve->quality[at] == quality) {
-        curve->log_size[at] = fmin(curve->log_size[at], log_size);
-        return;
-    }
-    if (curve->count == DL2_BD_POINTS)
-        return;
-    for (size_t i = curve->count++; i > at; i--) {
-        curve->quality[i] = curve->quality[i - 1];
-        curve->log_size[i] = curve->log_size[i - 1];
-    }
-    curve->quality[at] = quality;
-    curve->log_size[at] = log_size;
-}
-
-/* The slope at an end, by three points, without overshoot. */
-static double end_slope(double h0, double h1, double s0, double s1)
-{
-    const double slope = ((2 * h0 + h1) * s0 - h0 * s1) / (h0 + h1);
-    if (slope * s0 <= 0)
-        return 0;
-    return s0 * s1 < 0 && fabs(slope) > 3 * fabs(s0) ? 3 * s0 : slope;
-}
-
-static void find_slopes(const struct dl2_bd_curve *curve, double slopes[DL2_BD_POINTS])
-{
-    const size_t last = curve->count - 1;
-    double width[DL2_BD_POINTS], secant[DL2_BD_POINTS];
-    for (size_t i = 0; i < last; i++) {
-        width[i] = curve->quality[i + 1] - curve->quality[i];
-        secant[i] = (curve->log_size[i + 1] - curve->log_size[i]) / width[i];
-    }
-    if (last == 1) {
-        slopes[0] = slopes[1] = secant[0];
-        return;
-    }
-    slopes[0] = end_slope(width[0], width[1], secant[0], secant[1]);
-    slopes[last] = end_slope(width[last - 1], width[last - 2], secant[last - 1], secant[last - 2]);
-    for (size_t i = 1; i < last; i++) { /* the weighted harmonic mean of both secants */
-        const double a = 2 * width[i] + width[i - 1], b = width[i] + 2 * width[i - 1];
-        slopes[i] =
-            secant[i - 1] * secant[i] > 0 ? (a + b) / (a / secant[i - 1] + b / secant[i]) : 0;
-    }
-}
-
-/* The integral of a piece of cubic from its left end to the share t of its width. */
-static double piece_integral(double width, double y0, double y1, double d0, double d1, double t)
-{
-    const double t2 = t * t, t3 = t2 * t, t4 = t2 * t2;
-    return width * (y0 * (t4 / 2 - t3 + t) + y1 * (t3 - t4 / 2) +
-                    width * (d0 * (t4 / 4 - 2 * t3 / 3 + t2 / 2) + d1 * (t4 / 4 - t3 / 3)));
-}
-
-/* The integral of the curve's log size over [low, high], which lies within its qualities. */
-static double integral(const struct dl2_bd_curve *curve, double low, double high)
-{
-    double slopes[DL2_BD_POINTS], sum = 0;
-    find_slopes(curve, slopes);
-    for (size_t i = 0; i + 1 < curve->count; i++) {
-        const double x0 = curve->quality[i], x1 = curve->quality[i + 1];
-        const double a = fmax(x0, low), b = fmin(x1, high);
-        if (!(b > a))
-            continue;
-        const double ends[2] = {(a - x0) / (x1 - x0), (b - x0) / (x1 - x0)};
-        for (int end = 0; end < 2; end++)
-            sum +=
-                (end ? 1 : -1) * piece_integral(x1 - x0, curve->log_size[i], curve->log_size[i + 1],
-                                                slopes[i], slopes[i + 1], ends[end]);
-    }
-    return sum;
-}
-
-double dl2_bd_log_ratio(const struct dl2_bd_curve *own, const struct dl2_bd_curve *anchor,
-                        const struct dl2_bd_range *range, double *overlap)
-{
-    *overlap = 0;
-    if (own->count < 2 || anchor->count < 2)
-        return NAN;
-    const double own_low = own->quality[0], own_high = own->quality[own->count - 1];
-    const double anchor_low = anchor->quality[0];
-    const double anchor_high = anchor->quality[anchor->count - 1];
-    const double low = fmax(fmax(own_low, anchor_low), range->low);
-    const double high = fmin(fmin(own_high, anchor_high), range->high);
-    const double least = fmax(fmin(own_low, anchor_low), range->low);
-    const double most = fmin(fmax(own_high, anchor_high), range->high);
-    if (!(high > low))
-        return NAN;
-    *overlap = (high - low) / (most - least);
-    return (integral(own, low, high) - integral(anchor, low, high)) / (high - low);
-}
-
 /* ---- Scores of images */
 
 /* What dl2-quality measured of each image in each variant, [variant][metric][image]. */
@@ -209,6 +109,31 @@ static int read_all_scores(const struct dl2_study *study, size_t anchor,
 
 /* ---- One codec by one metric */
 
+/* Room for the bootstraps: of all images, and of all draws. */
+struct scratch {
+    double *values, *draws;
+    uint32_t *weights, *chosen, *drawn;
+};
+
+static int scratch_init(struct scratch *scratch, size_t images, struct dl2_error *error)
+{
+    *scratch = (struct scratch){.values = dl2_calloc(images + 1, sizeof *scratch->values),
+                                .draws = dl2_calloc(DL2_BD_DRAWS, sizeof *scratch->draws),
+                                .weights = dl2_calloc(images + 1, 3 * sizeof *scratch->weights)};
+    if (!scratch->values || !scratch->draws || !scratch->weights)
+        return dl2_error_memory(error, "%zu images", images);
+    scratch->chosen = scratch->weights + images;
+    scratch->drawn = scratch->chosen + images;
+    return DL2_OK;
+}
+
+static void scratch_free(struct scratch *scratch)
+{
+    free(scratch->values);
+    free(scratch->draws);
+    free(scratch->weights);
+}
+
 /* A codec pair and how quality is reckoned. */
 struct comparison {
     const struct dl2_study *study;
@@ -217,6 +142,7 @@ struct comparison {
     const char *name;           /* the metric's */
     bool lower_is_better, one_is_best;
     struct dl2_bd_range range;
+    struct scratch *scratch;
 };
 
 static double quality_of(const struct comparison *comparison, double value)
@@ -237,34 +163,43 @@ static void curve_of_image(const struct comparison *comparison, size_t first, si
             comparison->images->bytes[v * comparison->images->count + image]);
 }
 
-/* The mean of the values and its 95% interval by the percentile bootstrap. `scratch` has room for
- * DL2_BD_DRAWS. */
-static void bootstrap(const double *values, size_t count, uint64_t stream, double *scratch,
-                      struct dl2_codec_size *size)
+/* The middle 95% of the draws, which are sorted. */
+static void percentiles(double draws[DL2_BD_DRAWS], double *low, double *high)
 {
-    struct dl2_random random;
-    struct dl2_summary summary;
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += values[i];
-    size->per_image = sum / (double)count;
-    if (count < 2)
-        return;
-    dl2_random_init(&random, 1, DL2_RANDOM_BOOTSTRAP, stream, 0);
-    for (int draw = 0; draw < DL2_BD_DRAWS; draw++) {
-        sum = 0;
-        for (size_t i = 0; i < count; i++)
-            sum += values[dl2_random_below(&random, (uint32_t)count)];
-        scratch[draw] = sum / (double)count;
-    }
-    dl2_summarize(scratch, DL2_BD_DRAWS, &summary); /* sorts */
-    size->low = dl2_percentile(scratch, DL2_BD_DRAWS, 0.025);
-    size->high = dl2_percentile(scratch, DL2_BD_DRAWS, 0.975);
+    dl2_sort(draws, DL2_BD_DRAWS);
+    *low = dl2_percentile(draws, DL2_BD_DRAWS, 0.025);
+    *high = dl2_percentile(draws, DL2_BD_DRAWS, 0.975);
 }
 
-/* `values` has room for all images. */
-static void compare_images(const struct comparison *comparison, double *values, double *scratch,
-                           struct dl2_codec_size *size)
+static void bootstrap_random(const struct comparison *comparison, bool pooled,
+                             struct dl2_random *random)
+{
+    dl2_random_init(random, 1, DL2_RANDOM_BOOTSTRAP, comparison->own * 64 + comparison->metric,
+                    pooled);
+}
+
+/* The mean of the images' values and its interval. */
+static void bootstrap_images(const struct comparison *comparison, struct dl2_codec_size *size)
+{
+    const double *values = comparison->scratch->values;
+    double sum = 0, *draws = comparison->scratch->draws;
+    struct dl2_random random;
+    for (size_t i = 0; i < size->images; i++)
+        sum += values[i];
+    size->per_image = sum / (double)size->images;
+    if (size->images < 2)
+        return;
+    bootstrap_random(comparison, false, &random);
+    for (int draw = 0; draw < DL2_BD_DRAWS; draw++) {
+        sum = 0;
+        for (size_t i = 0; i < size->images; i++)
+            sum += values[dl2_random_below(&random, (uint32_t)size->images)];
+        draws[draw] = sum / (double)size->images;
+    }
+    percentiles(draws, &size->low, &size->high);
+}
+
+static void compare_images(const struct comparison *comparison, struct dl2_codec_size *size)
 {
     struct dl2_bd_curve own, anchor;
     double overlaps = 0;
@@ -280,13 +215,13 @@ static void compare_images(const struct comparison *comparison, double *values, 
         }
         smaller += ratio < 0;
         overlaps += overlap;
-        values[size->images++] = 100 * exp(ratio);
+        comparison->scratch->values[size->images++] = 100 * exp(ratio);
     }
     if (!size->images)
         return;
     size->smaller = 100 * (double)smaller / (double)size->images;
     size->per_image_overlap = 100 * overlaps / (double)size->images;
-    bootstrap(values, size->images, comparison->own * 64 + comparison->metric, scratch, size);
+    bootstrap_images(comparison, size);
 }
 
 /* Does any image of the variant have a value? A lossless variant has no PSNR. */
@@ -299,59 +234,108 @@ static bool has_values(const struct comparison *comparison, size_t variant)
     return false;
 }
 
-/* Clears marks[] of images that a variant of the codec has no value of. */
-static void mark_common(const struct comparison *comparison, size_t first, bool *marks)
+/* Clears the weights of images that a variant of the codec has no value of. */
+static void keep_common(const struct comparison *comparison, size_t first, uint32_t *weights)
 {
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
         const double *scores = scores_of(comparison->images, v, comparison->metric);
         if (has_values(comparison, v))
             for (size_t i = 0; i < comparison->images->count; i++)
-                marks[i] &= isfinite(quality_of(comparison, scores[i]));
+                weights[i] *= isfinite(quality_of(comparison, scores[i]));
     }
 }
 
-static void curve_of_pool(const struct comparison *comparison, size_t first, const bool *marks,
-                          size_t marked, struct dl2_bd_curve *curve)
+/* Each image counts `weights` times. */
+static void curve_of_pool(const struct comparison *comparison, size_t first,
+                          const uint32_t *weights, size_t total, enum dl2_cost cost,
+                          struct dl2_bd_curve *curve)
 {
     curve->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
-        if (!marked) { /* nothing is known of single images */
-            const struct dl2_study_variant *variant = &comparison->study->variants[v];
-            dl2_bd_add(
-                curve,
-                quality_of(comparison, dl2_metric_aggregate(variant, comparison->name, "mean")),
-                variant->bits_per_pixel);
-            continue;
-        }
         const double *scores = scores_of(comparison->images, v, comparison->metric);
         const double *sizes = comparison->images->bytes + v * comparison->images->count;
         double sum = 0, bytes = 0;
         for (size_t i = 0; i < comparison->images->count; i++)
-            if (marks[i]) {
-                sum += scores[i];
-                bytes += sizes[i];
+            if (weights[i]) {
+                sum += weights[i] * scores[i];
+                bytes += weights[i] * sizes[i];
             }
-        dl2_bd_add(curve, quality_of(comparison, sum / (double)marked), bytes);
+        dl2_bd_add(curve, quality_of(comparison, sum / (double)total),
+                   cost == DL2_COST_BYTES
+                       ? bytes
+                       : dl2_variant_cost(&comparison->study->variants[v], cost));
     }
 }
 
-static void compare_pools(const struct comparison *comparison, bool *marks,
-                          struct dl2_codec_size *size)
+/* The same where nothing is known of single images. */
+static void curve_of_aggregates(const struct comparison *comparison, size_t first,
+                                enum dl2_cost cost, struct dl2_bd_curve *curve)
 {
-    struct dl2_bd_curve own, anchor;
+    curve->count = 0;
+    for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
+        const struct dl2_study_variant *variant = &comparison->study->variants[v];
+        dl2_bd_add(
+            curve, quality_of(comparison, dl2_metric_aggregate(variant, comparison->name, "mean")),
+            cost == DL2_COST_BYTES ? variant->bits_per_pixel : dl2_variant_cost(variant, cost));
+    }
+}
+
+/* The cost in percent; *overlap as dl2_bd_log_ratio() has it. */
+static double pooled_cost(const struct comparison *comparison, const uint32_t *weights,
+                          size_t total, enum dl2_cost cost, double *overlap)
+{
+    struct dl2_bd_curve curves[2];
+    const size_t firsts[2] = {comparison->own, comparison->anchor};
+    for (int c = 0; c < 2; c++)
+        if (total)
+            curve_of_pool(comparison, firsts[c], weights, total, cost, &curves[c]);
+        else
+            curve_of_aggregates(comparison, firsts[c], cost, &curves[c]);
+    return 100 * exp(dl2_bd_log_ratio(&curves[0], &curves[1], &comparison->range, overlap));
+}
+
+/* Draws images anew; one draw without common qualities leaves the interval unknown. */
+static void bootstrap_pool(const struct comparison *comparison, struct dl2_codec_size *size)
+{
+    const struct scratch *scratch = comparison->scratch;
+    const size_t count = comparison->images->count, common = size->pooled_images;
+    struct dl2_random random;
+    double overlap;
+    for (size_t i = 0, c = 0; i < count; i++)
+        if (scratch->weights[i])
+            scratch->chosen[c++] = (uint32_t)i;
+    bootstrap_random(comparison, true, &random);
+    for (int draw = 0; draw < DL2_BD_DRAWS; draw++) {
+        memset(scratch->drawn, 0, count * sizeof *scratch->drawn);
+        for (size_t i = 0; i < common; i++)
+            scratch->drawn[scratch->chosen[dl2_random_below(&random, (uint32_t)common)]]++;
+        scratch->draws[draw] =
+            pooled_cost(comparison, scratch->drawn, common, DL2_COST_BYTES, &overlap);
+        if (isnan(scratch->draws[draw]))
+            return;
+    }
+    percentiles(scratch->draws, &size->pooled_low, &size->pooled_high);
+}
+
+static void compare_pools(const struct comparison *comparison, struct dl2_codec_size *size)
+{
+    uint32_t *weights = comparison->scratch->weights;
+    double overlap;
     for (size_t i = 0; i < comparison->images->count; i++)
-        marks[i] = true;
-    mark_common(comparison, comparison->own, marks);
-    mark_common(comparison, comparison->anchor, marks);
+        weights[i] = 1;
+    keep_common(comparison, comparison->own, weights);
+    keep_common(comparison, comparison->anchor, weights);
     for (size_t i = 0; i < comparison->images->count; i++)
-        size->pooled_images += marks[i];
+        size->pooled_images += weights[i];
     if (comparison->images->count && !size->pooled_images)
         return;
-    curve_of_pool(comparison, comparison->own, marks, size->pooled_images, &own);
-    curve_of_pool(comparison, comparison->anchor, marks, size->pooled_images, &anchor);
-    double overlap;
-    size->pooled = 100 * exp(dl2_bd_log_ratio(&own, &anchor, &comparison->range, &overlap));
+    const size_t images = size->pooled_images;
+    size->encoding = pooled_cost(comparison, weights, images, DL2_COST_ENCODING, &overlap);
+    size->loading = pooled_cost(comparison, weights, images, DL2_COST_LOADING, &overlap);
+    size->pooled = pooled_cost(comparison, weights, images, DL2_COST_BYTES, &overlap);
     size->overlap = 100 * overlap;
+    if (size->pooled_images > 1 && !isnan(size->pooled))
+        bootstrap_pool(comparison, size);
 }
 
 /* The range is told in the metric's unit. */
@@ -368,6 +352,13 @@ static struct dl2_bd_range range_of(const struct comparison *comparison,
 
 /* ---- All of them */
 
+double dl2_variant_cost(const struct dl2_study_variant *variant, enum dl2_cost cost)
+{
+    return cost == DL2_COST_BYTES      ? variant->bytes
+           : cost == DL2_COST_ENCODING ? variant->encode_seconds / variant->images
+                                       : 1 / variant->load_rate;
+}
+
 size_t dl2_codec_anchor(const struct dl2_study *study, const struct dl2_codec_choice *choice)
 {
     const char *wanted = choice->anchor ? choice->anchor : "jpeg";
@@ -381,51 +372,74 @@ size_t dl2_codec_anchor(const struct dl2_study *study, const struct dl2_codec_ch
     return choice->anchor ? study->variant_count : first;
 }
 
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
-                         const struct dl2_codec_choice *choice, struct dl2_codec_size *sizes,
-                         struct dl2_error *error)
+/* All codecs but the anchor's by one metric. */
+static void compare_codecs(const struct dl2_study *study, const struct image_scores *images,
+                           const struct dl2_codec_choice *choice, size_t metric,
+                           struct scratch *scratch, struct dl2_codec_sizes *sizes)
 {
-    const size_t anchor = dl2_codec_anchor(study, choice);
-    for (size_t i = 0; i < metrics->count * study->variant_count; i++)
-        sizes[i] = (struct dl2_codec_size){.per_image = NAN,
-                                           .low = NAN,
-                                           .high = NAN,
-                                           .smaller = NAN,
-                                           .pooled = NAN,
-                                           .overlap = NAN,
-                                           .per_image_overlap = NAN};
-    if (anchor == study->variant_count)
+    for (size_t v = 0; v < study->variant_count; v++) {
+        if (!dl2_study_starts_codec(study, v) || v == sizes->anchor)
+            continue;
+        struct comparison comparison = {.study = study,
+                                        .images = images,
+                                        .own = v,
+                                        .anchor = sizes->anchor,
+                                        .metric = metric,
+                                        .name = sizes->metrics.names[metric],
+                                        .lower_is_better = sizes->metrics.lower_is_better[metric],
+                                        .one_is_best = sizes->metrics.one_is_best[metric],
+                                        .scratch = scratch};
+        comparison.range = range_of(&comparison, choice);
+        struct dl2_codec_size *size = &sizes->items[metric * study->variant_count + v];
+        compare_images(&comparison, size);
+        compare_pools(&comparison, size);
+    }
+}
+
+int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_choice *choice,
+                         struct dl2_codec_sizes *sizes, struct dl2_error *error)
+{
+    *sizes = (struct dl2_codec_sizes){.anchor = dl2_codec_anchor(study, choice)};
+    dl2_metric_names_find(study, &sizes->metrics);
+    const size_t count = sizes->metrics.count * study->variant_count;
+    sizes->items = dl2_calloc(count + 1, sizeof *sizes->items);
+    if (!sizes->items)
+        return dl2_error_memory(error, "sizes of codecs");
+    for (size_t i = 0; i < count; i++)
+        sizes->items[i] = (struct dl2_codec_size){.per_image = NAN,
+                                                  .low = NAN,
+                                                  .high = NAN,
+                                                  .smaller = NAN,
+                                                  .pooled = NAN,
+                                                  .pooled_low = NAN,
+                                                  .pooled_high = NAN,
+                                                  .overlap = NAN,
+                                                  .encoding = NAN,
+                                                  .loading = NAN,
+                                                  .per_image_overlap = NAN};
+    if (sizes->anchor == study->variant_count)
         return DL2_OK;
     struct image_scores images;
-    int status = read_all_scores(study, anchor, metrics, &images, error);
-    double *values = NULL, *scratch = NULL;
-    bool *marks = NULL;
-    if (status == DL2_OK) {
-        values = dl2_calloc(images.count + 1, sizeof *values);
-        scratch = dl2_calloc(DL2_BD_DRAWS, sizeof *scratch);
-        marks = dl2_calloc(images.count + 1, sizeof *marks);
-        if (!values || !scratch || !marks)
-            status = dl2_error_memory(error, "%zu images", images.count);
-    }
-    for (size_t m = 0; status == DL2_OK && m < metrics->count; m++)
-        for (size_t v = 0; v < study->variant_count; v++) {
-            if (!dl2_study_starts_codec(study, v) || v == anchor)
-                continue;
-            struct comparison comparison = {.study = study,
-                                            .images = &images,
-                                            .own = v,
-                                            .anchor = anchor,
-                                            .metric = m,
-                                            .name = metrics->names[m],
-                                            .lower_is_better = metrics->lower_is_better[m],
-                                            .one_is_best = metrics->one_is_best[m]};
-            comparison.range = range_of(&comparison, choice);
-            compare_images(&comparison, values, scratch, &sizes[m * study->variant_count + v]);
-            compare_pools(&comparison, marks, &sizes[m * study->variant_count + v]);
-        }
+    struct scratch scratch = {NULL};
+    int status = read_all_scores(study, sizes->anchor, &sizes->metrics, &images, error);
+    if (status == DL2_OK)
+        status = scratch_init(&scratch, images.count, error);
+    for (size_t m = 0; status == DL2_OK && m < sizes->metrics.count; m++)
+        compare_codecs(study, &images, choice, m, &scratch, sizes);
+    scratch_free(&scratch);
     image_scores_free(&images);
-    free(values);
-    free(scratch);
-    free(marks);
     return status;
+}
+
+void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes)
+{
+    free(sizes->items);
+}
+
+const struct dl2_codec_size *dl2_codec_size_at(const struct dl2_study *study,
+                                               const struct dl2_codec_sizes *sizes, size_t m,
+                                               size_t v)
+{
+    const struct dl2_codec_size *size = &sizes->items[m * study->variant_count + v];
+    return isnan(size->pooled) && isnan(size->per_image) ? NULL : size;
 }

@@ -1,58 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Codecs compared by the sizes of their files at equal image quality, after Bjontegaard: the
- * logarithm of the size is interpolated over the quality, and its mean difference to another
- * codec's is taken over the qualities that both have, never beyond.
- *
- * Interpolation is PCHIP (Fritsch and Butland 1984, as in SciPy), which does not overshoot. Quality
- * is a metric's value; its negative, where lower is better; or -10 log10(1 - value), in dB, of
- * metrics of which 1 is the best, because there most qualities crowd just below 1.
+ * Codecs compared by the sizes of their files at equal image quality (report/bd_rate.h). Quality is
+ * a metric's value; its negative, where lower is better; or -10 log10(1 - value), in dB, of metrics
+ * of which 1 is the best, because there most qualities crowd just below 1.
  */
 #ifndef DL2_REPORT_CODEC_SIZES_H
 #define DL2_REPORT_CODEC_SIZES_H
 
+#include "report/bd_rate.h"
 #include "report/metric_trust.h"
 #include "report/study.h"
 
-enum { DL2_BD_POINTS = 256, DL2_BD_DRAWS = 1000 };
+enum { DL2_BD_DRAWS = 1000 }; /* of a bootstrap */
 
-/* Log sizes by rising quality. */
-struct dl2_bd_curve {
-    size_t count;
-    double quality[DL2_BD_POINTS], log_size[DL2_BD_POINTS];
-};
+/* What a codec may need less of at equal quality. */
+enum dl2_cost { DL2_COST_BYTES, DL2_COST_ENCODING, DL2_COST_LOADING, DL2_COSTS };
 
-/* Adds a point. One without a finite quality or without a size adds none; of points of one quality
- * the smallest size counts; those beyond DL2_BD_POINTS are left out. */
-void dl2_bd_add(struct dl2_bd_curve *curve, double quality, double size);
-
-/* Qualities to compare at. */
-struct dl2_bd_range {
-    double low, high;
-};
-#define DL2_BD_EVERYWHERE                                                                          \
-    (struct dl2_bd_range)                                                                          \
-    {                                                                                              \
-        -INFINITY, INFINITY                                                                        \
-    }
-
-/* The mean of log(own size / anchor's size) over the range's part that both curves cover; NAN if
- * there is none, or a curve has fewer than two points. *overlap is that part's share of what either
- * curve covers of the range, 0 to 1. */
-double dl2_bd_log_ratio(const struct dl2_bd_curve *own, const struct dl2_bd_curve *anchor,
-                        const struct dl2_bd_range *range, double *overlap);
+/* A variant's bytes; CPU seconds of encoding an image, and of loading it. NAN: not known. */
+double dl2_variant_cost(const struct dl2_study_variant *variant, enum dl2_cost cost);
 
 /* One codec by one metric. Sizes are percent of the anchor's at equal quality; NAN: not known. */
 struct dl2_codec_size {
-    size_t images;            /* that could be compared one by one */
-    size_t left_out;          /* other images of the anchor: no common qualities, or lossless */
-    double per_image;         /* mean over the images of each one's size */
-    double low, high;         /* its 95% interval by the bootstrap, over images */
-    double smaller;           /* percent of the images whose size is below the anchor's */
-    size_t pooled_images;     /* that all variants of both have with a value; 0: not known, the
-                                 pooled size is by the variants' aggregates */
-    double pooled, overlap;   /* size by mean quality and all bytes; share of qualities, percent */
-    double per_image_overlap; /* mean over the images, percent */
+    size_t images;          /* that could be compared one by one */
+    size_t left_out;        /* other images of the anchor: no common qualities, or lossless */
+    double per_image;       /* mean over the images of each one's size */
+    double low, high;       /* its 95% interval by the bootstrap, over images */
+    double smaller;         /* percent of the images whose size is below the anchor's */
+    size_t pooled_images;   /* that all variants of both have with a value; 0: not known, the
+                               pooled size is by the variants' aggregates */
+    double pooled, overlap; /* size by mean quality and all bytes; share of qualities, percent */
+    double pooled_low, pooled_high; /* its 95% interval by the bootstrap, over images */
+    double encoding, loading;       /* pooled: CPU time of both instead of bytes */
+    double per_image_overlap;       /* mean over the images, percent */
 };
 
 /* What to compare by. */
@@ -65,12 +44,23 @@ struct dl2_codec_choice {
 /* The anchor's first variant; variant_count if the study has no such codec, or no codec. */
 size_t dl2_codec_anchor(const struct dl2_study *study, const struct dl2_codec_choice *choice);
 
-/*
- * sizes[metric * variant_count + v], set for each codec's first variant v, the anchor's aside.
- * Reads the variants' quality files once more, for scores and sizes of single images.
- */
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_metric_names *metrics,
-                         const struct dl2_codec_choice *choice, struct dl2_codec_size *sizes,
-                         struct dl2_error *error);
+/* All codecs by all metrics. */
+struct dl2_codec_sizes {
+    size_t anchor; /* as dl2_codec_anchor() has it */
+    struct dl2_metric_names metrics;
+    struct dl2_codec_size
+        *items; /* [metric * variant_count + v], of each codec's first variant v */
+};
+
+/* Reads the variants' quality files once more, for scores and sizes of single images. Free with
+ * dl2_codec_sizes_free(), on failure too. */
+int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_choice *choice,
+                         struct dl2_codec_sizes *sizes, struct dl2_error *error);
+void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes);
+
+/* The size of variant v's codec by metric m; NULL: v starts no codec, or nothing is known. */
+const struct dl2_codec_size *dl2_codec_size_at(const struct dl2_study *study,
+                                               const struct dl2_codec_sizes *sizes, size_t m,
+                                               size_t v);
 
 #endif

@@ -8,7 +8,7 @@
 #include "report/analysis.h"
 #include "report/answer.h"
 #include "report/collect.h"
-#include "report/forecast.h"
+#include "report/decisions.h"
 #include "report/groups.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
@@ -165,15 +165,13 @@ static const struct dl2_option options[] = {
      "predictions",
      AT(question.draws), .max = 1000000, .unset = "no bootstrap", .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "decide", 0, NULL,
-     "Write no page; print a line for each network and variant: both names, a state, and the "
-     "number of seeds that it wants. States: within, beyond, open, undecided (more seeds would "
-     "hardly decide it), waits (a larger file of its codec is open), behind (one is beyond or "
-     "undecided)",
+     "Write no page; print the state of each network and variant, and the number of seeds that it "
+     "wants, as JSON. States: within, beyond, open, undecided (more seeds would hardly decide it), "
+     "waits (a larger file of its codec is open), behind (one is beyond or undecided)",
      AT(decide), .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "forecast", 0, NULL,
-     "Write no page; print a line for each network and variant of make forecast: both names, the "
-     "points of top-1 that tuning the original's networks on the variant loses, and half of the "
-     "95% interval",
+     "Write no page; print for each network and variant of make forecast the points of top-1 that "
+     "tuning the original's networks on the variant loses, with the 95% interval, as JSON",
      AT(forecast), .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "new-plan", 0, NULL,
      "Write no page; give up the plan in FOLDER/report/plan.json, so that the next report is the "
@@ -285,49 +283,6 @@ static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
     return status;
 }
 
-/* One line for each network and variant, for scripts. */
-static void print_decisions(const struct dl2_study *study, const struct dl2_analysis *analyses)
-{
-    for (size_t a = 0; a < study->arch_count; a++) {
-        const struct dl2_analysis *analysis = &analyses[a];
-        const size_t raw = dl2_study_find(study, "raw");
-        size_t most = 0;
-        for (size_t v = 0; v < study->variant_count; v++) {
-            const struct dl2_comparison *comparison = &analysis->comparisons[v];
-            const size_t wanted = v == raw ? 0 : dl2_analysis_seeds_wanted(analysis, v);
-            most = wanted > most ? wanted : most;
-            if (v == raw)
-                continue;
-            const bool is_next = comparison->blocker == v;
-            const char *state =
-                comparison->decided
-                    ? (comparison->verdict == DL2_VERDICT_WITHIN ? "within" : "beyond")
-                : is_next ? (wanted ? "open" : "undecided")
-                : dl2_analysis_seeds_wanted(analysis, comparison->blocker) ? "waits"
-                                                                           : "behind";
-            printf("%s %s %s %zu\n", study->archs[a], study->variants[v].name, state, wanted);
-        }
-        printf("%s raw %s %zu\n", study->archs[a], most ? "open" : "done", most);
-    }
-}
-
-/* One line for each network and variant with a forecast, for scripts. */
-static int print_forecasts(const struct dl2_study *study, const struct dl2_conditions *conditions,
-                           struct dl2_error *error)
-{
-    struct dl2_forecast *forecasts = calloc(study->variant_count + 1, sizeof *forecasts);
-    int status = forecasts ? DL2_OK : dl2_error_memory(error, "the forecast");
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
-        status = dl2_forecast_make(study, conditions, study->archs[a], forecasts, error);
-        for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
-            if (isfinite(forecasts[v].tuned + forecasts[v].half))
-                printf("%s %s %.2f %.2f\n", study->archs[a], study->variants[v].name,
-                       forecasts[v].tuned, forecasts[v].half);
-    }
-    free(forecasts);
-    return status;
-}
-
 /* Splits a list at blanks and commas. *list ends with NULL, is NULL for no text, and is to free
  * with dl2_free_list(). */
 static int split_list(const char *text, char ***list, struct dl2_error *error)
@@ -353,6 +308,18 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
     return words ? DL2_OK : dl2_error_memory(error, "the report");
 }
 
+/* What a report on one study is made of, but the study. */
+struct results {
+    struct dl2_conditions conditions;
+    struct dl2_loading loading;
+    struct dl2_search_results search;
+    struct dl2_plan plan;
+    struct dl2_analysis *analyses; /* [arch_count] */
+    struct dl2_speeds *speeds;     /* [arch_count] */
+    struct dl2_codec_sizes sizes;
+    struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
+};
+
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
                         struct dl2_error *error)
 {
@@ -372,15 +339,11 @@ static int group_images(struct dl2_study *study, struct dl2_conditions *conditio
     return status;
 }
 
-static int collect(const char *folder, struct dl2_study *study, struct dl2_conditions *conditions,
-                   struct dl2_loading *loading, struct dl2_search_results *search,
+static int collect(const char *folder, struct dl2_study *study, struct results *results,
                    struct dl2_error *error)
 {
     char **variant_list = NULL, **training_list = NULL;
     *study = (struct dl2_study){0};
-    *conditions = (struct dl2_conditions){NULL, 0};
-    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
-    *search = (struct dl2_search_results){.report = NULL};
     int status = split_list(arguments.variants, &variant_list, error);
     if (status == DL2_OK)
         status = split_list(arguments.trainings, &training_list, error);
@@ -388,15 +351,16 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
     if (status == DL2_OK)
         status = dl2_study_collect(folder, &selection, study, error);
     if (status == DL2_OK)
-        status = dl2_conditions_collect(folder, variant_list, study, conditions, error);
+        status = dl2_conditions_collect(folder, variant_list, study, &results->conditions, error);
     if (status == DL2_OK)
-        status = group_images(study, conditions, error);
+        status = group_images(study, &results->conditions, error);
     if (status == DL2_OK)
-        status = dl2_loading_collect(folder, study, loading, error);
+        status = dl2_loading_collect(folder, study, &results->loading, error);
     if (status == DL2_OK)
-        status = dl2_search_results_collect(folder, search, error);
-    char *broken[] = {search->broken.message};
-    const struct dl2_study notes = {.broken = broken, .broken_count = search->broken.status != 0};
+        status = dl2_search_results_collect(folder, &results->search, error);
+    char *broken[] = {results->search.broken.message};
+    const struct dl2_study notes = {.broken = broken,
+                                    .broken_count = results->search.broken.status != 0};
     if (status == DL2_OK)
         status = dl2_study_add_notes(study, &notes, "search", error);
     dl2_free_list(variant_list);
@@ -404,12 +368,45 @@ static int collect(const char *folder, struct dl2_study *study, struct dl2_condi
     return status;
 }
 
+/* The analysis of each network, by the plan's questions, and the look at it. */
+static int analyse(const char *folder, const struct dl2_study *study, struct results *results,
+                   struct dl2_error *error)
+{
+    results->analyses = dl2_calloc(study->arch_count + 1, sizeof *results->analyses);
+    results->speeds = dl2_calloc(study->arch_count + 1, sizeof *results->speeds);
+    if (!results->analyses || !results->speeds)
+        return dl2_error_memory(error, "the report");
+    DL2_TRY(check_codecs(study, error));
+    DL2_TRY(dl2_plan_open(folder, study, &arguments.question, &results->plan, error));
+    for (size_t a = 0; a < study->arch_count; a++) {
+        DL2_TRY(dl2_analyse(study, study->archs[a], &results->plan.questions[a],
+                            &results->analyses[a], error));
+        DL2_TRY(dl2_speeds_analyse(study, &results->analyses[a], arguments.accuracy,
+                                   &results->speeds[a], error));
+    }
+    return arguments.forecast ? DL2_OK /* which shows no verdict */
+                              : dl2_plan_record(&results->plan, study, results->analyses, error);
+}
+
+static void free_results(const struct dl2_study *study, struct results *results)
+{
+    dl2_plan_free(&results->plan);
+    for (size_t a = 0; results->analyses && results->speeds && a < study->arch_count; a++) {
+        dl2_analysis_free(&results->analyses[a]);
+        dl2_speeds_free(&results->speeds[a]);
+    }
+    free(results->analyses);
+    free(results->speeds);
+    dl2_codec_sizes_free(&results->sizes);
+    free(results->accuracy_sizes);
+    dl2_conditions_free(&results->conditions);
+    dl2_loading_free(&results->loading);
+    dl2_search_results_free(&results->search);
+}
+
 /* Draws the plots and writes the page around them. */
 static int draw_page(const char *folder, const struct dl2_study *study,
-                     const struct dl2_analysis *analyses, const struct dl2_speeds *speeds,
-                     const struct dl2_conditions *conditions, const struct dl2_loading *loading,
-                     const struct dl2_search_results *search, const struct dl2_plan *plan,
-                     struct dl2_error *error)
+                     const struct results *results, struct dl2_error *error)
 {
     char *plots_path, *name = strdup(folder);
     struct dl2_plotter plotter;
@@ -425,14 +422,16 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .command = arguments.command,
                                       .about = arguments.about,
                                       .study = study,
-                                      .analyses = analyses,
-                                      .speeds = speeds,
-                                      .conditions = *conditions,
-                                      .loading = *loading,
-                                      .search = search,
+                                      .analyses = results->analyses,
+                                      .speeds = results->speeds,
+                                      .conditions = results->conditions,
+                                      .loading = results->loading,
+                                      .search = &results->search,
                                       .plotter = &plotter,
-                                      .plan = plan,
+                                      .plan = &results->plan,
                                       .codecs = arguments.codecs,
+                                      .sizes = &results->sizes,
+                                      .accuracy_sizes = results->accuracy_sizes,
                                       .tolerance = arguments.question.tolerance};
         struct dl2_html html = DL2_HTML_INIT(error);
         dl2_page_write(&page, &html);
@@ -470,59 +469,59 @@ static int save_answer(const json_t *answer, struct dl2_error *error)
     return status;
 }
 
-/* Collects, analyses, and prints decisions or writes the page. */
+/* Writes the page and the answer beside it, and prints the answer. */
+static int write_report(const char *folder, const struct dl2_study *study, struct results *results,
+                        bool quiet, struct dl2_error *error)
+{
+    const double tolerance = arguments.question.tolerance;
+    DL2_TRY(dl2_conditions_analyse(&results->conditions, tolerance, error));
+    DL2_TRY(dl2_codec_sizes_find(study, &arguments.codecs, &results->sizes, error));
+    DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
+                                    results->sizes.anchor, &results->accuracy_sizes, error));
+    DL2_TRY(draw_page(folder, study, results, error));
+    const struct dl2_answer made = {.study = study,
+                                    .analyses = results->analyses,
+                                    .speeds = results->speeds,
+                                    .plan = &results->plan,
+                                    .sizes = &results->sizes,
+                                    .accuracy_sizes = results->accuracy_sizes,
+                                    .tolerance = tolerance};
+    json_t *answer = dl2_answer_make(&made);
+    const int status = save_answer(answer, error);
+    if (status == DL2_OK && !quiet && (study->arch_count || !results->search.report))
+        dl2_answer_print(answer);
+    json_decref(answer);
+    return status;
+}
+
+/* For dl2-study: JSON on standard output, notes on the plan on standard error. */
+static int print_json(const struct dl2_study *study, const struct results *results,
+                      struct dl2_error *error)
+{
+    json_t *json = NULL;
+    if (arguments.forecast)
+        DL2_TRY(dl2_forecasts_make(study, &results->conditions, &json, error));
+    else if (!(json = dl2_decisions_make(study, results->analyses)))
+        return dl2_error_memory(error, "the decisions");
+    const bool written = json_dumpf(json, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF;
+    json_decref(json);
+    for (size_t i = 0; arguments.decide && i < results->plan.note_count; i++)
+        fprintf(stderr, "%s\n", DL2_SHOWN(results->plan.notes[i]));
+    return written ? DL2_OK : dl2_error_system(error, "standard output");
+}
+
+/* Collects, analyses, and prints JSON or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
-    struct dl2_conditions conditions;
-    struct dl2_loading loading;
-    struct dl2_search_results search;
-    struct dl2_plan plan = {.lock = -1};
-    int status = collect(folder, study, &conditions, &loading, &search, error);
-    struct dl2_analysis *analyses = calloc(study->arch_count + 1, sizeof *analyses);
-    struct dl2_speeds *speeds = calloc(study->arch_count + 1, sizeof *speeds);
-    if (status == DL2_OK && (!analyses || !speeds))
-        status = dl2_error_memory(error, "the report");
+    struct results results = {.plan.lock = -1};
+    int status = collect(folder, study, &results, error);
     if (status == DL2_OK)
-        status = check_codecs(study, error);
+        status = analyse(folder, study, &results, error);
     if (status == DL2_OK)
-        status = dl2_plan_open(folder, study, &arguments.question, &plan, error);
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
-        status = dl2_analyse(study, study->archs[a], &plan.questions[a], &analyses[a], error);
-        if (status == DL2_OK)
-            status = dl2_speeds_analyse(study, &analyses[a], arguments.accuracy, &speeds[a], error);
-    }
-    if (status == DL2_OK && !arguments.forecast) /* which shows no verdict */
-        status = dl2_plan_record(&plan, study, analyses, error);
-    if (status == DL2_OK && arguments.forecast) {
-        status = print_forecasts(study, &conditions, error);
-    } else if (status == DL2_OK && arguments.decide) {
-        print_decisions(study, analyses);
-        for (size_t i = 0; i < plan.note_count; i++)
-            fprintf(stderr, "%s\n", DL2_SHOWN(plan.notes[i]));
-    } else if (status == DL2_OK) {
-        status = dl2_conditions_analyse(&conditions, arguments.question.tolerance, error);
-        if (status == DL2_OK)
-            status = draw_page(folder, study, analyses, speeds, &conditions, &loading, &search,
-                               &plan, error);
-        const struct dl2_answer made = {study, analyses, speeds, &plan,
-                                        arguments.question.tolerance};
-        json_t *answer = status == DL2_OK ? dl2_answer_make(&made) : NULL;
-        if (status == DL2_OK)
-            status = save_answer(answer, error);
-        if (status == DL2_OK && !quiet && (study->arch_count || !search.report))
-            dl2_answer_print(answer);
-        json_decref(answer);
-    }
-    dl2_plan_free(&plan);
-    for (size_t a = 0; analyses && speeds && a < study->arch_count; a++) {
-        dl2_analysis_free(&analyses[a]);
-        dl2_speeds_free(&speeds[a]);
-    }
-    free(analyses);
-    free(speeds);
-    dl2_conditions_free(&conditions);
-    dl2_loading_free(&loading);
-    dl2_search_results_free(&search);
+        status = arguments.forecast || arguments.decide
+                     ? print_json(study, &results, error)
+                     : write_report(folder, study, &results, quiet, error);
+    free_results(study, &results);
     return status;
 }
 

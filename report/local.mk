@@ -13,14 +13,17 @@ libreport_la_SOURCES = \
 	report/page/loading_plots.c report/page/loading_plots.h \
 	report/page/metric_tables.c report/page/metric_tables.h \
 	report/page/regimen_plots.c report/page/regimen_plots.h \
+	report/accuracy_sizes.c report/accuracy_sizes.h \
 	report/analysis.c report/analysis.h \
 	report/answer.c report/answer.h \
+	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
 	report/codec_sizes.c report/codec_sizes.h \
 	report/collect.c report/collect.h \
 	report/comparable.c report/comparable.h \
 	report/conditions.c report/conditions.h \
+	report/decisions.c report/decisions.h \
 	report/differences.c report/differences.h \
 	report/equal_bytes.c report/equal_bytes.h \
 	report/evaluation.c report/evaluation.h \
@@ -29,6 +32,7 @@ libreport_la_SOURCES = \
 	report/page/html.c report/page/html.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
+	report/pareto.c report/pareto.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
 	report/loading.c report/loading.h \
@@ -41,6 +45,7 @@ libreport_la_SOURCES = \
 	report/page/plot.c report/page/plot.h \
 	report/prediction_table.c report/prediction_table.h \
 	report/regimens.c report/regimens.h \
+	report/repetitions.c report/repetitions.h \
 	report/rounds.c report/rounds.h \
 	report/run_means.c report/run_means.h \
 	report/search_results.c report/search_results.h \
@@ -53,6 +58,7 @@ libreport_la_SOURCES = \
 	report/page/section_codecs.c \
 	report/page/section_crops.c \
 	report/page/section_distortion.c \
+	report/page/section_equal_accuracy.c \
 	report/page/section_failures.c \
 	report/page/section_forecast.c \
 	report/page/section_loading.c \

@@ -3,7 +3,6 @@
 
 #include "common/json.h"
 #include "common/memory.h"
-#include "common/random.h"
 #include "common/stats.h"
 
 #include <math.h>
@@ -50,136 +49,45 @@ double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char 
                              json_is_true(json_object_get(own, "lossless")) ? INFINITY : NAN);
 }
 
-/* ---- Repetitions of the study */
-
-/* Share of the seeds in which each image is right, NAN if it is not known. `known` is scratch. */
-static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
-                          size_t images, double *shares, uint32_t *known)
-{
-    memset(known, 0, images * sizeof *known);
-    for (size_t r = 0; r < study->run_count; r++) {
-        const struct dl2_study_run *run = &study->runs[r];
-        if (run->variant != variant || strcmp(run->arch, arch) != 0 || !run->correct)
-            continue;
-        for (size_t i = 0; i < images; i++)
-            if (run->correct[i] != DL2_STUDY_ABSENT) {
-                known[i]++;
-                shares[i] += run->correct[i];
-            }
-    }
-    for (size_t i = 0; i < images; i++)
-        shares[i] = known[i] ? shares[i] / known[i] : NAN;
-}
-
-/* The images that all runs of a network know of, 0 where any has no predictions. */
-static size_t count_images(const struct dl2_study *study, const char *arch)
-{
-    size_t images = 0;
-    for (size_t r = 0; r < study->run_count; r++) {
-        if (strcmp(study->runs[r].arch, arch) != 0)
-            continue;
-        if (!study->runs[r].correct)
-            return 0;
-        images = study->runs[r].images;
-    }
-    return images;
-}
-
-/* Accuracy in percent with images drawn `times`, NAN without any. */
-static double mean_of_images(const double *shares, const uint32_t *times, size_t images)
-{
-    double sum = 0, count = 0;
-    for (size_t i = 0; i < images; i++)
-        if (!isnan(shares[i])) {
-            sum += times[i] * shares[i];
-            count += times[i];
-        }
-    return count > 0 ? 100 * sum / count : NAN;
-}
-
-static void draw_images(struct dl2_random *random, uint32_t *times, size_t images)
-{
-    memset(times, 0, images * sizeof *times);
-    for (size_t i = 0; i < images; i++)
-        times[dl2_random_below(random, (uint32_t)images)]++;
-}
-
-/* The noise of a training is an estimate: by what factor it is off. */
-static double draw_scale(struct dl2_random *random, size_t freedom)
-{
-    double chi_squared = 0;
-    for (size_t f = 0; f < freedom; f++) {
-        const double normal = dl2_random_normal(random);
-        chi_squared += normal * normal;
-    }
-    return sqrt((double)freedom / chi_squared);
-}
-
-/* Accuracies in percent in all repetitions: draws[variant * DL2_ORDER_DRAWS + draw]. `shares` has
- * the images of each variant, `times` room for them. */
-static void draw_accuracies(const struct dl2_analysis *analysis, size_t variants,
-                            const double *shares, uint32_t *times, size_t images, double *draws)
-{
-    struct dl2_random random;
-    dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
-    for (size_t d = 0; d < DL2_ORDER_DRAWS; d++) {
-        draw_images(&random, times, images);
-        const double deviation =
-            analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
-        for (size_t v = 0; v < variants; v++) {
-            const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
-            const double mean =
-                images ? mean_of_images(shares + v * images, times, images) : top1->mean;
-            const double noise = top1->count ? deviation / sqrt((double)top1->count) : NAN;
-            draws[v * DL2_ORDER_DRAWS + d] = mean + noise * dl2_random_normal(&random);
-        }
-    }
-}
+/* ---- The order by accuracy */
 
 /* 1, -1 or 0 as in struct dl2_accuracy_order. */
 static int8_t tell_apart(const double *a, const double *b, double *scratch)
 {
-    for (size_t d = 0; d < DL2_ORDER_DRAWS; d++) {
+    for (size_t d = 0; d < DL2_REPETITIONS; d++) {
         scratch[d] = a[d] - b[d];
         if (isnan(scratch[d]))
             return 0;
     }
-    dl2_sort(scratch, DL2_ORDER_DRAWS);
-    return dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.025) > 0   ? 1
-           : dl2_percentile(scratch, DL2_ORDER_DRAWS, 0.975) < 0 ? -1
+    dl2_sort(scratch, DL2_REPETITIONS);
+    return dl2_percentile(scratch, DL2_REPETITIONS, 0.025) > 0   ? 1
+           : dl2_percentile(scratch, DL2_REPETITIONS, 0.975) < 0 ? -1
                                                                  : 0;
 }
 
 int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            struct dl2_accuracy_order *order, struct dl2_error *error)
+                            size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error)
 {
-    const size_t count = study->variant_count, images = count_images(study, analysis->arch);
-    *order = (struct dl2_accuracy_order){.variants = count, .images = images > 0};
-    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
-        return DL2_OK;
-    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
-    double *draws = dl2_calloc(count + 1, DL2_ORDER_DRAWS * sizeof *draws);
-    uint32_t *times = dl2_calloc(images + 1, sizeof *times);
-    order->signs = dl2_calloc(count, count);
-    int status = DL2_OK;
-    if (!shares || !draws || !times || !order->signs)
-        status = dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
-    for (size_t v = 0; status == DL2_OK && images && v < count; v++)
-        average_seeds(study, analysis->arch, v, images, shares + v * images, times);
-    if (status == DL2_OK) {
-        draw_accuracies(analysis, count, shares, times, images, draws);
-        for (size_t v = 0; v < count; v++)
-            for (size_t w = 0; w < v; w++) {
-                const int8_t sign =
-                    tell_apart(draws + v * DL2_ORDER_DRAWS, draws + w * DL2_ORDER_DRAWS,
-                               draws + count * DL2_ORDER_DRAWS);
-                order->signs[v * count + w] = sign;
-                order->signs[w * count + v] = (int8_t)-sign;
-            }
+    const size_t count = study->variant_count;
+    struct dl2_repetitions repetitions;
+    double *scratch = dl2_calloc(DL2_REPETITIONS, sizeof *scratch);
+    *order = (struct dl2_accuracy_order){.variants = count};
+    int status = dl2_repetitions_draw(study, analysis, arch, &repetitions, error);
+    order->images = repetitions.images;
+    if (status == DL2_OK && repetitions.top1) {
+        order->signs = dl2_calloc(count, count);
+        if (!scratch || !order->signs)
+            status = dl2_error_memory(error, "the order of %zu variants", count);
     }
-    free(shares);
-    free(draws);
-    free(times);
+    for (size_t v = 0; status == DL2_OK && order->signs && v < count; v++)
+        for (size_t w = 0; w < v; w++) {
+            const int8_t sign = tell_apart(repetitions.top1 + v * DL2_REPETITIONS,
+                                           repetitions.top1 + w * DL2_REPETITIONS, scratch);
+            order->signs[v * count + w] = sign;
+            order->signs[w * count + v] = (int8_t)-sign;
+        }
+    free(scratch);
+    dl2_repetitions_free(&repetitions);
     return status;
 }
 

@@ -6,9 +6,9 @@
 #ifndef DL2_REPORT_METRIC_TRUST_H
 #define DL2_REPORT_METRIC_TRUST_H
 
-#include "report/analysis.h"
+#include "report/repetitions.h"
 
-enum { DL2_MAX_METRICS = 16, DL2_ORDER_DRAWS = 1000 };
+enum { DL2_MAX_METRICS = 16 };
 
 /* The metrics that dl2-quality scored, by their names in its files. */
 struct dl2_metric_names {
@@ -26,10 +26,7 @@ double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char 
 
 /*
  * Which of two variants is the more accurate, as far as a network's trainings tell beyond chance:
- * the 95% interval of their difference is on one side of 0. It is that of DL2_ORDER_DRAWS
- * repetitions of the study: the validation images are drawn anew (where predictions are there), the
- * same for all variants, and each variant's accuracy gets the chance of training, which is
- * Student's t with the noise that all variants together show.
+ * the 95% interval of their difference, by repetitions of the study, is on one side of 0.
  */
 struct dl2_accuracy_order {
     size_t variants;
@@ -39,7 +36,7 @@ struct dl2_accuracy_order {
 };
 /* Free with dl2_accuracy_order_free(), on failure too. */
 int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
-                            struct dl2_accuracy_order *order, struct dl2_error *error);
+                            size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error);
 void dl2_accuracy_order_free(struct dl2_accuracy_order *order);
 
 /*

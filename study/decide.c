@@ -2,6 +2,7 @@
 #include "study/decide.h"
 
 #include "common/clock.h"
+#include "common/json.h"
 #include "study/child.h"
 
 #include <math.h>
@@ -51,9 +52,10 @@ void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *
         add_first(study, runs, study->train_on.at[v]);
 }
 
-/* What dl2-report says of the trainings, line by line. */
-static const char *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
-                       const char *option)
+/* What dl2-report finds about the trainings: a new reference to the list in its JSON; NULL, after a
+ * message, if it failed. */
+static json_t *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
+                   const char *option, const char *list)
 {
     const struct dl2_study_settings *study = rounds->study;
     struct dl2_words command = dl2_study_words(study, "dl2-report", option, "--variants",
@@ -67,25 +69,34 @@ static const char *ask(const struct dl2_decision *rounds, const struct dl2_words
     }
     dl2_words_add(&command, study->out);
     const char *output, *messages;
-    if (dl2_child_ask(&command, &output, &messages) == 0)
-        return output;
-    fputs(messages, stderr);
-    return NULL;
+    if (dl2_child_ask(&command, &output, &messages) != 0) {
+        fputs(messages, stderr);
+        return NULL;
+    }
+    json_t *all = json_loads(output, 0, NULL), *found = NULL;
+    const char *schema = dl2_text("dl2-%s/1", list);
+    if (strcmp(dl2_json_get_text(all, "schema", ""), schema) == 0)
+        found = json_incref(json_object_get(all, list));
+    json_decref(all);
+    if (!found)
+        fprintf(stderr, "dl2-study: dl2-report %s did not print %s\n", option, schema);
+    return found;
 }
 
 /* Variants whose loss is not within the tolerance by any network's forecast, sorted. */
 static struct dl2_words forecast_beyond(const struct dl2_study_settings *study,
-                                        const char *forecasts)
+                                        const json_t *forecasts)
 {
     struct dl2_words beyond = {0}, within = {0}, both = {0};
     const double tolerance = strtod(study->options.tolerance, NULL);
-    for (; *forecasts; forecasts += strcspn(forecasts, "\n"), forecasts += *forecasts == '\n') {
-        const struct dl2_words line =
-            dl2_words_split(dl2_text("%.*s", (int)strcspn(forecasts, "\n"), forecasts));
-        if (line.count != 4)
-            continue;
-        const double loss = strtod(line.at[2], NULL), half = strtod(line.at[3], NULL);
-        dl2_words_add(loss - half <= tolerance ? &within : &beyond, line.at[1]);
+    size_t i;
+    const json_t *forecast;
+    json_array_foreach(forecasts, i, forecast)
+    {
+        const double loss = dl2_json_get_real(forecast, "loss", NAN);
+        const double half = dl2_json_get_real(forecast, "half", NAN);
+        dl2_words_add(loss - half > tolerance ? &beyond : &within,
+                      dl2_json_get_text(forecast, "variant", ""));
     }
     for (size_t v = 0; v < study->train_on.count; v++)
         if (dl2_words_have(&beyond, study->train_on.at[v]) &&
@@ -95,21 +106,21 @@ static struct dl2_words forecast_beyond(const struct dl2_study_settings *study,
 }
 
 /* Adds what the verdicts want, and says what they are. */
-static void add_wanted(const struct dl2_study_settings *study, const char *decided,
+static void add_wanted(const struct dl2_study_settings *study, const json_t *decisions,
                        struct dl2_words *runs)
 {
-    for (; *decided; decided += strcspn(decided, "\n"), decided += *decided == '\n') {
-        const struct dl2_words line =
-            dl2_words_split(dl2_text("%.*s", (int)strcspn(decided, "\n"), decided));
-        if (line.count != 4)
-            continue;
-        const char *arch = line.at[0], *variant = line.at[1];
+    size_t i;
+    const json_t *decision;
+    json_array_foreach(decisions, i, decision)
+    {
+        const char *network = dl2_json_get_text(decision, "network", "");
+        const char *variant = dl2_json_get_text(decision, "variant", "");
         const bool is_raw = strcmp(variant, "raw") == 0;
         if (!is_raw && !dl2_words_have(&study->train_on, variant))
             continue;
         if (!is_raw)
-            printf("%s, %s: %s\n", variant, arch, line.at[2]);
-        add_runs(study, runs, variant, arch, strtoul(line.at[3], NULL, 10));
+            printf("%s, %s: %s\n", variant, network, dl2_json_get_text(decision, "state", ""));
+        add_runs(study, runs, variant, network, (size_t)dl2_json_get_integer(decision, "seeds", 0));
     }
 }
 
@@ -122,10 +133,11 @@ int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
     if (*study->options.forecast) {
         add_first(study, runs, "raw");
         const int status = rounds->run(rounds, runs, true);
-        const char *forecasts = status ? NULL : ask(rounds, runs, "--forecast");
+        json_t *forecasts = status ? NULL : ask(rounds, runs, "--forecast", "forecasts");
         if (!forecasts)
             return status ? status : DL2_EXIT_FAILED;
         later = forecast_beyond(study, forecasts);
+        json_decref(forecasts);
     }
     add_first(study, runs, "raw");
     for (size_t v = 0; v < study->train_on.count; v++)
@@ -133,12 +145,13 @@ int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
             add_first(study, runs, study->train_on.at[v]);
     for (;;) {
         const int status = rounds->run(rounds, runs, false);
-        const char *decided = status ? NULL : ask(rounds, runs, "--decide");
+        json_t *decided = status ? NULL : ask(rounds, runs, "--decide", "decisions");
         if (!decided)
             return status ? status : DL2_EXIT_FAILED;
         struct dl2_words wanted = {0};
         dl2_words_add_all(&wanted, runs);
         add_wanted(study, decided, &wanted);
+        json_decref(decided);
         const bool is_spent = dl2_clock_wall() - began >= budget;
         if (wanted.count == runs->count && later.count && !is_spent) {
             printf("Next: what is forecast to lose more than %s: %s\n", study->options.tolerance,

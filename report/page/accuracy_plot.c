@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/accuracy_plot.h"
 
+#include "report/pareto.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What is drawn of one network. */
@@ -11,15 +14,12 @@ struct accuracy_view {
     const struct dl2_analysis *analysis;
     const struct dl2_accuracy_axis *axis;
     size_t raw;
+    double opacity; /* of bands: less where there are many */
 };
 
-/* The original is at 0, without an interval of its own. */
 static double difference_of(const struct accuracy_view *view, size_t v)
 {
-    const struct dl2_comparison *comparison = &view->analysis->comparisons[v];
-    if (v == view->raw)
-        return comparison->top1.count ? 0 : NAN;
-    return comparison->difference;
+    return dl2_pareto_gain(view->study, view->analysis, v);
 }
 
 static double half_of(const struct accuracy_view *view, size_t v)
@@ -84,12 +84,9 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
 {
     const size_t end = dl2_study_end_of_codec(view->study, first);
     const bool raw = first == view->raw;
-    const char *codec = view->study->variants[first].codec;
-    char clean[256];
-    struct dl2_curve curve = {.plot = plot,
-                              .name = codec,
-                              .colour = dl2_part_codec_colour(view->study, first),
-                              .bars = "1:2:3"};
+    struct dl2_curve curve = dl2_part_codec_curve(plot, view->study, first);
+    curve.title = raw ? "original" : NULL;
+    curve.bars = "1:2:3";
     for (size_t v = first; v < end; v++)
         if (is_shown(view, v))
             dl2_curve_point(&curve,
@@ -101,14 +98,50 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
     if (makes_band(view, first, end))
         dl2_plot_curve(plot,
                        "using 1:($2-$3):($2+$3) with filledcurves linecolor rgb '%s' fillstyle "
-                       "transparent solid 0.16 noborder notitle",
-                       curve.colour);
+                       "transparent solid %.2f noborder notitle",
+                       curve.colour, view->opacity);
     else
         dl2_curve_draw_bars(&curve);
-    dl2_plot_curve(plot,
-                   "using 1:2 with %s linecolor rgb '%s' %s pointtype 7 pointsize 0.6 title '%s'",
-                   raw ? "points" : "linespoints", curve.colour, raw ? "" : "linewidth 2",
-                   raw ? "original" : dl2_plot_plain(codec, clean, sizeof clean));
+    dl2_curve_draw_as(&curve, raw ? "points" : "linespoints");
+}
+
+/* Rings around the front's points, and its edge. */
+static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
+                      struct dl2_html *html)
+{
+    const size_t count = view->study->variant_count;
+    double *costs = dl2_html_calloc(html, count + 1, sizeof *costs);
+    bool *front = dl2_html_calloc(html, count + 1, sizeof *front);
+    struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .colour = DL2_PLOT_INK};
+    for (size_t v = 0; costs && front && v < count; v++)
+        costs[v] = !is_shown(view, v)             ? NAN
+                   : view->axis->higher_is_better ? -view->axis->values[v]
+                                                  : view->axis->values[v];
+    if (costs && front)
+        dl2_pareto_find(view->study, view->analysis, costs, front);
+    for (double last = -INFINITY; costs && front;) { /* by rising costs */
+        size_t next = count;
+        for (size_t v = 0; v < count; v++)
+            if (front[v] && (next == count || costs[v] < costs[next]))
+                next = v;
+        if (next == count)
+            break;
+        front[next] = false;
+        if (costs[next] > last)
+            dl2_curve_point(&curve,
+                            (const double[]){view->axis->values[next], difference_of(view, next)},
+                            2, view->study->variants[next].name);
+        last = costs[next];
+    }
+    if (curve.count)
+        dl2_plot_curve(plot,
+                       "using 1:2 with %s linecolor rgb '" DL2_PLOT_SOFT_INK
+                       "' linewidth 1 notitle, '' index %zu using 1:2 with points linecolor rgb "
+                       "'" DL2_PLOT_INK "' linewidth 1.3 pointtype 6 pointsize 1.25 title "
+                       "'Pareto front'",
+                       view->axis->higher_is_better ? "fsteps" : "steps", plot->blocks - 1);
+    free(costs);
+    free(front);
 }
 
 /* Labels are qualities, or names where a codec has none, in the codec's colour. */
@@ -136,13 +169,16 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
                        const struct dl2_accuracy_axis *axis)
 {
     const struct dl2_page *page = figures->page;
-    const struct accuracy_view view = {page->study, &page->analyses[arch], axis,
-                                       dl2_study_find(page->study, "raw")};
-    size_t shown = 0;
-    for (size_t v = 0; v < page->study->variant_count; v++)
+    struct accuracy_view view = {page->study, &page->analyses[arch], axis,
+                                 dl2_study_find(page->study, "raw"), 0};
+    size_t shown = 0, curves = 0;
+    for (size_t v = 0; v < page->study->variant_count; v++) {
         shown += v != view.raw && is_shown(&view, v);
+        curves += dl2_study_starts_codec(page->study, v);
+    }
     if (!shown)
         return;
+    view.opacity = curves > 3 ? 0.48 / (double)curves : 0.16;
     char name[256];
     snprintf(name, sizeof name, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
     struct dl2_plot plot;
@@ -151,6 +187,7 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
                    DL2_PLOT_HEIGHT, figures->html->error);
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
+    dl2_part_codec_key(&plot, page->study, 2);
     dl2_plot_axes(&plot, axis->label, "top-1, points to the original");
     dl2_plot_frame(&plot, &x, &y);
     if (x.logarithmic)
@@ -161,5 +198,6 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     for (size_t v = 0; v < page->study->variant_count; v++)
         if (v == view.raw || dl2_study_starts_codec(page->study, v))
             add_codec(&plot, &view, v);
+    add_front(&plot, &view, figures->html);
     dl2_part_figure(figures, &plot, dl2_part_arch(page, arch));
 }

@@ -23,18 +23,24 @@ void dl2_curve_draw_bars(const struct dl2_curve *curve)
                        curve->bars, curve->colour);
 }
 
-void dl2_curve_draw(const struct dl2_curve *curve)
+void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style)
 {
     char clean[256];
+    dl2_plot_curve(curve->plot,
+                   "using %s with %s linecolor rgb '%s' linewidth 2 %s%s pointtype %d "
+                   "pointsize %g title '%s'",
+                   curve->columns ? curve->columns : "1:2", style, curve->colour,
+                   curve->dash ? "dashtype " : "", curve->dash ? curve->dash : "",
+                   curve->point ? curve->point : 7, curve->size > 0 ? curve->size : 0.6,
+                   curve->title ? curve->title : dl2_plot_plain(curve->name, clean, sizeof clean));
+}
+
+void dl2_curve_draw(const struct dl2_curve *curve)
+{
     if (!curve->count)
         return;
     dl2_curve_draw_bars(curve); /* first: gnuplot clears the line below each bar's point */
-    dl2_plot_curve(curve->plot,
-                   "using %s with linespoints linecolor rgb '%s' linewidth 2 %spointtype 7 "
-                   "pointsize %g title '%s'",
-                   curve->columns ? curve->columns : "1:2", curve->colour,
-                   curve->dashed ? "dashtype (6,4) " : "", curve->size > 0 ? curve->size : 0.6,
-                   curve->title ? curve->title : dl2_plot_plain(curve->name, clean, sizeof clean));
+    dl2_curve_draw_as(curve, "linespoints");
 }
 
 void dl2_curve_reference(struct dl2_plot *plot, char axis, double at, double from)
@@ -42,12 +48,17 @@ void dl2_curve_reference(struct dl2_plot *plot, char axis, double at, double fro
     const char *before = axis == 'y' ? "graph 0, " : "", *after = axis == 'y' ? "" : ", graph 0";
     const char *before_end = axis == 'y' ? "graph 1, " : "";
     const char *after_end = axis == 'y' ? "" : ", graph 1";
-    if (isfinite(from))
+    if (isfinite(from)) {
+        dl2_plot_script(plot,
+                        "set arrow 2 from %sfirst %.8g%s to %sfirst %.8g%s nohead dashtype (2,3) "
+                        "linecolor rgb '" DL2_PLOT_GREEN "' # the tolerance\n",
+                        before, from, after, before_end, from, after_end);
         dl2_plot_script(plot,
                         "set object 1 rectangle from %sfirst %.8g%s to %sfirst %.8g%s behind "
                         "fillcolor rgb '" DL2_PLOT_BAND
                         "' fillstyle solid noborder # the tolerance\n",
                         before, from, after, before_end, at, after_end);
+    }
     dl2_plot_script(plot,
                     "set arrow 1 from %sfirst %.8g%s to %sfirst %.8g%s nohead dashtype (6,4) "
                     "linecolor rgb '" DL2_PLOT_AXIS "' # the original\n",

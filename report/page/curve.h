@@ -22,9 +22,10 @@ struct dl2_curve {
     const char *bars;    /* columns of the intervals, which a point has where its third number is
                           * finite; NULL: the curve has none */
     double size;         /* of points; 0: 0.6 */
-    bool dashed;
-    size_t count;   /* of its points */
-    bool intervals; /* has any of them one? */
+    const char *dash;    /* "(6,4)"; NULL: a solid line */
+    int point;           /* gnuplot's type of points; 0: 7, a disc */
+    size_t count;        /* of its points */
+    bool intervals;      /* has any of them one? */
 };
 
 /* `note` ends the line of the data: what the point is of; or NULL. */
@@ -32,6 +33,8 @@ void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t coun
                      const char *note);
 /* Draws the intervals: the first part of dl2_curve_draw(). */
 void dl2_curve_draw_bars(const struct dl2_curve *curve);
+/* Draws points, and the line that joins them; "points" or "linespoints". */
+void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style);
 /* Draws intervals, points and the line that joins them. */
 void dl2_curve_draw(const struct dl2_curve *curve);
 

@@ -13,7 +13,7 @@ static struct dl2_curve curve_of(struct dl2_plot *plot, const struct dl2_study *
         .name = study->variants[v].name,
         .title = v == raw ? "original" : NULL,
         .colour = v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1),
-        .dashed = v == raw,
+        .dash = v == raw ? "(6,4)" : NULL,
         .size = 0.5};
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/parts.h"
 
+#include "common/json.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +61,17 @@ void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *es
     dl2_html_markup(html, "</td>");
 }
 
+void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_format(html, "%s%s", dl2_part_fixed(value, 1, text[0]), isfinite(value) ? " %" : "");
+    if (isfinite(low))
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1, text[1]),
+                         dl2_part_fixed(high, 1, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
 {
     char text[32];
@@ -100,15 +113,103 @@ const char *dl2_part_variant(const struct dl2_study_variant *variant)
     return strcmp(variant->name, "raw") ? variant->name : "original";
 }
 
+/* The parts of what a variant is one of a sequence of: "jpeg_444@320". Lengths. */
+struct codec_parts {
+    const char *name;
+    size_t codec, settings; /* behind them is the resolution */
+};
+
+static struct codec_parts parts_of(const struct dl2_study_variant *variant)
+{
+    const json_t *from = variant->made ? variant->made : variant->scored;
+    const char *codec = dl2_json_get_text(from, "codec", variant->codec);
+    struct codec_parts parts = {variant->codec, strlen(codec), 0};
+    if (strncmp(codec, variant->codec, parts.codec) != 0)
+        parts.codec = strlen(variant->codec);
+    parts.settings = strcspn(variant->codec + parts.codec, "@");
+    return parts;
+}
+
+static bool same_codec(const struct codec_parts *a, const struct codec_parts *b)
+{
+    return a->codec == b->codec && strncmp(a->name, b->name, a->codec) == 0;
+}
+
+static bool same_settings(const struct codec_parts *a, const struct codec_parts *b)
+{
+    return same_codec(a, b) && a->settings == b->settings &&
+           strncmp(a->name + a->codec, b->name + b->codec, a->settings) == 0;
+}
+
+static bool same_resolution(const struct codec_parts *a, const struct codec_parts *b)
+{
+    return strcmp(a->name + a->codec + a->settings, b->name + b->codec + b->settings) == 0;
+}
+
+/* How a variant's curve is told from others: the number of its codec, of the settings among those
+ * of the codec, and of the resolution among those that are none. */
+struct codec_numbers {
+    size_t codec, settings, resolution;
+};
+
+static struct codec_numbers numbers_of(const struct dl2_study *study, size_t v)
+{
+    const struct codec_parts own = parts_of(&study->variants[v]);
+    struct codec_numbers numbers = {0, 0, own.name[own.codec + own.settings] == '@'};
+    for (size_t i = 0; i < study->variant_count; i++) {
+        const struct codec_parts other = parts_of(&study->variants[i]);
+        bool first_codec = true, first_settings = true, first_resolution = true;
+        for (size_t k = 0; k < i; k++) {
+            const struct codec_parts earlier = parts_of(&study->variants[k]);
+            first_codec &= !same_codec(&earlier, &other);
+            first_settings &= !same_settings(&earlier, &other);
+            first_resolution &= !same_resolution(&earlier, &other);
+        }
+        numbers.codec +=
+            first_codec && i < v && dl2_study_starts_codec(study, i) && !same_codec(&other, &own);
+        numbers.settings +=
+            first_settings && i < v && same_codec(&other, &own) && !same_settings(&other, &own);
+        numbers.resolution += numbers.resolution && first_resolution && i < v &&
+                              other.name[other.codec + other.settings] == '@' &&
+                              !same_resolution(&other, &own);
+    }
+    return numbers;
+}
+
 const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v)
 {
-    size_t before = 0;
+    char codec[256];
+    const struct codec_parts parts = parts_of(&study->variants[v]);
     if (v == dl2_study_find(study, "raw"))
         return DL2_PLOT_INK;
-    for (size_t i = 0; i < v && strcmp(study->variants[i].codec, study->variants[v].codec) != 0;
-         i++)
-        before += dl2_study_starts_codec(study, i);
-    return dl2_plot_codec_colour(study->variants[v].codec, before);
+    snprintf(codec, sizeof codec, "%.*s", (int)parts.codec, parts.name);
+    return dl2_plot_codec_colour(codec, numbers_of(study, v).codec);
+}
+
+struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_study *study,
+                                      size_t v)
+{
+    static const int points[] = {7, 5, 9, 13, 11, 4, 8, 12};
+    static const char *const dashes[] = {NULL, "(6,3)", "(2,3)", "(9,3,2,3)", "(12,4)"};
+    const struct codec_numbers numbers = numbers_of(study, v);
+    return (struct dl2_curve){
+        .plot = plot,
+        .name = study->variants[v].codec,
+        .colour = dl2_part_codec_colour(study, v),
+        .point = points[numbers.settings % (sizeof points / sizeof *points)],
+        .dash = dashes[numbers.resolution % (sizeof dashes / sizeof *dashes)],
+    };
+}
+
+void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more)
+{
+    size_t longest = more ? strlen("Pareto front") : 0;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const size_t length = strlen(study->variants[v].codec);
+        more += dl2_study_starts_codec(study, v);
+        longest = length > longest ? length : longest;
+    }
+    dl2_plot_key(plot, more, longest);
 }
 
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch)

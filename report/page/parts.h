@@ -16,8 +16,17 @@ const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" *
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
-/* The colour of a variant's codec, the same in all plots of a study; the original has its own. */
+/* The colour of a variant's codec, the same in all plots of a study and for all settings and
+ * resolutions of the codec; the original has its own. */
 const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v);
+
+/* A curve without points for the variants of v's codec, settings and resolution: the codec's
+ * colour, a kind of points for the settings, and of dashes for the resolution. */
+struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_study *study,
+                                      size_t v);
+/* Makes room in the plot's key for a curve of each codec, its settings and resolution, and for
+ * `more` entries. */
+void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more);
 
 /* "−1.3 (−2.1 to −0.5)" */
 void dl2_part_interval(struct dl2_html *html, double middle, double low, double high);
@@ -27,6 +36,8 @@ void dl2_part_cell(struct dl2_html *html, double value, int digits);
 /* A mean and half its interval; in a <td>. */
 void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
 void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
+/* A <td> with "62.6 % (61.1 to 64.2)"; no interval where `low` is NAN. */
+void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high);
 /* A <td> with a ratio and its interval. */
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);
 

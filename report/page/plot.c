@@ -97,6 +97,12 @@ void dl2_plot_number(struct dl2_plot *plot, double value)
         dl2_plot_data(plot, "NaN ");
 }
 
+/* The frame, pixels from the picture's edges; above it is the key. */
+enum { FRAME_LEFT = 64, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
+/* Of the key with one row, and of a further row; of an entry without its text, and of a character.
+ */
+enum { KEY_HEIGHT = 40, KEY_ROW = 18, KEY_SAMPLE = 60, KEY_CHARACTER = 7 };
+
 /* Keeps letters, digits and the characters of `more`. */
 static const char *keep_characters(const char *text, const char *more, char *out, size_t size)
 {
@@ -124,35 +130,26 @@ const char *dl2_plot_label(const char *text, char *out, size_t size)
 void dl2_plot_begin(struct dl2_plot *plot, const char *name, const char *title, const char *columns,
                     int height, struct dl2_error *error)
 {
-    *plot = (struct dl2_plot){
-        .data = DL2_BYTES_INIT, .script = DL2_BYTES_INIT, .error = error, .height = height};
+    *plot = (struct dl2_plot){.data = DL2_BYTES_INIT,
+                              .script = DL2_BYTES_INIT,
+                              .error = error,
+                              .height = height,
+                              .key_height = KEY_HEIGHT};
     dl2_plot_plain(name, plot->name, sizeof plot->name);
     snprintf(plot->title, sizeof plot->title, "%s", title);
-    char comment[sizeof plot->title]; /* one line, whatever names of files are in it */
-    snprintf(comment, sizeof comment, "%s", title);
-    for (char *c = comment; *c; c++)
+    for (char *c = plot->title; *c; c++) /* one line, whatever names of files are in it */
         if ((unsigned char)*c < ' ' || *c == '\\')
             *c = '_';
-    dl2_plot_data(plot, "# %s\n# %s\n", comment, columns);
-    char identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
-    snprintf(identifier, sizeof identifier, "%s", plot->name);
-    for (char *c = identifier; *c; c++)
-        if (strchr("-.+@", *c))
-            *c = '_';
+    dl2_plot_data(plot, "# %s\n# %s\n", plot->title, columns);
     dl2_plot_script(
         plot,
-        "# %s\n# Run it in this folder: gnuplot %s.gp\n"
-        "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
-        "background '#ffffff' name '%s'\n"
-        "set output '%s.svg'\n"
         "set border 3 linecolor rgb '" DL2_PLOT_AXIS "' linewidth 1\n"
         "set tics nomirror scale 0.4 textcolor rgb '" DL2_PLOT_SOFT_INK "'\n"
         "set grid ytics linecolor rgb '" DL2_PLOT_GRID "' linetype 1 linewidth 1\n"
         "set key outside top left horizontal Left reverse samplen 2 textcolor rgb '" DL2_PLOT_INK
         "'\n"
         "set offsets graph 0.03, graph 0.03, graph 0.08, graph 0.06\n"
-        "set bars 0.6\n",
-        comment, plot->name, DL2_PLOT_WIDTH, height, identifier, plot->name);
+        "set bars 0.6\n");
 }
 
 void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
@@ -165,11 +162,19 @@ void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y)
 
 /* ---- Labels beside points */
 
-/* The frame, pixels from the picture's edges. */
-enum { FRAME_LEFT = 64, FRAME_RIGHT = 16, FRAME_TOP = 40, FRAME_BOTTOM = 58 };
-
 /* Of labels, which are written at 11 pixels. */
 enum { LABEL_HEIGHT = 12, CHARACTER_WIDTH = 6, POINT_RADIUS = 5 };
+
+void dl2_plot_key(struct dl2_plot *plot, size_t entries, size_t longest)
+{
+    const size_t width = KEY_SAMPLE + KEY_CHARACTER * longest;
+    const size_t fitting = (DL2_PLOT_WIDTH - FRAME_LEFT - FRAME_RIGHT) / width;
+    const size_t columns = fitting ? fitting : 1;
+    const int more = entries ? KEY_ROW * (int)((entries - 1) / columns) : 0;
+    plot->height += more;
+    plot->key_height += more;
+    dl2_plot_script(plot, "set key maxcols %zu samplen 3 font ',11'\n", columns);
+}
 
 void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
                     const struct dl2_plot_range *y)
@@ -182,8 +187,9 @@ void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,
                     "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%.8g:%.8g]\n"
                     "%s%s",
                     (double)FRAME_LEFT / DL2_PLOT_WIDTH, 1 - (double)FRAME_RIGHT / DL2_PLOT_WIDTH,
-                    (double)FRAME_BOTTOM / plot->height, 1 - (double)FRAME_TOP / plot->height,
-                    x->from, x->to, y->from, y->to, x->logarithmic ? "set logscale x\n" : "",
+                    (double)FRAME_BOTTOM / plot->height,
+                    1 - (double)plot->key_height / plot->height, x->from, x->to, y->from, y->to,
+                    x->logarithmic ? "set logscale x\n" : "",
                     y->logarithmic ? "set logscale y\n" : "");
 }
 
@@ -207,7 +213,7 @@ void dl2_plot_point(struct dl2_plot *plot, double x, double y, bool joined, cons
     plot->points = grown;
     struct dl2_plot_point *point = &plot->points[plot->point_count++];
     const double width = DL2_PLOT_WIDTH - FRAME_LEFT - FRAME_RIGHT;
-    const double height = plot->height - FRAME_TOP - FRAME_BOTTOM;
+    const double height = plot->height - plot->key_height - FRAME_BOTTOM;
     *point = (struct dl2_plot_point){.x = FRAME_LEFT + width * place(&plot->x, x),
                                      .y = FRAME_BOTTOM + height * place(&plot->y, y),
                                      .joined = joined,
@@ -236,7 +242,7 @@ static double cover(const struct dl2_plot *plot, const struct box *box, const st
             placed[i].low < box->high && placed[i].high > box->low)
             sum += 1000;
     if (box->left < FRAME_LEFT || box->right > DL2_PLOT_WIDTH || box->low < FRAME_BOTTOM ||
-        box->high > plot->height - FRAME_TOP + LABEL_HEIGHT)
+        box->high > plot->height - plot->key_height + LABEL_HEIGHT)
         sum += 1000;
     for (size_t i = 0; i < plot->point_count; i++) {
         const struct dl2_plot_point *point = &plot->points[i];
@@ -393,6 +399,26 @@ static bool run_gnuplot(const char *gnuplot, const char *folder, const char *nam
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* What a script begins with. */
+static void add_head(struct dl2_plot *plot)
+{
+    struct dl2_bytes rest = plot->script;
+    char identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
+    snprintf(identifier, sizeof identifier, "%s", plot->name);
+    for (char *c = identifier; *c; c++)
+        if (strchr("-.+@", *c))
+            *c = '_';
+    plot->script = (struct dl2_bytes)DL2_BYTES_INIT;
+    dl2_plot_script(plot,
+                    "# %s\n# Run it in this folder: gnuplot %s.gp\n"
+                    "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
+                    "background '#ffffff' name '%s'\nset output '%s.svg'\n",
+                    plot->title, plot->name, DL2_PLOT_WIDTH, plot->height, identifier, plot->name);
+    if (plot->status == DL2_OK)
+        plot->status = dl2_bytes_append(&plot->script, rest.data, rest.size, plot->error);
+    dl2_bytes_free(&rest);
+}
+
 static int write_file(const struct dl2_plotter *plotter, const struct dl2_plot *plot,
                       const char *extension, const struct dl2_bytes *bytes)
 {
@@ -426,6 +452,7 @@ int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2
     *svg = (struct dl2_bytes)DL2_BYTES_INIT;
     if (plot->curves && plotter) {
         dl2_plot_script(plot, "\n");
+        add_head(plot);
         if (plot->status == DL2_OK)
             plot->status = write_file(plotter, plot, "dat", &plot->data);
         if (plot->status == DL2_OK)

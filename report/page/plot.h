@@ -82,6 +82,7 @@ struct dl2_plot {
     size_t blocks;              /* in the data file */
     size_t curves;              /* in the current plot command */
     int height;                 /* pixels */
+    int key_height;             /* of it, above the frame; pixels */
     struct dl2_plot_range x, y; /* of dl2_plot_frame() */
     struct dl2_plot_point *points;
     size_t point_count;
@@ -104,6 +105,10 @@ void dl2_plot_number(struct dl2_plot *plot, double value);
 
 /* Labels the axes. Texts are gnuplot's: '' stands for a quote. */
 void dl2_plot_axes(struct dl2_plot *plot, const char *x, const char *y);
+
+/* Makes room for a key of so many entries, the longest of which has so many characters: the plot
+ * grows where it needs several rows. Before dl2_plot_frame(), or without a frame. */
+void dl2_plot_key(struct dl2_plot *plot, size_t entries, size_t longest);
 
 /* Fixes the axes' ranges and the frame's place, as dl2_plot_point() needs it. */
 void dl2_plot_frame(struct dl2_plot *plot, const struct dl2_plot_range *x,

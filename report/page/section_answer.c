@@ -129,13 +129,15 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
         dl2_accuracy_plot(&figures, a,
                           &(struct dl2_accuracy_axis){"bytes", "Top-1 accuracy against size",
                                                       "bytes, % of the original''s (logarithmic)",
-                                                      ratios, true});
+                                                      ratios, true, false});
     dl2_part_figures_end(&figures);
     dl2_html_markup(html, "</div>\n");
     if (figures.shown)
         dl2_html_markup(html, "<p class='note'>Bands and bars are 95% intervals. The line at 0 "
                               "is the original, the shaded stripe below it the tolerance. Numbers "
-                              "are qualities.</p>\n");
+                              "are qualities. Rings are on the Pareto front: no other variant is "
+                              "measured as small and as accurate, which chance may decide where "
+                              "intervals overlap.</p>\n");
     free(ratios);
 }
 

@@ -4,13 +4,10 @@
  * take (make study-codec).
  */
 #include "common/json.h"
-#include "common/memory.h"
-#include "report/codec_sizes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void write_range(struct dl2_html *html, double least, double most, int digits)
@@ -58,14 +55,13 @@ static void plot_loading(struct dl2_part_figures *figures)
                    "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
                    figures->html->error);
     dl2_plot_axes(&plot, "bits per pixel", "images a second and core (logarithmic)");
+    dl2_part_codec_key(&plot, study, 0);
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
     for (size_t v = 0, end; v < study->variant_count; v = end) {
-        const char *codec = study->variants[v].codec;
         end = dl2_study_end_of_codec(study, v);
         if (!dl2_study_starts_codec(study, v))
             continue;
-        struct dl2_curve curve = {
-            .plot = &plot, .name = codec, .colour = dl2_part_codec_colour(study, v)};
+        struct dl2_curve curve = dl2_part_codec_curve(&plot, study, v);
         for (size_t i = v; i < end; i++) {
             const struct dl2_study_variant *variant = &study->variants[i];
             if (isfinite(variant->bits_per_pixel) && variant->load_rate > 0)
@@ -86,49 +82,43 @@ static void write_percent(struct dl2_html *html, double value, int digits)
                      isfinite(value) ? " %" : "");
 }
 
-/* "62.6 % (61.1 to 64.2)" */
-static void write_size(struct dl2_html *html, const struct dl2_codec_size *size)
-{
-    char text[3][32];
-    dl2_html_markup(html, "<td>");
-    dl2_html_format(html, "%s%s", dl2_part_fixed(size->per_image, 1, text[0]),
-                    isfinite(size->per_image) ? " %" : "");
-    if (isfinite(size->low))
-        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(size->low, 1, text[1]),
-                         dl2_part_fixed(size->high, 1, text[2]));
-    dl2_html_markup(html, "</td>");
-}
-
 /* Below this, what is compared is a small part of what the codecs were tried at. */
 enum { LEAST_OVERLAP = 75 };
 
-static void write_sizes(struct dl2_html *html, const struct dl2_page *page, size_t anchor,
-                        const struct dl2_metric_names *metrics, const struct dl2_codec_size *sizes)
+static void write_sizes(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
+    const struct dl2_metric_names *metrics = &page->sizes->metrics;
     struct dl2_table table = {.html = html};
     size_t narrow = 0, left_out = 0;
-    dl2_html_element(html, "h3", "Size at equal quality, of %s", study->variants[anchor].codec);
-    dl2_table_heads(&table, "codec|<metric|per image\n(95% interval)|images that\nare smaller|"
-                            "images|pooled|qualities\nin common");
+    dl2_table_heads(
+        &table, "codec|<metric|per image\n(95% interval)|images that\nare smaller|"
+                "images|pooled\n(95% interval)|encoding\ntime|loading\ntime|qualities\nin common");
     for (size_t v = 0; v < study->variant_count; v++)
         for (size_t m = 0; m < metrics->count; m++) {
-            const struct dl2_codec_size *size = &sizes[m * study->variant_count + v];
-            if (isnan(size->pooled) && isnan(size->per_image))
+            const struct dl2_codec_size *size = dl2_codec_size_at(study, page->sizes, m, v);
+            if (!size)
                 continue;
+            if (!table.rows)
+                dl2_html_element(html, "h3", "Size at equal quality, of %s",
+                                 study->variants[page->sizes->anchor].codec);
             dl2_table_row(&table, study->variants[v].codec);
             dl2_html_element(
                 html, "td class='l'", "%s",
                 dl2_json_get_text(study->metric_titles, metrics->names[m], metrics->names[m]));
-            write_size(html, size);
+            dl2_part_percent_cell(html, size->per_image, size->low, size->high);
             write_percent(html, size->smaller, 0);
             dl2_html_element(html, "td", "%zu", size->images);
-            write_percent(html, size->pooled, 1);
+            dl2_part_percent_cell(html, size->pooled, size->pooled_low, size->pooled_high);
+            write_percent(html, size->encoding, 0);
+            write_percent(html, size->loading, 0);
             write_percent(html, size->overlap, 0);
             narrow += size->overlap < LEAST_OVERLAP;
             left_out = size->left_out > left_out ? size->left_out : left_out;
         }
     dl2_table_end(&table);
+    if (!table.rows)
+        return;
     dl2_html_markup(html, "<p class='note'>");
     if (narrow)
         dl2_html_format(
@@ -141,10 +131,12 @@ static void write_sizes(struct dl2_html *html, const struct dl2_page *page, size
                     "Bjontegaard's comparison, as a size: BD-rate is this less 100 %. The "
                     "logarithm of the size is interpolated over the quality (PCHIP; SSIM and "
                     "MS-SSIM in dB) and compared over the qualities that both codecs have. Per "
-                    "image: the mean of every image's own comparison, with the 95% interval of "
-                    "the choice of images (bootstrap, 1,000 draws). Pooled: one comparison of "
+                    "image: the mean of every image's own comparison. Pooled: one comparison of "
                     "all bytes at the mean quality, over the images that have a score in every "
-                    "variant of both codecs.");
+                    "variant of both codecs. Times are CPU time, as percent of the "
+                    "anchor's at equal mean quality, over the qualities. The 95% intervals are of "
+                    "the choice of images "
+                    "(bootstrap, 1,000 draws).");
     if (left_out)
         dl2_html_format(html,
                         " Up to %zu images are not compared one by one: they have no qualities in "
@@ -156,29 +148,9 @@ static void write_sizes(struct dl2_html *html, const struct dl2_page *page, size
     dl2_html_markup(html, "</p>\n");
 }
 
-/* Computes and writes the sizes at equal quality. */
-static void compare_sizes(struct dl2_html *html, const struct dl2_page *page, size_t anchor)
-{
-    struct dl2_metric_names metrics;
-    dl2_metric_names_find(page->study, &metrics);
-    struct dl2_codec_size *sizes =
-        dl2_calloc(metrics.count * page->study->variant_count + 1, sizeof *sizes);
-    const int status =
-        sizes ? dl2_codec_sizes_find(page->study, &metrics, &page->codecs, sizes, html->error)
-              : dl2_error_memory(html->error, "sizes of codecs");
-    dl2_html_check(html, status);
-    bool any = false;
-    for (size_t i = 0; status == DL2_OK && i < metrics.count * page->study->variant_count; i++)
-        any |= !isnan(sizes[i].pooled) || !isnan(sizes[i].per_image);
-    if (any)
-        write_sizes(html, page, anchor, &metrics, sizes);
-    free(sizes);
-}
-
 void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    const size_t anchor = dl2_codec_anchor(study, &page->codecs);
     size_t codecs = 0;
     bool external = false;
     for (size_t v = study->variant_count; v-- > 0;) {
@@ -203,7 +175,7 @@ void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
         dl2_html_markup(html, " An external codec starts a process for each image, which counts in "
                               "encoding and loading.");
     dl2_html_markup(html, "</p>\n");
-    compare_sizes(html, page, anchor);
+    write_sizes(html, page);
     struct dl2_part_figures figures = {.page = page, .html = html};
     plot_loading(&figures);
     dl2_part_figures_end(&figures);

@@ -39,6 +39,7 @@ static bool add_frame(struct dl2_plot *plot, const struct rate_view *view)
     const double room = fmax(0.08 * (y.to - y.from), 1e-3 * fabs(y.to));
     y.from -= room;
     y.to += room;
+    dl2_part_codec_key(plot, study, 0);
     dl2_plot_frame(plot, &x, &y);
     const char *codec = NULL;
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -61,10 +62,8 @@ static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_
 {
     const struct dl2_study *study = view->study;
     const size_t end = dl2_study_end_of_codec(study, first);
-    struct dl2_curve curve = {.plot = plot,
-                              .name = study->variants[first].codec,
-                              .colour = dl2_part_codec_colour(study, first),
-                              .size = 0.55};
+    struct dl2_curve curve = dl2_part_codec_curve(plot, study, first);
+    curve.size = 0.55;
     for (size_t i = first; i < end; i++) {
         const struct dl2_study_variant *variant = &study->variants[i];
         if (is_shown(view, i))

@@ -76,7 +76,8 @@ static void write_network(const struct dl2_page *page, struct dl2_html *html, si
     struct dl2_part_figures plots = {.page = page, .html = html};
     struct dl2_accuracy_order order = {.signs = NULL};
     struct dl2_guides guides;
-    int status = dl2_accuracy_order_make(page->study, &page->analyses[arch], &order, html->error);
+    int status =
+        dl2_accuracy_order_make(page->study, &page->analyses[arch], arch, &order, html->error);
     if (status == DL2_OK)
         status = dl2_guides_make(page->study, &page->analyses[arch], &order, metrics, &guides,
                                  html->error);

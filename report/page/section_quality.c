@@ -22,10 +22,8 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
         shown += is_shown(&study->variants[v], &analysis->comparisons[v]);
     if (shown < 2)
         return;
-    struct dl2_curve curve = {.plot = plot,
-                              .name = study->variants[first].codec,
-                              .colour = dl2_part_codec_colour(study, first),
-                              .bars = "1:2:3"};
+    struct dl2_curve curve = dl2_part_codec_curve(plot, study, first);
+    curve.bars = "1:2:3";
     for (size_t v = first; v < end; v++) {
         const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
         if (is_shown(&study->variants[v], &analysis->comparisons[v]))
@@ -50,6 +48,7 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
                    figures->html->error);
     dl2_plot_axes(&plot, "quality, on each codec''s own scale", "top-1 accuracy, %");
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
+    dl2_part_codec_key(&plot, study, 0);
     if (isfinite(original))
         dl2_curve_reference(&plot, 'y', original, original - analysis->question.tolerance);
     for (size_t v = 0; v < study->variant_count; v++)

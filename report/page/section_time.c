@@ -76,7 +76,7 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time
                                   .title = raw ? "original" : NULL,
                                   .colour = colour_of(n, budgets->name_count, raw),
                                   .bars = "1:2:3:4",
-                                  .dashed = raw,
+                                  .dash = raw ? "(6,4)" : NULL,
                                   .size = 0.5};
         for (size_t b = 0; b < budgets->count; b++) {
             const struct dl2_comparison *comparison =

@@ -5,6 +5,7 @@
 #include "report/loss_change.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/pareto.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -107,6 +108,20 @@ static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, found ? "</p>\n" : "");
 }
 
+/* The Pareto front of bytes and top-1: [arch * variant_count + variant]. Free it. */
+static bool *find_fronts(const struct dl2_page *page, struct dl2_html *html)
+{
+    const size_t count = page->study->variant_count;
+    bool *front = dl2_html_calloc(html, page->study->arch_count * count + 1, sizeof *front);
+    double *bytes = dl2_html_calloc(html, count + 1, sizeof *bytes);
+    for (size_t v = 0; bytes && v < count; v++)
+        bytes[v] = page->study->variants[v].bytes;
+    for (size_t a = 0; front && bytes && a < page->study->arch_count; a++)
+        dl2_pareto_find(page->study, &page->analyses[a], bytes, front + a * count);
+    free(bytes);
+    return front;
+}
+
 static void write_heads(struct dl2_table *table, const struct dl2_page *page, bool copies,
                         bool losses)
 {
@@ -117,7 +132,7 @@ static void write_heads(struct dl2_table *table, const struct dl2_page *page, bo
                            "encoding,\nCPU s");
     for (size_t a = 0; a < page->study->arch_count; a++) {
         dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(page, "\n", a, arch));
-        dl2_table_heads(table, "<difference,\npoints");
+        dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
         dl2_table_heads(table, losses ? "<loss,\nnats" : "");
     }
 }
@@ -133,7 +148,7 @@ static bool is_pick(const struct dl2_page *page, size_t v)
 }
 
 static void write_variant(struct dl2_table *table, const struct dl2_page *page, size_t v,
-                          bool copies, const struct dl2_loss_change *losses)
+                          bool copies, const struct dl2_loss_change *losses, const bool *front)
 {
     struct dl2_html *html = table->html;
     const struct dl2_study *study = page->study;
@@ -159,6 +174,7 @@ static void write_variant(struct dl2_table *table, const struct dl2_page *page, 
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         dl2_part_cell(html, comparison->top1.mean, 1);
         dl2_part_difference_cell(html, comparison);
+        dl2_html_element(html, "td", "%s", front[a * study->variant_count + v] ? "yes" : "–");
         if (losses)
             write_loss(html, loss_at(page, losses, a, v), raw);
     }
@@ -176,11 +192,14 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     for (size_t v = 0; v < study->variant_count; v++)
         copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
     struct dl2_loss_change *losses = make_losses(page, html);
+    bool *front = find_fronts(page, html);
+    if (!front)
+        return;
     dl2_html_markup(html, "<h2>Variants</h2>\n");
     struct dl2_table table = {.html = html};
     write_heads(&table, page, copies, losses != NULL);
     for (size_t v = 0; v < study->variant_count; v++)
-        write_variant(&table, page, v, copies, losses);
+        write_variant(&table, page, v, copies, losses, front);
     dl2_table_end(&table);
     if (losses)
         write_hidden_harm(html, page, losses);
@@ -201,7 +220,11 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
                         "The loss is the mean cross-entropy of the validation images, without "
                         "label smoothing: the original&#39;s, and differences to it with 95% "
                         "intervals of each variant by itself; lower is better. ");
+    if (study->arch_count)
+        dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
+                              "measured to be as small and as accurate. ");
     write_bootstrap(html, page);
     dl2_html_markup(html, "</p>\n");
     free(losses);
+    free(front);
 }

@@ -24,6 +24,7 @@
     X(distortion)                                                                                  \
     X(metrics)                                                                                     \
     X(codecs)                                                                                      \
+    X(equal_accuracy)                                                                              \
     X(training)                                                                                    \
     X(matrix)                                                                                      \
     X(forecast)                                                                                    \

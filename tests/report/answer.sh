@@ -37,9 +37,11 @@ assert told == {
 }, told
 assert network["smallest"]["claimed"] == "jpeg-90", network["smallest"]
 assert math.isclose(variants["jpeg-50"]["difference"], -10, abs_tol=1e-9)
+assert [name for name, v in variants.items() if v["pareto_front"]] == ["jpeg-10"], variants
 low, high = variants["jpeg-90"]["interval"]
 assert low < 0 < high and variants["jpeg-90"]["seeds"] == 3
 assert answer["variants"]["jpeg-10"]["ratio"] == 0.035
+assert answer["equal_quality"] == {"anchor": "jpeg", "rates": []}, answer["equal_quality"]
 table = list(csv.DictReader(open(sys.argv[1] + "/answer.csv")))
 assert [row["variant"] for row in table] == list(answer["variants"]), table
 for row in table:

@@ -78,32 +78,28 @@ expect 0 dl2-report --gnuplot "$work/none" --tolerance 3 "$work/old" -o "$page"
 says "$page" "kept no predictions (earlier versions keep none)"
 says "$work/out" "webp-50 is the smallest variant shown to lose less than 3 point" ", of training alone)"
 
-# For scripts: what is decided, and how many seeds the next look needs.
+# For dl2-study: what is decided, and how many seeds the next look needs.
+need_python json python3
+decides() { # TOLERANCE, and "VARIANT STATE SEEDS" of each
+    expect 0 dl2-report --interim 2,3,5 --tolerance "$1" --decide "$study"
+    shift
+    "$PYTHON3" - "$work/out" "$@" <<'PY' || fail "--decide: see above"
+import json, sys
+told = json.load(open(sys.argv[1]))
+assert told["schema"] == "dl2-decisions/1", told
+found = ["%s %s %d" % (d["variant"], d["state"], d["seeds"]) for d in told["decisions"] if d["network"] == "small"]
+assert found == sys.argv[2:], found
+PY
+}
 rm -r "$study/train/jpeg-50/small/seed-3" "$study/train/jpeg-10/small/seed-3"
-expect 0 dl2-report --interim 2,3,5 --tolerance 6 --decide "$study"
-cat >"$work/expected" <<'OUT'
-small jpeg-10 beyond 0
-small jpeg-50 within 0
-small webp-50 within 0
-small raw done 0
-OUT
-diff "$work/expected" "$work/out" || fail "--decide"
-expect 0 dl2-report --interim 2,3,5 --tolerance 2.5 --decide "$study"
-cat >"$work/expected" <<'OUT'
-small jpeg-10 beyond 0
-small jpeg-50 open 3
-small webp-50 open 5
-small raw open 5
-OUT
-diff "$work/expected" "$work/out" || fail "--decide"
+decides 6 "jpeg-10 beyond 0" "jpeg-50 within 0" "webp-50 within 0" "raw done 0"
+decides 2.5 "jpeg-10 beyond 0" "jpeg-50 open 3" "webp-50 open 5" "raw open 5"
 # No seeds help where the choice of the images alone is too uncertain.
-expect 0 dl2-report --interim 2,3,5 --tolerance 1 --decide "$study"
-says "$work/out" "small webp-50 undecided 0"
+decides 1 "jpeg-10 beyond 0" "jpeg-50 open 3" "webp-50 undecided 0" "raw open 3"
 # A file that is smaller than one that is beyond can't be claimed.
 variant "$study" jpeg-05 jpeg 5 500000 25.9 0.815 2900
 predicted "$study" jpeg-05 1 1; predicted "$study" jpeg-05 2 1
-expect 0 dl2-report --interim 2,3,5 --tolerance 6 --decide "$study"
-says "$work/out" "small jpeg-05 behind 0"
+decides 6 "jpeg-05 behind 0" "jpeg-10 beyond 0" "jpeg-50 within 0" "webp-50 within 0" "raw done 0"
 expect 0 report --interim 2,3,5 --tolerance 6 "$study"
 says "$page" "looks after 2, 3 and 5; all looks share the 2.5%"
 for looks in 3,2 1,2 x 2,,3 2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18; do

@@ -106,12 +106,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (opened == DL2_OK)
         must(dl2_plan_record(&plan, &study, analyses, &error) == DL2_OK);
+    const struct dl2_codec_choice choice = {.anchor = NULL};
+    struct dl2_codec_sizes sizes;
+    struct dl2_accuracy_size *accuracy_sizes;
+    must(dl2_codec_sizes_find(&study, &choice, &sizes, &error) == DL2_OK);
+    must(dl2_accuracy_sizes_find(&study, analyses, speeds, sizes.anchor, &accuracy_sizes, &error) ==
+         DL2_OK);
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,
                                   .study = &study,
                                   .analyses = analyses,
                                   .speeds = speeds,
                                   .plan = &plan,
+                                  .sizes = &sizes,
+                                  .accuracy_sizes = accuracy_sizes,
                                   .tolerance = 1};
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_page_write(&page, &html);
@@ -121,6 +129,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dl2_analysis_free(&analyses[a]);
         dl2_speeds_free(&speeds[a]);
     }
+    dl2_codec_sizes_free(&sizes);
+    free(accuracy_sizes);
     free(analyses);
     free(speeds);
     dl2_study_free(&study);

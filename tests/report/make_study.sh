@@ -132,23 +132,24 @@ png() {
     { printf '\211PNG\r\n\032\n'; head -c "$2" /dev/urandom; } >"$1"
 }
 
-# crops FOLDER BYTES VARIANT...: two strips of files of that size
+# crops FOLDER BYTES VARIANT...: two images of files of that size
 crops() {
     crops=$1/crops bytes=$2
     mkdir -p "$crops"
     shift 2
     {
-        printf '{"schema": "dl2-crops/1", "reference": "r", "metric": "ssim", "crops": ['
+        printf '{"schema": "dl2-crops/2", "reference": "r", "metrics": ["ssim", "psnr_rgb"], "crops": ['
         separator=
-        for kind in typical worst; do
+        for kind in median worst; do
             png "$crops/$kind.png" "$bytes"
-            printf '%s{"kind": "%s", "key": "val/<%s>", "x": 0, "y": 0, "width": 128, "height": 96, ' \
-                "$separator" $kind $kind
+            printf '%s{"of": [{"metric": "ssim", "kind": "%s"}, {"metric": "psnr_rgb", "kind": "%s"}], ' "$separator" $kind $kind
+            printf '"key": "val/<%s>", "x": 0, "y": 0, "width": 128, "height": 96, ' $kind
             printf '"original": "%s.png", "variants": [' $kind
             separator=
             for name in "$@"; do
                 png "$crops/$kind-$name.png" "$bytes"
-                printf '%s{"variant": "%s", "file": "%s-%s.png", "score": 0.8125}' "$separator" "$name" $kind "$name"
+                printf '%s{"variant": "%s", "file": "%s-%s.png", "scores": {"ssim": 0.8125, "psnr_rgb": null}}' \
+                    "$separator" "$name" $kind "$name"
                 separator=', '
             done
             printf ']}'

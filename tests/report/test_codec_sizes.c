@@ -136,17 +136,19 @@ static void codecs_of_a_study(void **state)
         variants[v] = (struct dl2_study_variant){
             .name = names[v], .codec = webp ? "webp" : "jpeg", .scored_path = paths[v]};
     }
-    const struct dl2_study study = {.variants = variants, .variant_count = 6};
-    const struct dl2_metric_names metrics = {.count = 3,
-                                             .names = {"psnr_rgb", "ssim", "ciede2000"},
-                                             .lower_is_better = {false, false, true},
-                                             .one_is_best = {false, true, false}};
+    variants[0].scored =
+        json_pack("{s:{s:{}, s:{}, s:{}}}", "metrics", "psnr_rgb", "ssim", "ciede2000");
+    const struct dl2_study study = {.variants = variants,
+                                    .variant_count = 6,
+                                    .lower_is_better = json_pack("[s]", "ciede2000"),
+                                    .one_is_best = json_pack("[s]", "ssim")};
     struct dl2_codec_choice choice = {.anchor = NULL};
-    struct dl2_codec_size sizes[18];
+    struct dl2_codec_sizes sizes;
     assert_int_equal(dl2_codec_anchor(&study, &choice), 0);
-    expect_ok(dl2_codec_sizes_find(&study, &metrics, &choice, sizes, &error), &error);
+    expect_ok(dl2_codec_sizes_find(&study, &choice, &sizes, &error), &error);
     for (size_t m = 0; m < 3; m++) {
-        const struct dl2_codec_size *size = &sizes[m * 6 + 3];
+        const struct dl2_codec_size *size = dl2_codec_size_at(&study, &sizes, m, 3);
+        assert_true(size && !dl2_codec_size_at(&study, &sizes, m, 0));
         /* The copies have a CIEDE2000 of 0 in all variants: one quality, which is no curve. */
         assert_int_equal(size->images, 3);
         assert_int_equal(size->left_out, 1);
@@ -160,16 +162,25 @@ static void codecs_of_a_study(void **state)
         assert_int_equal(size->pooled_images, 3);
         assert_near(size->pooled, (50 + 80 + 125) / 3.);
         assert_near(size->overlap, 100);
+        /* All images have nearly the same size, so the pool is the mean of the shares that are
+         * drawn. */
+        assert_true(size->pooled_low > 49.99 && size->pooled_low < size->pooled);
+        assert_true(size->pooled_high < 125.01 && size->pooled_high > size->pooled);
     }
+    dl2_codec_sizes_free(&sizes);
     /* The other way round, and a part of the qualities. */
     choice = (struct dl2_codec_choice){.anchor = "webp", .metric = "psnr_rgb", .range = {36, 40}};
     assert_int_equal(dl2_codec_anchor(&study, &choice), 3);
-    expect_ok(dl2_codec_sizes_find(&study, &metrics, &choice, sizes, &error), &error);
-    assert_near(sizes[0].per_image, (200 + 125 + 80) / 3.);
+    expect_ok(dl2_codec_sizes_find(&study, &choice, &sizes, &error), &error);
+    assert_near(sizes.items[0].per_image, (200 + 125 + 80) / 3.);
+    dl2_codec_sizes_free(&sizes);
     choice.anchor = "avif";
     assert_int_equal(dl2_codec_anchor(&study, &choice), 6);
     for (size_t v = 0; v < 6; v++)
         unlink(paths[v]);
+    json_decref(variants[0].scored);
+    json_decref(study.lower_is_better);
+    json_decref(study.one_is_best);
 }
 
 int main(void)

@@ -47,7 +47,7 @@ static struct dl2_ranking rank(const double *values)
 {
     struct dl2_accuracy_order order_known;
     struct dl2_ranking ranking;
-    expect_ok(dl2_accuracy_order_make(&study, &analysis, &order_known, &error), &error);
+    expect_ok(dl2_accuracy_order_make(&study, &analysis, 0, &order_known, &error), &error);
     expect_ok(dl2_ranking_make(&study, &analysis, &order_known, values, &ranking, &error), &error);
     dl2_accuracy_order_free(&order_known);
     return ranking;

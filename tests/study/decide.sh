@@ -25,7 +25,7 @@ expect 0 decide
 trained >last
 grep -q 'ppm/convnet/seed-3' last && fail "seeds are added to what is decided"
 dl2-report --interim 2,3,4 --tolerance 40 --decide "$work/results" >decided || fail "--decide"
-grep -q ' [1-9][0-9]*$' decided && fail "ended before all was decided: $(cat decided)"
+grep -q '"seeds": [1-9]' decided && fail "ended before all was decided: $(cat decided)"
 if grep -q 'jpeg-01/convnet/seed-3' last; then
     grep -q 'raw/convnet/seed-3' last || fail "nothing to compare a seed with"
 fi
@@ -71,9 +71,18 @@ cat >fake/programs/dl2-report <<END
 #!/bin/sh
 case " \$* " in
 *' --help '*) exec "$builddir/dl2-report" "\$@" ;;
-*' --forecast '*) printf 'convnet %s\n' 'jpeg-10 5.00 1.00' 'jpeg-90 1.50 1.00' ;;
-*) printf 'convnet %s\n' 'jpeg-10 beyond 0' 'jpeg-90 within 0' 'raw done 0' ;;
+*' --forecast '*) cat forecasts.json ;;
+*) cat decisions.json ;;
 esac
+END
+cat >forecasts.json <<'END'
+{"schema": "dl2-forecasts/1", "forecasts": [{"network": "convnet", "variant": "jpeg-10", "loss": 5, "half": 1},
+ {"network": "convnet", "variant": "jpeg-90", "loss": 1.5, "half": 1.0}]}
+END
+cat >decisions.json <<'END'
+{"schema": "dl2-decisions/1", "decisions": [{"network": "convnet", "variant": "jpeg-10", "state": "beyond", "seeds": 0},
+ {"network": "convnet", "variant": "jpeg-90", "state": "within", "seeds": 0},
+ {"network": "convnet", "variant": "raw", "state": "done", "seeds": 0}]}
 END
 chmod +x fake/make fake/programs/dl2-report
 ordered() {
@@ -97,4 +106,10 @@ grep -q '^[^f]*jpeg-10/net' order && fail "trained beyond BUDGET"
 sed -i 2d fake/make
 ordered
 is "$(head -n 1 order)" "$(two raw jpeg-10 jpeg-90)" "the order without a forecast"
+# What is not dl2-report's JSON ends the study.
+echo 'convnet jpeg-10 open 3' >decisions.json
+expect 1 env MAKE="$PWD/fake/make" DATASET=data OUT=study-fake CODECS=jpeg QUALITIES='10 90' ARCHS=convnet \
+    SEEDS='3 1 2' EPOCHS=1 IMAGE_SIZE=8 BATCH=8 TOLERANCE=1 JOBS=2 DECIDE=yes \
+    dl2-study run --programs "$PWD/fake/programs" train
+said 'dl2-report --decide did not print dl2-decisions/1'
 exit 0

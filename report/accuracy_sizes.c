@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/accuracy_sizes.h"
+
+#include "common/memory.h"
+#include "common/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A codec's variants with their bytes and accuracies, by rising bytes. */
+struct points {
+    size_t count;
+    size_t variants[DL2_BD_POINTS];
+    double top1[DL2_BD_POINTS];
+};
+
+/* What all codecs of a network are compared with. */
+struct comparison {
+    const struct dl2_study *study;
+    const double *costs[DL2_COSTS]; /* [variant_count] each */
+    size_t own, anchor;             /* first variants */
+};
+
+/* `top1` has an accuracy of each variant, `stride` numbers apart. */
+static void find_points(const struct comparison *comparison, size_t first, const double *top1,
+                        size_t stride, struct points *points)
+{
+    const double *bytes = comparison->costs[DL2_COST_BYTES];
+    points->count = 0;
+    for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
+        if (!(bytes[v] > 0) || !isfinite(top1[v * stride]) || points->count == DL2_BD_POINTS)
+            continue;
+        size_t at = points->count++;
+        for (; at && bytes[points->variants[at - 1]] > bytes[v]; at--) {
+            points->variants[at] = points->variants[at - 1];
+            points->top1[at] = points->top1[at - 1];
+        }
+        points->variants[at] = v;
+        points->top1[at] = top1[v * stride];
+    }
+}
+
+/* Returns how many variants are less accurate than a smaller one. */
+static size_t pool_falls(struct points *points)
+{
+    size_t falls = 0, used = 0, ends[DL2_BD_POINTS];
+    double best = -INFINITY, means[DL2_BD_POINTS];
+    for (size_t i = 0; i < points->count; i++) {
+        falls += points->top1[i] < best;
+        best = fmax(best, points->top1[i]);
+        means[used] = points->top1[i];
+        ends[used++] = i + 1;
+        for (; used > 1 && means[used - 2] > means[used - 1]; used--) {
+            const size_t start = used > 2 ? ends[used - 3] : 0;
+            const double before = (double)(ends[used - 2] - start);
+            const double after = (double)(ends[used - 1] - ends[used - 2]);
+            means[used - 2] =
+                (before * means[used - 2] + after * means[used - 1]) / (before + after);
+            ends[used - 2] = ends[used - 1];
+        }
+    }
+    for (size_t level = 0, i = 0; level < used; level++)
+        for (; i < ends[level]; i++)
+            points->top1[i] = means[level];
+    return falls;
+}
+
+/* log(own cost / anchor's) at equal top-1. */
+static double log_ratio_of_cost(const struct comparison *comparison, const struct points points[2],
+                                enum dl2_cost cost, double *overlap)
+{
+    struct dl2_bd_curve curves[2] = {{.count = 0}, {.count = 0}};
+    for (int c = 0; c < 2; c++)
+        for (size_t i = 0; i < points[c].count; i++)
+            dl2_bd_add(&curves[c], points[c].top1[i],
+                       comparison->costs[cost][points[c].variants[i]]);
+    return dl2_bd_log_ratio(&curves[0], &curves[1], &DL2_BD_EVERYWHERE, overlap);
+}
+
+/* Points of top-1 that the own curve is above the anchor's, over the bytes of both. */
+static double gain_of(const struct comparison *comparison, const struct points points[2])
+{
+    struct dl2_bd_curve curves[2] = {{.count = 0}, {.count = 0}};
+    double overlap;
+    for (int c = 0; c < 2; c++)
+        for (size_t i = 0; i < points[c].count; i++)
+            dl2_bd_add_log(&curves[c],
+                           log(comparison->costs[DL2_COST_BYTES][points[c].variants[i]]),
+                           -points[c].top1[i]);
+    return -dl2_bd_log_ratio(&curves[0], &curves[1], &DL2_BD_EVERYWHERE, &overlap);
+}
+
+/* The middle 95% of the draws that are known, if 95% of all are; sorts them. */
+static void find_interval(double *draws, double *low, double *high)
+{
+    size_t known = 0;
+    for (size_t d = 0; d < DL2_REPETITIONS; d++)
+        if (isfinite(draws[d]))
+            draws[known++] = draws[d];
+    if (20 * known < 19 * DL2_REPETITIONS)
+        return;
+    dl2_sort(draws, known);
+    *low = dl2_percentile(draws, known, 0.025);
+    *high = dl2_percentile(draws, known, 0.975);
+}
+
+/* `draws` has room for DL2_COSTS + 1 times all repetitions. */
+static void find_intervals(const struct comparison *comparison,
+                           const struct dl2_repetitions *repetitions, double *draws,
+                           struct dl2_accuracy_size *size)
+{
+    struct points points[2];
+    double overlap;
+    for (size_t d = 0; d < DL2_REPETITIONS; d++) {
+        const size_t firsts[2] = {comparison->own, comparison->anchor};
+        for (int c = 0; c < 2; c++)
+            find_points(comparison, firsts[c], repetitions->top1 + d, DL2_REPETITIONS, &points[c]);
+        draws[DL2_COSTS * DL2_REPETITIONS + d] = gain_of(comparison, points);
+        pool_falls(&points[0]);
+        pool_falls(&points[1]);
+        for (int cost = 0; cost < DL2_COSTS; cost++)
+            draws[(size_t)cost * DL2_REPETITIONS + d] =
+                100 * exp(log_ratio_of_cost(comparison, points, cost, &overlap));
+    }
+    for (int cost = 0; cost < DL2_COSTS; cost++)
+        if (isfinite(size->cost[cost]))
+            find_interval(draws + (size_t)cost * DL2_REPETITIONS, &size->low[cost],
+                          &size->high[cost]);
+    if (isfinite(size->gain))
+        find_interval(draws + DL2_COSTS * DL2_REPETITIONS, &size->gain_low, &size->gain_high);
+}
+
+static void compare(const struct comparison *comparison, const double *top1,
+                    struct dl2_accuracy_size *size)
+{
+    struct points points[2];
+    double overlap;
+    *size = (struct dl2_accuracy_size){.gain = NAN, .gain_low = NAN, .gain_high = NAN};
+    find_points(comparison, comparison->own, top1, 1, &points[0]);
+    find_points(comparison, comparison->anchor, top1, 1, &points[1]);
+    if (comparison->own != comparison->anchor)
+        size->gain = gain_of(comparison, points);
+    size->variants = points[0].count;
+    size->falls = pool_falls(&points[0]);
+    pool_falls(&points[1]);
+    for (int cost = 0; cost < DL2_COSTS; cost++) {
+        size->low[cost] = size->high[cost] = size->cost[cost] = NAN;
+        if (comparison->own != comparison->anchor)
+            size->cost[cost] = 100 * exp(log_ratio_of_cost(comparison, points, cost, &overlap));
+        if (cost == DL2_COST_BYTES)
+            size->overlap = comparison->own != comparison->anchor ? 100 * overlap : 100;
+    }
+}
+
+/* Room for the accuracies and all costs of the variants, and what they are. */
+static double *make_figures(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                            const struct dl2_speeds *speeds, struct comparison *comparison)
+{
+    const size_t count = study->variant_count;
+    double *figures = dl2_calloc(count + 1, (DL2_COSTS + 1) * sizeof *figures);
+    for (size_t v = 0; figures && v < count; v++) {
+        figures[v] = analysis->comparisons[v].top1.mean;
+        for (int cost = 0; cost < DL2_COSTS; cost++)
+            figures[(size_t)(cost + 1) * count + v] =
+                dl2_variant_cost(&study->variants[v], (enum dl2_cost)cost);
+        if (speeds->variants[v].load_rate.count)
+            figures[(DL2_COST_LOADING + 1) * count + v] = 1 / speeds->variants[v].load_rate.mean;
+    }
+    for (int cost = 0; figures && cost < DL2_COSTS; cost++)
+        comparison->costs[cost] = figures + (size_t)(cost + 1) * count;
+    return figures;
+}
+
+static int compare_network(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                           const struct dl2_speeds *speeds, size_t arch, size_t anchor,
+                           struct dl2_accuracy_size *sizes, struct dl2_error *error)
+{
+    struct comparison comparison = {.study = study, .anchor = anchor};
+    double *figures = make_figures(study, analysis, speeds, &comparison);
+    double *draws = dl2_calloc(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws);
+    struct dl2_repetitions repetitions = {.top1 = NULL};
+    int status = figures && draws ? DL2_OK : dl2_error_memory(error, "codecs at equal accuracy");
+    if (status == DL2_OK)
+        status = dl2_repetitions_draw(study, analysis, arch, &repetitions, error);
+    for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++) {
+        if (!dl2_study_starts_codec(study, v))
+            continue;
+        comparison.own = v;
+        compare(&comparison, figures, &sizes[v]);
+        if (repetitions.top1 && v != anchor)
+            find_intervals(&comparison, &repetitions, draws, &sizes[v]);
+    }
+    dl2_repetitions_free(&repetitions);
+    free(figures);
+    free(draws);
+    return status;
+}
+
+int dl2_accuracy_sizes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
+                            const struct dl2_speeds *speeds, size_t anchor,
+                            struct dl2_accuracy_size **sizes, struct dl2_error *error)
+{
+    *sizes = dl2_calloc(study->arch_count * study->variant_count + 1, sizeof **sizes);
+    if (!*sizes)
+        return dl2_error_memory(error, "codecs at equal accuracy");
+    for (size_t a = 0; a < study->arch_count && anchor < study->variant_count; a++)
+        DL2_TRY(compare_network(study, &analyses[a], &speeds[a], a, anchor,
+                                *sizes + a * study->variant_count, error));
+    return DL2_OK;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "report/repetitions.h"
+
+#include "common/memory.h"
+#include "common/random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Share of the seeds in which each image is right, NAN if it is not known. `known` is scratch. */
+static void average_seeds(const struct dl2_study *study, const char *arch, size_t variant,
+                          size_t images, double *shares, uint32_t *known)
+{
+    memset(known, 0, images * sizeof *known);
+    for (size_t r = 0; r < study->run_count; r++) {
+        const struct dl2_study_run *run = &study->runs[r];
+        if (run->variant != variant || strcmp(run->arch, arch) != 0 || !run->correct)
+            continue;
+        for (size_t i = 0; i < images; i++)
+            if (run->correct[i] != DL2_STUDY_ABSENT) {
+                known[i]++;
+                shares[i] += run->correct[i];
+            }
+    }
+    for (size_t i = 0; i < images; i++)
+        shares[i] = known[i] ? shares[i] / known[i] : NAN;
+}
+
+/* The images that all runs of a network know of, 0 where any has no predictions. */
+static size_t count_images(const struct dl2_study *study, const char *arch)
+{
+    size_t images = 0;
+    for (size_t r = 0; r < study->run_count; r++) {
+        if (strcmp(study->runs[r].arch, arch) != 0)
+            continue;
+        if (!study->runs[r].correct)
+            return 0;
+        images = study->runs[r].images;
+    }
+    return images;
+}
+
+/* Accuracy in percent with images drawn `times`, NAN without any. */
+static double mean_of_images(const double *shares, const uint32_t *times, size_t images)
+{
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < images; i++)
+        if (!isnan(shares[i])) {
+            sum += times[i] * shares[i];
+            count += times[i];
+        }
+    return count > 0 ? 100 * sum / count : NAN;
+}
+
+/* Draws images, or whole groups of them; `groups` is room for as many. */
+static void draw_images(struct dl2_random *random, const struct dl2_prediction_table *table,
+                        uint32_t *times, size_t images, uint32_t *groups)
+{
+    const bool grouped = table->group && table->count == images;
+    const size_t count = grouped ? table->group_count : images;
+    uint32_t *drawn = grouped ? groups : times;
+    memset(drawn, 0, count * sizeof *drawn);
+    for (size_t i = 0; i < count; i++)
+        drawn[dl2_random_below(random, (uint32_t)count)]++;
+    for (size_t i = 0; grouped && i < images; i++)
+        times[i] = groups[table->group[i]];
+}
+
+/* The noise of a training is an estimate: by what factor it is off. */
+static double draw_scale(struct dl2_random *random, size_t freedom)
+{
+    double chi_squared = 0;
+    for (size_t f = 0; f < freedom; f++) {
+        const double normal = dl2_random_normal(random);
+        chi_squared += normal * normal;
+    }
+    return sqrt((double)freedom / chi_squared);
+}
+
+/* `shares` has the images of each variant, `times` room for them and for their groups. */
+static void draw_accuracies(const struct dl2_analysis *analysis,
+                            const struct dl2_prediction_table *table, const double *shares,
+                            uint32_t *times, size_t images, struct dl2_repetitions *repetitions)
+{
+    struct dl2_random random;
+    dl2_random_init(&random, 0, DL2_RANDOM_BOOTSTRAP, 1, 0);
+    for (size_t d = 0; d < DL2_REPETITIONS; d++) {
+        draw_images(&random, table, times, images, times + images);
+        const double deviation =
+            analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
+        for (size_t v = 0; v < repetitions->variants; v++) {
+            const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
+            const double mean =
+                images ? mean_of_images(shares + v * images, times, images) : top1->mean;
+            const double noise = top1->count ? deviation / sqrt((double)top1->count) : NAN;
+            repetitions->top1[v * DL2_REPETITIONS + d] = mean + noise * dl2_random_normal(&random);
+        }
+    }
+}
+
+int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysis *analysis,
+                         size_t arch, struct dl2_repetitions *repetitions, struct dl2_error *error)
+{
+    static const struct dl2_prediction_table none;
+    const size_t count = study->variant_count, images = count_images(study, analysis->arch);
+    *repetitions = (struct dl2_repetitions){.variants = count, .images = images > 0};
+    if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
+        return DL2_OK;
+    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
+    uint32_t *times = dl2_calloc(images + 1, 2 * sizeof *times);
+    repetitions->top1 = dl2_calloc(count, DL2_REPETITIONS * sizeof *repetitions->top1);
+    int status = DL2_OK;
+    if (!shares || !times || !repetitions->top1)
+        status = dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
+    for (size_t v = 0; status == DL2_OK && images && v < count; v++)
+        average_seeds(study, analysis->arch, v, images, shares + v * images, times);
+    if (status == DL2_OK)
+        draw_accuracies(analysis, study->images ? &study->images[arch] : &none, shares, times,
+                        images, repetitions);
+    free(shares);
+    free(times);
+    return status;
+}
+
+void dl2_repetitions_free(struct dl2_repetitions *repetitions)
+{
+    free(repetitions->top1);
+    repetitions->top1 = NULL;
+}
