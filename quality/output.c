@@ -143,6 +143,11 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         any_of_mse |= scoring->metrics[i]->of_mse != NULL;
         any_lower |= scoring->metrics[i]->lower_is_better;
     }
+    if (scoring->input_size) {
+        char size[64];
+        snprintf(size, sizeof size, "%ux%u pixels", scoring->input_size, scoring->input_size);
+        print_definition(out, "inputs", size);
+    }
     if (any_of_mse)
         print_definition(out, "mean MSE",
                          "the dB of the mean MSE, to which identical images add 0; the other "
@@ -336,7 +341,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
-    json_t *lower = json_array(), *one = json_array();
+    json_t *lower = json_array(), *one = json_array(), *inputs = json_array();
     json_t *variants = json_array(), *json = json_object();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
@@ -347,6 +352,8 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
             json_array_append_new(lower, json_string(metric->name));
         if (metric->one_is_best)
             json_array_append_new(one, json_string(metric->name));
+        if (metric->of_input)
+            json_array_append_new(inputs, json_string(metric->name));
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
@@ -361,6 +368,9 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "units", units);
     json_object_set_new(json, "lower_is_better", lower);
     json_object_set_new(json, "one_is_best", one);
+    json_object_set_new(json, "of_inputs", inputs);
+    json_object_set_new(json, "input_size",
+                        scoring->input_size ? json_integer(scoring->input_size) : json_null());
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);

@@ -214,6 +214,7 @@ static int score_show(const struct score_run *run, struct score_worker *worker,
     worker->shown = image;
     worker->shown_at = *resolution;
     dl2_scorer_set_reference(worker->scorer, image);
+    dl2_scorer_set_original(worker->scorer, &worker->reference);
     return worker->lane ? run->options->device->ops->set_reference(worker->lane, image, error)
                         : DL2_OK;
 }
@@ -263,14 +264,16 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     double sums[DL2_METRIC_COUNT][DL2_METRIC_SUMS];
     if (worker->lane)
         DL2_TRY(run->options->device->ops->score(worker->lane, variant, sums, error));
+    const struct dl2_metric *own[DL2_METRIC_COUNT];
     for (unsigned i = 0; i < run->scoring->metric_count; i++) {
         const struct dl2_metric *metric = run->scoring->metrics[i];
         const int number = run->device_metrics[i];
+        own[i] = number < 0 ? metric : NULL;
         if (number >= 0)
             dl2_score_of_sums(metric, sums[number], reference, variant, &pair->scores[i]);
-        else
-            DL2_TRY(dl2_scorer_score(worker->scorer, metric, variant, &pair->scores[i], error));
     }
+    DL2_TRY(dl2_scorer_score_all(worker->scorer, own, run->scoring->metric_count, variant,
+                                 pair->scores, error));
     const struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
     pair->identical = dl2_images_equal(reference, variant);
     pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
@@ -506,6 +509,8 @@ static int score_create_workers(struct score_run *run, unsigned count, struct dl
         if (!worker->cpu_seconds)
             return dl2_error_memory(error, "a worker");
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
+        if (run->scoring->input_size)
+            dl2_scorer_set_input_size(worker->scorer, run->scoring->input_size);
         if (run->uses_device)
             DL2_TRY(
                 run->options->device->ops->lane_create(run->options->device, &worker->lane, error));
@@ -525,6 +530,8 @@ static void score_choose_metrics(struct score_run *run)
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         if (!(any ? options->metrics[i] : metric->by_default))
             continue;
+        if (metric->of_input)
+            scoring->input_size = options->input_size ? options->input_size : DL2_INPUT_SIZE;
         int number = -1;
         for (int n = 0; options->device && options->device->ops->metrics[n] && number < 0; n++)
             if (options->device->ops->metrics[n] == metric)

@@ -83,6 +83,7 @@ struct dl2_scoring {
     const char *device;    /* "cuda", if a card scored at least one of the metrics; else "cpu" */
     const struct dl2_metric *metrics[DL2_METRIC_COUNT]; /* those that were scored */
     unsigned metric_count;
+    unsigned input_size;          /* 0: no metric has of_input */
     size_t count;                 /* images of the reference */
     char **keys;                  /* [count], in the dataset's order */
     double reference_cpu_seconds; /* reading and decoding the reference */
@@ -98,6 +99,7 @@ struct dl2_scoring_options {
     uint8_t background[3];                        /* under alpha, R, G, B */
     /* By number in the registry; if none is set, those with by_default. */
     bool metrics[DL2_METRIC_COUNT];
+    unsigned input_size; /* for metrics with of_input; 0: DL2_INPUT_SIZE */
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
     struct dl2_score_device *device;
     struct dl2_progress *progress; /* counts the images that have met all their variants; or NULL */

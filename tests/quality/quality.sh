@@ -12,7 +12,7 @@ run() { # STATUS ARGUMENTS...
 # Everything but the times, which are never the same.
 figures() { grep -v cpu_seconds "$1"; }
 
-metrics=psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95
+metrics=psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95,input_psnr,input_ssim
 if grep -q 'define HAVE_BUTTERAUGLI 1' "$builddir/config.h"; then
     metrics=$metrics,butteraugli_max,butteraugli_3
 fi
@@ -52,7 +52,7 @@ run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
 is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" "$metrics" 'metrics in the CSV'
 grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9.,]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
-said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all"
+said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all, default"
 
 # ---- Bounds: what is worse is listed, and makes the exit status 1
 run 0 --csv "$work/bounded.csv" "$work/ref" "$work/fine"
@@ -70,6 +70,24 @@ run 0 --below psnr_rgb=90 "$work/ref" "$work/ref" # identical images have no PSN
 for wrong in ssim ssim= ssim=x ssim=nan vmaf=1 'ssim=1 '; do run 2 --below "$wrong" "$work/ref" "$work/fine"; done
 run 2 --below ssim=1 --below ssim=2 "$work/ref" "$work/fine"
 run 2 --below ssim=1 --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+
+# ---- As a network gets them: at the size that is asked for, also of a variant whose images were resized
+run 0 --metrics default,input_psnr,input_ssim --input-size 48 --json "$work/input.json" "$work/ref" "$work/fine"
+grep -q '"input_size": 48' "$work/input.json" || fail 'the size of the inputs is not in the JSON'
+grep -q '^inputs  *48x48 pixels' "$work/out" || fail 'the size of the inputs is not in the table'
+is "$(grep -c '"input_ssim": 0\.' "$work/input.json")" 12 'images with an SSIM of their inputs, however small'
+grep -q '"psnr_y"' "$work/input.json" || fail 'the default metrics are not scored'
+run 0 --metrics input_ssim --input-size 8 "$work/ref" "$work/fine"
+grep -q '12 with inputs too small for SSIM' "$work/out" || fail 'inputs too small for SSIM, not counted'
+run 1 --below input_psnr=90 --input-size 32 "$work/ref" "$work/fine"
+run 2 --input-size 32 "$work/ref" "$work/fine"
+said '--input-size has no effect without input_psnr or input_ssim'
+run 2 --input-size 32 --metrics input_ssim --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+expect 0 dl2-transcode --quiet --codec ppm --short 20,full "$work/ref" "$work/smaller"
+run 0 --metrics psnr_rgb,input_psnr --input-size 64 --csv "$work/input.csv" "$work/ref" "$work/smaller/ppm" "$work/smaller/ppm@20"
+# Nothing is lost but resolution: by inputs that shows.
+awk -F, 'NR > 1 { bad += $(NF - 2) != "" || ($(NF - 1) == "") != ($1 == "ppm" || $2 == "tiny"); n++ } END { exit bad || n != 24 }' \
+    "$work/input.csv" || { cat "$work/input.csv" >&2; fail 'inputs of resized images are not compared with the original'; }
 
 # ---- Butteraugli, where the build has it: 0 for the same, growing with the noise, its norm below its maximum
 case $metrics in

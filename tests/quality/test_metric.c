@@ -471,6 +471,42 @@ static void gray_against_colour(void **state)
     dl2_image_free(&colour);
 }
 
+/* Where the shorter side is 256/224 of the input, an input is the middle of the image. */
+static void inputs_are_the_middle(void **state)
+{
+    enum { SIDE = 73, WIDTH = 80, INPUT = 64, LEFT = 8, TOP = 4 };
+    struct dl2_image a = new_image(WIDTH, SIDE, 3), b = new_image(WIDTH, SIDE, 3);
+    pattern_fill(&a, 0, 0);
+    pattern_fill(&b, 20, 0);
+    struct dl2_image middle_a = new_image(INPUT, INPUT, 3), middle_b = new_image(INPUT, INPUT, 3);
+    for (size_t y = 0; y < INPUT; y++) {
+        memcpy(middle_a.data + y * middle_a.stride, a.data + (TOP + y) * a.stride + 3 * LEFT,
+               middle_a.stride);
+        memcpy(middle_b.data + y * middle_b.stride, b.data + (TOP + y) * b.stride + 3 * LEFT,
+               middle_b.stride);
+    }
+    struct dl2_scorer *scorer = scorer_for(0);
+    dl2_scorer_set_input_size(scorer, INPUT);
+    assert_true(score_by(scorer, &dl2_metric_input_psnr, &a, &b).value ==
+                score_by(scorer, &dl2_metric_psnr_rgb, &middle_a, &middle_b).value);
+    assert_true(score_by(scorer, &dl2_metric_input_ssim, &a, &b).value ==
+                score_by(scorer, &dl2_metric_ssim, &middle_a, &middle_b).value);
+    /* With others, in any order; and the original, of another size, in place of the reference. */
+    const struct dl2_metric *const metrics[] = {&dl2_metric_input_ssim, NULL, &dl2_metric_ssim,
+                                                &dl2_metric_input_psnr};
+    struct dl2_score scores[4] = {{0}, {.value = 5}, {0}, {0}};
+    dl2_scorer_set_reference(scorer, &b);
+    dl2_scorer_set_original(scorer, &middle_b);
+    assert_int_equal(dl2_scorer_score_all(scorer, metrics, 4, &b, scores, NULL), DL2_OK);
+    assert_true(scores[0].value < 1 && scores[1].value == 5 && scores[2].value == 1);
+    assert_true(scores[3].value == score_by(scorer, &dl2_metric_input_psnr, &middle_b, &b).value);
+    dl2_scorer_free(scorer);
+    dl2_image_free(&a);
+    dl2_image_free(&b);
+    dl2_image_free(&middle_a);
+    dl2_image_free(&middle_b);
+}
+
 /* A scorer's memory is reused: what it scored before must not show. */
 static void scorers_are_reusable(void **state)
 {
@@ -526,6 +562,7 @@ int main(void)
         cmocka_unit_test(small_images_have_no_ssim),
         cmocka_unit_test(small_images_have_no_ms_ssim),
         cmocka_unit_test(gray_against_colour),
+        cmocka_unit_test(inputs_are_the_middle),
         cmocka_unit_test(scorers_are_reusable),
     };
     find_paths();
