@@ -23,6 +23,7 @@
 #define DL2_QUALITY_METRIC_H
 
 #include "common/error.h"
+#include "pixels/deep_image.h"
 #include "pixels/image.h"
 
 /* Numbers that a metric adds up over a pair of images, at most. */
@@ -59,6 +60,9 @@ struct dl2_metric {
      * equal and at least min_side. Metrics with the same function share its work. */
     int (*measure)(struct dl2_scorer *scorer, const struct dl2_image *variant,
                    double sums[DL2_METRIC_SUMS], struct dl2_error *error);
+    /* The same sums, on the 0-255 scale, of images of 16 bits; NULL: the metric is of 8 bits. */
+    void (*measure_deep)(const struct dl2_deep_image *reference,
+                         const struct dl2_deep_image *variant, double sums[DL2_METRIC_SUMS]);
     /* From sums, made on any device, to dl2_score's mean. */
     double (*mean)(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
                    const struct dl2_image *variant);

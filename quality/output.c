@@ -58,9 +58,12 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
 {
     const char *separator = "  ";
     print_note(out, &separator, variant->identical,
-               variant->above_8_bits ? "identical to the reference at 8 bits"
-                                     : "identical to the reference");
-    print_note(out, &separator, variant->above_8_bits, "with more than 8 bits, scored at 8");
+               variant->above_8_bits > variant->deep ? "identical to the reference at 8 bits"
+                                                     : "identical to the reference");
+    print_note(out, &separator, variant->deep,
+               "with more than 8 bits: PSNR and what is identical at 16 bits, the rest at 8 bits");
+    print_note(out, &separator, variant->above_8_bits - variant->deep,
+               "with more than 8 bits, scored at 8 bits");
     print_note(out, &separator, variant->resized,
                "scored against the reference resized as they are");
     print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
@@ -250,6 +253,8 @@ static json_t *score_json(const struct dl2_scoring *scoring,
         json_object_set_new(json, "lossless", json_true());
     if (pair->above_8_bits)
         json_object_set_new(json, "above_8_bits", json_true());
+    if (pair->deep)
+        json_object_set_new(json, "at_16_bits", json_true());
     if (pair->alpha)
         json_object_set_new(json, "alpha", json_true());
     if (pair->resized)
@@ -320,6 +325,7 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
                         json_integer((json_int_t)variant->reference_bytes));
     json_object_set_new(json, "identical", json_integer((json_int_t)variant->identical));
     json_object_set_new(json, "above_8_bits", json_integer((json_int_t)variant->above_8_bits));
+    json_object_set_new(json, "at_16_bits", json_integer((json_int_t)variant->deep));
     json_object_set_new(json, "alpha", json_integer((json_int_t)variant->alpha));
     json_object_set_new(json, "colours_differ", json_integer((json_int_t)variant->colours_differ));
     if (!dl2_resolution_is_full(&variant->resolution)) {

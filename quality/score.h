@@ -36,8 +36,9 @@ enum dl2_pair_state {
 struct dl2_pair {
     enum dl2_pair_state state;
     /* From here to `scores`: of scored pairs. */
-    bool identical;         /* every sample is the same, at 8 bits */
-    bool above_8_bits;      /* a file of the two has more, which were not compared */
+    bool identical;         /* every sample is the same; at 8 bits, if above_8_bits and not deep */
+    bool above_8_bits;      /* a file of the two has more */
+    bool deep;              /* and 16 were compared, by metrics with measure_deep and `identical` */
     bool alpha;             /* a file of the two has some, which was laid over the background */
     bool resized;           /* the reference was resized as the variant's image */
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
@@ -73,7 +74,7 @@ struct dl2_scored_variant {
     size_t states[DL2_PAIR_STATES];                    /* pairs by state */
     uint64_t pixels, bytes, reference_bytes;           /* sums over the scored pairs */
     size_t identical;                                  /* scored pairs without any difference */
-    size_t above_8_bits, alpha, colours_differ;        /* scored pairs */
+    size_t above_8_bits, deep, alpha, colours_differ;  /* scored pairs */
     struct dl2_aggregate aggregates[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
     double cpu_seconds; /* reading, decoding and scoring this variant's files */
 };

@@ -200,6 +200,30 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     grep -q '"lossless": true' "$work/alpha.json" && fail '--background is not heard'
 fi
 
+# ---- More than 8 bits: PSNR and what is identical are of all of them, or the output says that they are not
+if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  png:'; then
+    cd "$work" || exit 99
+    convert -size 40x30 gradient:'#123456789abc'-'#fedc00001234' -depth 16 deep.png || exit 99
+    convert deep.png -evaluate add 1 -depth 16 near.png || exit 99
+    run 0 --metrics psnr_rgb,ssim --json deep.json deep.png near.png
+    grep -q '"psnr_rgb": 96\.3[0-9]*' deep.json || fail 'not 1 of 65535'
+    grep -q '"at_16_bits": true' deep.json || fail 'the JSON does not say that 16 bits were compared'
+    grep -q '"lossless": true' deep.json && fail 'identical, by 8 of 16 bits'
+    grep -q '1 with more than 8 bits: PSNR and what is identical at 16 bits' "$work/out" || fail 'the table does not say at how many bits'
+    for format in tiff:tif jp2:jp2; do
+        dl2-transcode --version | grep -q "^  ${format%:*}:" || continue
+        convert deep.png -depth 16 "deep.${format#*:}" 2>/dev/null || continue
+        run 0 --json deep.json deep.png "deep.${format#*:}"
+        grep -q '"at_16_bits": true' deep.json || fail "${format%:*} at 8 bits"
+        grep -q '"lossless": true' deep.json || fail "${format%:*} is not the PNG at 16 bits"
+    done
+    convert deep.png -alpha set -channel A -evaluate set 50% -depth 16 clear.png || exit 99
+    run 0 --json deep.json clear.png clear.png
+    grep -q '1 identical to the reference at 8 bits, 1 with more than 8 bits, scored at 8 bits' "$work/out" || fail 'not "at 8 bits"'
+    grep -q '"at_16_bits": true' deep.json && fail 'the JSON says that 16 bits were compared'
+    cd "$OLDPWD" || exit 99
+fi
+
 # ---- Crops, chosen by earlier scores
 if dl2-transcode --list codecs | grep -q '^png'; then
     noise() { # FILE X: 300 x 200 pixels, gray but for 40 x 40 pixels of noise at X, 50

@@ -471,6 +471,34 @@ static void gray_against_colour(void **state)
     dl2_image_free(&colour);
 }
 
+/* 257 times the samples give the same score, whatever the channels. */
+static void deep_images_score_the_same(void **state)
+{
+    struct dl2_image images[2] = {new_image(61, 47, 1), new_image(61, 47, 3)};
+    struct dl2_deep_image deep[2] = {{.width = 0}, {.width = 0}};
+    pattern_fill(&images[0], 0, 0);
+    pattern_fill(&images[1], 20, 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(dl2_deep_of_image(&deep[i], &images[i], NULL), DL2_OK);
+    const struct dl2_metric *const metrics[] = {&dl2_metric_psnr_rgb, &dl2_metric_psnr_y};
+    for (int m = 0; m < 2; m++)
+        for (int a = 0; a < 2; a++) {
+            double sums[DL2_METRIC_SUMS] = {0};
+            struct dl2_score of_deep;
+            metrics[m]->measure_deep(&deep[a], &deep[!a], sums);
+            dl2_score_of_sums(metrics[m], sums, &images[a], &images[!a], &of_deep);
+            assert_close(of_deep.value, score(0, metrics[m], &images[a], &images[!a]).value, 1e-9);
+        }
+    assert_true(dl2_deep_equal(&deep[1], &deep[1]));
+    assert_false(dl2_deep_equal(&deep[0], &deep[1]));
+    assert_int_equal(dl2_deep_sample(1023, 1023), 65535);
+    assert_int_equal(dl2_deep_sample(1, 4095), 16);
+    for (int i = 0; i < 2; i++) {
+        dl2_image_free(&images[i]);
+        dl2_bytes_free(&deep[i].bytes);
+    }
+}
+
 /* Where the shorter side is 256/224 of the input, an input is the middle of the image. */
 static void inputs_are_the_middle(void **state)
 {
@@ -562,6 +590,7 @@ int main(void)
         cmocka_unit_test(small_images_have_no_ssim),
         cmocka_unit_test(small_images_have_no_ms_ssim),
         cmocka_unit_test(gray_against_colour),
+        cmocka_unit_test(deep_images_score_the_same),
         cmocka_unit_test(inputs_are_the_middle),
         cmocka_unit_test(scorers_are_reusable),
     };
