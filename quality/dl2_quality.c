@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEATMAPS = 16 /* of each variant, unless told otherwise */, UNSET = 99 };
+
 struct quality_arguments {
     const char *json, *json_folder, *csv, *crops;
     struct dl2_subset subset;
@@ -29,6 +31,9 @@ struct quality_arguments {
     size_t bound_count;
     bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
     unsigned input_size;            /* 0: not given */
+    const char *heatmaps;           /* folder, or NULL */
+    unsigned heatmap_error;         /* enum dl2_heatmap_error, or UNSET */
+    unsigned heatmap_limit;         /* 0: not given */
 };
 
 /* Finds the colour that the variants were flattened on, from their dl2-variant.json; white if none
@@ -77,6 +82,10 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
         DL2_TRY(dl2_file_expect(arguments->json, error));
     if (arguments->json_folder)
         DL2_TRY(dl2_make_folders(arguments->json_folder, error));
+    if (arguments->heatmaps) {
+        DL2_TRY(dl2_heatmap_check(error));
+        DL2_TRY(dl2_make_folders(arguments->heatmaps, error));
+    }
     return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
 }
 
@@ -125,9 +134,26 @@ static const char *quality_find_conflict(const struct quality_arguments *argumen
         return "--below has no effect with --crops, which scores nothing";
     if (arguments->crops && arguments->input_size)
         return "--input-size has no effect with --crops, which scores nothing";
+    if (arguments->crops && arguments->heatmaps)
+        return "--heatmap has no effect with --crops, which scores nothing";
+    if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
+        return "--heatmap-of has no effect without --heatmap";
+    if (!arguments->heatmaps && arguments->heatmap_limit)
+        return "--heatmap-limit has no effect without --heatmap";
     if (arguments->input_size && !of_input)
         return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
     return NULL;
+}
+
+static struct dl2_heatmap_options quality_heatmaps(const struct quality_arguments *arguments)
+{
+    return (struct dl2_heatmap_options){
+        .folder = arguments->heatmaps,
+        .error = arguments->heatmap_error == UNSET
+                     ? DL2_HEATMAP_SSIM
+                     : (enum dl2_heatmap_error)arguments->heatmap_error,
+        .limit = arguments->heatmap_limit ? arguments->heatmap_limit : HEATMAPS,
+    };
 }
 
 static int quality_score(const struct quality_arguments *arguments,
@@ -145,6 +171,7 @@ static int quality_score(const struct quality_arguments *arguments,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
                                           .input_size = arguments->input_size,
+                                          .heatmaps = quality_heatmaps(arguments),
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     choose_metrics(arguments, options.metrics);
@@ -161,6 +188,8 @@ static int quality_score(const struct quality_arguments *arguments,
     dl2_scoring_print(&scoring, stdout);
     const size_t worse =
         dl2_scoring_print_worse(&scoring, arguments->bounds, arguments->bound_count, stdout);
+    if (arguments->heatmaps)
+        dl2_scoring_print_heatmaps(&scoring, &options.heatmaps, stdout);
     fflush(stdout);
     dl2_scoring_print_faults(&scoring, stderr);
     status = quality_write_files(arguments, &scoring, error);
@@ -267,7 +296,8 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
     exit(DL2_EXIT_OK);
 }
 
-static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
+static struct quality_arguments arguments = {
+    .max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu", .heatmap_error = UNSET};
 
 /* The text of --help that follows the options, with a paragraph for each metric. To free. */
 static char *quality_describe(void)
@@ -332,6 +362,17 @@ static const struct dl2_option options[] = {
      "VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the scores that an earlier "
      "run wrote to --json-dir, by SSIM if it is there",
      AT(crops)},
+    {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
+     "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
+     "scale is the same for all images",
+     AT(heatmaps)},
+    {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
+     "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
+     "root of the mean squared error of R, G and B, from 0 to 64",
+     AT(heatmap_error), .words = dl2_heatmap_errors, .unset = "ssim"},
+    {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
+     "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
+     .max = 4294967295.0, .unset = "16"},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
      "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
      .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
@@ -382,10 +423,11 @@ int main(int argc, char **argv)
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     free(details);
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.json_folder &&
+    if ((arguments.json_folder || arguments.heatmaps) &&
         dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
         free(paths);
-        return dl2_program_usage_error(&program, "--json-dir: %s", error.message);
+        return dl2_program_usage_error(
+            &program, "%s: %s", arguments.json_folder ? "--json-dir" : "--heatmap", error.message);
     }
     const char *conflict = quality_find_conflict(&arguments);
     if (conflict) {

@@ -49,6 +49,7 @@ dl2_commands += dl2-quality
 dl2_quality_SOURCES = \
 	quality/crops.c quality/crops.h \
 	quality/dl2_quality.c \
+	quality/heatmap.c quality/heatmap.h \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h
 # Leave out the CUDA libraries that it doesn't call.

@@ -231,6 +231,31 @@ size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
     return worse;
 }
 
+/* Heat maps. */
+
+void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
+                                const struct dl2_heatmap_options *options, FILE *out)
+{
+    size_t drawn = 0, small = 0, beyond = 0;
+    for (size_t v = 0; v < scoring->variant_count; v++)
+        for (size_t i = 0; i < scoring->count; i++) {
+            const struct dl2_pair *pair = &scoring->variants[v].pairs[i];
+            if (pair->state != DL2_PAIR_SCORED)
+                continue;
+            drawn += pair->drawn;
+            small += !pair->drawn && i < options->limit;
+            beyond += i >= options->limit;
+        }
+    fprintf(out, "\nHeat maps (%s): %zu in %s", dl2_heatmap_errors[options->error], drawn,
+            DL2_SHOWN(options->folder));
+    if (small)
+        fprintf(out, "; none of %zu images that are too small for SSIM", small);
+    if (beyond)
+        fprintf(out, "; none of %zu images behind the first %u of the reference (--heatmap-limit)",
+                beyond, options->limit);
+    fputs("\n", out);
+}
+
 /* JSON. Jansson's functions accept NULL, so one check at the end suffices: it fails if anything ran
  * out of memory. */
 

@@ -281,6 +281,18 @@ static int score_deep(const struct score_run *run, struct score_worker *worker,
     return DL2_OK;
 }
 
+static int score_draw(const struct score_run *run, struct score_worker *worker, size_t item,
+                      const char *variant_name, struct dl2_pair *pair, struct dl2_error *error)
+{
+    const struct dl2_heatmap_options *options = &run->options->heatmaps;
+    if (!options->folder || item >= options->limit)
+        return DL2_OK;
+    const int status = dl2_heatmap_write(options, worker->scorer, &worker->variant, variant_name,
+                                         run->scoring->keys[item], &worker->scratch, error);
+    pair->drawn = status > 0;
+    return status < 0 ? status : DL2_OK;
+}
+
 /* Decodes the variant's image and scores it against the scorer's reference. */
 static int score_pair(const struct score_run *run, struct score_worker *worker,
                       const struct score_source *source, const struct dl2_resolution *resolution,
@@ -371,8 +383,10 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
         } else if (!found) {
             pair->state = DL2_PAIR_MISSING;
         } else {
-            DL2_TRY(score_pair(run, worker, variant, &run->scoring->variants[i].resolution, index,
-                               pair, error));
+            const struct dl2_scored_variant *scored = &run->scoring->variants[i];
+            DL2_TRY(score_pair(run, worker, variant, &scored->resolution, index, pair, error));
+            if (pair->state == DL2_PAIR_SCORED)
+                DL2_TRY(score_draw(run, worker, item, scored->name, pair, error));
         }
         now = dl2_clock_thread_cpu();
         worker->cpu_seconds[i] += now - start;

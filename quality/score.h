@@ -18,6 +18,7 @@
 #include "common/progress.h"
 #include "dataset/dataset.h"
 #include "pixels/resolution.h"
+#include "quality/heatmap.h"
 #include "quality/metric.h"
 #include "quality/score_device.h"
 
@@ -39,6 +40,7 @@ struct dl2_pair {
     bool identical;         /* every sample is the same; at 8 bits, if above_8_bits and not deep */
     bool above_8_bits;      /* a file of the two has more */
     bool deep;              /* and 16 were compared, by metrics with measure_deep and `identical` */
+    bool drawn;             /* it has a heat map */
     bool alpha;             /* a file of the two has some, which was laid over the background */
     bool resized;           /* the reference was resized as the variant's image */
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
@@ -101,6 +103,7 @@ struct dl2_scoring_options {
     /* By number in the registry; if none is set, those with by_default. */
     bool metrics[DL2_METRIC_COUNT];
     unsigned input_size; /* for metrics with of_input; 0: DL2_INPUT_SIZE */
+    struct dl2_heatmap_options heatmaps;
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
     struct dl2_score_device *device;
     struct dl2_progress *progress; /* counts the images that have met all their variants; or NULL */

@@ -44,6 +44,7 @@ struct dl2_ssim_source {
      * this one stand where they were written until DL2_SSIM_ROWS more have come. */
     void (*load)(void *context, size_t x, size_t y, size_t count, float *sum, float *difference);
     void *context;
+    float *map; /* [height - 10][width - 10]: receives each window's SSIM; NULL: not wanted */
 };
 
 /*
@@ -52,6 +53,11 @@ struct dl2_ssim_source {
  * DL2_SSIM_NO_LUMINANCE each window counts with its contrast and structure alone.
  */
 double dl2_ssim_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source, float c1);
+
+/* SSIM of each window, [height - 10][width - 10], of images of at least DL2_SSIM_TAPS each way; the
+ * map is valid until the scorer's next use. */
+int dl2_ssim_map(struct dl2_scorer *scorer, const struct dl2_image *variant, const float **map,
+                 struct dl2_error *error);
 
 /* `out` becomes the image as a network gets it. */
 int dl2_scorer_make_input(struct dl2_scorer *scorer, const struct dl2_image *image,

@@ -127,6 +127,28 @@ for jobs in 2 7; do
     figures "$work/$jobs.json" | cmp - "$work/x" || fail "-j $jobs makes other JSON"
 done
 
+# ---- Heat maps: the same scale for all, and what has none is counted
+if dl2-transcode --list codecs | grep -q '^png'; then
+    run 0 --heatmap "$work/heat" --heatmap-limit 10 "$work/ref" "$work/fine" "$work/ref"
+    is "$(find "$work/heat" -name '*.png' | wc -l)" 20 'heat maps'
+    [ -s "$work/heat/fine/b c/q\"uo,te.v2.png" ] || fail "not named after its key: $(find "$work/heat")"
+    grep -q 'Heat maps (ssim): 20 in .*; none of 2 images behind the first 10' "$work/out" || fail 'what has no heat map is not counted'
+    # No difference is cividis's first colour; all but the flat ones of a variant have others.
+    printf 'P6 124 40 255\n' >"$work/none.ppm"
+    awk 'BEGIN { for (i = 0; i < 124 * 40; i++) printf "%c%c%c", 1, 34, 78 }' | LC_ALL=C tr '\001' '\000' >>"$work/none.ppm"
+    run 0 --metrics psnr_rgb --json "$work/heat.json" "$work/none.ppm" "$work/heat/ref/a/8.png" "$work/heat/fine/a/8.png"
+    is "$(grep -c '"lossless": true' "$work/heat.json")" 2 'a heat map without an error'
+    run 0 --heatmap "$work/heat" --heatmap-of squared "$work/ref" "$work/fine"
+    grep -q 'Heat maps (squared): 11 in' "$work/out" || fail 'no heat maps of squared errors'
+    run 0 --heatmap "$work/heat" "$work/ref" "$work/fine"
+    grep -q 'none of 1 images that are too small for SSIM' "$work/out" || fail 'too small for a heat map, not counted'
+    run 2 --heatmap "$work/heat" "$work/ref" "$work/fine" "$work/fine/."
+fi
+for option in --heatmap-limit=3 --heatmap-of=ssim; do
+    run 2 $option "$work/ref" "$work/fine"
+    said 'has no effect without --heatmap'
+done
+
 # ---- Missing, of another size, unreadable, twice there, without a reference
 cp -r "$work/fine/a/." "$work/bad/a/" || exit 99
 rm "$work/bad/a/1.ppm"

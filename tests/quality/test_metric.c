@@ -471,6 +471,34 @@ static void gray_against_colour(void **state)
     dl2_image_free(&colour);
 }
 
+/* The map's mean is the score, on every path and across strips; where nothing differs it is 1. */
+static void ssim_maps_average_to_the_score(void **state)
+{
+    struct dl2_image a = new_image(4300, 23, 3), b = new_image(4300, 23, 3);
+    pattern_fill(&a, 0, 0);
+    pattern_fill(&b, 0, 0);
+    b.data[b.stride * 15 + 3 * 4200] ^= 255;
+    for (size_t p = 0; p < path_count; p++) {
+        struct dl2_scorer *scorer = scorer_for(p);
+        const double mean = score_by(scorer, &dl2_metric_ssim, &a, &b).value;
+        const float *map;
+        double sum = 0;
+        assert_int_equal(dl2_ssim_map(scorer, &b, &map, NULL), DL2_OK);
+        for (size_t y = 0; y < 13; y++)
+            for (size_t x = 0; x < 4290; x++) {
+                const double value = (double)map[y * 4290 + x];
+                sum += value;
+                if (y < 5 || x < 4190 || x > 4200)
+                    assert_true(value == 1);
+            }
+        assert_true(map[10 * 4290 + 4195] < 0.9f);
+        assert_close(sum / (13 * 4290), mean, 1e-8);
+        dl2_scorer_free(scorer);
+    }
+    dl2_image_free(&a);
+    dl2_image_free(&b);
+}
+
 /* 257 times the samples give the same score, whatever the channels. */
 static void deep_images_score_the_same(void **state)
 {
@@ -590,6 +618,7 @@ int main(void)
         cmocka_unit_test(small_images_have_no_ssim),
         cmocka_unit_test(small_images_have_no_ms_ssim),
         cmocka_unit_test(gray_against_colour),
+        cmocka_unit_test(ssim_maps_average_to_the_score),
         cmocka_unit_test(deep_images_score_the_same),
         cmocka_unit_test(inputs_are_the_middle),
         cmocka_unit_test(scorers_are_reusable),
