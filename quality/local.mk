@@ -6,6 +6,7 @@ libquality_la_SOURCES = \
 	quality/ciede2000.c \
 	quality/input.c \
 	quality/metric_kernels.c quality/metric_kernels.h quality/metric_loops.h \
+	quality/ciede2000_loops.h \
 	quality/score_device.h \
 	quality/metric.c quality/metric.h \
 	quality/ms_ssim.c \

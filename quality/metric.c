@@ -36,8 +36,7 @@ int dl2_scorer_create(struct dl2_scorer **out, struct dl2_error *error)
     scorer->input_size = DL2_INPUT_SIZE;
     for (int i = 0; i < 256; i++) {
         const double v = i / 255.0;
-        scorer->light[i] = v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4);
-        scorer->linear[i] = (float)scorer->light[i];
+        scorer->linear[i] = (float)(v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
     }
     *out = scorer;
     return DL2_OK;

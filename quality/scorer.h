@@ -24,8 +24,7 @@ struct dl2_ssim_strip {
 struct dl2_scorer {
     const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
-    /* Linear light of an sRGB sample, 0 to 1, and the same in single precision. */
-    double light[256];
+    /* Linear light of an sRGB sample, 0 to 1. */
     float linear[256];
     struct dl2_ssim_strip strip;
     const struct dl2_image *original; /* of metrics with of_input */
