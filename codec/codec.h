@@ -15,6 +15,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 #include "common/slices.h"
+#include "pixels/deep_image.h"
 #include "pixels/image.h"
 #include "pixels/raster.h"
 
@@ -26,7 +27,7 @@
 struct dl2_image_info {
     uint32_t width, height; /* as coded, before orientation */
     uint32_t channels; /* 1 gray or 3 colour, what decoding gives; palettes and CMYK count as 3 */
-    uint32_t bits;     /* per sample as coded; decoding always gives 8 */
+    uint32_t bits;     /* per sample as coded; decoding gives 8, dl2_image_decode_deep() 16 */
     bool alpha;
     bool cmyk;       /* inks; decoding turns them into RGB, without their profile */
     bool palette;    /* of PNG: its numbers can be asked for */
@@ -241,6 +242,12 @@ struct dl2_codec {
     int (*read)(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                 struct dl2_raster *raster, struct dl2_error *error);
     /*
+     * In place of read(), of an image of more than 8 bits without transparency and inks: all of it
+     * at 16 bits, as coded. DL2_ERR_UNSUPPORTED for kinds of files that it does not know. NULL: it
+     * knows none.
+     */
+    int (*read_deep)(void *state, struct dl2_deep_image *image, struct dl2_error *error);
+    /*
      * The bytes of a rectangle of the open file, for decoders in hardware: the file itself, or if
      * `small` a file made of its part, where one can be made. They stay until the state's next use;
      * read() may follow. False: such decoders don't know the file. NULL: they don't know the codec.
@@ -316,6 +323,13 @@ int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range ra
  */
 int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                      struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error);
+/*
+ * Decodes a whole image of more than 8 bits a sample at 16: 1. 0: it has no more than 8, or
+ * transparency, inks or an orientation, or is of a kind that no codec gives at that depth.
+ * Negative: an error, as of dl2_image_decode().
+ */
+int dl2_image_decode_deep(const uint8_t *data, size_t size, uint64_t max_pixels,
+                          struct dl2_deep_image *image, struct dl2_error *error);
 /* Checks quality, size and channels, then calls the codec. */
 int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_bytes *out,

@@ -272,6 +272,31 @@ static int avif_read(void *state, const struct dl2_decode_request *request, stru
     return DL2_OK;
 }
 
+/* libavif writes no gray: of gray images, R of its R = G = B. */
+static int avif_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+{
+    struct avif_state *avif = state;
+    const avifImage *yuv = avif->decoder->image;
+    DL2_TRY(avif_next_image(avif->decoder, error));
+    const uint32_t channels = avif_channels(yuv);
+    const size_t samples = (size_t)yuv->width * yuv->height * 3;
+    avifRGBImage rgb;
+    avifRGBImageSetDefaults(&rgb, yuv);
+    rgb.depth = 16;
+    rgb.format = AVIF_RGB_FORMAT_RGB;
+    rgb.rowBytes = yuv->width * 3 * (uint32_t)sizeof(uint16_t);
+    DL2_TRY(dl2_deep_reshape(image, yuv->width, yuv->height, 3, error));
+    rgb.pixels = image->bytes.data;
+    const avifResult result = avifImageYUVToRGB(yuv, &rgb);
+    if (result != AVIF_RESULT_OK)
+        return avif_fail(result, NULL, error);
+    uint16_t *out = dl2_deep_row(image, 0);
+    for (size_t i = 0; channels == 1 && i < samples; i += 3)
+        out[i / 3] = out[i];
+    image->channels = channels;
+    return DL2_OK;
+}
+
 static void avif_close(void *state)
 {
     struct avif_state *avif = state;
@@ -499,6 +524,7 @@ const struct dl2_codec dl2_codec_avif = {
     .state_size = sizeof(struct avif_state),
     .open = avif_open,
     .read = avif_read,
+    .read_deep = avif_read_deep,
     .close = avif_close,
     .memory = avif_memory,
     .encode = avif_encode,

@@ -555,6 +555,41 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     return DL2_OK;
 }
 
+/* Gray and RGB whose components all have the image's size. */
+static bool jp2_is_plain_deep(const struct jp2_header *header)
+{
+    return header->plain && !header->palette && header->components == jp2_channels(header) &&
+           header->space != SPACE_LAB && header->space != SPACE_SYCC;
+}
+
+static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *header,
+                         struct dl2_deep_image *image, struct dl2_error *error)
+{
+    const uint32_t width = header->width, height = header->height, step = jp2_channels(header);
+    if (decoded->numcomps != step || decoded->color_space == OPJ_CLRSPC_EYCC ||
+        jp2_is_ycc(decoded, header))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
+    DL2_TRY(dl2_deep_reshape(image, width, height, step, error));
+    for (uint32_t c = 0; c < step; c++) {
+        const opj_image_comp_t *component = &decoded->comps[c];
+        if (!component->data || component->w != width || component->h != height ||
+            component->prec < 1 || component->prec > MAX_BITS)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "JPEG 2000: the components' sizes contradict each other");
+        const int64_t maximum = ((int64_t)1 << component->prec) - 1;
+        const int64_t offset = component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
+        uint16_t *out = dl2_deep_row(image, 0) + c;
+        for (size_t i = 0; i < (size_t)width * height; i++, out += step) {
+            const int64_t value = component->data[i] + offset;
+            *out = dl2_deep_sample((uint64_t)(value < 0         ? 0
+                                              : value > maximum ? maximum
+                                                                : value),
+                                   (uint64_t)maximum);
+        }
+    }
+    return DL2_OK;
+}
+
 /* The area that OpenJPEG decodes: pixels [left, right) x [top, bottom),
  * 2^reduction times coarser. */
 struct jp2_area {
@@ -596,8 +631,9 @@ static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct
                                (OPJ_INT32)area->right, (OPJ_INT32)area->bottom);
 }
 
+/* Decodes into `image`, or everything into `deep`. */
 static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t background[3],
-                   struct dl2_image *image, struct dl2_error *error)
+                   struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
 {
     struct jp2_source source = {jp2->data, jp2->size, 0};
     struct dl2_error own =
@@ -625,6 +661,8 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         !opj_decode(codec, stream, decoded) ||
         (area->whole && !opj_end_decompress(codec, stream))) {
         dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
+    } else if (deep) {
+        jp2_take_deep(decoded, &jp2->header, deep, &own);
     } else {
         const uint32_t up = (1u << area->reduction) - 1;
         jp2_take_image(decoded, &jp2->header,
@@ -719,15 +757,25 @@ static int jp2_read(void *state, const struct dl2_decode_request *request, struc
                                     request->height == header->height);
     /* The library refuses some files in part, such as those with a tile of fewer resolutions. It
      * may decode them as a whole. */
-    if (area.whole || jp2_run(jp2, &area, request->background, image, NULL) < 0) {
+    if (area.whole || jp2_run(jp2, &area, request->background, image, NULL, NULL) < 0) {
         area = (struct jp2_area){.right = header->width, .bottom = header->height, .whole = true};
-        DL2_TRY(jp2_run(jp2, &area, request->background, image, error));
+        DL2_TRY(jp2_run(jp2, &area, request->background, image, NULL, error));
     }
     *raster = dl2_raster_of(image, area.left, area.top);
     const uint32_t step = 1u << area.reduction;
     raster->planes[0].step_x = raster->planes[0].step_y = step;
     raster->planes[0].shift_x = raster->planes[0].shift_y = (1 - (float)step) / 2;
     return DL2_OK;
+}
+
+static int jp2_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+{
+    struct jp2_state *jp2 = state;
+    struct jp2_area area = {
+        .right = jp2->header.width, .bottom = jp2->header.height, .whole = true};
+    if (!jp2_is_plain_deep(&jp2->header))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
+    return jp2_run(jp2, &area, NULL, NULL, image, error);
 }
 
 static void jp2_close(void *state)
@@ -959,6 +1007,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,
     .read = jp2_read,
+    .read_deep = jp2_read_deep,
     .close = jp2_close,
     .memory = jp2_memory,
     .encode = jp2_encode,

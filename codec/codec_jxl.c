@@ -368,6 +368,20 @@ static int jxl_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
+static int jxl_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+{
+    struct jxl_state *jxl = state;
+    const JxlBasicInfo *info = &jxl->info;
+    const JxlPixelFormat format = {info->num_color_channels, JXL_TYPE_UINT16, JXL_NATIVE_ENDIAN, 0};
+    if (info->exponent_bits_per_sample || info->bits_per_sample > 16)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: not read at 16 bits");
+    DL2_TRY(dl2_deep_reshape(image, info->xsize, info->ysize, info->num_color_channels, error));
+    if (!jxl_decode_frame(jxl, &format, image->bytes.data, image->bytes.size))
+        return jxl_fail(error);
+    JxlDecoderReset(jxl->decoder);
+    return DL2_OK;
+}
+
 static void jxl_close(void *state)
 {
     struct jxl_state *jxl = state;
@@ -605,6 +619,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .state_size = sizeof(struct jxl_state),
     .open = jxl_open,
     .read = jxl_read,
+    .read_deep = jxl_read_deep,
     .unwrap = jxl_unwrap,
     .close = jxl_close,
     .memory = jxl_memory,

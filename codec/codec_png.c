@@ -230,19 +230,26 @@ static int png_read_in_order(struct png_state *reader, const struct dl2_decode_r
     return DL2_OK;
 }
 
-/* Jumps out on libpng's errors; returns its own. */
-static int png_read_pixels(struct png_state *reader, const struct dl2_decode_request *request,
-                           struct dl2_image *image, struct dl2_error *error)
+/* Up to the header; jumps out on libpng's errors. */
+static void png_begin(struct png_state *reader)
 {
     png_structp png = reader->png;
-    png_infop info = reader->png_info;
     png_set_read_fn(png, &reader->source, png_read_source);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* decoder.c counts pixels */
     png_set_chunk_malloc_max(png, MAX_CHUNK);
     png_set_chunk_cache_max(png, MAX_KEPT_CHUNKS);
     /* Text and profiles are not wanted: skip them before they are inflated. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_read_info(png, info);
+    png_read_info(png, reader->png_info);
+}
+
+/* Jumps out on libpng's errors; returns its own. */
+static int png_read_pixels(struct png_state *reader, const struct dl2_decode_request *request,
+                           struct dl2_image *image, struct dl2_error *error)
+{
+    png_structp png = reader->png;
+    png_infop info = reader->png_info;
+    png_begin(reader);
     int type = png_get_color_type(png, info);
     const bool indices = request->indices && type == PNG_COLOR_TYPE_PALETTE;
     bool alpha =
@@ -269,10 +276,35 @@ static int png_read_pixels(struct png_state *reader, const struct dl2_decode_req
     return DL2_OK;
 }
 
-static int png_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
-                    struct dl2_raster *raster, struct dl2_error *error)
+/* Likewise, at 16 bits. */
+static int png_read_deep_pixels(struct png_state *reader, struct dl2_deep_image *image,
+                                struct dl2_error *error)
 {
-    struct png_state *reader = state;
+    png_begin(reader);
+    const uint32_t channels =
+        png_get_color_type(reader->png, reader->png_info) & PNG_COLOR_MASK_COLOR ? 3 : 1;
+    if (png_get_bit_depth(reader->png, reader->png_info) != 16 ||
+        png_get_channels(reader->png, reader->png_info) != channels)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    png_set_swap(reader->png);
+#endif
+    png_set_interlace_handling(reader->png);
+    png_read_update_info(reader->png, reader->png_info);
+    const uint32_t height = reader->info.height;
+    DL2_TRY(dl2_deep_reshape(image, reader->info.width, height, channels, error));
+    DL2_TRY(dl2_bytes_resize(&reader->rows, height * sizeof(uint8_t *), error));
+    uint8_t **rows = (uint8_t **)(void *)reader->rows.data;
+    for (uint32_t y = 0; y < height; y++)
+        rows[y] = (uint8_t *)dl2_deep_row(image, y);
+    png_read_image(reader->png, rows);
+    return DL2_OK;
+}
+
+/* Reads the rectangle into `image`, or everything into `deep`. */
+static int png_run(struct png_state *reader, const struct dl2_decode_request *request,
+                   struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
+{
     struct dl2_error own = DL2_ERROR_INIT; /* whose status must be seen even where error is NULL */
     reader->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &own, png_on_error, png_on_warning);
     if (reader->png)
@@ -280,10 +312,23 @@ static int png_read(void *state, const struct dl2_decode_request *request, struc
     if (!reader->png_info)
         dl2_error_memory(&own, "libpng");
     else if (!setjmp(png_jmpbuf(reader->png)))
-        png_read_pixels(reader, request, image, &own);
+        deep ? png_read_deep_pixels(reader, deep, &own)
+             : png_read_pixels(reader, request, image, &own);
     png_destroy_read_struct(&reader->png, &reader->png_info, NULL);
-    *raster = dl2_raster_of(image, request->x, request->y);
     return dl2_error_copy(error, &own);
+}
+
+static int png_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
+                    struct dl2_raster *raster, struct dl2_error *error)
+{
+    const int status = png_run(state, request, image, NULL, error);
+    *raster = dl2_raster_of(image, request->x, request->y);
+    return status;
+}
+
+static int png_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+{
+    return png_run(state, NULL, NULL, image, error);
 }
 
 static void png_close(void *state)
@@ -458,6 +503,7 @@ const struct dl2_codec dl2_codec_png = {
     .state_size = sizeof(struct png_state),
     .open = png_open,
     .read = png_read,
+    .read_deep = png_read_deep,
     .close = png_close,
     .memory = png_memory,
     .encode = png_encode,

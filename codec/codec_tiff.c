@@ -315,6 +315,35 @@ static int tiff_read(void *state, const struct dl2_decode_request *request, stru
     return DL2_OK;
 }
 
+/* Gray and RGB of 16 bits in strips of whole pixels. */
+static bool tiff_is_plain_deep(const struct tiff_state *tiff)
+{
+    uint16_t bits, samples, format, planar, photometric = PHOTOMETRIC_MINISWHITE;
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_BITSPERSAMPLE, &bits);
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLESPERPIXEL, &samples);
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLEFORMAT, &format);
+    TIFFGetFieldDefaulted(tiff->file, TIFFTAG_PLANARCONFIG, &planar);
+    TIFFGetField(tiff->file, TIFFTAG_PHOTOMETRIC, &photometric);
+    return bits == 16 && samples == tiff->channels && format == SAMPLEFORMAT_UINT &&
+           planar == PLANARCONFIG_CONTIG && !TIFFIsTiled(tiff->file) &&
+           (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_RGB);
+}
+
+static int tiff_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+{
+    struct tiff_state *tiff = state;
+    if (!tiff_is_plain_deep(tiff))
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "TIFF: not read at 16 bits");
+    DL2_TRY(dl2_deep_reshape(image, tiff->width, tiff->height, tiff->channels, error));
+    const size_t row = (size_t)tiff->width * tiff->channels * sizeof(uint16_t);
+    if ((size_t)TIFFScanlineSize64(tiff->file) != row)
+        return tiff_fail(tiff, "TIFF: the file is damaged", error);
+    for (uint32_t y = 0; y < tiff->height; y++)
+        if (TIFFReadScanline(tiff->file, dl2_deep_row(image, y), y, 0) < 0)
+            return tiff_fail(tiff, "TIFF: the file is damaged", error);
+    return DL2_OK;
+}
+
 static void tiff_close(void *state)
 {
     struct tiff_state *tiff = state;
@@ -350,6 +379,7 @@ const struct dl2_codec dl2_codec_tiff = {
     .state_size = sizeof(struct tiff_state),
     .open = tiff_open,
     .read = tiff_read,
+    .read_deep = tiff_read_deep,
     .close = tiff_close,
     .memory = tiff_memory,
 };

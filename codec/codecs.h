@@ -55,22 +55,6 @@ static inline uint8_t dl2_blend(unsigned value, unsigned alpha, unsigned backgro
 void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,
                  const uint8_t background[3]);
 
-/* One interleaved plane whose first sample is the pixel (x, y). */
-static inline struct dl2_raster dl2_raster_of(const struct dl2_image *image, uint32_t x, uint32_t y)
-{
-    return (struct dl2_raster){
-        .color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-        .planes[0] = {.data = image->data,
-                      .stride = image->stride,
-                      .width = image->width,
-                      .height = image->height,
-                      .x = x,
-                      .y = y,
-                      .step_x = 1,
-                      .step_y = 1},
-    };
-}
-
 /* "tiles" or "none", likewise. */
 const char *dl2_restart_find(const char *wanted);
 

@@ -20,11 +20,11 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
 
 struct dl2_crop_config dl2_loader_crop_config(const struct dl2_loader_config *config)
 {
-    const uint64_t shorter = dl2_loader_shorter_side(config);
     return (struct dl2_crop_config){
         .height = config->height,
         .width = dl2_loader_width(config),
-        .resize = config->resize ? config->resize : (unsigned)((shorter * 256 + 112) / 224),
+        .resize = config->resize ? config->resize
+                                 : dl2_crop_usual_resize(dl2_loader_shorter_side(config)),
         .squash = config->val_crop == DL2_VAL_SQUASH,
         .area_min = config->area_min,
         .area_max = config->area_max,

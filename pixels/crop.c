@@ -12,6 +12,11 @@ static uint32_t clamp(double value, uint32_t low, uint32_t high)
     return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
+unsigned dl2_crop_usual_resize(unsigned shorter)
+{
+    return (unsigned)(((uint64_t)shorter * 256 + 112) / 224);
+}
+
 /* The whole image, cut down to an aspect that is allowed: for images where no try fits. */
 static void central_crop(const struct dl2_crop_config *config, uint32_t width, uint32_t height,
                          struct dl2_crop *crop)

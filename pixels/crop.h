@@ -32,6 +32,9 @@ struct dl2_crop {
     bool flip;
 };
 
+/* The `resize` of a loader that is given none: the shorter side of the output, by 256 / 224. */
+unsigned dl2_crop_usual_resize(unsigned shorter);
+
 /*
  * Training: torchvision's RandomResizedCrop, then a flip. The crop is cut out before it is resized,
  * so no pixel outside it takes part. Draws from `random`, which is keyed by the sample.

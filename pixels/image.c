@@ -2,6 +2,7 @@
 #include "pixels/image.h"
 
 #include "common/memory.h"
+#include "pixels/raster.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,6 +77,21 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
     *scratch = *image;
     *image = turned;
     return DL2_OK;
+}
+
+struct dl2_raster dl2_raster_of(const struct dl2_image *image, uint32_t x, uint32_t y)
+{
+    return (struct dl2_raster){
+        .color = image->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
+        .planes[0] = {.data = image->data,
+                      .stride = image->stride,
+                      .width = image->width,
+                      .height = image->height,
+                      .x = x,
+                      .y = y,
+                      .step_x = 1,
+                      .step_y = 1},
+    };
 }
 
 void dl2_image_free(struct dl2_image *image)

@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libpixels.la
 libpixels_la_SOURCES = \
 	pixels/augment.c pixels/augment.h \
 	pixels/crop.c pixels/crop.h \
+	pixels/deep_image.c pixels/deep_image.h \
 	pixels/image.c pixels/image.h \
 	pixels/operation_kernels.c pixels/operation_kernels.h pixels/operation_look_up.h pixels/operation_loops.h \
 	pixels/operations.c pixels/operations.h \

@@ -50,4 +50,9 @@ static inline unsigned dl2_raster_channels(const struct dl2_raster *raster)
     return raster->color == DL2_COLOR_GRAY ? 1 : 3;
 }
 
+struct dl2_image;
+
+/* The image as one interleaved plane whose first sample is the pixel (x, y). */
+struct dl2_raster dl2_raster_of(const struct dl2_image *image, uint32_t x, uint32_t y);
+
 #endif

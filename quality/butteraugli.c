@@ -18,33 +18,34 @@
 
 enum { MIN_SIDE = 8 };
 
-static int butteraugli_max_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                                   double sums[DL2_METRIC_SUMS], struct dl2_error *error)
+static int butteraugli_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
+                               double sums[DL2_METRIC_SUMS], struct dl2_error *error)
 {
     struct dl2_butteraugli distances;
     DL2_TRY(dl2_butteraugli_compare(scorer->reference, variant, &distances, error));
     sums[0] = distances.max;
+    sums[1] = distances.norm_3;
     return DL2_OK;
 }
 
-static int butteraugli_3_measure(struct dl2_scorer *scorer, const struct dl2_image *variant,
-                                 double sums[DL2_METRIC_SUMS], struct dl2_error *error)
-{
-    struct dl2_butteraugli distances;
-    DL2_TRY(dl2_butteraugli_compare(scorer->reference, variant, &distances, error));
-    sums[0] = distances.norm_3;
-    return DL2_OK;
-}
-
-static double butteraugli_mean(const double sums[DL2_METRIC_SUMS],
-                               const struct dl2_image *reference, const struct dl2_image *variant)
+static double butteraugli_max_mean(const double sums[DL2_METRIC_SUMS],
+                                   const struct dl2_image *reference,
+                                   const struct dl2_image *variant)
 {
     (void)reference;
     (void)variant;
     return sums[0];
 }
 
-/* Its sum is the distance itself. */
+static double butteraugli_3_mean(const double sums[DL2_METRIC_SUMS],
+                                 const struct dl2_image *reference, const struct dl2_image *variant)
+{
+    (void)reference;
+    (void)variant;
+    return sums[1];
+}
+
+/* Their sums: the largest distance, and the norm. */
 const struct dl2_metric dl2_metric_butteraugli_max = {
     .name = "butteraugli_max",
     .title = "Butteraugli",
@@ -55,11 +56,10 @@ const struct dl2_metric dl2_metric_butteraugli_max = {
     .missing = "too_small",
     .missing_note = "too small for Butteraugli",
     .min_side = MIN_SIDE,
-    .measure = butteraugli_max_measure,
-    .mean = butteraugli_mean,
+    .measure = butteraugli_measure,
+    .mean = butteraugli_max_mean,
 };
 
-/* Its sum is the norm itself. */
 const struct dl2_metric dl2_metric_butteraugli_3 = {
     .name = "butteraugli_3",
     .title = "Butteraugli 3",
@@ -71,6 +71,6 @@ const struct dl2_metric dl2_metric_butteraugli_3 = {
     .missing = "too_small",
     .missing_note = "too small for Butteraugli's 3-norm",
     .min_side = MIN_SIDE,
-    .measure = butteraugli_3_measure,
-    .mean = butteraugli_mean,
+    .measure = butteraugli_measure,
+    .mean = butteraugli_3_mean,
 };

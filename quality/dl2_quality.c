@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { HEATMAPS = 16 /* of each variant, unless told otherwise */, UNSET = 99 };
+
 struct quality_arguments {
     const char *json, *json_folder, *csv, *crops;
     struct dl2_subset subset;
@@ -28,6 +30,10 @@ struct quality_arguments {
     struct dl2_score_bound bounds[DL2_METRIC_COUNT];
     size_t bound_count;
     bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
+    unsigned input_size;            /* 0: not given */
+    const char *heatmaps;           /* folder, or NULL */
+    unsigned heatmap_error;         /* enum dl2_heatmap_error, or UNSET */
+    unsigned heatmap_limit;         /* 0: not given */
 };
 
 /* Finds the colour that the variants were flattened on, from their dl2-variant.json; white if none
@@ -76,6 +82,10 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
         DL2_TRY(dl2_file_expect(arguments->json, error));
     if (arguments->json_folder)
         DL2_TRY(dl2_make_folders(arguments->json_folder, error));
+    if (arguments->heatmaps) {
+        DL2_TRY(dl2_heatmap_check(error));
+        DL2_TRY(dl2_make_folders(arguments->heatmaps, error));
+    }
     return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
 }
 
@@ -96,18 +106,54 @@ static int quality_crop(const struct quality_arguments *arguments, char **paths,
     return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1, &options, error);
 }
 
-/* What has a bound is scored, beside what is scored anyway. */
-static void choose_bounded_metrics(const struct quality_arguments *arguments, bool *metrics)
+/* What has a bound is scored, beside what is scored anyway. Is a metric of inputs among them? */
+static bool choose_metrics(const struct quality_arguments *arguments, bool *metrics)
 {
     const struct dl2_metric *metric;
-    bool any = false;
+    bool any = false, any_of_input = false;
+    memcpy(metrics, arguments->metrics, sizeof arguments->metrics);
     for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
         any |= metrics[i];
-    for (unsigned i = 0; arguments->bound_count && (metric = dl2_metric_at(i)); i++) {
+    for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         metrics[i] |= !any && metric->by_default;
         for (size_t b = 0; b < arguments->bound_count; b++)
             metrics[i] |= arguments->bounds[b].metric == metric;
+        any_of_input |= metrics[i] && metric->of_input;
     }
+    return any_of_input;
+}
+
+/* A reason why the arguments do not fit together, or NULL. */
+static const char *quality_find_conflict(const struct quality_arguments *arguments)
+{
+    bool metrics[DL2_METRIC_COUNT];
+    const bool of_input = choose_metrics(arguments, metrics);
+    if (arguments->crops && !arguments->json_folder)
+        return "--crops: say with --json-dir where the scores are";
+    if (arguments->crops && arguments->bound_count)
+        return "--below has no effect with --crops, which scores nothing";
+    if (arguments->crops && arguments->input_size)
+        return "--input-size has no effect with --crops, which scores nothing";
+    if (arguments->crops && arguments->heatmaps)
+        return "--heatmap has no effect with --crops, which scores nothing";
+    if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
+        return "--heatmap-of has no effect without --heatmap";
+    if (!arguments->heatmaps && arguments->heatmap_limit)
+        return "--heatmap-limit has no effect without --heatmap";
+    if (arguments->input_size && !of_input)
+        return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
+    return NULL;
+}
+
+static struct dl2_heatmap_options quality_heatmaps(const struct quality_arguments *arguments)
+{
+    return (struct dl2_heatmap_options){
+        .folder = arguments->heatmaps,
+        .error = arguments->heatmap_error == UNSET
+                     ? DL2_HEATMAP_SSIM
+                     : (enum dl2_heatmap_error)arguments->heatmap_error,
+        .limit = arguments->heatmap_limit ? arguments->heatmap_limit : HEATMAPS,
+    };
 }
 
 static int quality_score(const struct quality_arguments *arguments,
@@ -124,10 +170,11 @@ static int quality_score(const struct quality_arguments *arguments,
                                           .subset = arguments->subset,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
+                                          .input_size = arguments->input_size,
+                                          .heatmaps = quality_heatmaps(arguments),
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
-    memcpy(options.metrics, arguments->metrics, sizeof options.metrics);
-    choose_bounded_metrics(arguments, options.metrics);
+    choose_metrics(arguments, options.metrics);
     struct dl2_scoring scoring;
     DL2_TRY(quality_expect_files(arguments, error));
     DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
@@ -141,6 +188,8 @@ static int quality_score(const struct quality_arguments *arguments,
     dl2_scoring_print(&scoring, stdout);
     const size_t worse =
         dl2_scoring_print_worse(&scoring, arguments->bounds, arguments->bound_count, stdout);
+    if (arguments->heatmaps)
+        dl2_scoring_print_heatmaps(&scoring, &options.heatmaps, stdout);
     fflush(stdout);
     dl2_scoring_print_faults(&scoring, stderr);
     status = quality_write_files(arguments, &scoring, error);
@@ -164,10 +213,10 @@ static int keep_device(const char *text, void *value, struct dl2_error *error)
     return dl2_score_device_check(text, error);
 }
 
-/* "psnr_rgb,ms_ssim" or "all" into bool[DL2_METRIC_COUNT]. */
+/* "psnr_rgb,ms_ssim", "all" or "default,ms_ssim" into bool[DL2_METRIC_COUNT]. */
 static int parse_metrics(const char *text, void *value, struct dl2_error *error)
 {
-    const char *words[DL2_METRIC_COUNT + 2] = {NULL};
+    const char *words[DL2_METRIC_COUNT + 3] = {NULL};
     bool *metrics = value;
     char **names;
     size_t count;
@@ -177,12 +226,14 @@ static int parse_metrics(const char *text, void *value, struct dl2_error *error)
         metrics[all] = false;
     }
     words[all] = "all";
+    words[all + 1] = "default";
     DL2_TRY(dl2_parse_name_list(text, &names, &count, error));
     int word = DL2_OK;
     for (size_t i = 0; word >= 0 && i < count; i++) {
         word = dl2_parse_word(names[i], words, error);
         for (int m = 0; m < all; m++)
-            metrics[m] |= m == word || word == all;
+            metrics[m] |= m == word || word == all ||
+                          (word == all + 1 && dl2_metric_at((unsigned)m)->by_default);
     }
     dl2_free_list(names);
     return word < 0 ? word : DL2_OK;
@@ -245,7 +296,8 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
     exit(DL2_EXIT_OK);
 }
 
-static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu"};
+static struct quality_arguments arguments = {
+    .max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu", .heatmap_error = UNSET};
 
 /* The text of --help that follows the options, with a paragraph for each metric. To free. */
 static char *quality_describe(void)
@@ -310,13 +362,28 @@ static const struct dl2_option options[] = {
      "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
      "scores that an earlier run wrote to --json-dir",
      AT(crops)},
-    {DL2_OPTION_PARSE, "metrics", 0, "LIST", "Metrics to score, separated by commas, or all",
-     AT(metrics), .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
+    {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
+     "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
+     "scale is the same for all images",
+     AT(heatmaps)},
+    {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
+     "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
+     "root of the mean squared error of R, G and B, from 0 to 64",
+     AT(heatmap_error), .words = dl2_heatmap_errors, .unset = "ssim"},
+    {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
+     "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
+     .max = 4294967295.0, .unset = "16"},
+    {DL2_OPTION_PARSE, "metrics", 0, "LIST",
+     "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
+     .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
      "scored beside the others",
      0, .parse = parse_bound, .unset = "no bound"},
+    {DL2_OPTION_UINT, "input-size", 0, "PIXELS",
+     "Side of the networks' square input, at which input_psnr and input_ssim compare images",
+     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224"},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white"},
@@ -356,20 +423,16 @@ int main(int argc, char **argv)
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     free(details);
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.json_folder &&
+    if ((arguments.json_folder || arguments.heatmaps) &&
         dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
         free(paths);
-        return dl2_program_usage_error(&program, "--json-dir: %s", error.message);
+        return dl2_program_usage_error(
+            &program, "%s: %s", arguments.json_folder ? "--json-dir" : "--heatmap", error.message);
     }
-    if (arguments.crops && !arguments.json_folder) {
+    const char *conflict = quality_find_conflict(&arguments);
+    if (conflict) {
         free(paths);
-        return dl2_program_usage_error(&program,
-                                       "--crops: say with --json-dir where the scores are");
-    }
-    if (arguments.crops && arguments.bound_count) {
-        free(paths);
-        return dl2_program_usage_error(&program, "--below has no effect with --crops, which "
-                                                 "scores nothing");
+        return dl2_program_usage_error(&program, "%s", conflict);
     }
     int status = arguments.crops ? quality_crop(&arguments, paths, count, &error)
                                  : quality_score(&arguments, &common, paths, count, &error);

@@ -4,7 +4,9 @@
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/ciede2000.c \
+	quality/input.c \
 	quality/metric_kernels.c quality/metric_kernels.h quality/metric_loops.h \
+	quality/ciede2000_loops.h \
 	quality/score_device.h \
 	quality/metric.c quality/metric.h \
 	quality/ms_ssim.c \
@@ -49,6 +51,7 @@ dl2_quality_SOURCES = \
 	quality/crop_choice.c quality/crop_choice.h \
 	quality/crops.c quality/crops.h \
 	quality/dl2_quality.c \
+	quality/heatmap.c quality/heatmap.h \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h
 # Leave out the CUDA libraries that it doesn't call.

@@ -23,6 +23,7 @@
 #define DL2_QUALITY_METRIC_H
 
 #include "common/error.h"
+#include "pixels/deep_image.h"
 #include "pixels/image.h"
 
 /* Numbers that a metric adds up over a pair of images, at most. */
@@ -51,10 +52,17 @@ struct dl2_metric {
      * count. NULL: tables count them elsewhere. */
     const char *missing, *missing_note;
     uint32_t min_side; /* shortest side, in pixels, that an image with a value can have */
+    /* Not NULL: the value is this metric's, of both images as a network gets them
+     * (quality/input.c), so that their sizes may differ; the three functions below are not used,
+     * but of_mse says that there is a mean squared error. */
+    const struct dl2_metric *of_input;
     /* Adds up what it needs of the scorer's reference and `variant`, on the processors. Sizes are
-     * equal and at least min_side. */
+     * equal and at least min_side. Metrics with the same function share its work. */
     int (*measure)(struct dl2_scorer *scorer, const struct dl2_image *variant,
                    double sums[DL2_METRIC_SUMS], struct dl2_error *error);
+    /* The same sums, on the 0-255 scale, of images of 16 bits; NULL: the metric is of 8 bits. */
+    void (*measure_deep)(const struct dl2_deep_image *reference,
+                         const struct dl2_deep_image *variant, double sums[DL2_METRIC_SUMS]);
     /* From sums, made on any device, to dl2_score's mean. */
     double (*mean)(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
                    const struct dl2_image *variant);
@@ -70,7 +78,7 @@ struct dl2_metric {
 /* clang-format off */
 #define DL2_METRICS(ROW)                                                                           \
     ROW(psnr_rgb) ROW(psnr_y) ROW(ssim) ROW(ms_ssim) ROW(psnr_hvs_m) ROW(ssimulacra2)              \
-    ROW(ciede2000) ROW(ciede2000_p95)
+    ROW(ciede2000) ROW(ciede2000_p95) ROW(input_psnr) ROW(input_ssim)
 #define DL2_METRICS_OF_LIBRARIES(ROW) ROW(butteraugli_max) ROW(butteraugli_3)
 /* clang-format on */
 
@@ -98,8 +106,24 @@ void dl2_scorer_free(struct dl2_scorer *scorer);
 
 /* All following scores are against this image, which stays the caller's. */
 void dl2_scorer_set_reference(struct dl2_scorer *scorer, const struct dl2_image *reference);
+/* The image that the reference was resized from, which stays the caller's: metrics with of_input
+ * compare with it. Until the next reference. */
+void dl2_scorer_set_original(struct dl2_scorer *scorer, const struct dl2_image *original);
 
-/* DL2_ERR_ARGUMENT where the sizes differ, DL2_ERR_MEMORY. A pair without a value is no error. */
+/* The side of a network's square input, in pixels, for metrics with of_input. */
+enum { DL2_INPUT_SIZE = 224, DL2_MAX_INPUT_SIZE = 16384 };
+void dl2_scorer_set_input_size(struct dl2_scorer *scorer, unsigned size);
+
+/*
+ * Scores a variant by `count` metrics: scores[i] is that of metrics[i]; where that is NULL,
+ * scores[i] stays as it is. Work that metrics have in common is done once. DL2_ERR_ARGUMENT where
+ * the sizes differ (but for metrics with of_input), DL2_ERR_MEMORY. A pair without a value is no
+ * error.
+ */
+int dl2_scorer_score_all(struct dl2_scorer *scorer, const struct dl2_metric *const *metrics,
+                         unsigned count, const struct dl2_image *variant, struct dl2_score *scores,
+                         struct dl2_error *error);
+/* The same by one metric. */
 int dl2_scorer_score(struct dl2_scorer *scorer, const struct dl2_metric *metric,
                      const struct dl2_image *variant, struct dl2_score *score,
                      struct dl2_error *error);

@@ -96,6 +96,10 @@ struct dl2_metric_kernels {
     /* Filters along the row, and adds each error and its fourth power to sums[map]. */
     void (*maps)(const struct dl2_ssimulacra2_row *row, size_t count,
                  double sums[DL2_SSIMULACRA2_MAPS][2]);
+
+    /* The colour differences of pixels of linear R, G and B, for whole blocks; every path gives the
+     * same bits. */
+    void (*ciede2000)(const float *const a[3], const float *const b[3], size_t count, float *out);
 };
 
 /* The table for a set of enum dl2_simd flags: the best that was built and is allowed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loops of SSIMULACRA 2 over vectors of LANES floats, in the vectors that GCC and Clang
+ * The loops of SSIMULACRA 2 and CIEDE2000 over vectors of LANES floats, in the vectors that GCC and Clang
  * have for every processor. A file for each instruction set defines LANES and includes this
  * one; plain C does so with four lanes, which every processor can compute.
  *
@@ -211,8 +211,10 @@ static void maps_loop(const struct dl2_ssimulacra2_row *row, size_t count,
         maps_of(row, count, false, true, sums);
 }
 
+#include "quality/ciede2000_loops.h"
+
 #define LOOPS                                                                                      \
     .xyb = xyb_loop, .halve = halve_loop, .squares = squares_loop,                                 \
-    .blur_columns = blur_columns_loop, .maps = maps_loop
+    .blur_columns = blur_columns_loop, .maps = maps_loop, .ciede2000 = ciede2000_loop
 
 #endif

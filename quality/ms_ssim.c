@@ -113,7 +113,7 @@ static int ms_ssim_measure(struct dl2_scorer *scorer, const struct dl2_image *va
     }
     for (int i = 0; i < SCALES; i++) {
         const struct dl2_ssim_source source = {scales[i].width, scales[i].height, ms_ssim_load,
-                                               &scales[i]};
+                                               &scales[i], NULL};
         sums[i] =
             dl2_ssim_sum(scorer, &source, i + 1 < SCALES ? DL2_SSIM_NO_LUMINANCE : DL2_SSIM_2C1);
     }

@@ -58,9 +58,12 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
 {
     const char *separator = "  ";
     print_note(out, &separator, variant->identical,
-               variant->above_8_bits ? "identical to the reference at 8 bits"
-                                     : "identical to the reference");
-    print_note(out, &separator, variant->above_8_bits, "with more than 8 bits, scored at 8");
+               variant->above_8_bits > variant->deep ? "identical to the reference at 8 bits"
+                                                     : "identical to the reference");
+    print_note(out, &separator, variant->deep,
+               "with more than 8 bits: PSNR and what is identical at 16 bits, the rest at 8 bits");
+    print_note(out, &separator, variant->above_8_bits - variant->deep,
+               "with more than 8 bits, scored at 8 bits");
     print_note(out, &separator, variant->resized,
                "scored against the reference resized as they are");
     print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
@@ -143,6 +146,11 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         any_of_mse |= scoring->metrics[i]->of_mse != NULL;
         any_lower |= scoring->metrics[i]->lower_is_better;
     }
+    if (scoring->input_size) {
+        char size[64];
+        snprintf(size, sizeof size, "%ux%u pixels", scoring->input_size, scoring->input_size);
+        print_definition(out, "inputs", size);
+    }
     if (any_of_mse)
         print_definition(out, "mean MSE",
                          "the dB of the mean MSE, to which identical images add 0; the other "
@@ -223,6 +231,31 @@ size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
     return worse;
 }
 
+/* Heat maps. */
+
+void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
+                                const struct dl2_heatmap_options *options, FILE *out)
+{
+    size_t drawn = 0, small = 0, beyond = 0;
+    for (size_t v = 0; v < scoring->variant_count; v++)
+        for (size_t i = 0; i < scoring->count; i++) {
+            const struct dl2_pair *pair = &scoring->variants[v].pairs[i];
+            if (pair->state != DL2_PAIR_SCORED)
+                continue;
+            drawn += pair->drawn;
+            small += !pair->drawn && i < options->limit;
+            beyond += i >= options->limit;
+        }
+    fprintf(out, "\nHeat maps (%s): %zu in %s", dl2_heatmap_errors[options->error], drawn,
+            DL2_SHOWN(options->folder));
+    if (small)
+        fprintf(out, "; none of %zu images that are too small for SSIM", small);
+    if (beyond)
+        fprintf(out, "; none of %zu images behind the first %u of the reference (--heatmap-limit)",
+                beyond, options->limit);
+    fputs("\n", out);
+}
+
 /* JSON. Jansson's functions accept NULL, so one check at the end suffices: it fails if anything ran
  * out of memory. */
 
@@ -245,6 +278,8 @@ static json_t *score_json(const struct dl2_scoring *scoring,
         json_object_set_new(json, "lossless", json_true());
     if (pair->above_8_bits)
         json_object_set_new(json, "above_8_bits", json_true());
+    if (pair->deep)
+        json_object_set_new(json, "at_16_bits", json_true());
     if (pair->alpha)
         json_object_set_new(json, "alpha", json_true());
     if (pair->resized)
@@ -315,6 +350,7 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
                         json_integer((json_int_t)variant->reference_bytes));
     json_object_set_new(json, "identical", json_integer((json_int_t)variant->identical));
     json_object_set_new(json, "above_8_bits", json_integer((json_int_t)variant->above_8_bits));
+    json_object_set_new(json, "at_16_bits", json_integer((json_int_t)variant->deep));
     json_object_set_new(json, "alpha", json_integer((json_int_t)variant->alpha));
     json_object_set_new(json, "colours_differ", json_integer((json_int_t)variant->colours_differ));
     if (!dl2_resolution_is_full(&variant->resolution)) {
@@ -336,7 +372,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
-    json_t *lower = json_array(), *one = json_array();
+    json_t *lower = json_array(), *one = json_array(), *inputs = json_array();
     json_t *variants = json_array(), *json = json_object();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
@@ -347,6 +383,8 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
             json_array_append_new(lower, json_string(metric->name));
         if (metric->one_is_best)
             json_array_append_new(one, json_string(metric->name));
+        if (metric->of_input)
+            json_array_append_new(inputs, json_string(metric->name));
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
@@ -361,6 +399,9 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     json_object_set_new(json, "units", units);
     json_object_set_new(json, "lower_is_better", lower);
     json_object_set_new(json, "one_is_best", one);
+    json_object_set_new(json, "of_inputs", inputs);
+    json_object_set_new(json, "input_size",
+                        scoring->input_size ? json_integer(scoring->input_size) : json_null());
     int status = json_object_set_new(json, "variants", variants) < 0
                      ? dl2_error_memory(error, "%s", path)
                      : dl2_json_save(path, json, error);

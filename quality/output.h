@@ -26,6 +26,10 @@ struct dl2_score_bound {
 size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
                                const struct dl2_score_bound *bounds, size_t count, FILE *out);
 
+/* Prints how many heat maps were drawn, and what has none. */
+void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
+                                const struct dl2_heatmap_options *options, FILE *out);
+
 /* Writes one document with all variants. */
 int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
                            struct dl2_error *error);

@@ -93,17 +93,60 @@ static double psnr_y_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_i
     return sums[0] / 1e6 / ((double)variant->width * variant->height);
 }
 
+static void psnr_rgb_measure_deep(const struct dl2_deep_image *reference,
+                                  const struct dl2_deep_image *variant,
+                                  double sums[DL2_METRIC_SUMS])
+{
+    const uint32_t a_channels = reference->channels, b_channels = variant->channels;
+    const size_t samples = (size_t)variant->width * (a_channels == 1 && b_channels == 1 ? 1 : 3);
+    double total = 0;
+    for (uint32_t y = 0; y < variant->height; y++) {
+        const uint16_t *a = dl2_deep_row(reference, y), *b = dl2_deep_row(variant, y);
+        uint64_t sum = 0;
+        for (size_t i = 0; i < samples; i++) {
+            const int64_t d = (int64_t)a[a_channels < b_channels ? i / 3 : i] -
+                              b[b_channels < a_channels ? i / 3 : i];
+            sum += (uint64_t)(d * d);
+        }
+        total += (double)sum;
+    }
+    sums[0] = total / (257.0 * 257.0);
+}
+
+static double deep_luma(const uint16_t *pixel, uint32_t channels)
+{
+    return channels == 1 ? 1000.0 * pixel[0]
+                         : 299.0 * pixel[0] + 587.0 * pixel[1] + 114.0 * pixel[2];
+}
+
+static void psnr_y_measure_deep(const struct dl2_deep_image *reference,
+                                const struct dl2_deep_image *variant, double sums[DL2_METRIC_SUMS])
+{
+    double total = 0;
+    for (uint32_t y = 0; y < variant->height; y++) {
+        const uint16_t *a = dl2_deep_row(reference, y), *b = dl2_deep_row(variant, y);
+        for (uint32_t x = 0; x < variant->width; x++) {
+            const double d = deep_luma(a + (size_t)x * reference->channels, reference->channels) -
+                             deep_luma(b + (size_t)x * variant->channels, variant->channels);
+            total += d * d;
+        }
+    }
+    sums[0] = total / (257.0 * 257.0);
+}
+
 /* Its sum: of (a - b)^2 over all samples; those of gray against colour count three times. */
 const struct dl2_metric dl2_metric_psnr_rgb = {
     .name = "psnr_rgb",
     .title = "PSNR RGB",
     .unit = "dB",
-    .definition = "10 log10(255^2 / MSE), MSE over all samples of R, G and B as coded; a gray "
-                  "image counts as R = G = B",
+    .definition =
+        "10 log10(255^2 / MSE), MSE over all samples of R, G and B as coded; a gray "
+        "image counts as R = G = B; of files with more than 8 bits, 16-bit samples and 65535",
     .digits = 3,
     .by_default = true,
     .missing = "identical",
     .measure = psnr_rgb_measure,
+    .measure_deep = psnr_rgb_measure_deep,
     .mean = psnr_rgb_mean,
     .of_mse = dl2_psnr_of_mse,
 };
@@ -114,11 +157,12 @@ const struct dl2_metric dl2_metric_psnr_y = {
     .title = "PSNR Y",
     .unit = "dB",
     .definition = "10 log10(255^2 / MSE) of luma 0.299 R + 0.587 G + 0.114 B (BT.601, full range, "
-                  "not rounded)",
+                  "not rounded); of files with more than 8 bits, 16-bit samples and 65535",
     .digits = 3,
     .by_default = true,
     .missing = "identical",
     .measure = psnr_y_measure,
+    .measure_deep = psnr_y_measure_deep,
     .mean = psnr_y_mean,
     .of_mse = dl2_psnr_of_mse,
 };

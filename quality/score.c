@@ -32,6 +32,8 @@ struct score_source {
 struct score_facts {
     struct dl2_image_info info;
     struct dl2_colour colour;
+    struct dl2_deep_image deep; /* the image, if... */
+    bool is_deep;               /* ...it could be decoded at 16 bits */
 };
 
 /* The state of a worker thread. */
@@ -191,6 +193,12 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     options.info = &facts->info;
     memcpy(options.background, run->options->background, sizeof options.background);
     status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
+    facts->is_deep = false;
+    if (status == DL2_OK && facts->info.bits > 8) {
+        status = dl2_image_decode_deep(data, size, run->options->max_pixels, &facts->deep, error);
+        facts->is_deep = status > 0;
+        status = status < 0 ? status : DL2_OK;
+    }
     if (status == DL2_OK)
         status = dl2_image_read_colour(data, size, &facts->info, &facts->colour, error);
     if (status < 0)
@@ -214,6 +222,7 @@ static int score_show(const struct score_run *run, struct score_worker *worker,
     worker->shown = image;
     worker->shown_at = *resolution;
     dl2_scorer_set_reference(worker->scorer, image);
+    dl2_scorer_set_original(worker->scorer, &worker->reference);
     return worker->lane ? run->options->device->ops->set_reference(worker->lane, image, error)
                         : DL2_OK;
 }
@@ -234,6 +243,54 @@ static int score_show_at(const struct score_run *run, struct score_worker *worke
     DL2_TRY(dl2_resize_image(&worker->resizer, &worker->reference, wanted.filter, width, height,
                              &worker->resized, error));
     return score_show(run, worker, &worker->resized, &wanted, error);
+}
+
+/* An image of no more than 8 bits becomes one of 16, to be compared with one that has more. */
+static int score_deepen(struct score_facts *facts, const struct dl2_image *image,
+                        struct dl2_error *error)
+{
+    if (!facts->is_deep && facts->info.bits <= 8) {
+        DL2_TRY(dl2_deep_of_image(&facts->deep, image, error));
+        facts->is_deep = true;
+    }
+    return DL2_OK;
+}
+
+/* Scores anew, at 16 bits, what can be, if a file has more than 8. */
+static int score_deep(const struct score_run *run, struct score_worker *worker,
+                      struct dl2_pair *pair, struct dl2_error *error)
+{
+    struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
+    pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
+    if (!pair->above_8_bits || pair->resized)
+        return DL2_OK;
+    DL2_TRY(score_deepen(one, &worker->reference, error));
+    DL2_TRY(score_deepen(two, &worker->variant, error));
+    pair->deep = one->is_deep && two->is_deep;
+    if (!pair->deep)
+        return DL2_OK;
+    pair->identical = dl2_deep_equal(&one->deep, &two->deep);
+    for (unsigned i = 0; i < run->scoring->metric_count; i++) {
+        const struct dl2_metric *metric = run->scoring->metrics[i];
+        double sums[DL2_METRIC_SUMS] = {0};
+        if (!metric->measure_deep)
+            continue;
+        metric->measure_deep(&one->deep, &two->deep, sums);
+        dl2_score_of_sums(metric, sums, &worker->reference, &worker->variant, &pair->scores[i]);
+    }
+    return DL2_OK;
+}
+
+static int score_draw(const struct score_run *run, struct score_worker *worker, size_t item,
+                      const char *variant_name, struct dl2_pair *pair, struct dl2_error *error)
+{
+    const struct dl2_heatmap_options *options = &run->options->heatmaps;
+    if (!options->folder || item >= options->limit)
+        return DL2_OK;
+    const int status = dl2_heatmap_write(options, worker->scorer, &worker->variant, variant_name,
+                                         run->scoring->keys[item], &worker->scratch, error);
+    pair->drawn = status > 0;
+    return status < 0 ? status : DL2_OK;
 }
 
 /* Decodes the variant's image and scores it against the scorer's reference. */
@@ -263,24 +320,25 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     double sums[DL2_METRIC_COUNT][DL2_METRIC_SUMS];
     if (worker->lane)
         DL2_TRY(run->options->device->ops->score(worker->lane, variant, sums, error));
+    const struct dl2_metric *own[DL2_METRIC_COUNT];
     for (unsigned i = 0; i < run->scoring->metric_count; i++) {
         const struct dl2_metric *metric = run->scoring->metrics[i];
         const int number = run->device_metrics[i];
+        own[i] = number < 0 ? metric : NULL;
         if (number >= 0)
             dl2_score_of_sums(metric, sums[number], reference, variant, &pair->scores[i]);
-        else
-            DL2_TRY(dl2_scorer_score(worker->scorer, metric, variant, &pair->scores[i], error));
     }
+    DL2_TRY(dl2_scorer_score_all(worker->scorer, own, run->scoring->metric_count, variant,
+                                 pair->scores, error));
     const struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
     pair->identical = dl2_images_equal(reference, variant);
-    pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
     pair->alpha = one->info.alpha || two->info.alpha;
     pair->colours_differ = !dl2_colour_equal(&one->colour, &two->colour);
     pair->resized = reference == &worker->resized;
     pair->width = variant->width;
     pair->height = variant->height;
     pair->state = DL2_PAIR_SCORED;
-    return DL2_OK;
+    return score_deep(run, worker, pair, error);
 }
 
 /* Scores an image of the reference against all variants. */
@@ -325,8 +383,10 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
         } else if (!found) {
             pair->state = DL2_PAIR_MISSING;
         } else {
-            DL2_TRY(score_pair(run, worker, variant, &run->scoring->variants[i].resolution, index,
-                               pair, error));
+            const struct dl2_scored_variant *scored = &run->scoring->variants[i];
+            DL2_TRY(score_pair(run, worker, variant, &scored->resolution, index, pair, error));
+            if (pair->state == DL2_PAIR_SCORED)
+                DL2_TRY(score_draw(run, worker, item, scored->name, pair, error));
         }
         now = dl2_clock_thread_cpu();
         worker->cpu_seconds[i] += now - start;
@@ -392,6 +452,7 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->reference_bytes += pair->reference_bytes;
         variant->identical += pair->identical;
         variant->above_8_bits += pair->above_8_bits;
+        variant->deep += pair->deep;
         variant->alpha += pair->alpha;
         variant->resized += pair->resized;
         variant->colours_differ += pair->colours_differ;
@@ -506,6 +567,8 @@ static int score_create_workers(struct score_run *run, unsigned count, struct dl
         if (!worker->cpu_seconds)
             return dl2_error_memory(error, "a worker");
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
+        if (run->scoring->input_size)
+            dl2_scorer_set_input_size(worker->scorer, run->scoring->input_size);
         if (run->uses_device)
             DL2_TRY(
                 run->options->device->ops->lane_create(run->options->device, &worker->lane, error));
@@ -525,6 +588,8 @@ static void score_choose_metrics(struct score_run *run)
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
         if (!(any ? options->metrics[i] : metric->by_default))
             continue;
+        if (metric->of_input)
+            scoring->input_size = options->input_size ? options->input_size : DL2_INPUT_SIZE;
         int number = -1;
         for (int n = 0; options->device && options->device->ops->metrics[n] && number < 0; n++)
             if (options->device->ops->metrics[n] == metric)
@@ -577,6 +642,8 @@ static void score_run_free(struct score_run *run)
         dl2_image_resizer_free(&worker->resizer);
         dl2_colour_free(&worker->reference_facts.colour);
         dl2_colour_free(&worker->variant_facts.colour);
+        dl2_bytes_free(&worker->reference_facts.deep.bytes);
+        dl2_bytes_free(&worker->variant_facts.deep.bytes);
         dl2_bytes_free(&worker->bytes);
         free(worker->cpu_seconds);
     }

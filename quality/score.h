@@ -18,6 +18,7 @@
 #include "common/progress.h"
 #include "dataset/dataset.h"
 #include "pixels/resolution.h"
+#include "quality/heatmap.h"
 #include "quality/metric.h"
 #include "quality/score_device.h"
 
@@ -36,8 +37,10 @@ enum dl2_pair_state {
 struct dl2_pair {
     enum dl2_pair_state state;
     /* From here to `scores`: of scored pairs. */
-    bool identical;         /* every sample is the same, at 8 bits */
-    bool above_8_bits;      /* a file of the two has more, which were not compared */
+    bool identical;         /* every sample is the same; at 8 bits, if above_8_bits and not deep */
+    bool above_8_bits;      /* a file of the two has more */
+    bool deep;              /* and 16 were compared, by metrics with measure_deep and `identical` */
+    bool drawn;             /* it has a heat map */
     bool alpha;             /* a file of the two has some, which was laid over the background */
     bool resized;           /* the reference was resized as the variant's image */
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
@@ -73,7 +76,7 @@ struct dl2_scored_variant {
     size_t states[DL2_PAIR_STATES];                    /* pairs by state */
     uint64_t pixels, bytes, reference_bytes;           /* sums over the scored pairs */
     size_t identical;                                  /* scored pairs without any difference */
-    size_t above_8_bits, alpha, colours_differ;        /* scored pairs */
+    size_t above_8_bits, deep, alpha, colours_differ;  /* scored pairs */
     struct dl2_aggregate aggregates[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
     double cpu_seconds; /* reading, decoding and scoring this variant's files */
 };
@@ -83,6 +86,7 @@ struct dl2_scoring {
     const char *device;    /* "cuda", if a card scored at least one of the metrics; else "cpu" */
     const struct dl2_metric *metrics[DL2_METRIC_COUNT]; /* those that were scored */
     unsigned metric_count;
+    unsigned input_size;          /* 0: no metric has of_input */
     size_t count;                 /* images of the reference */
     char **keys;                  /* [count], in the dataset's order */
     double reference_cpu_seconds; /* reading and decoding the reference */
@@ -98,6 +102,8 @@ struct dl2_scoring_options {
     uint8_t background[3];                        /* under alpha, R, G, B */
     /* By number in the registry; if none is set, those with by_default. */
     bool metrics[DL2_METRIC_COUNT];
+    unsigned input_size; /* for metrics with of_input; 0: DL2_INPUT_SIZE */
+    struct dl2_heatmap_options heatmaps;
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
     struct dl2_score_device *device;
     struct dl2_progress *progress; /* counts the images that have met all their variants; or NULL */

@@ -4,6 +4,7 @@
 #define DL2_QUALITY_SCORER_H
 
 #include "common/memory.h"
+#include "pixels/resize.h"
 #include "quality/metric.h"
 #include "quality/metric_kernels.h"
 
@@ -23,11 +24,15 @@ struct dl2_ssim_strip {
 struct dl2_scorer {
     const struct dl2_metric_kernels *kernels;
     const struct dl2_image *reference;
-    /* Linear light of an sRGB sample, 0 to 1, and the same in single precision. */
-    double light[256];
+    /* Linear light of an sRGB sample, 0 to 1. */
     float linear[256];
     struct dl2_ssim_strip strip;
-    struct dl2_bytes scratch; /* the memory of the metric at work; another's contents are gone */
+    const struct dl2_image *original; /* of metrics with of_input */
+    unsigned input_size;
+    struct dl2_resizer resizer;
+    struct dl2_image inputs[2]; /* the original and the variant, as a network gets them */
+    bool has_input;             /* inputs[0] is of this original */
+    struct dl2_bytes scratch;   /* the memory of the metric at work; another's contents are gone */
 };
 
 /* The pair of planes that SSIM is computed of. */
@@ -38,6 +43,7 @@ struct dl2_ssim_source {
      * this one stand where they were written until DL2_SSIM_ROWS more have come. */
     void (*load)(void *context, size_t x, size_t y, size_t count, float *sum, float *difference);
     void *context;
+    float *map; /* [height - 10][width - 10]: receives each window's SSIM; NULL: not wanted */
 };
 
 /*
@@ -46,6 +52,15 @@ struct dl2_ssim_source {
  * DL2_SSIM_NO_LUMINANCE each window counts with its contrast and structure alone.
  */
 double dl2_ssim_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source, float c1);
+
+/* SSIM of each window, [height - 10][width - 10], of images of at least DL2_SSIM_TAPS each way; the
+ * map is valid until the scorer's next use. */
+int dl2_ssim_map(struct dl2_scorer *scorer, const struct dl2_image *variant, const float **map,
+                 struct dl2_error *error);
+
+/* `out` becomes the image as a network gets it. */
+int dl2_scorer_make_input(struct dl2_scorer *scorer, const struct dl2_image *image,
+                          struct dl2_image *out, struct dl2_error *error);
 
 /* 10 log10(255^2 / mse); INFINITY of 0. */
 double dl2_psnr_of_mse(double mse);

@@ -104,6 +104,20 @@ double dl2_ssim_row_c(const struct dl2_ssim_moments *moments, size_t count, floa
     return sum;
 }
 
+/* Each window of a row by itself. */
+static void ssim_map_row(const struct dl2_scorer *scorer, const struct dl2_ssim_moments *moments,
+                         size_t count, float c1, float *out)
+{
+    struct dl2_ssim_moments at = *moments;
+    for (size_t x = 0; x < count; x++) {
+        out[x] = (float)scorer->kernels->ssim_row(&at, 1, c1);
+        at.sum_mean++;
+        at.sum_variance++;
+        at.difference_mean++;
+        at.difference_variance++;
+    }
+}
+
 /* The sum of SSIM over all windows whose left column lies in [x, x + count). */
 static double ssim_strip_sum(struct dl2_scorer *scorer, const struct dl2_ssim_source *source,
                              float c1, size_t x, size_t count)
@@ -132,6 +146,9 @@ static double ssim_strip_sum(struct dl2_scorer *scorer, const struct dl2_ssim_so
                                                      strip->difference_mean[r],
                                                      strip->difference_variance[r]};
             sum += scorer->kernels->ssim_row(&moments, count, c1);
+            if (source->map)
+                ssim_map_row(scorer, &moments, count, c1,
+                             source->map + (y + r) * (source->width - (DL2_SSIM_TAPS - 1)) + x);
         }
     }
     return sum;
@@ -170,8 +187,22 @@ static int ssim_measure(struct dl2_scorer *scorer, const struct dl2_image *varia
     (void)error;
     struct ssim_pixels pixels = {scorer, variant};
     const struct dl2_ssim_source source = {variant->width, variant->height, ssim_load_pixels,
-                                           &pixels};
+                                           &pixels, NULL};
     sums[0] = dl2_ssim_sum(scorer, &source, DL2_SSIM_2C1);
+    return DL2_OK;
+}
+
+int dl2_ssim_map(struct dl2_scorer *scorer, const struct dl2_image *variant, const float **map,
+                 struct dl2_error *error)
+{
+    const size_t columns = variant->width - (DL2_SSIM_TAPS - 1);
+    const size_t rows = variant->height - (DL2_SSIM_TAPS - 1);
+    DL2_TRY(dl2_bytes_resize(&scorer->scratch, columns * rows * sizeof **map, error));
+    struct ssim_pixels pixels = {scorer, variant};
+    const struct dl2_ssim_source source = {variant->width, variant->height, ssim_load_pixels,
+                                           &pixels, (float *)(void *)scorer->scratch.data};
+    dl2_ssim_sum(scorer, &source, DL2_SSIM_2C1);
+    *map = source.map;
     return DL2_OK;
 }
 

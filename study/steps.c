@@ -336,6 +336,19 @@ static struct dl2_words scoring(const struct dl2_study_plan *plan, const char *o
     return command;
 }
 
+/* Also what the networks see, at the study's size, unless the flags choose metrics without it. */
+static struct dl2_words scoring_into(const struct dl2_study_plan *plan, const char *folder)
+{
+    const struct dl2_study_options *o = &plan->study->options;
+    const char *flags = o->quality_flags, *chosen = strstr(flags, "--metrics");
+    struct dl2_words command = scoring(plan, "--json-dir", folder);
+    if (!chosen)
+        dl2_words_more(&command, "--metrics", "default,input_psnr,input_ssim", NULL);
+    if (!chosen || strstr(flags, "input_") || !strncmp(chosen + strlen("--metrics "), "all", 3))
+        dl2_words_more(&command, "--input-size", o->image_size, NULL);
+    return command;
+}
+
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
@@ -343,7 +356,9 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
     json_t *step = dl2_plan_step(plan, "quality", "run");
-    struct dl2_words command = scoring(plan, "--json-dir", folder);
+    const char *const settings =
+        dl2_text("%s %s", study->options.image_size, study->options.quality_flags);
+    struct dl2_words command = scoring_into(plan, folder);
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v];
@@ -354,7 +369,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
         json_t *alone = json_object();
         json_object_set_new(alone, "inputs", json_array());
         dl2_step_add(alone, "inputs", variant_file(plan, name));
-        dl2_plan_settings(plan, alone, "quality", study->options.quality_flags);
+        dl2_plan_settings(plan, alone, "quality", settings);
         if (dl2_plan_wants(plan, file, json_object_get(alone, "inputs"), false)) {
             dl2_step_add(step, "outputs", file);
             dl2_step_add(step, "inputs", variant_file(plan, name));
@@ -364,7 +379,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     }
     if (!step)
         return files;
-    dl2_plan_settings(plan, step, "quality", study->options.quality_flags);
+    dl2_plan_settings(plan, step, "quality", settings);
     dl2_step_command(step, &command);
     json_object_set_new(step, "may_fail_in_part", json_true());
     dl2_plan_close(plan, step, false);

@@ -14,7 +14,7 @@ int dl2_target_parse(const char *text, int low, int high, struct dl2_quality_tar
 {
     static const char *const sizes[] = {"bytes", "bpp"};
     const size_t length = strcspn(text, "=");
-    char known[128] = "", shown[32], *end = NULL;
+    char known[256] = "", shown[32], *end = NULL;
     *out = (struct dl2_quality_target){.low = low, .high = high};
     for (unsigned i = 0; dl2_metric_at(i); i++) {
         const struct dl2_metric *metric = dl2_metric_at(i);

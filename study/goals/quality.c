@@ -10,7 +10,7 @@ static void plan_quality(struct dl2_study_plan *plan, const struct dl2_goal_valu
 
 static const struct dl2_goal goal_quality = {
     .name = "quality",
-    .summary = "PSNR and SSIM of every variant",
+    .summary = "PSNR and SSIM of every variant, whole and as the networks see it",
     .section = "distortion",
     .folders = "quality crops",
     .plan = plan_quality,

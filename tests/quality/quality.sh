@@ -12,7 +12,7 @@ run() { # STATUS ARGUMENTS...
 # Everything but the times, which are never the same.
 figures() { grep -v cpu_seconds "$1"; }
 
-metrics=psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95
+metrics=psnr_rgb,psnr_y,ssim,ms_ssim,psnr_hvs_m,ssimulacra2,ciede2000,ciede2000_p95,input_psnr,input_ssim
 if grep -q 'define HAVE_BUTTERAUGLI 1' "$builddir/config.h"; then
     metrics=$metrics,butteraugli_max,butteraugli_3
 fi
@@ -52,7 +52,7 @@ run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
 is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" "$metrics" 'metrics in the CSV'
 grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9.,]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
-said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all"
+said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all, default"
 
 # ---- Bounds: what is worse is listed, and makes the exit status 1
 run 0 --csv "$work/bounded.csv" "$work/ref" "$work/fine"
@@ -70,6 +70,24 @@ run 0 --below psnr_rgb=90 "$work/ref" "$work/ref" # identical images have no PSN
 for wrong in ssim ssim= ssim=x ssim=nan vmaf=1 'ssim=1 '; do run 2 --below "$wrong" "$work/ref" "$work/fine"; done
 run 2 --below ssim=1 --below ssim=2 "$work/ref" "$work/fine"
 run 2 --below ssim=1 --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+
+# ---- As a network gets them: at the size that is asked for, also of a variant whose images were resized
+run 0 --metrics default,input_psnr,input_ssim --input-size 48 --json "$work/input.json" "$work/ref" "$work/fine"
+grep -q '"input_size": 48' "$work/input.json" || fail 'the size of the inputs is not in the JSON'
+grep -q '^inputs  *48x48 pixels' "$work/out" || fail 'the size of the inputs is not in the table'
+is "$(grep -c '"input_ssim": 0\.' "$work/input.json")" 12 'images with an SSIM of their inputs, however small'
+grep -q '"psnr_y"' "$work/input.json" || fail 'the default metrics are not scored'
+run 0 --metrics input_ssim --input-size 8 "$work/ref" "$work/fine"
+grep -q '12 with inputs too small for SSIM' "$work/out" || fail 'inputs too small for SSIM, not counted'
+run 1 --below input_psnr=90 --input-size 32 "$work/ref" "$work/fine"
+run 2 --input-size 32 "$work/ref" "$work/fine"
+said '--input-size has no effect without input_psnr or input_ssim'
+run 2 --input-size 32 --metrics input_ssim --crops "$work/crops" --json-dir "$work/json" "$work/ref" "$work/fine"
+expect 0 dl2-transcode --quiet --codec ppm --short 20,full "$work/ref" "$work/smaller"
+run 0 --metrics psnr_rgb,input_psnr --input-size 64 --csv "$work/input.csv" "$work/ref" "$work/smaller/ppm" "$work/smaller/ppm@20"
+# Nothing is lost but resolution: by inputs that shows.
+awk -F, 'NR > 1 { bad += $(NF - 2) != "" || ($(NF - 1) == "") != ($1 == "ppm" || $2 == "tiny"); n++ } END { exit bad || n != 24 }' \
+    "$work/input.csv" || { cat "$work/input.csv" >&2; fail 'inputs of resized images are not compared with the original'; }
 
 # ---- Butteraugli, where the build has it: 0 for the same, growing with the noise, its norm below its maximum
 case $metrics in
@@ -107,6 +125,28 @@ for jobs in 2 7; do
     cmp "$work/1.csv" "$work/$jobs.csv" || fail "-j $jobs makes another CSV"
     figures "$work/1.json" >"$work/x"
     figures "$work/$jobs.json" | cmp - "$work/x" || fail "-j $jobs makes other JSON"
+done
+
+# ---- Heat maps: the same scale for all, and what has none is counted
+if dl2-transcode --list codecs | grep -q '^png'; then
+    run 0 --heatmap "$work/heat" --heatmap-limit 10 "$work/ref" "$work/fine" "$work/ref"
+    is "$(find "$work/heat" -name '*.png' | wc -l)" 20 'heat maps'
+    [ -s "$work/heat/fine/b c/q\"uo,te.v2.png" ] || fail "not named after its key: $(find "$work/heat")"
+    grep -q 'Heat maps (ssim): 20 in .*; none of 2 images behind the first 10' "$work/out" || fail 'what has no heat map is not counted'
+    # No difference is cividis's first colour; all but the flat ones of a variant have others.
+    printf 'P6 124 40 255\n' >"$work/none.ppm"
+    awk 'BEGIN { for (i = 0; i < 124 * 40; i++) printf "%c%c%c", 1, 34, 78 }' | LC_ALL=C tr '\001' '\000' >>"$work/none.ppm"
+    run 0 --metrics psnr_rgb --json "$work/heat.json" "$work/none.ppm" "$work/heat/ref/a/8.png" "$work/heat/fine/a/8.png"
+    is "$(grep -c '"lossless": true' "$work/heat.json")" 2 'a heat map without an error'
+    run 0 --heatmap "$work/heat" --heatmap-of squared "$work/ref" "$work/fine"
+    grep -q 'Heat maps (squared): 11 in' "$work/out" || fail 'no heat maps of squared errors'
+    run 0 --heatmap "$work/heat" "$work/ref" "$work/fine"
+    grep -q 'none of 1 images that are too small for SSIM' "$work/out" || fail 'too small for a heat map, not counted'
+    run 2 --heatmap "$work/heat" "$work/ref" "$work/fine" "$work/fine/."
+fi
+for option in --heatmap-limit=3 --heatmap-of=ssim; do
+    run 2 $option "$work/ref" "$work/fine"
+    said 'has no effect without --heatmap'
 done
 
 # ---- Missing, of another size, unreadable, twice there, without a reference
@@ -180,6 +220,30 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     said 'have different backgrounds'
     run 0 --json "$work/alpha.json" --background ffffff "$work/alpha" "$work/on-000000/ppm" "$work/on-00ff00/ppm"
     grep -q '"lossless": true' "$work/alpha.json" && fail '--background is not heard'
+fi
+
+# ---- More than 8 bits: PSNR and what is identical are of all of them, or the output says that they are not
+if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  png:'; then
+    cd "$work" || exit 99
+    convert -size 40x30 gradient:'#123456789abc'-'#fedc00001234' -depth 16 deep.png || exit 99
+    convert deep.png -evaluate add 1 -depth 16 near.png || exit 99
+    run 0 --metrics psnr_rgb,ssim --json deep.json deep.png near.png
+    grep -q '"psnr_rgb": 96\.3[0-9]*' deep.json || fail 'not 1 of 65535'
+    grep -q '"at_16_bits": true' deep.json || fail 'the JSON does not say that 16 bits were compared'
+    grep -q '"lossless": true' deep.json && fail 'identical, by 8 of 16 bits'
+    grep -q '1 with more than 8 bits: PSNR and what is identical at 16 bits' "$work/out" || fail 'the table does not say at how many bits'
+    for format in tiff:tif jp2:jp2; do
+        dl2-transcode --version | grep -q "^  ${format%:*}:" || continue
+        convert deep.png -depth 16 "deep.${format#*:}" 2>/dev/null || continue
+        run 0 --json deep.json deep.png "deep.${format#*:}"
+        grep -q '"at_16_bits": true' deep.json || fail "${format%:*} at 8 bits"
+        grep -q '"lossless": true' deep.json || fail "${format%:*} is not the PNG at 16 bits"
+    done
+    convert deep.png -alpha set -channel A -evaluate set 50% -depth 16 clear.png || exit 99
+    run 0 --json deep.json clear.png clear.png
+    grep -q '1 identical to the reference at 8 bits, 1 with more than 8 bits, scored at 8 bits' "$work/out" || fail 'not "at 8 bits"'
+    grep -q '"at_16_bits": true' deep.json && fail 'the JSON says that 16 bits were compared'
+    cd "$OLDPWD" || exit 99
 fi
 
 # ---- Crops, chosen by earlier scores

@@ -22,6 +22,7 @@ expect 0 study QUALITIES='10 50' variants
 [ ! -e results/quality ] || fail "variants doesn't stop there"
 expect 0 study QUALITIES='10 50' quality
 [ -f results/quality/jpeg-50.json ] || fail "no scores"
+grep -q '"input_size": 8,' results/quality/jpeg-50.json || fail "no scores at the networks' size"
 [ ! -e results/load ] && [ ! -e results/train ] || fail "quality doesn't stop there"
 expect 0 study QUALITIES='10 50' -j2
 for file in load/raw.json load/jpeg-10.json train/raw/convnet/seed-1/experiment_report.json \
