@@ -170,7 +170,7 @@ struct dl2_codec {
     bool has_palette;        /* can write numbers of a palette */
     bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
-    int usual_effort;        /* the default */
+    int usual_effort;        /* the default; -1: "auto", which chooses for each image */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     const struct dl2_setting *settings; /* at most DL2_MAX_SETTINGS; NULL: none */
     unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */

@@ -5,9 +5,10 @@
  * progressive ones. Decoding is in codec/jpeg/jpeg_decode.c.
  *
  * Quality is libjpeg's own (IJG tables scaled, baseline: no table entry above 255), so figures
- * compare with everyone else's. The default is 4:2:0 and the standard Huffman tables, as with
- * cjpeg and in the published rate-distortion figures. Effort 1 makes Huffman tables for each image
- * (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
+ * compare with everyone else's. The default is 4:2:0, as with cjpeg, and Huffman tables for each
+ * image unless the standard ones make the smaller file. Effort 0 has the standard tables, as cjpeg
+ * and the published rate-distortion figures, effort 1 those for the image, and effort 2 is
+ * progressive (smaller again, several times slower to decode).
  *
  * The files of codec/jpeg/; each header says more:
  *
@@ -52,22 +53,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_EFFORT = 0, MAX_EFFORT = 2 };
+enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
 static bool jpeg_sniff(const uint8_t *data, size_t size)
 {
     return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
 }
 
-static int jpeg_effort(const struct dl2_encode_options *options)
-{
-    return options->effort < 0 ? DEFAULT_EFFORT : options->effort;
-}
-
 /* The scans of a progressive file can't be taken apart. */
 static bool jpeg_has_tiles(const struct dl2_encode_options *options)
 {
-    return jpeg_effort(options) < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
+    return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
 /* Parameters that don't depend on the quality. */
@@ -96,8 +92,9 @@ static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
             8 * (uint32_t)cinfo->comp_info[0].v_samp_factor, quality);
 }
 
+/* `effort`: none but AUTO. */
 static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
-                                  const struct dl2_encode_options *options, int quality,
+                                  const struct dl2_encode_options *options, int quality, int effort,
                                   struct dl2_bytes *out, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo;
@@ -115,8 +112,8 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     dl2_jpeg_sink_set(&sink, &cinfo, out);
     jpeg_configure(&cinfo, image, options);
     jpeg_configure_quality(&cinfo, options, quality);
-    cinfo.optimize_coding = jpeg_effort(options) >= 1;
-    if (jpeg_effort(options) >= 2)
+    cinfo.optimize_coding = effort >= OPTIMISED;
+    if (effort == PROGRESSIVE)
         jpeg_simple_progression(&cinfo);
     jpeg_start_compress(&cinfo, TRUE);
     while (cinfo.next_scanline < cinfo.image_height) {
@@ -129,6 +126,23 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     jpeg_finish_compress(&cinfo);
     jpeg_destroy_compress(&cinfo);
     return DL2_OK;
+}
+
+static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
+                                          const struct dl2_encode_options *options, int quality,
+                                          struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_bytes other = DL2_BYTES_INIT;
+    int status = jpeg_encode_by_libjpeg(image, options, quality, OPTIMISED, out, error);
+    if (status == DL2_OK)
+        status = jpeg_encode_by_libjpeg(image, options, quality, STANDARD, &other, error);
+    if (status == DL2_OK && other.size <= out->size) {
+        const struct dl2_bytes larger = *out;
+        *out = other;
+        other = larger;
+    }
+    dl2_bytes_free(&other);
+    return status;
 }
 
 /* Begins a file of each quality with the parameters that libjpeg would have. */
@@ -167,15 +181,16 @@ enum { LIBJPEG_HAS_VECTORS = 0 };
 /*
  * Progressive files; and, where our encoder has no vectors and libjpeg-turbo has, so few files that
  * sharing the transform doesn't make up for that: one or two, or one with Huffman tables of its
- * own. For comparisons, DL2_JPEG=libjpeg or own in the environment decides.
+ * own. Not where the smaller of two is looked for, which libjpeg-turbo would have to make both. For
+ * comparisons, DL2_JPEG=libjpeg or own in the environment decides.
  */
 static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t count)
 {
     const char *const wanted = getenv("DL2_JPEG");
-    if (jpeg_effort(options) >= 2 || (wanted && !strcmp(wanted, "libjpeg")))
+    if (options->effort == PROGRESSIVE || (wanted && !strcmp(wanted, "libjpeg")))
         return true;
-    return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) &&
-           count < (jpeg_effort(options) == 1 ? 2 : 3) &&
+    return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) && options->effort != AUTO &&
+           count < (options->effort == OPTIMISED ? 2 : 3) &&
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
@@ -183,18 +198,24 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
                               const struct dl2_encode_options *options, const int *qualities,
                               struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
-    if (jpeg_effort(options) >= 2 && options->restart && !strcmp(options->restart, "tiles"))
+    if (options->effort == PROGRESSIVE && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
     if (jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
-            DL2_TRY(jpeg_encode_by_libjpeg(image, options, qualities[i], &outs[i], error));
+            DL2_TRY(
+                options->effort == AUTO
+                    ? jpeg_encode_smaller_by_libjpeg(image, options, qualities[i], &outs[i], error)
+                    : jpeg_encode_by_libjpeg(image, options, qualities[i], options->effort,
+                                             &outs[i], error));
         return DL2_OK;
     }
     const char *const subsampling = dl2_subsampling_find(options->subsampling);
     const bool colour = image->channels == 3;
+    static const enum dl2_jpeg_tables tables[] = {DL2_JPEG_SMALLER, DL2_JPEG_STANDARD,
+                                                  DL2_JPEG_OPTIMISED};
     struct dl2_jpeg_sweep *sweep;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, jpeg_effort(options) == 1,
+                               colour && subsampling[2] == '0' ? 2 : 1, tables[options->effort + 1],
                                count, error));
     int status = jpeg_plan_sweep(sweep, image, options, qualities, outs, count, error);
     if (status == DL2_OK)
@@ -231,9 +252,10 @@ static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
 
 static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 {
-    return json_pack("{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality,
-                     "subsampling", dl2_subsampling_find(options->subsampling), "optimize_coding",
-                     jpeg_effort(options) >= 1, "progressive", jpeg_effort(options) >= 2,
+    static const char *const tables[] = {"smaller", "standard", "optimised", "optimised"};
+    return json_pack("{s:i, s:s, s:s, s:b, s:b, s:s, s:s}", "quality", options->quality,
+                     "subsampling", dl2_subsampling_find(options->subsampling), "huffman_tables",
+                     tables[options->effort + 1], "progressive", options->effort == PROGRESSIVE,
                      "force_baseline", 1, "dct_method", "islow", "restart",
                      jpeg_has_tiles(options) ? "tiles" : "none");
 }
@@ -262,9 +284,9 @@ const struct dl2_codec dl2_codec_jpeg = {
     .has_restart = true,
     .colours = DL2_COLOUR_ICC,
     .reduces = true,
-    .max_effort = MAX_EFFORT,
-    .usual_effort = DEFAULT_EFFORT,
-    .effort_help = "0 standard tables, 1 optimised, 2 progressive",
+    .max_effort = PROGRESSIVE,
+    .usual_effort = AUTO,
+    .effort_help = "0 standard tables, 1 optimised, auto the smaller of both, 2 progressive",
     .pixel_bytes = 9, /* 3 of the image, 6 of the coefficients of a progressive or optimised file */
     .version = jpeg_version,
     .sniff = jpeg_sniff,

@@ -32,8 +32,8 @@ struct dl2_jpeg_sweep {
     uint8_t *chroma[2]; /* `down` rows that aren't averaged yet */
     uint8_t *samples;   /* memory of all of them */
     int16_t *coefficients;
-    bool optimised;
-    struct dl2_jpeg_coders coders[2];
+    enum dl2_jpeg_tables tables;
+    struct dl2_jpeg_coders standard[2], optimised[2]; /* of luma and chroma */
     struct dl2_jpeg_writer *writers;
     size_t count, room;
 };
@@ -41,7 +41,7 @@ struct dl2_jpeg_sweep {
 static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
 {
     const size_t width = sweep->width, down = sweep->down;
-    const size_t kept = sweep->optimised ? sweep->mcus_y : 1; /* rows of MCUs */
+    const size_t kept = sweep->tables ? sweep->mcus_y : 1; /* rows of MCUs */
     const size_t rows = SIDE * down + (sweep->components > 1 ? 2 * (SIDE + down) : 0);
     sweep->samples = dl2_alloc_aligned(rows, width);
     sweep->coefficients = dl2_alloc_aligned(kept * SIDE * (down + 2) * sizeof(int16_t), width);
@@ -60,7 +60,7 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
             .filled = dl2_divide_up(sweep->image->width, SIDE * across),
         };
         const size_t size = SIDE * plane->rows * plane->width;
-        plane->next = sweep->optimised ? size : 0;
+        plane->next = sweep->tables ? size : 0;
         samples += size;
         coefficients += kept * size;
     }
@@ -70,7 +70,8 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
 }
 
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *image, uint32_t across,
-                       uint32_t down, bool optimised, size_t count, struct dl2_error *error)
+                       uint32_t down, enum dl2_jpeg_tables tables, size_t count,
+                       struct dl2_error *error)
 {
     *out = NULL;
     if (image->width > MAX_SIDE || image->height > MAX_SIDE)
@@ -87,7 +88,7 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
     sweep->mcus_y = dl2_divide_up(image->height, SIDE * down);
     sweep->components = image->channels;
     sweep->width = (size_t)dl2_divide_up(sweep->mcus_x * SIDE * across, PIXELS) * PIXELS;
-    sweep->optimised = optimised;
+    sweep->tables = tables;
     sweep->room = count;
     sweep->writers = dl2_alloc_aligned(count, sizeof *sweep->writers);
     const int status = sweep->writers ? sweep_make_planes(sweep, error)
@@ -104,13 +105,13 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
 {
     if (sweep->count == sweep->room)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more JPEGs than planned");
-    for (int i = 0; !sweep->optimised && !sweep->count && i < 2; i++) {
-        dl2_jpeg_coder_set(&sweep->coders[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
-        dl2_jpeg_coder_set(&sweep->coders[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
+    for (int i = 0; !sweep->count && i < 2; i++) {
+        dl2_jpeg_coder_set(&sweep->standard[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
+        dl2_jpeg_coder_set(&sweep->standard[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
     }
     struct dl2_jpeg_writer *const writer = &sweep->writers[sweep->count++];
     DL2_TRY(dl2_jpeg_writer_begin(writer, cinfo, out, error));
-    return sweep->optimised ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->coders, error);
+    return sweep->tables ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->standard, error);
 }
 
 /* ---- Samples */
@@ -234,14 +235,28 @@ static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl
 {
     const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
     for (size_t i = 0; i < sweep->count; i++)
-        DL2_TRY(
-            dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->coders, &blocks, error));
+        DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard, &blocks,
+                                    error));
     return DL2_OK;
 }
 
-/* All rows of MCUs to one file, with tables of its own. */
-static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
-                                 struct dl2_error *error)
+/* The coders of a file whose symbols were counted. */
+static const struct dl2_jpeg_coders *sweep_choose_coders(struct dl2_jpeg_sweep *sweep,
+                                                         struct dl2_jpeg_counts counts[2])
+{
+    uint64_t standard = 0, optimised = 0;
+    for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++) {
+        dl2_jpeg_coders_optimise(&sweep->optimised[kind], &counts[kind]);
+        standard += dl2_jpeg_coders_bits(&sweep->standard[kind], &counts[kind]);
+        optimised += dl2_jpeg_coders_bits(&sweep->optimised[kind], &counts[kind]);
+    }
+    return sweep->tables == DL2_JPEG_SMALLER && standard <= optimised ? sweep->standard
+                                                                      : sweep->optimised;
+}
+
+/* All rows of MCUs to one file, after all of them were counted. */
+static int sweep_write_counted(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
+                               struct dl2_error *error)
 {
     struct dl2_jpeg_counts counts[2];
     memset(counts, 0, sizeof counts);
@@ -249,12 +264,11 @@ static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_w
         const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
         dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
     }
-    for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++)
-        dl2_jpeg_coders_optimise(&sweep->coders[kind], &counts[kind]);
-    DL2_TRY(dl2_jpeg_writer_scan(writer, sweep->coders, error));
+    const struct dl2_jpeg_coders *const coders = sweep_choose_coders(sweep, counts);
+    DL2_TRY(dl2_jpeg_writer_scan(writer, coders, error));
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
-        DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, sweep->coders, &blocks, error));
+        DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, coders, &blocks, error));
     }
     return DL2_OK;
 }
@@ -264,12 +278,12 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        if (!sweep->optimised)
+        if (!sweep->tables)
             DL2_TRY(sweep_write_row(sweep, row, error));
     }
     for (size_t i = 0; i < sweep->count; i++) {
-        if (sweep->optimised)
-            DL2_TRY(sweep_write_optimised(sweep, &sweep->writers[i], error));
+        if (sweep->tables)
+            DL2_TRY(sweep_write_counted(sweep, &sweep->writers[i], error));
         DL2_TRY(dl2_jpeg_writer_end(&sweep->writers[i], error));
     }
     return DL2_OK;

@@ -34,13 +34,16 @@
 
 struct dl2_jpeg_sweep;
 
+/* Huffman tables: libjpeg's standard ones, those that suit a file best, or those of the two that
+ * make the smaller file; the standard ones if both make the same. */
+enum dl2_jpeg_tables { DL2_JPEG_STANDARD, DL2_JPEG_OPTIMISED, DL2_JPEG_SMALLER };
+
 /*
  * For `count` files of an image of at most 65,500 pixels a side, which stays where it is.
- * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image. `optimised`:
- * each file has the Huffman tables that suit it best, otherwise libjpeg's standard ones.
+ * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image.
  */
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *image,
-                       uint32_t across, uint32_t down, bool optimised, size_t count,
+                       uint32_t across, uint32_t down, enum dl2_jpeg_tables tables, size_t count,
                        struct dl2_error *error);
 
 /* Begins the next file. `cinfo` has its parameters, libjpeg's standard Huffman tables among them;

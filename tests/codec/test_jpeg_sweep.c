@@ -7,6 +7,7 @@
 #include "codec/codec.h"
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_optimal.h"
+#include "codec/jpeg/jpeg_writer.h"
 #include "common/random.h"
 #include "common/simd.h"
 #include "load/load.h"
@@ -84,7 +85,8 @@ static void compare(const struct dl2_encode_options *options, const int *qualiti
     unsetenv("DL2_JPEG");
 }
 
-/* With the standard Huffman tables; with optimised ones in one of the samplings, by turns. */
+/* With the standard Huffman tables; with optimised ones, and the smaller of both, in one of the
+ * samplings, by turns. */
 static void all_samplings(const int *qualities, size_t count)
 {
     static const char *const samplings[] = {"420", "422", "444"};
@@ -96,9 +98,9 @@ static void all_samplings(const int *qualities, size_t count)
             options.restart = tiles ? "tiles" : "none";
             options.effort = 0;
             compare(&options, qualities, count);
-            options.effort = 1;
-            if (s == (image.width + image.height + (unsigned)tiles) % last)
-                compare(&options, qualities, count);
+            for (options.effort = -1; options.effort <= 1; options.effort += 2)
+                if (s == (image.width + image.height + (unsigned)tiles) % last)
+                    compare(&options, qualities, count);
         }
 }
 
@@ -162,6 +164,41 @@ static void efforts_and_errors(void **state)
     assert_int_equal(dl2_image_encode_sweep(pnm, &image, &options, qualities, ours, 2, NULL),
                      DL2_OK);
     assert_int_equal(ours[0].size, ours[1].size);
+}
+
+/* Symbols for which the standard tables were made need no more bits with these than with any
+ * others; others do. */
+static void standard_tables_can_be_the_smaller(void **state)
+{
+    struct jpeg_compress_struct cinfo;
+    struct jpeg_error_mgr manager;
+    static struct dl2_jpeg_coders standard, optimised;
+    static struct dl2_jpeg_counts counts;
+    cinfo.err = jpeg_std_error(&manager);
+    jpeg_create_compress(&cinfo);
+    cinfo.in_color_space = JCS_RGB;
+    cinfo.input_components = 3;
+    jpeg_set_defaults(&cinfo);
+    for (int kind = 0; kind < 2; kind++) {
+        const JHUFF_TBL *const tables[] = {cinfo.dc_huff_tbl_ptrs[kind],
+                                           cinfo.ac_huff_tbl_ptrs[kind]};
+        uint64_t *const lists[] = {counts.dc, counts.ac};
+        memset(&counts, 0, sizeof counts);
+        for (int t = 0; t < 2; t++)
+            for (int length = 1, next = 0; length <= 16; length++)
+                for (int i = 0; i < tables[t]->bits[length]; i++)
+                    lists[t][tables[t]->huffval[next++]] = (uint64_t)1 << (20 - length);
+        dl2_jpeg_coder_set(&standard.dc, tables[0]);
+        dl2_jpeg_coder_set(&standard.ac, tables[1]);
+        dl2_jpeg_coders_optimise(&optimised, &counts);
+        assert_true(dl2_jpeg_coders_bits(&standard, &counts) <=
+                    dl2_jpeg_coders_bits(&optimised, &counts));
+        counts.ac[0x11] *= 8;
+        dl2_jpeg_coders_optimise(&optimised, &counts);
+        assert_true(dl2_jpeg_coders_bits(&standard, &counts) >
+                    dl2_jpeg_coders_bits(&optimised, &counts));
+    }
+    jpeg_destroy_compress(&cinfo);
 }
 
 /* Counts that double make the longest codes: without the limit, these would have up to 24 bits. The
@@ -249,10 +286,14 @@ static void memory_is_as_planned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_as_planned),   cmocka_unit_test(sizes_are_libjpegs),
-        cmocka_unit_test(qualities_are_libjpegs), cmocka_unit_test(wide_images_are_libjpegs),
-        cmocka_unit_test(efforts_and_errors),     cmocka_unit_test(quantisation_divides),
+        cmocka_unit_test(memory_is_as_planned),
+        cmocka_unit_test(sizes_are_libjpegs),
+        cmocka_unit_test(qualities_are_libjpegs),
+        cmocka_unit_test(wide_images_are_libjpegs),
+        cmocka_unit_test(efforts_and_errors),
+        cmocka_unit_test(quantisation_divides),
         cmocka_unit_test(long_codes_are_limited),
+        cmocka_unit_test(standard_tables_can_be_the_smaller),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }
