@@ -262,6 +262,16 @@ struct dl2_codec {
     int (*encode_sweep)(const struct dl2_image *image, const struct dl2_encode_options *options,
                         const int *qualities, struct dl2_bytes *outs, size_t count,
                         struct dl2_error *error);
+    /*
+     * What decoding files of an image gives at any quality, whatever the options' own, without
+     * making the files. trial_new() makes *trial, for an image and options that stay where they
+     * are; trial_rows() is dl2_jpeg_trial_rows() of codec/jpeg/jpeg_trial.h. NULL: only files tell.
+     */
+    int (*trial_new)(const struct dl2_image *image, const struct dl2_encode_options *options,
+                     void **trial, struct dl2_error *error);
+    int (*trial_rows)(void *trial, int quality, uint32_t top, uint32_t bottom,
+                      const struct dl2_image **out, struct dl2_error *error);
+    void (*trial_free)(void *trial); /* NULL is allowed */
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };

@@ -28,6 +28,7 @@
  *       jpeg_forward*.c   pixels to quantised coefficients
  *       jpeg_optimal.c    Huffman tables for an image
  *       jpeg_writer.c     headers and Huffman coding
+ *       jpeg_trial.c      what decoding files would give, without making them
  *     parts of files, without decoding them
  *       jpeg_tiles.c      restart intervals that make a crop addressable, and splicing them
  *       jpeg_retile.c     gives a file restart intervals
@@ -48,6 +49,7 @@
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trial.h"
 #include "common/simd.h"
 
 #include <stdlib.h>
@@ -241,6 +243,62 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
     return jpeg_encode_sweep(image, options, &options->quality, out, 1, error);
 }
 
+static void jpeg_list_steps(struct jpeg_compress_struct *cinfo, struct dl2_jpeg_steps *steps)
+{
+    for (int quality = 1; quality <= 100; quality++) {
+        jpeg_set_quality(cinfo, quality, TRUE);
+        for (int kind = 0; kind < 2; kind++)
+            memcpy(steps->steps[quality][kind], cinfo->quant_tbl_ptrs[kind]->quantval,
+                   sizeof steps->steps[quality][kind]);
+    }
+}
+
+static int jpeg_make_steps(struct dl2_jpeg_steps *steps, struct dl2_error *error)
+{
+    struct jpeg_compress_struct cinfo;
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
+    memset(&cinfo, 0, sizeof cinfo);
+    cinfo.err = &trap.manager;
+    cinfo.client_data = &trap;
+    if (!setjmp(trap.jump)) {
+        jpeg_create_compress(&cinfo);
+        jpeg_list_steps(&cinfo, steps);
+    }
+    jpeg_destroy_compress(&cinfo);
+    return trap.status;
+}
+
+static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
+                          void **trial, struct dl2_error *error)
+{
+    const char *const subsampling = dl2_subsampling_find(options->subsampling);
+    const bool colour = image->channels == 3;
+    struct dl2_jpeg_trial *made;
+    struct dl2_jpeg_steps *const steps = dl2_alloc_aligned(1, sizeof *steps);
+    int status =
+        steps ? jpeg_make_steps(steps, error) : dl2_error_memory(error, "quantisation tables");
+    *trial = NULL;
+    if (status == DL2_OK)
+        status = dl2_jpeg_trial_new(&made, image, colour && subsampling[1] != '4' ? 2 : 1,
+                                    colour && subsampling[2] == '0' ? 2 : 1, steps, error);
+    if (status == DL2_OK)
+        *trial = made;
+    free(steps);
+    return status;
+}
+
+static int jpeg_trial_rows(void *trial, int quality, uint32_t top, uint32_t bottom,
+                           const struct dl2_image **out, struct dl2_error *error)
+{
+    return dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error);
+}
+
+static void jpeg_trial_free(void *trial)
+{
+    dl2_jpeg_trial_free(trial);
+}
+
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
                                       const struct dl2_encode_options *options,
                                       struct dl2_bytes *out, struct dl2_error *error)
@@ -304,5 +362,8 @@ const struct dl2_codec dl2_codec_jpeg = {
     .memory = dl2_jpeg_memory,
     .encode = jpeg_encode,
     .encode_sweep = jpeg_encode_sweep,
+    .trial_new = jpeg_trial_new,
+    .trial_rows = jpeg_trial_rows,
+    .trial_free = jpeg_trial_free,
     .encoder_parameters = jpeg_parameters,
 };

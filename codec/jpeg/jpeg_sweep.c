@@ -217,7 +217,7 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
     }
 }
 
-static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
+struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
 {
     struct dl2_jpeg_blocks blocks = {.mcus = sweep->mcus_x, .components = sweep->components};
     for (uint32_t c = 0; c < sweep->components; c++) {
@@ -233,7 +233,7 @@ static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep, u
 /* A row of MCUs to all files. */
 static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl2_error *error)
 {
-    const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+    const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
     for (size_t i = 0; i < sweep->count; i++)
         DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard, &blocks,
                                     error));
@@ -261,16 +261,24 @@ static int sweep_write_counted(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_wri
     struct dl2_jpeg_counts counts[2];
     memset(counts, 0, sizeof counts);
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
         dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
     }
     const struct dl2_jpeg_coders *const coders = sweep_choose_coders(sweep, counts);
     DL2_TRY(dl2_jpeg_writer_scan(writer, coders, error));
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, row);
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
         DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, coders, &blocks, error));
     }
     return DL2_OK;
+}
+
+void dl2_jpeg_sweep_transform(struct dl2_jpeg_sweep *sweep)
+{
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        sweep_take_samples(sweep, row);
+        sweep_transform(sweep, row);
+    }
 }
 
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)

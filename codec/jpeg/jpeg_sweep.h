@@ -21,6 +21,7 @@
 #ifndef DL2_CODEC_JPEG_JPEG_SWEEP_H
 #define DL2_CODEC_JPEG_JPEG_SWEEP_H
 
+#include "codec/jpeg/jpeg_writer.h"
 #include "common/error.h"
 #include "common/memory.h"
 #include "pixels/image.h"
@@ -50,6 +51,11 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *im
  * it is not needed afterwards. `out` stays where it is until dl2_jpeg_sweep_run() has ended. */
 int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_struct *cinfo,
                        struct dl2_bytes *out, struct dl2_error *error);
+
+/* Makes the coefficients of an image whose files have tables of their own; and those of a row of
+ * MCUs, which are the sweep's. For jpeg_trial.c, which writes no files. */
+void dl2_jpeg_sweep_transform(struct dl2_jpeg_sweep *sweep);
+struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row);
 
 /* Writes the files that were added. */
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error);

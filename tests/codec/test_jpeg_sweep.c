@@ -127,6 +127,65 @@ static void qualities_are_libjpegs(void **state)
         }
 }
 
+static bool rows_are_equal(const struct dl2_image *a, const struct dl2_image *b)
+{
+    if (a->width != b->width || a->height != b->height || a->channels != b->channels)
+        return false;
+    for (uint32_t y = 0; y < a->height; y++)
+        if (memcmp(a->data + y * a->stride, b->data + y * b->stride,
+                   (size_t)a->width * a->channels) != 0)
+            return false;
+    return true;
+}
+
+/* Rows of trials are those of files, whatever rows come first, over sizes, samplings, contents,
+ * qualities and SIMD variants. */
+static void trials_are_what_files_decode_to(void **state)
+{
+    static const char *const samplings[] = {"420", "422", "444"};
+    static const uint32_t sizes[][2] = {{1, 1}, {2, 3}, {5, 17}, {16, 16}, {33, 50}, {67, 130}};
+    static const int qualities[] = {1, 20, 55, 90, 100};
+    const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
+    struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
+    struct dl2_image decoded = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    unsigned turn = 0, told = 0;
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
+        for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
+            for (int content = 0; choose_variant(variants[v]) && content < CONTENTS; content++)
+                for (size_t s = 0; s < 3; s++, turn++) {
+                    struct dl2_encode_options options = {.effort = (int)(turn % 3),
+                                                         .subsampling = samplings[s]};
+                    const uint32_t height = sizes[size][1];
+                    void *trial;
+                    draw(sizes[size][0], height, turn % 4 ? 3 : 1, (enum content)content);
+                    expect_ok(jpeg->trial_new(&image, &options, &trial, &error), &error);
+                    for (size_t q = 0; q < sizeof qualities / sizeof *qualities; q++) {
+                        const struct dl2_image *shown;
+                        const uint32_t middle = (turn + (unsigned)q) * 7 % height;
+                        options.quality = qualities[q];
+                        expect_ok(dl2_image_encode(jpeg, &image, &options, ours, &error), &error);
+                        expect_ok(dl2_image_decode(ours->data, ours->size, &decode, &decoded,
+                                                   &scratch, &error),
+                                  &error);
+                        const int one =
+                            jpeg->trial_rows(trial, qualities[q], middle, height, &shown, &error);
+                        const int two =
+                            jpeg->trial_rows(trial, qualities[q], 0, middle + 1, &shown, &error);
+                        assert_true(one >= 0 && two >= 0);
+                        told += one && two;
+                        if (one && two && !rows_are_equal(shown, &decoded))
+                            fail_msg("%ux%ux%u %s q%d content %d: %s", image.width, height,
+                                     image.channels, samplings[s], qualities[q], content,
+                                     variants[v]);
+                    }
+                    jpeg->trial_free(trial);
+                }
+    assert_true(told > turn * 4); /* of five */
+    dl2_image_free(&decoded);
+    dl2_image_free(&scratch);
+}
+
 /* Rows of more than one chunk of kernels and of raw bytes, and tiles of several MCUs. */
 static void wide_images_are_libjpegs(void **state)
 {
@@ -294,6 +353,7 @@ int main(void)
         cmocka_unit_test(quantisation_divides),
         cmocka_unit_test(long_codes_are_limited),
         cmocka_unit_test(standard_tables_can_be_the_smaller),
+        cmocka_unit_test(trials_are_what_files_decode_to),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }
