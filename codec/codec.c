@@ -232,7 +232,7 @@ static int codec_check_encode(const struct dl2_codec *codec, const struct dl2_im
                              "%ux%u pixels: %s takes at most %u pixels a side",
                              (unsigned)image->width, (unsigned)image->height, codec->name,
                              (unsigned)codec->max_side);
-    if (options->effort > codec->max_effort)
+    if (options->effort > codec->max_effort || options->effort < -1)
         return codec->max_effort < 0
                    ? dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no effort to choose",
                                    codec->name)

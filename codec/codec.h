@@ -113,6 +113,7 @@ struct dl2_crop_bytes {
 
 /* codec/jpeg_tables.h */
 struct dl2_jpeg_family;
+struct dl2_jpeg_steps;
 struct dl2_coefficient_counts;
 
 struct dl2_encode_options {
@@ -178,7 +179,7 @@ struct dl2_codec {
     bool has_palette;        /* can write numbers of a palette */
     bool reduces;            /* can read() honour a reduction? */
     int max_effort;          /* -1: there is no choice */
-    int usual_effort;        /* the default */
+    int usual_effort;        /* the default; -1: "auto", which chooses for each image */
     const char *effort_help; /* what effort means, for --help; NULL where there is no choice */
     const struct dl2_setting *settings; /* at most DL2_MAX_SETTINGS; NULL: none */
     unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
@@ -281,9 +282,19 @@ struct dl2_codec {
     int (*count_coefficients)(const struct dl2_image *image,
                               const struct dl2_encode_options *options,
                               struct dl2_coefficient_counts *counts, struct dl2_error *error);
-    /* The quantisation tables of a quality, 1 to 100, 64 steps in natural order: luma's and
-     * chroma's. Likewise. */
-    int (*usual_steps)(int quality, uint8_t steps[2][64], struct dl2_error *error);
+    /* The quantisation tables that files have otherwise. Likewise. */
+    int (*usual_steps)(struct dl2_jpeg_steps *steps, struct dl2_error *error);
+    /*
+     * What decoding files of an image gives at any quality, whatever the options' own, without
+     * making the files. trial_new() makes *trial, for an image and options that stay where they
+     * are, or NULL where only files tell; trial_rows() is dl2_jpeg_trial_rows() of
+     * codec/jpeg/jpeg_trial.h. NULL: only files tell.
+     */
+    int (*trial_new)(const struct dl2_image *image, const struct dl2_encode_options *options,
+                     void **trial, struct dl2_error *error);
+    int (*trial_rows)(void *trial, int quality, uint32_t top, uint32_t bottom,
+                      const struct dl2_image **out, struct dl2_error *error);
+    void (*trial_free)(void *trial); /* NULL is allowed */
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };

@@ -5,9 +5,10 @@
  * progressive ones. Decoding is in codec/jpeg/jpeg_decode.c.
  *
  * Quality is libjpeg's own (IJG tables scaled, baseline: no table entry above 255), so figures
- * compare with everyone else's. The default is 4:2:0 and the standard Huffman tables, as with
- * cjpeg and in the published rate-distortion figures. Effort 1 makes Huffman tables for each image
- * (some 6% smaller), effort 2 is progressive (smaller again, several times slower to decode).
+ * compare with everyone else's. The default is 4:2:0, as with cjpeg, and Huffman tables for each
+ * image unless the standard ones make the smaller file. Effort 0 has the standard tables, as cjpeg
+ * and the published rate-distortion figures, effort 1 those for the image, and effort 2 is
+ * progressive (smaller again, several times slower to decode).
  *
  * The files of codec/jpeg/; each header says more:
  *
@@ -28,6 +29,7 @@
  *       jpeg_optimal.c    Huffman tables for an image
  *       jpeg_trellis.c    levels by rate and distortion
  *       jpeg_writer.c     headers and Huffman coding
+ *       jpeg_trial.c      what decoding files would give, without making them
  *     parts of files, without decoding them
  *       jpeg_tiles.c      restart intervals that make a crop addressable, and splicing them
  *       jpeg_retile.c     gives a file restart intervals
@@ -49,6 +51,7 @@
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
 #include "codec/jpeg/jpeg_trellis.h"
+#include "codec/jpeg/jpeg_trial.h"
 #include "codec/jpeg/jpeg_writer.h"
 #include "codec/jpeg_tables.h"
 #include "common/simd.h"
@@ -57,7 +60,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_EFFORT = 0, MAX_EFFORT = 2 };
+enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
 static bool jpeg_sniff(const uint8_t *data, size_t size)
 {
@@ -72,15 +75,15 @@ static const struct dl2_setting jpeg_settings[] = {
     {.name = NULL},
 };
 
-static int jpeg_effort(const struct dl2_encode_options *options)
+static bool has_trellis(const struct dl2_encode_options *options)
 {
-    return options->effort < 0 ? DEFAULT_EFFORT : options->effort;
+    return dl2_setting_value(jpeg_settings, options, TRELLIS) > 0;
 }
 
 /* The scans of a progressive file can't be taken apart. */
 static bool jpeg_has_tiles(const struct dl2_encode_options *options)
 {
-    return jpeg_effort(options) < 2 && !strcmp(dl2_restart_find(options->restart), "tiles");
+    return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
 /* Parameters that don't depend on the quality. */
@@ -112,8 +115,9 @@ static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
             8 * (uint32_t)cinfo->comp_info[0].v_samp_factor, quality);
 }
 
+/* `effort`: none but AUTO. */
 static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
-                                  const struct dl2_encode_options *options, int quality,
+                                  const struct dl2_encode_options *options, int quality, int effort,
                                   struct dl2_bytes *out, struct dl2_error *error)
 {
     struct jpeg_compress_struct cinfo;
@@ -131,8 +135,8 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
     dl2_jpeg_sink_set(&sink, &cinfo, out);
     jpeg_configure(&cinfo, image, options);
     jpeg_configure_quality(&cinfo, options, quality);
-    cinfo.optimize_coding = jpeg_effort(options) >= 1;
-    if (jpeg_effort(options) >= 2)
+    cinfo.optimize_coding = effort >= OPTIMISED;
+    if (effort == PROGRESSIVE)
         jpeg_simple_progression(&cinfo);
     jpeg_start_compress(&cinfo, TRUE);
     while (cinfo.next_scanline < cinfo.image_height) {
@@ -163,6 +167,23 @@ static void jpeg_set_trellis(struct dl2_jpeg_trellis trellis[2],
             trellis[kind].weights[i] = tables ? tables->weights[kind][k] : 1.0 / (step * step);
         }
     }
+}
+
+static int jpeg_encode_smaller_by_libjpeg(const struct dl2_image *image,
+                                          const struct dl2_encode_options *options, int quality,
+                                          struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_bytes other = DL2_BYTES_INIT;
+    int status = jpeg_encode_by_libjpeg(image, options, quality, OPTIMISED, out, error);
+    if (status == DL2_OK)
+        status = jpeg_encode_by_libjpeg(image, options, quality, STANDARD, &other, error);
+    if (status == DL2_OK && other.size <= out->size) {
+        const struct dl2_bytes larger = *out;
+        *out = other;
+        other = larger;
+    }
+    dl2_bytes_free(&other);
+    return status;
 }
 
 /* Begins a file of each quality with the parameters that libjpeg would have. */
@@ -203,17 +224,18 @@ enum { LIBJPEG_HAS_VECTORS = 0 };
 #endif
 
 /*
- * Progressive files; and, where our encoder has no vectors and libjpeg-turbo has, so few files that
- * sharing the transform doesn't make up for that: one or two, or one with Huffman tables of its
- * own. For comparisons, DL2_JPEG=libjpeg or own in the environment decides.
+ * Progressive files; and, where our encoder has no vectors and libjpeg-turbo has, so few files
+ * that sharing the transform doesn't make up for that: one or two, or one with Huffman tables
+ * of its own. Not where the smaller of two is looked for, which libjpeg-turbo would have to
+ * make both. For comparisons, DL2_JPEG=libjpeg or own in the environment decides.
  */
 static bool jpeg_needs_libjpeg(const struct dl2_encode_options *options, size_t count)
 {
     const char *const wanted = getenv("DL2_JPEG");
-    if (jpeg_effort(options) >= 2 || (wanted && !strcmp(wanted, "libjpeg")))
+    if (options->effort == PROGRESSIVE || (wanted && !strcmp(wanted, "libjpeg")))
         return true;
-    return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) &&
-           count < (jpeg_effort(options) == 1 ? 2 : 3) &&
+    return LIBJPEG_HAS_VECTORS && !(wanted && !strcmp(wanted, "own")) && options->effort != AUTO &&
+           count < (options->effort == OPTIMISED ? 2 : 3) &&
            dl2_jpeg_forward_for(dl2_simd_flags()) == &dl2_jpeg_forward_c;
 }
 
@@ -221,28 +243,36 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
                               const struct dl2_encode_options *options, const int *qualities,
                               struct dl2_bytes *outs, size_t count, struct dl2_error *error)
 {
-    if (jpeg_effort(options) >= 2 && options->restart && !strcmp(options->restart, "tiles"))
+    if (options->effort == PROGRESSIVE && options->restart && !strcmp(options->restart, "tiles"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a progressive JPEG can't have tiles");
-    const bool has_trellis = dl2_setting_value(jpeg_settings, options, TRELLIS) > 0;
-    if (has_trellis && jpeg_effort(options) != 1)
+    const bool trellis = has_trellis(options);
+    if (trellis && (options->effort == STANDARD || options->effort == PROGRESSIVE))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "a JPEG's trellis=yes needs Huffman tables of its own: effort=1");
-    if (!has_trellis && jpeg_needs_libjpeg(options, count)) {
+                             "a JPEG's trellis=yes needs Huffman tables of its own: leave out "
+                             "effort=%d",
+                             options->effort);
+    if (!trellis && jpeg_needs_libjpeg(options, count)) {
         for (size_t i = 0; i < count; i++)
-            DL2_TRY(jpeg_encode_by_libjpeg(image, options, qualities[i], &outs[i], error));
+            DL2_TRY(
+                options->effort == AUTO
+                    ? jpeg_encode_smaller_by_libjpeg(image, options, qualities[i], &outs[i], error)
+                    : jpeg_encode_by_libjpeg(image, options, qualities[i], options->effort,
+                                             &outs[i], error));
         return DL2_OK;
     }
     const char *const subsampling = dl2_subsampling_find(options->subsampling);
     const bool colour = image->channels == 3;
+    static const enum dl2_jpeg_codes_kind tables[] = {DL2_JPEG_SMALLER, DL2_JPEG_STANDARD,
+                                                      DL2_JPEG_OPTIMISED};
     struct dl2_jpeg_sweep *sweep;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, jpeg_effort(options) == 1,
+                               colour && subsampling[2] == '0' ? 2 : 1, tables[options->effort + 1],
                                count, error));
     struct dl2_jpeg_trellis(*const trellises)[2] =
-        has_trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
-    int status = has_trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
-                                           : jpeg_plan_sweep(sweep, image, options, qualities,
-                                                             trellises, outs, count, error);
+        trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
+    int status = trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
+                                       : jpeg_plan_sweep(sweep, image, options, qualities,
+                                                         trellises, outs, count, error);
     if (status == DL2_OK)
         status = dl2_jpeg_sweep_run(sweep, error);
     free(trellises);
@@ -265,6 +295,78 @@ static int jpeg_encode(const struct dl2_image *image, const struct dl2_encode_op
                        struct dl2_bytes *out, struct dl2_error *error)
 {
     return jpeg_encode_sweep(image, options, &options->quality, out, 1, error);
+}
+
+static void jpeg_list_steps(struct jpeg_compress_struct *cinfo, struct dl2_jpeg_steps *steps)
+{
+    for (int quality = 1; quality <= 100; quality++) {
+        jpeg_set_quality(cinfo, quality, TRUE);
+        for (int kind = 0; kind < 2; kind++)
+            memcpy(steps->steps[quality][kind], cinfo->quant_tbl_ptrs[kind]->quantval,
+                   sizeof steps->steps[quality][kind]);
+    }
+}
+
+static int jpeg_usual_steps(struct dl2_jpeg_steps *steps, struct dl2_error *error)
+{
+    struct jpeg_compress_struct cinfo;
+    struct dl2_jpeg_trap trap;
+    dl2_jpeg_set_trap(&trap, error);
+    memset(&cinfo, 0, sizeof cinfo);
+    cinfo.err = &trap.manager;
+    cinfo.client_data = &trap;
+    if (!setjmp(trap.jump)) {
+        jpeg_create_compress(&cinfo);
+        jpeg_list_steps(&cinfo, steps);
+    }
+    jpeg_destroy_compress(&cinfo);
+    return trap.status;
+}
+
+/* The steps of files with these options. */
+static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_jpeg_steps *steps,
+                           struct dl2_error *error)
+{
+    if (!options->tables)
+        return jpeg_usual_steps(steps, error);
+    for (int quality = 1; quality <= 100; quality++)
+        for (int kind = 0; kind < 2; kind++)
+            for (int i = 0; i < 64; i++)
+                steps->steps[quality][kind][i] = options->tables->steps[quality - 1][kind][i];
+    return DL2_OK;
+}
+
+/* What a trellis makes depends on the Huffman tables, and so on the whole file. */
+static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
+                          void **trial, struct dl2_error *error)
+{
+    const char *const subsampling = dl2_subsampling_find(options->subsampling);
+    const bool colour = image->channels == 3;
+    struct dl2_jpeg_trial *made;
+    *trial = NULL;
+    if (has_trellis(options))
+        return DL2_OK;
+    struct dl2_jpeg_steps *const steps = dl2_alloc_aligned(1, sizeof *steps);
+    int status = steps ? jpeg_make_steps(options, steps, error)
+                       : dl2_error_memory(error, "quantisation tables");
+    if (status == DL2_OK)
+        status = dl2_jpeg_trial_new(&made, image, colour && subsampling[1] != '4' ? 2 : 1,
+                                    colour && subsampling[2] == '0' ? 2 : 1, steps, error);
+    if (status == DL2_OK)
+        *trial = made;
+    free(steps);
+    return status;
+}
+
+static int jpeg_trial_rows(void *trial, int quality, uint32_t top, uint32_t bottom,
+                           const struct dl2_image **out, struct dl2_error *error)
+{
+    return dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error);
+}
+
+static void jpeg_trial_free(void *trial)
+{
+    dl2_jpeg_trial_free(trial);
 }
 
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
@@ -292,13 +394,13 @@ static void count_block(struct counting *counting, uint32_t c, const int16_t *bl
 }
 
 /* In the order of coding. */
-static void count_row(void *context, const struct dl2_jpeg_blocks *blocks)
+static void count_row(struct counting *counting, const struct dl2_jpeg_blocks *blocks)
 {
     for (uint32_t mcu = 0; mcu < blocks->mcus; mcu++)
         for (uint32_t c = 0; c < blocks->components; c++)
             for (uint32_t y = 0; y < blocks->down[c]; y++)
                 for (uint32_t x = 0; x < blocks->across[c]; x++)
-                    count_block(context, c,
+                    count_block(counting, c,
                                 blocks->blocks[c] + y * blocks->stride[c] +
                                     64 * ((size_t)mcu * blocks->across[c] + x));
 }
@@ -312,30 +414,14 @@ static int jpeg_count_coefficients(const struct dl2_image *image,
     const char *const subsampling = dl2_subsampling_find(options->subsampling);
     const bool colour = image->channels == 3;
     DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, false, 1, error));
-    dl2_jpeg_sweep_visit(sweep, count_row, &counting);
-    dl2_jpeg_sweep_free(sweep);
-    return DL2_OK;
-}
-
-static int jpeg_usual_steps(int quality, uint8_t steps[2][64], struct dl2_error *error)
-{
-    struct jpeg_compress_struct cinfo;
-    struct dl2_jpeg_trap trap;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
-    if (setjmp(trap.jump)) {
-        jpeg_destroy_compress(&cinfo);
-        return trap.status;
+                               colour && subsampling[2] == '0' ? 2 : 1, DL2_JPEG_OPTIMISED, 1,
+                               error));
+    dl2_jpeg_sweep_transform(sweep);
+    for (uint32_t row = 0; row < dl2_jpeg_sweep_rows(sweep); row++) {
+        const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
+        count_row(&counting, &blocks);
     }
-    jpeg_create_compress(&cinfo);
-    jpeg_set_quality(&cinfo, quality, TRUE);
-    for (int kind = 0; kind < 2; kind++)
-        for (int i = 0; i < 64; i++)
-            steps[kind][i] = (uint8_t)cinfo.quant_tbl_ptrs[kind]->quantval[i];
-    jpeg_destroy_compress(&cinfo);
+    dl2_jpeg_sweep_free(sweep);
     return DL2_OK;
 }
 
@@ -355,12 +441,13 @@ static json_t *jpeg_tables(const struct dl2_encode_options *options)
 
 static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 {
+    static const char *const tables[] = {"smaller", "standard", "optimised", "optimised"};
     json_t *const parameters = json_pack(
-        "{s:i, s:s, s:b, s:b, s:b, s:s, s:s}", "quality", options->quality, "subsampling",
-        dl2_subsampling_find(options->subsampling), "optimize_coding", jpeg_effort(options) >= 1,
-        "progressive", jpeg_effort(options) >= 2, "force_baseline", 1, "dct_method", "islow",
+        "{s:i, s:s, s:s, s:b, s:b, s:s, s:s}", "quality", options->quality, "subsampling",
+        dl2_subsampling_find(options->subsampling), "huffman_tables", tables[options->effort + 1],
+        "progressive", options->effort == PROGRESSIVE, "force_baseline", 1, "dct_method", "islow",
         "restart", jpeg_has_tiles(options) ? "tiles" : "none");
-    if (parameters && dl2_setting_value(jpeg_settings, options, TRELLIS) > 0)
+    if (parameters && has_trellis(options))
         json_object_set_new(parameters, "trellis", json_true());
     if (parameters && options->tables)
         json_object_set_new(parameters, "tables", jpeg_tables(options));
@@ -391,11 +478,12 @@ const struct dl2_codec dl2_codec_jpeg = {
     .has_restart = true,
     .colours = DL2_COLOUR_ICC,
     .reduces = true,
-    .max_effort = MAX_EFFORT,
-    .usual_effort = DEFAULT_EFFORT,
+    .max_effort = PROGRESSIVE,
+    .usual_effort = AUTO,
     .settings = jpeg_settings,
-    .effort_help = "0 standard tables, 1 optimised, 2 progressive",
-    /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a trellis's */
+    .effort_help = "0 standard tables, 1 optimised, auto the smaller of both, 2 progressive",
+    /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a
+       trellis's */
     .pixel_bytes = 15,
     .version = jpeg_version,
     .sniff = jpeg_sniff,
@@ -415,5 +503,8 @@ const struct dl2_codec dl2_codec_jpeg = {
     .encode_sweep = jpeg_encode_sweep,
     .count_coefficients = jpeg_count_coefficients,
     .usual_steps = jpeg_usual_steps,
+    .trial_new = jpeg_trial_new,
+    .trial_rows = jpeg_trial_rows,
+    .trial_free = jpeg_trial_free,
     .encoder_parameters = jpeg_parameters,
 };

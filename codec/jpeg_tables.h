@@ -17,6 +17,11 @@
 enum { DL2_TABLES_QUALITIES = 100, DL2_TABLES_NAME_SIZE = 32 };
 #define DL2_TABLES_SCHEMA "dl2-tables/1"
 
+/* Quantisation steps of luma and chroma at the qualities 1 to 100, in natural order, 1 to 255. */
+struct dl2_jpeg_steps {
+    uint16_t steps[101][2][64]; /* [0] is not used */
+};
+
 struct dl2_jpeg_family {
     char resolution[DL2_RESOLUTION_NAME_SIZE]; /* dl2_resolution_name() */
     char subsampling[4];                       /* "420" */

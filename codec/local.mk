@@ -46,6 +46,7 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
 	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
 	codec/jpeg/jpeg_trellis.c codec/jpeg/jpeg_trellis.h \
+	codec/jpeg/jpeg_trial.c codec/jpeg/jpeg_trial.h \
 	codec/jpeg/jpeg_writer.c codec/jpeg/jpeg_writer.h \
 	codec/jpeg/jpeg_decode.c codec/jpeg/jpeg_decode.h codec/jpeg/jpeg_trap.c codec/jpeg/jpeg_trap.h
 libcodec_jpeg_la_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)

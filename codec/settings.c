@@ -14,6 +14,7 @@ const char *const dl2_setting_no_yes[] = {"no", "yes", NULL};
 static bool row_of(const struct dl2_codec *codec, unsigned index, struct dl2_setting *out)
 {
     const struct dl2_setting common[] = {{.name = codec->max_effort >= 0 ? "effort" : NULL,
+                                          .min = codec->usual_effort < 0 ? -1 : 0, /* auto */
                                           .max = codec->max_effort,
                                           .usual = codec->usual_effort,
                                           .whole = true,
@@ -66,7 +67,8 @@ static void describe_values(const struct dl2_setting *row, char *out, size_t siz
         return;
     }
     if (!row->words) {
-        snprintf(out, size, "%g to %g", row->min, row->max);
+        snprintf(out, size, "%s%g to %g", row->min < 0 ? "auto or " : "", fmax(row->min, 0),
+                 row->max);
         return;
     }
     out[0] = '\0';
@@ -88,6 +90,8 @@ static double parse_value(const struct dl2_setting *row, const char *text)
                 return (double)i;
         return NAN;
     }
+    if (row->min < 0 && !strcmp(text, "auto"))
+        return -1;
     if (!*text || strspn(text, "0123456789.") != strlen(text))
         return NAN;
     const double value = strtod(text, &end);
@@ -114,9 +118,10 @@ static int no_setting(const struct dl2_codec *codec, const char *name, struct dl
 
 static void set_value(struct dl2_settings *settings, const struct dl2_setting *row, double value)
 {
-    if (!strcmp(row->name, "effort"))
+    if (!strcmp(row->name, "effort")) {
         settings->effort = (int)value;
-    else if (row->words == subsamplings)
+        settings->has_effort = true;
+    } else if (row->words == subsamplings)
         settings->subsampling = subsamplings[(int)value];
     else if (row->words == restarts)
         settings->restart = restarts[(int)value];
@@ -250,6 +255,8 @@ void dl2_settings_list(FILE *out)
                 snprintf(usual, sizeof usual, "none");
             else if (row.words)
                 snprintf(usual, sizeof usual, "%s", row.words[(int)row.usual]);
+            else if (row.usual < 0)
+                snprintf(usual, sizeof usual, "auto");
             else
                 snprintf(usual, sizeof usual, "%g", row.usual);
             fprintf(out, "%s\t%s\t%s\t%s\t%s\n", codec->name, row.name, values, usual, row.help);

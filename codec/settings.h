@@ -16,7 +16,8 @@ enum { DL2_SETTINGS_NAME_SIZE = 128 };
 /* A codec with settings. */
 struct dl2_settings {
     const struct dl2_codec *codec;
-    int effort;                        /* -1: not given */
+    int effort;                        /* -1: the default */
+    bool has_effort;                   /* one was given */
     const char *subsampling, *restart; /* NULL: not given */
     struct dl2_jpeg_tables *tables;    /* to free; NULL: not given */
     double values[DL2_MAX_SETTINGS];   /* of the codec's table */

@@ -338,8 +338,9 @@ static bool give_effort(struct selection *selection, const struct dl2_codec *cod
 {
     bool any = false;
     for (size_t i = 0; i < selection->count; i++)
-        if (selection->items[i].codec == codec && selection->items[i].effort < 0) {
+        if (selection->items[i].codec == codec && !selection->items[i].has_effort) {
             selection->items[i].effort = effort;
+            selection->items[i].has_effort = true;
             any = true;
         }
     return any;
@@ -369,12 +370,16 @@ static int set_effort(const char *text, struct selection *selection, struct dl2_
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--effort %s: say for which codec, as in %s=%s", text, codec->name,
                              text);
-    if (strlen(number) < 1 || strlen(number) > 2 ||
-        strspn(number, "0123456789") != strlen(number) || atoi(number) > codec->max_effort) {
+    const bool automatic = codec->usual_effort < 0;
+    if (automatic && !strcmp(number, "auto"))
+        number = "-1";
+    else if (strlen(number) < 1 || strlen(number) > 2 ||
+             strspn(number, "0123456789") != strlen(number) || atoi(number) > codec->max_effort) {
         return codec->max_effort < 0
                    ? dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s has none", codec->name)
-                   : dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s takes 0 to %d, not %s",
-                                   codec->name, codec->max_effort, number);
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT, "--effort: %s takes %s0 to %d, not %s",
+                                   codec->name, automatic ? "auto or " : "", codec->max_effort,
+                                   number);
     }
     return give_effort(selection, codec, atoi(number))
                ? DL2_OK
@@ -1076,7 +1081,10 @@ static char *describe_details(void)
             continue;
         fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
                 codec->has_subsampling ? ", subsampling" : "");
-        if (codec->max_effort >= 0)
+        if (codec->max_effort >= 0 && codec->usual_effort < 0)
+            fprintf(out, ",\n        effort 0-%d (%s; default auto)", codec->max_effort,
+                    codec->effort_help);
+        else if (codec->max_effort >= 0)
             fprintf(out, ",\n        effort 0-%d (%s; default %d)", codec->max_effort,
                     codec->effort_help, codec->usual_effort);
         for (size_t s = 0; codec->settings && codec->settings[s].name; s++)

@@ -84,6 +84,15 @@ static double bits_of(const struct curves *curves, uint8_t steps[KINDS][COEFFICI
     return bits;
 }
 
+static double usual_bits(const struct curves *curves, uint16_t usual[KINDS][COEFFICIENTS])
+{
+    uint8_t steps[KINDS][COEFFICIENTS];
+    for (int kind = 0; kind < KINDS; kind++)
+        for (unsigned k = 0; k < COEFFICIENTS; k++)
+            steps[kind][k] = (uint8_t)usual[kind][k];
+    return bits_of(curves, steps);
+}
+
 /* The best steps at a price; of equals the largest. */
 static void choose_steps(const struct curves *curves, double lambda,
                          uint8_t steps[KINDS][COEFFICIENTS])
@@ -133,14 +142,13 @@ int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_co
         family->weights[0][k] = weights[0][k];
         family->weights[1][k] = (weights[1][k] + weights[2][k]) / 2;
     }
-    int status = DL2_OK;
-    for (int q = 1; status == DL2_OK && q <= DL2_TABLES_QUALITIES; q++) {
-        uint8_t usual[KINDS][COEFFICIENTS];
-        status = codec->usual_steps(q, usual, error);
-        if (status == DL2_OK)
-            family->lambda[q - 1] =
-                find_price(curves, bits_of(curves, usual), family->steps[q - 1], weights[0][0]);
-    }
+    struct dl2_jpeg_steps *const usual = dl2_calloc(1, sizeof *usual);
+    const int status =
+        usual ? codec->usual_steps(usual, error) : dl2_error_memory(error, "quantisation tables");
+    for (int q = 1; status == DL2_OK && q <= DL2_TABLES_QUALITIES; q++)
+        family->lambda[q - 1] = find_price(curves, usual_bits(curves, usual->steps[q]),
+                                           family->steps[q - 1], weights[0][0]);
+    free(usual);
     free(curves);
     return status;
 }

@@ -90,7 +90,9 @@ static json_t *describe_options(const struct dl2_transcode_target *target,
     char background[8];
     snprintf(background, sizeof background, "#%02x%02x%02x", decode->background[0],
              decode->background[1], decode->background[2]);
-    json_t *effort = encode->effort < 0 ? json_null() : json_integer(encode->effort);
+    json_t *effort = encode->effort >= 0 ? json_integer(encode->effort)
+                     : codec->usual_effort < 0 && codec->max_effort >= 0 ? json_string("auto")
+                                                                         : json_null();
     json_t *described =
         json_pack("{s:s?, s:o, s:s?, s:s, s:s, s:I}", "subsampling",
                   codec->has_subsampling ? encode->subsampling : NULL, "effort", effort, "restart",

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Entropy-coded bytes that decode in about the time that making tables takes. */
-enum { SMALL = 12288 };
+/* Entropy-coded bytes that are decoded faster than wide tables are made. */
+enum { SMALL = 4096 };
 
 /* The way of the blocks of one image to their places. */
 struct placing {
@@ -128,16 +128,12 @@ int dl2_jpeg_baseline_decode(struct dl2_jpeg_baseline *baseline, const struct dl
     /* libjpeg-turbo's vectors are faster than our plain C, which is there to be compared with. */
     if (baseline->kernels == &dl2_jpeg_kernels_c && !baseline->eager)
         return 0;
-    for (uint32_t i = 0; i < frame->components; i++) {
-        const int found =
-            dl2_jpeg_huffman_find(&baseline->tables, &frame->component[i],
-                                  !baseline->eager && frame->size < SMALL, &tables[i], error);
-        if (found <= 0)
-            return found;
-    }
+    int found = dl2_jpeg_huffman_find(&baseline->tables, frame, frame->size < SMALL, tables, error);
+    if (found <= 0)
+        return found;
     if (!baseline->entropy)
         DL2_TRY(dl2_jpeg_entropy_create(&baseline->entropy, error));
-    const int found = dl2_jpeg_segments_find(&baseline->segments, frame, cover, error);
+    found = dl2_jpeg_segments_find(&baseline->segments, frame, cover, error);
     if (found <= 0)
         return found;
     struct placing placing = {.kernels = baseline->kernels,

@@ -24,8 +24,7 @@
 /* Memory that is used for image after image. Zeroed, it is ready for use. */
 struct dl2_jpeg_baseline {
     const struct dl2_jpeg_kernels *kernels; /* NULL: chosen at first use */
-    /* For tests: also where libjpeg is faster, in plain C and for small images with new tables. */
-    bool eager;
+    bool eager; /* for tests: also in plain C, where libjpeg is faster */
     struct dl2_jpeg_huffman_cache tables;
     struct dl2_jpeg_segments segments;
     struct dl2_jpeg_entropy *entropy;

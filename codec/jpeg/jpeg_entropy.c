@@ -41,7 +41,6 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    WINDOW = DL2_JPEG_WINDOW,
     LANES = 4,
     STEPS = 3,        /* from refill to refill */
     REFILLED = 56,    /* bits after a refill, at least */
@@ -159,9 +158,10 @@ static __attribute__((noinline)) struct lane lane_slow(struct lane lane, struct 
  * Of four lanes, none waits for the arithmetic at a block's end, and a branch would be predicted
  * wrongly once a block. A lane that is `alone` waits for it at each step, and does better to guess.
  */
-INLINE void lane_step(struct lane *lane, struct stream *stream, const bool alone)
+INLINE void lane_step(struct lane *lane, struct stream *stream, const unsigned window,
+                      const bool alone)
 {
-    const struct dl2_jpeg_entry *const entry = &lane->table->entries[lane->bits >> (64 - WINDOW)];
+    const struct dl2_jpeg_entry *const entry = &lane->table->entries[lane->bits >> (64 - window)];
     const uintptr_t second = lane->at + entry->second;
     if (__builtin_expect((second & BLOCK_MASK) >= LAST, 0)) {
         *lane = lane_slow(*lane, stream);
@@ -184,7 +184,7 @@ INLINE void lane_step(struct lane *lane, struct stream *stream, const bool alone
 }
 
 /* Until one of the lanes is at its end. */
-static void run_four(struct stream *streams)
+INLINE void run_four(struct stream *streams, const unsigned window)
 {
     struct lane a = streams[0].lane, b = streams[1].lane, c = streams[2].lane, d = streams[3].lane;
     do {
@@ -193,10 +193,10 @@ static void run_four(struct stream *streams)
         lane_refill(&c);
         lane_refill(&d);
         for (int i = 0; i < STEPS; i++) {
-            lane_step(&a, &streams[0], false);
-            lane_step(&b, &streams[1], false);
-            lane_step(&c, &streams[2], false);
-            lane_step(&d, &streams[3], false);
+            lane_step(&a, &streams[0], window, false);
+            lane_step(&b, &streams[1], window, false);
+            lane_step(&c, &streams[2], window, false);
+            lane_step(&d, &streams[3], window, false);
         }
     } while ((a.at != streams[0].end) & (b.at != streams[1].end) & (c.at != streams[2].end) &
              (d.at != streams[3].end));
@@ -206,15 +206,29 @@ static void run_four(struct stream *streams)
     streams[3].lane = d;
 }
 
-static void run_one(struct stream *stream)
+INLINE void run_one(struct stream *stream, const unsigned window)
 {
     struct lane lane = stream->lane;
     do {
         lane_refill(&lane);
         for (int i = 0; i < STEPS; i++)
-            lane_step(&lane, stream, true);
+            lane_step(&lane, stream, window, true);
     } while (lane.at != stream->end);
     stream->lane = lane;
+}
+
+/* Each window has loops of its own, in which it is a constant. */
+static void entropy_run(struct dl2_jpeg_entropy *entropy)
+{
+    const bool narrow = entropy->tables[0]->window == DL2_JPEG_NARROW;
+    if (entropy->lanes == 1 && narrow)
+        run_one(entropy->streams, DL2_JPEG_NARROW);
+    else if (entropy->lanes == 1)
+        run_one(entropy->streams, DL2_JPEG_WINDOW);
+    else if (narrow)
+        run_four(entropy->streams, DL2_JPEG_NARROW);
+    else
+        run_four(entropy->streams, DL2_JPEG_WINDOW);
 }
 
 /* ---- Around it */
@@ -358,9 +372,6 @@ int dl2_jpeg_entropy_next(struct dl2_jpeg_entropy *entropy, struct dl2_jpeg_chun
         }
         if (!busy)
             return 0;
-        if (entropy->lanes == 1)
-            run_one(&entropy->streams[0]);
-        else
-            run_four(entropy->streams);
+        entropy_run(entropy);
     }
 }

@@ -3,23 +3,46 @@
 
 #include "common/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    WINDOW = DL2_JPEG_WINDOW,
-    SIZE = 1 << WINDOW,
+    SIZE = 1 << DL2_JPEG_WINDOW,
     MAX_DC = 15,
     RUN_16 = 0xf0, /* the symbol for sixteen zeros */
+    VALUE_BITS = 7 /* a second coefficient has at most as many, as it is stored in eight */
 };
 
-/* What one symbol at the start of a window is. */
-struct single {
-    uint8_t length;  /* of code and value; 0: not all of it is in the window */
-    bool end;        /* the block ends here */
-    uint8_t offset;  /* of the value, as in struct dl2_jpeg_entry */
-    uint8_t advance; /* to the next coefficient, but for an end */
-    int16_t value;
+/* A symbol whose code is within a window. */
+struct symbol {
+    uint32_t code;
+    uint8_t length, size; /* bits of the code, of the value behind it */
+    uint8_t offset;       /* of the value, as in struct dl2_jpeg_entry */
+    bool end;             /* the block ends here */
+};
+
+struct symbol_list {
+    struct symbol symbols[256]; /* by ascending code */
+    size_t count;
+    unsigned window;
+    uint32_t codes; /* windows that begin with one of the symbols; others follow */
+};
+
+/*
+ * An entry as a number, so that entries are added up in one operation: of the fields of two that
+ * are added, one is zero where they are signed, and the sums of the others are below 256.
+ */
+typedef uint64_t entry_bits;
+
+/*
+ * What the bits of a window behind its first symbol add to the entry: a second coefficient that is
+ * all in the window, and the end of the block behind it, or that end alone. `rest` bits have the
+ * tails from [1 << rest] on.
+ */
+struct tails {
+    entry_bits bits[2 * SIZE];
+    unsigned shortest; /* bits that have a tail */
 };
 
 /* T.81, annex C, with what libjpeg demands of a table. */
@@ -42,120 +65,204 @@ static bool huffman_list_codes(struct dl2_jpeg_table *table, const struct dl2_jp
     return true;
 }
 
-static struct dl2_jpeg_entry huffman_entry(const struct single *single, uint32_t code,
-                                           unsigned length)
+static void huffman_list_symbols(struct symbol_list *list, const struct dl2_jpeg_table *table,
+                                 const struct dl2_jpeg_codes *codes, unsigned window, bool dc)
 {
-    return (struct dl2_jpeg_entry){
-        .length = single->length,
-        .shift = (uint8_t)(64 - single->length),
-        .base = (int16_t)(single->value - (int32_t)(code << (single->length - length))),
-        .first = single->offset,
-        .second = single->offset,
-        .advance = single->end ? DL2_JPEG_BLOCK_END : single->advance,
-    };
+    uint32_t code = 0;
+    list->window = window;
+    list->count = 0;
+    for (unsigned length = 1; length <= window; length++, code <<= 1)
+        for (unsigned i = 0; i < codes->counts[length]; i++, code++) {
+            const unsigned symbol = table->symbols[list->count];
+            const bool end = !dc && !(symbol & 15) && symbol != RUN_16;
+            list->symbols[list->count++] =
+                (struct symbol){.code = code,
+                                .length = (uint8_t)length,
+                                .size = symbol & 15,
+                                .offset = (uint8_t)(dc || end ? 0 : 2 * (symbol >> 4)),
+                                .end = end};
+        }
+    list->codes = code >> 1;
 }
 
-/* All windows that begin with one code: `size` bits of value follow it. */
-static void huffman_fill_code(struct dl2_jpeg_table *table, struct single *singles, uint32_t code,
-                              unsigned length, unsigned symbol, bool dc)
+/* The table for single symbols. */
+static void huffman_fill_codes(struct dl2_jpeg_table *table, const struct symbol_list *list)
 {
-    const unsigned size = symbol & 15, run = dc ? 0 : symbol >> 4, rest = WINDOW - length;
-    const uint32_t start = code << rest;
-    struct single single = {
-        .length = (uint8_t)(length + size),
-        .end = !dc && !size && symbol != RUN_16,
-        .offset = (uint8_t)(2 * run),
-        .advance = (uint8_t)(2 * run + 2),
-    };
-    if (single.end)
-        single.offset = 0;
-    if (size <= rest) {
-        const uint32_t same = 1u << (rest - size);
-        for (uint32_t bits = 0, at = start; bits < 1u << size; bits++) {
-            single.value = (int16_t)(size ? dl2_jpeg_extend(bits, size) : 0);
-            struct dl2_jpeg_entry entry = huffman_entry(&single, code, length);
-            entry.base = (int16_t)(entry.base - (int32_t)bits);
-            for (uint32_t i = 0; i < same; i++, at++) {
-                table->entries[at] = entry;
-                singles[at] = single;
-            }
+    enum { LOOK = DL2_JPEG_LOOK };
+    uint32_t at = 0;
+    for (size_t i = 0; i < list->count && list->symbols[i].length <= LOOK; i++) {
+        const unsigned length = list->symbols[i].length;
+        for (uint32_t same = 0; same < 1u << (LOOK - length); same++)
+            table->codes[at++] = (uint16_t)(length << 8 | table->symbols[i]);
+    }
+    memset(table->codes + at, 0, ((1 << LOOK) - at) * sizeof *table->codes);
+}
+
+static entry_bits entry_to_bits(struct dl2_jpeg_entry entry)
+{
+    entry_bits bits;
+    static_assert(sizeof bits == sizeof entry, "an entry is a number");
+    memcpy(&bits, &entry, sizeof bits);
+    return bits;
+}
+
+/* Loops of eight, which compilers make vectors of. */
+enum { TOGETHER = 8 };
+
+static void fill_entries(entry_bits *out, size_t count, entry_bits value)
+{
+    size_t i = 0;
+    for (; i + TOGETHER <= count; i += TOGETHER)
+        for (size_t j = 0; j < TOGETHER; j++)
+            out[i + j] = value;
+    for (; i < count; i++)
+        out[i] = value;
+}
+
+/* Entries that begin with the same symbol and value, behind which `count` tails are. */
+static void add_tails(entry_bits *out, const entry_bits *tails, size_t count, entry_bits entry)
+{
+    size_t i = 0;
+    for (; i + TOGETHER <= count; i += TOGETHER)
+        for (size_t j = 0; j < TOGETHER; j++)
+            out[i + j] = tails[i + j] + entry;
+    for (; i < count; i++)
+        out[i] = tails[i] + entry;
+}
+
+/* Adds the ends of blocks to the tails of one coefficient, of which `rest` bits are left. */
+static void tails_add_ends(entry_bits *out, unsigned rest, const struct symbol *end)
+{
+    if (!end || end->length > rest)
+        return;
+    const entry_bits more = entry_to_bits(
+        (struct dl2_jpeg_entry){.length = end->length, .advance = DL2_JPEG_BLOCK_END});
+    const unsigned same = rest - end->length;
+    for (uint32_t i = 0; i < 1u << same; i++)
+        out[(end->code << same) + i] += more;
+}
+
+/* The tails of `rest` bits that begin with a symbol, which fits. */
+static void tails_set_symbol(entry_bits *out, unsigned rest, const struct symbol *symbol,
+                             const struct symbol *end)
+{
+    const unsigned size = symbol->size, left = rest - symbol->length - size;
+    out += symbol->code << (rest - symbol->length);
+    for (uint32_t bits = 0; bits < 1u << size; bits++, out += 1u << left) {
+        const int32_t value = size ? dl2_jpeg_extend(bits, size) : 0;
+        fill_entries(out, 1u << left,
+                     entry_to_bits((struct dl2_jpeg_entry){
+                         .length = (uint8_t)(symbol->length + size),
+                         .second_value = (int8_t)value,
+                         .second = (uint8_t)(symbol->offset + 2),
+                         .advance = (uint8_t)(symbol->offset + 2),
+                     }));
+        tails_add_ends(out, left, end);
+    }
+}
+
+/* The tails of up to `longest` bits. */
+static void tails_make(struct tails *tails, const struct symbol_list *ac, unsigned longest)
+{
+    const struct symbol *end = NULL;
+    tails->shortest = SIZE;
+    for (size_t i = 0; i < ac->count; i++) {
+        const struct symbol *const symbol = &ac->symbols[i];
+        const unsigned length = symbol->length + symbol->size;
+        if (symbol->end && !end)
+            end = symbol;
+        if (length < tails->shortest)
+            tails->shortest = length;
+    }
+    memset(tails->bits, 0, (sizeof *tails->bits) << (longest + 1));
+    for (unsigned rest = 1; rest <= longest; rest++) {
+        entry_bits *const out = tails->bits + ((size_t)1 << rest);
+        tails_add_ends(out, rest, end);
+        for (size_t i = 0; i < ac->count && ac->symbols[i].length <= rest; i++) {
+            const struct symbol *const symbol = &ac->symbols[i];
+            if (!symbol->end && symbol->size <= VALUE_BITS && symbol->length + symbol->size <= rest)
+                tails_set_symbol(out, rest, symbol, end);
         }
+    }
+}
+
+/* The entry of a symbol alone whose value has the sign bit `positive`. */
+static entry_bits symbol_entry(const struct symbol *symbol, bool positive)
+{
+    const unsigned length = symbol->length + symbol->size;
+    const uint32_t code = symbol->code << symbol->size;
+    const int32_t least = symbol->size && !positive ? 1 - (int32_t)(1u << symbol->size) : 0;
+    return entry_to_bits((struct dl2_jpeg_entry){
+        .length = (uint8_t)length,
+        .shift = (uint8_t)(64 - length),
+        .base = (int16_t)(least - (int32_t)code),
+        .first = symbol->offset,
+        .second = symbol->offset,
+        .advance = symbol->end ? DL2_JPEG_BLOCK_END : (uint8_t)(symbol->offset + 2),
+    });
+}
+
+/* All windows that begin with a symbol. */
+static void huffman_fill_symbol(entry_bits *out, const struct symbol *symbol, unsigned window,
+                                const struct tails *tails, entry_bits none)
+{
+    const unsigned rest = window - symbol->length, size = symbol->size;
+    const size_t count = (size_t)1 << rest, half = size ? count / 2 : count;
+    const entry_bits entries[2] = {symbol_entry(symbol, false), symbol_entry(symbol, true)};
+    if (symbol->end || symbol->length + size > DL2_JPEG_LONGEST || (size && !rest)) {
+        fill_entries(out, count, symbol->end ? entries[0] : none);
         return;
     }
-    /* The sign is in the window and decides the base; the buffer has the rest of the value. */
-    for (uint32_t i = 0; i < 1u << rest; i++) {
-        singles[start + i] = (struct single){0};
-        single.value = rest && i >> (rest - 1) ? 0 : (int16_t)(1 - (int32_t)(1u << size));
-        table->entries[start + i] = huffman_entry(&single, code, length);
-        if (!rest || length + size > DL2_JPEG_LONGEST)
-            table->entries[start + i] = (struct dl2_jpeg_entry){.second = DL2_JPEG_BLOCK_END};
+    /* Where no tail fits, the buffer may have the rest of the value. */
+    const size_t same = size + tails->shortest > rest ? 0 : (size_t)1 << (rest - size);
+    for (size_t at = 0; at < count; at += half) {
+        const entry_bits entry = entries[at > 0];
+        if (!same)
+            fill_entries(out + at, half, entry);
+        for (size_t i = 0; same && i < half; i += same)
+            add_tails(out + at + i, tails->bits + same, same, entry);
     }
 }
 
-/* Entries of one symbol. */
-static void huffman_fill(struct dl2_jpeg_table *table, const struct dl2_jpeg_codes *codes,
-                         struct single *singles, bool dc)
+static void huffman_fill(struct dl2_jpeg_table *table, const struct symbol_list *list,
+                         const struct tails *tails)
 {
-    uint32_t code = 0, index = 0;
-    for (unsigned length = 1; length <= WINDOW; length++, code <<= 1)
-        for (unsigned i = 0; i < codes->counts[length]; i++, code++, index++) {
-            const unsigned symbol = table->symbols[index];
-            const uint32_t start = code << (WINDOW - length), count = 1u << (WINDOW - length);
-            for (uint32_t at = start; at < start + count; at++)
-                table->codes[at] = (uint16_t)(length << 8 | symbol);
-            huffman_fill_code(table, singles, code, length, symbol, dc);
-        }
-    /* Windows that begin with a longer code, or none. */
-    for (uint32_t at = code >> 1; at < SIZE; at++) {
-        table->codes[at] = 0;
-        table->entries[at] = (struct dl2_jpeg_entry){.second = DL2_JPEG_BLOCK_END};
-        singles[at] = (struct single){0};
-    }
+    const entry_bits none = entry_to_bits((struct dl2_jpeg_entry){.second = DL2_JPEG_BLOCK_END});
+    entry_bits *const out = table->bits;
+    const unsigned window = list->window;
+    huffman_fill_codes(table, list);
+    for (size_t i = 0; i < list->count; i++)
+        huffman_fill_symbol(out + (list->symbols[i].code << (window - list->symbols[i].length)),
+                            &list->symbols[i], window, tails, none);
+    fill_entries(out + list->codes, (1u << window) - list->codes, none);
 }
 
-/* Adds to each entry of one symbol what the window has room for behind it. */
-static void huffman_add_second(struct dl2_jpeg_table *table, const struct single *singles,
-                               const struct single *ac)
+/* Bits that are left in a window behind the shortest symbol of which a block doesn't end. */
+static unsigned huffman_longest_tail(const struct symbol_list *list)
 {
-    for (uint32_t at = 0; at < SIZE; at++) {
-        const struct single *const one = &singles[at];
-        struct dl2_jpeg_entry *const entry = &table->entries[at];
-        if (!one->length || one->end)
-            continue;
-        const uint32_t behind = at << one->length & (SIZE - 1);
-        const struct single *const two = &ac[behind];
-        const unsigned length = one->length + two->length;
-        if (!two->length || length > WINDOW)
-            continue;
-        if (two->end) {
-            entry->length = (uint8_t)length;
-            entry->advance = DL2_JPEG_BLOCK_END;
-            continue;
-        }
-        if (two->value < INT8_MIN || two->value > INT8_MAX)
-            continue;
-        entry->length = (uint8_t)length;
-        entry->second = (uint8_t)(one->advance + two->offset);
-        entry->second_value = (int8_t)two->value;
-        entry->advance = (uint8_t)(one->advance + two->advance);
-        const struct single *const three = &ac[behind << two->length & (SIZE - 1)];
-        if (three->end && length + three->length <= WINDOW) {
-            entry->length = (uint8_t)(length + three->length);
-            entry->advance = DL2_JPEG_BLOCK_END;
-        }
+    unsigned least = list->window;
+    for (size_t i = 0; i < list->count; i++) {
+        const unsigned length = list->symbols[i].length + list->symbols[i].size;
+        if (!list->symbols[i].end && length < least)
+            least = length;
     }
+    return list->window - least;
 }
 
-static bool huffman_make(struct dl2_jpeg_huffman *pair, const struct dl2_jpeg_component *component)
+static bool huffman_make(struct dl2_jpeg_huffman *pair, const struct dl2_jpeg_component *component,
+                         unsigned window)
 {
-    struct single dc[SIZE], ac[SIZE];
+    struct symbol_list dc, ac;
+    struct tails tails;
     if (!huffman_list_codes(&pair->dc, &component->dc, true) ||
         !huffman_list_codes(&pair->ac, &component->ac, false))
         return false;
-    huffman_fill(&pair->dc, &component->dc, dc, true);
-    huffman_fill(&pair->ac, &component->ac, ac, false);
-    huffman_add_second(&pair->dc, dc, ac);
-    huffman_add_second(&pair->ac, ac, ac);
+    huffman_list_symbols(&dc, &pair->dc, &component->dc, window, true);
+    huffman_list_symbols(&ac, &pair->ac, &component->ac, window, false);
+    const unsigned longest[] = {huffman_longest_tail(&dc), huffman_longest_tail(&ac)};
+    tails_make(&tails, &ac, longest[longest[1] > longest[0]]);
+    huffman_fill(&pair->dc, &dc, &tails);
+    huffman_fill(&pair->ac, &ac, &tails);
     return true;
 }
 
@@ -173,47 +280,59 @@ static void huffman_write_key(uint8_t *key, const struct dl2_jpeg_component *com
     }
 }
 
-/* Was it missed before? If not, it is now. */
-static bool huffman_was_missed(struct dl2_jpeg_huffman_cache *cache, const uint8_t *key)
+/* The pair that was made of `key`, or NULL. */
+static struct dl2_jpeg_huffman *huffman_look_up(struct dl2_jpeg_huffman_cache *cache,
+                                                const uint8_t *key)
 {
-    for (size_t i = 0; i < DL2_JPEG_COMPONENTS; i++)
-        if (!memcmp(cache->missed[i], key, DL2_JPEG_KEY))
-            return true;
-    memcpy(cache->missed[cache->clock % DL2_JPEG_COMPONENTS], key, DL2_JPEG_KEY);
-    return false;
+    for (size_t i = 0; i < DL2_JPEG_PAIRS; i++) {
+        struct dl2_jpeg_huffman *const pair = cache->pairs[i];
+        if (pair && pair->used && !memcmp(pair->key, key, DL2_JPEG_KEY)) {
+            pair->used = ++cache->clock;
+            return pair;
+        }
+    }
+    return NULL;
 }
 
-int dl2_jpeg_huffman_find(struct dl2_jpeg_huffman_cache *cache,
-                          const struct dl2_jpeg_component *component, bool small,
-                          const struct dl2_jpeg_huffman **out, struct dl2_error *error)
+/* A place for a pair: the one whose pair wasn't used for longest. NULL: out of memory. */
+static struct dl2_jpeg_huffman *huffman_replace(struct dl2_jpeg_huffman_cache *cache)
 {
-    uint8_t key[DL2_JPEG_KEY];
-    huffman_write_key(key, component);
     struct dl2_jpeg_huffman **oldest = cache->pairs;
-    cache->clock++;
-    for (struct dl2_jpeg_huffman **pair = cache->pairs; pair < cache->pairs + DL2_JPEG_PAIRS;
-         pair++) {
-        const uint64_t used = *pair ? (*pair)->used : 0;
-        if (used && !memcmp((*pair)->key, key, sizeof key)) {
-            (*pair)->used = cache->clock;
-            *out = *pair;
-            return 1;
-        }
-        if (*oldest && used < (*oldest)->used)
-            oldest = pair;
-    }
-    if (small && !huffman_was_missed(cache, key))
-        return 0;
+    for (size_t i = 0; i < DL2_JPEG_PAIRS && *oldest; i++)
+        if (!cache->pairs[i] || cache->pairs[i]->used < (*oldest)->used)
+            oldest = &cache->pairs[i];
     if (!*oldest)
         *oldest = dl2_alloc_aligned(1, sizeof **oldest);
-    if (!*oldest)
-        return dl2_error_memory(error, "Huffman tables");
-    (*oldest)->used = 0;
-    if (!huffman_make(*oldest, component))
-        return 0;
-    memcpy((*oldest)->key, key, sizeof key);
-    (*oldest)->used = cache->clock;
-    *out = *oldest;
+    return *oldest;
+}
+
+int dl2_jpeg_huffman_find(struct dl2_jpeg_huffman_cache *cache, const struct dl2_jpeg_frame *frame,
+                          bool small, const struct dl2_jpeg_huffman *tables[DL2_JPEG_COMPONENTS],
+                          struct dl2_error *error)
+{
+    uint8_t keys[DL2_JPEG_COMPONENTS][DL2_JPEG_KEY];
+    unsigned window = DL2_JPEG_WINDOW;
+    for (uint32_t i = 0; i < frame->components; i++) {
+        huffman_write_key(keys[i], &frame->component[i]);
+        if (!huffman_look_up(cache, keys[i]) && small)
+            window = DL2_JPEG_NARROW;
+    }
+    for (uint32_t i = 0; i < frame->components; i++) {
+        struct dl2_jpeg_huffman *pair = huffman_look_up(cache, keys[i]);
+        tables[i] = pair;
+        if (pair && pair->window == window)
+            continue;
+        if (!pair)
+            tables[i] = pair = huffman_replace(cache);
+        if (!pair)
+            return dl2_error_memory(error, "Huffman tables");
+        pair->used = 0;
+        if (!huffman_make(pair, &frame->component[i], window))
+            return 0;
+        memcpy(pair->key, keys[i], sizeof pair->key);
+        pair->window = window;
+        pair->used = ++cache->clock;
+    }
     return 1;
 }
 

@@ -15,11 +15,13 @@
 #include <stdint.h>
 
 enum {
-    DL2_JPEG_WINDOW = 11,          /* bits */
+    DL2_JPEG_WINDOW = 11,          /* bits of the widest tables */
+    DL2_JPEG_NARROW = 9,           /* of those that are made for one small file */
     DL2_JPEG_LONGEST = 18,         /* bits of an entry at most */
+    DL2_JPEG_LOOK = 8,             /* bits of codes that a table of single symbols has */
     DL2_JPEG_PAIRS = 6,            /* that are kept: twice what an image can need */
     DL2_JPEG_KEY = 2 * (17 + 256), /* bytes of a component's two tables in the file */
-    /* In an entry's `advance`: the block ends; in its `second`: there is no entry. */
+    /* Added to an entry's `advance`: the block ends; in its `second`: there is no entry. */
     DL2_JPEG_BLOCK_END = 128
 };
 
@@ -37,9 +39,12 @@ struct dl2_jpeg_entry {
 };
 
 struct dl2_jpeg_table {
-    struct dl2_jpeg_entry entries[1 << DL2_JPEG_WINDOW]; /* first, so that both have one address */
-    /* For single symbols: length << 8 | symbol of codes within the window, 0 for others. */
-    uint16_t codes[1 << DL2_JPEG_WINDOW];
+    union { /* first, so that both have one address */
+        struct dl2_jpeg_entry entries[1 << DL2_JPEG_WINDOW];
+        uint64_t bits[1 << DL2_JPEG_WINDOW]; /* for making them */
+    };
+    /* For single symbols: length << 8 | symbol of codes of so many bits, 0 for others. */
+    uint16_t codes[1 << DL2_JPEG_LOOK];
     /* Codes of n bits are, left-aligned in 16 bits, below limits[n]; offsets[n] + code is the
      * symbol's index. */
     uint32_t limits[17];
@@ -50,6 +55,7 @@ struct dl2_jpeg_table {
 /* A component's two tables; entries of the first continue with the second. */
 struct dl2_jpeg_huffman {
     struct dl2_jpeg_table dc, ac;
+    unsigned window;           /* bits */
     uint8_t key[DL2_JPEG_KEY]; /* what it was made of */
     uint64_t used;             /* when it was last asked for; 0: holds nothing */
 };
@@ -58,18 +64,17 @@ struct dl2_jpeg_huffman {
 struct dl2_jpeg_huffman_cache {
     struct dl2_jpeg_huffman *pairs[DL2_JPEG_PAIRS]; /* NULL until they are made */
     uint64_t clock;
-    uint8_t missed[DL2_JPEG_COMPONENTS][DL2_JPEG_KEY]; /* the newest that weren't made */
 };
 
 /*
- * The tables of a component, valid until three more calls have been made. Making tables takes
- * longer than decoding a `small` image, for which they are made only if one before it wanted the
- * same. 1: found or made; 0: not made, or not Huffman codes by libjpeg's rules; negative: out of
+ * The tables of a frame's components, valid until the next call. All have one window:
+ * DL2_JPEG_NARROW in `small` files with tables that are new, because making wider ones would take
+ * longer than decoding. 1: found or made; 0: not Huffman codes by libjpeg's rules; negative: out of
  * memory.
  */
-int dl2_jpeg_huffman_find(struct dl2_jpeg_huffman_cache *cache,
-                          const struct dl2_jpeg_component *component, bool small,
-                          const struct dl2_jpeg_huffman **out, struct dl2_error *error);
+int dl2_jpeg_huffman_find(struct dl2_jpeg_huffman_cache *cache, const struct dl2_jpeg_frame *frame,
+                          bool small, const struct dl2_jpeg_huffman *tables[DL2_JPEG_COMPONENTS],
+                          struct dl2_error *error);
 
 size_t dl2_jpeg_huffman_memory(const struct dl2_jpeg_huffman_cache *cache);
 void dl2_jpeg_huffman_free(struct dl2_jpeg_huffman_cache *cache);
@@ -84,12 +89,12 @@ static inline int32_t dl2_jpeg_extend(uint32_t bits, unsigned size)
 static inline unsigned dl2_jpeg_find_symbol(const struct dl2_jpeg_table *table, uint64_t bits,
                                             unsigned *symbol)
 {
-    const unsigned code = table->codes[bits >> (64 - DL2_JPEG_WINDOW)];
+    const unsigned code = table->codes[bits >> (64 - DL2_JPEG_LOOK)];
     *symbol = code & 255;
     if (code)
         return code >> 8;
     const uint32_t next = (uint32_t)(bits >> 48);
-    for (unsigned length = DL2_JPEG_WINDOW + 1; length <= 16; length++)
+    for (unsigned length = DL2_JPEG_LOOK + 1; length <= 16; length++)
         if (next < table->limits[length]) {
             *symbol = table->symbols[table->offsets[length] + (int32_t)(next >> (16 - length))];
             return length;

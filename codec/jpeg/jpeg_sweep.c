@@ -37,8 +37,8 @@ struct dl2_jpeg_sweep {
     uint8_t *chroma[2]; /* `down` rows that aren't averaged yet */
     uint8_t *samples;   /* memory of all of them */
     int16_t *coefficients;
-    bool optimised;
-    struct dl2_jpeg_coders coders[2];
+    enum dl2_jpeg_codes_kind tables;
+    struct dl2_jpeg_coders standard[2], optimised[2]; /* of luma and chroma */
     struct dl2_jpeg_writer *writers;
     const struct dl2_jpeg_trellis **trellises; /* of each file, or NULL */
     int16_t *chosen; /* what a trellis makes of the coefficients; NULL: not needed yet */
@@ -48,7 +48,7 @@ struct dl2_jpeg_sweep {
 static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
 {
     const size_t width = sweep->width, down = sweep->down;
-    const size_t kept = sweep->optimised ? sweep->mcus_y : 1; /* rows of MCUs */
+    const size_t kept = sweep->tables ? sweep->mcus_y : 1; /* rows of MCUs */
     sweep->kept = kept * SIDE * (down + 2);
     const size_t rows = SIDE * down + (sweep->components > 1 ? 2 * (SIDE + down) : 0);
     sweep->samples = dl2_alloc_aligned(rows, width);
@@ -68,7 +68,7 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
             .filled = dl2_divide_up(sweep->image->width, SIDE * across),
         };
         const size_t size = SIDE * plane->rows * plane->width;
-        plane->next = sweep->optimised ? size : 0;
+        plane->next = sweep->tables ? size : 0;
         samples += size;
         coefficients += kept * size;
     }
@@ -78,7 +78,8 @@ static int sweep_make_planes(struct dl2_jpeg_sweep *sweep, struct dl2_error *err
 }
 
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *image, uint32_t across,
-                       uint32_t down, bool optimised, size_t count, struct dl2_error *error)
+                       uint32_t down, enum dl2_jpeg_codes_kind tables, size_t count,
+                       struct dl2_error *error)
 {
     *out = NULL;
     if (image->width > MAX_SIDE || image->height > MAX_SIDE)
@@ -95,7 +96,7 @@ int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **out, const struct dl2_image *imag
     sweep->mcus_y = dl2_divide_up(image->height, SIDE * down);
     sweep->components = image->channels;
     sweep->width = (size_t)dl2_divide_up(sweep->mcus_x * SIDE * across, PIXELS) * PIXELS;
-    sweep->optimised = optimised;
+    sweep->tables = tables;
     sweep->room = count;
     sweep->writers = dl2_alloc_aligned(count, sizeof *sweep->writers);
     sweep->trellises = dl2_calloc(count, sizeof *sweep->trellises);
@@ -115,14 +116,14 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
 {
     if (sweep->count == sweep->room)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more JPEGs than planned");
-    for (int i = 0; !sweep->optimised && !sweep->count && i < 2; i++) {
-        dl2_jpeg_coder_set(&sweep->coders[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
-        dl2_jpeg_coder_set(&sweep->coders[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
+    for (int i = 0; !sweep->count && i < 2; i++) {
+        dl2_jpeg_coder_set(&sweep->standard[i].dc, cinfo->dc_huff_tbl_ptrs[i]);
+        dl2_jpeg_coder_set(&sweep->standard[i].ac, cinfo->ac_huff_tbl_ptrs[i]);
     }
     sweep->trellises[sweep->count] = trellis;
     struct dl2_jpeg_writer *const writer = &sweep->writers[sweep->count++];
     DL2_TRY(dl2_jpeg_writer_begin(writer, cinfo, out, error));
-    return sweep->optimised ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->coders, error);
+    return sweep->tables ? DL2_OK : dl2_jpeg_writer_scan(writer, sweep->standard, error);
 }
 
 /* ---- Samples */
@@ -229,8 +230,8 @@ static void sweep_transform(const struct dl2_jpeg_sweep *sweep, uint32_t row)
 }
 
 /* A row of MCUs of the coefficients, or of others that are laid out alike. */
-static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep,
-                                           const int16_t *coefficients, uint32_t row)
+static struct dl2_jpeg_blocks sweep_row(const struct dl2_jpeg_sweep *sweep,
+                                        const int16_t *coefficients, uint32_t row)
 {
     struct dl2_jpeg_blocks blocks = {.mcus = sweep->mcus_x, .components = sweep->components};
     for (uint32_t c = 0; c < sweep->components; c++) {
@@ -244,69 +245,101 @@ static struct dl2_jpeg_blocks sweep_blocks(const struct dl2_jpeg_sweep *sweep,
     return blocks;
 }
 
+struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row)
+{
+    return sweep_row(sweep, sweep->coefficients, row);
+}
+
+uint32_t dl2_jpeg_sweep_rows(const struct dl2_jpeg_sweep *sweep)
+{
+    return sweep->mcus_y;
+}
+
 /* A row of MCUs to all files. */
 static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl2_error *error)
 {
-    const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, sweep->coefficients, row);
+    const struct dl2_jpeg_blocks blocks = sweep_row(sweep, sweep->coefficients, row);
     for (size_t i = 0; i < sweep->count; i++)
-        DL2_TRY(
-            dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->coders, &blocks, error));
+        DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard, &blocks,
+                                    error));
     return DL2_OK;
 }
 
-/* Makes the tables that suit these coefficients best. */
-static void sweep_optimise(struct dl2_jpeg_sweep *sweep, struct dl2_jpeg_writer *writer,
-                           const int16_t *coefficients)
+/* The coders of a file whose symbols were counted. */
+static const struct dl2_jpeg_coders *sweep_choose_coders(struct dl2_jpeg_sweep *sweep,
+                                                         struct dl2_jpeg_counts counts[2])
+{
+    uint64_t standard = 0, optimised = 0;
+    for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++) {
+        dl2_jpeg_coders_optimise(&sweep->optimised[kind], &counts[kind]);
+        standard += dl2_jpeg_coders_bits(&sweep->standard[kind], &counts[kind]);
+        optimised += dl2_jpeg_coders_bits(&sweep->optimised[kind], &counts[kind]);
+    }
+    return sweep->tables == DL2_JPEG_SMALLER && standard <= optimised ? sweep->standard
+                                                                      : sweep->optimised;
+}
+
+/* The coders that suit these coefficients. */
+static const struct dl2_jpeg_coders *sweep_count(struct dl2_jpeg_sweep *sweep,
+                                                 struct dl2_jpeg_writer *writer,
+                                                 const int16_t *coefficients)
 {
     struct dl2_jpeg_counts counts[2];
     memset(counts, 0, sizeof counts);
     dl2_jpeg_writer_rewind(writer);
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, coefficients, row);
+        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, coefficients, row);
         dl2_jpeg_writer_count(writer, sweep->forward, &blocks, counts);
     }
-    for (int kind = 0; kind < (sweep->components > 1 ? 2 : 1); kind++)
-        dl2_jpeg_coders_optimise(&sweep->coders[kind], &counts[kind]);
+    return sweep_choose_coders(sweep, counts);
 }
 
-/* The levels that a trellis chooses, by the tables there are. */
+/* The levels that a trellis chooses, by the lengths of these codes. */
 static int sweep_choose(struct dl2_jpeg_sweep *sweep, const struct dl2_jpeg_trellis *trellis,
-                        struct dl2_error *error)
+                        const struct dl2_jpeg_coders coders[2], struct dl2_error *error)
 {
     if (!sweep->chosen)
         sweep->chosen = dl2_alloc_aligned(sweep->kept * sizeof(int16_t), sweep->width);
     if (!sweep->chosen)
         return dl2_error_memory(error, "rows of %zu pixels", sweep->width);
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks from = sweep_blocks(sweep, sweep->coefficients, row);
+        const struct dl2_jpeg_blocks from = sweep_row(sweep, sweep->coefficients, row);
         for (uint32_t c = 0; c < from.components; c++)
             for (uint32_t y = 0; y < from.down[c]; y++)
                 for (size_t x = 0; x < (size_t)from.mcus * from.across[c]; x++) {
                     const int16_t *const block = from.blocks[c] + y * from.stride[c] + 64 * x;
-                    dl2_jpeg_trellis_block(&trellis[c > 0], &sweep->coders[c > 0].ac, block,
+                    dl2_jpeg_trellis_block(&trellis[c > 0], &coders[c > 0].ac, block,
                                            sweep->chosen + (block - sweep->coefficients));
                 }
     }
     return DL2_OK;
 }
 
-/* All rows of MCUs to one file, with tables of its own. */
-static int sweep_write_optimised(struct dl2_jpeg_sweep *sweep, size_t file, struct dl2_error *error)
+/* All rows of MCUs to one file, after all of them were counted. */
+static int sweep_write_counted(struct dl2_jpeg_sweep *sweep, size_t file, struct dl2_error *error)
 {
     struct dl2_jpeg_writer *const writer = &sweep->writers[file];
     const int16_t *coefficients = sweep->coefficients;
-    sweep_optimise(sweep, writer, coefficients);
+    const struct dl2_jpeg_coders *coders = sweep_count(sweep, writer, coefficients);
     for (int pass = 0; sweep->trellises[file] && pass < TRELLIS_PASSES; pass++) {
-        DL2_TRY(sweep_choose(sweep, sweep->trellises[file], error));
+        DL2_TRY(sweep_choose(sweep, sweep->trellises[file], coders, error));
         coefficients = sweep->chosen;
-        sweep_optimise(sweep, writer, coefficients);
+        coders = sweep_count(sweep, writer, coefficients);
     }
-    DL2_TRY(dl2_jpeg_writer_scan(writer, sweep->coders, error));
+    DL2_TRY(dl2_jpeg_writer_scan(writer, coders, error));
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, coefficients, row);
-        DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, sweep->coders, &blocks, error));
+        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, coefficients, row);
+        DL2_TRY(dl2_jpeg_writer_row(writer, sweep->forward, coders, &blocks, error));
     }
     return DL2_OK;
+}
+
+void dl2_jpeg_sweep_transform(struct dl2_jpeg_sweep *sweep)
+{
+    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
+        sweep_take_samples(sweep, row);
+        sweep_transform(sweep, row);
+    }
 }
 
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
@@ -314,27 +347,15 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        if (!sweep->optimised)
+        if (!sweep->tables)
             DL2_TRY(sweep_write_row(sweep, row, error));
     }
     for (size_t i = 0; i < sweep->count; i++) {
-        if (sweep->optimised)
-            DL2_TRY(sweep_write_optimised(sweep, i, error));
+        if (sweep->tables)
+            DL2_TRY(sweep_write_counted(sweep, i, error));
         DL2_TRY(dl2_jpeg_writer_end(&sweep->writers[i], error));
     }
     return DL2_OK;
-}
-
-void dl2_jpeg_sweep_visit(struct dl2_jpeg_sweep *sweep,
-                          void (*visit)(void *context, const struct dl2_jpeg_blocks *blocks),
-                          void *context)
-{
-    for (uint32_t row = 0; row < sweep->mcus_y; row++) {
-        sweep_take_samples(sweep, row);
-        sweep_transform(sweep, row);
-        const struct dl2_jpeg_blocks blocks = sweep_blocks(sweep, sweep->coefficients, row);
-        visit(context, &blocks);
-    }
 }
 
 void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep)

@@ -21,6 +21,7 @@
 #ifndef DL2_CODEC_JPEG_JPEG_SWEEP_H
 #define DL2_CODEC_JPEG_JPEG_SWEEP_H
 
+#include "codec/jpeg/jpeg_writer.h"
 #include "common/error.h"
 #include "common/memory.h"
 #include "pixels/image.h"
@@ -34,13 +35,16 @@
 
 struct dl2_jpeg_sweep;
 
+/* Huffman tables: libjpeg's standard ones, those that suit a file best, or those of the two that
+ * make the smaller file; the standard ones if both make the same. */
+enum dl2_jpeg_codes_kind { DL2_JPEG_STANDARD, DL2_JPEG_OPTIMISED, DL2_JPEG_SMALLER };
+
 /*
  * For `count` files of an image of at most 65,500 pixels a side, which stays where it is.
- * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image. `optimised`:
- * each file has the Huffman tables that suit it best, otherwise libjpeg's standard ones.
+ * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image.
  */
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *image,
-                       uint32_t across, uint32_t down, bool optimised, size_t count,
+                       uint32_t across, uint32_t down, enum dl2_jpeg_codes_kind tables, size_t count,
                        struct dl2_error *error);
 
 struct dl2_jpeg_trellis; /* codec/jpeg/jpeg_trellis.h */
@@ -53,16 +57,14 @@ int dl2_jpeg_sweep_add(struct dl2_jpeg_sweep *sweep, const struct jpeg_compress_
                        const struct dl2_jpeg_trellis *trellis, struct dl2_bytes *out,
                        struct dl2_error *error);
 
+/* Makes the coefficients of an image whose files have tables of their own; and those of a row of
+ * MCUs, which are the sweep's. For jpeg_trial.c, which writes no files. */
+void dl2_jpeg_sweep_transform(struct dl2_jpeg_sweep *sweep);
+struct dl2_jpeg_blocks dl2_jpeg_sweep_blocks(const struct dl2_jpeg_sweep *sweep, uint32_t row);
+uint32_t dl2_jpeg_sweep_rows(const struct dl2_jpeg_sweep *sweep);
+
 /* Writes the files that were added. */
 int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error);
-
-struct dl2_jpeg_blocks; /* codec/jpeg/jpeg_writer.h */
-
-/* Instead of dl2_jpeg_sweep_run(), of a sweep without files that is not `optimised`: calls visit()
- * for each row of MCUs, from the top, with its coefficients, scaled by 8, in zigzag order. */
-void dl2_jpeg_sweep_visit(struct dl2_jpeg_sweep *sweep,
-                          void (*visit)(void *context, const struct dl2_jpeg_blocks *blocks),
-                          void *context);
 
 /* Frees the sweep; NULL is allowed. */
 void dl2_jpeg_sweep_free(struct dl2_jpeg_sweep *sweep);

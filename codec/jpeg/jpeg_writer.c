@@ -178,6 +178,18 @@ void dl2_jpeg_coders_optimise(struct dl2_jpeg_coders *coders, struct dl2_jpeg_co
     dl2_jpeg_coder_set(&coders->ac, &table);
 }
 
+uint64_t dl2_jpeg_coders_bits(const struct dl2_jpeg_coders *coders,
+                              const struct dl2_jpeg_counts *counts)
+{
+    uint64_t bits = 0;
+    for (int i = 1; i <= 16; i++)
+        bits += 8 * (uint64_t)(coders->dc.table.bits[i] + coders->ac.table.bits[i]);
+    for (int symbol = 0; symbol < 256; symbol++)
+        bits += counts->dc[symbol] * coders->dc.symbol_lengths[symbol] +
+                counts->ac[symbol] * coders->ac.symbol_lengths[symbol];
+    return bits;
+}
+
 /* Copies `raw` to the file, with a zero behind each byte of 255. */
 static int writer_drain(struct dl2_jpeg_writer *writer, struct dl2_error *error)
 {

@@ -52,6 +52,11 @@ struct dl2_jpeg_counts {
 /* The tables that code what was counted with the fewest bits. Moves counts of codes to `ac`. */
 void dl2_jpeg_coders_optimise(struct dl2_jpeg_coders *coders, struct dl2_jpeg_counts *counts);
 
+/* The bits of what was counted, and of the two tables in the file. Of counts of codes only those
+ * that were moved to `ac`. */
+uint64_t dl2_jpeg_coders_bits(const struct dl2_jpeg_coders *coders,
+                              const struct dl2_jpeg_counts *counts);
+
 struct dl2_jpeg_writer {
     struct dl2_bytes *out;
     uint32_t components;

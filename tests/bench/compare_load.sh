@@ -4,8 +4,8 @@
 #
 #     compare_load.sh [WORK [PHOTOS [CORES [ROUNDS]]]]
 #
-# Crops of 8 to 100% to 224 x 224, uint8 batches of 64, from JPEGs of quality 90, warm in the page cache. PHOTOS is a
-# folder of lossless photographs, CLASS/FILE (default: made by make_photos.sh); each is loaded six times an epoch. CORES are
+# Crops of 8 to 100% to 224 x 224, uint8 batches of 64, from JPEGs of quality 90 with standard Huffman tables, warm in the page cache. PHOTOS
+# is a folder of lossless photographs, CLASS/FILE (default: made by make_photos.sh); each is loaded six times an epoch. CORES are
 # what everything is confined to (default: 1, that is core number 1). WORK keeps what was made (default: a temporary folder).
 #
 # PEERS_PYTHON is a Python that has the peers; those that it lacks are said to be missing:
@@ -34,8 +34,8 @@ if [ ! -d "$work/source" ]; then # names in turn, so that neighbours in name are
     done
     mv "$work/source.tmp" "$work/source"
 fi
-./dl2-transcode --quiet --q 90 --restart=none "$work/source" "$work/plain" >/dev/null
-./dl2-transcode --quiet --q 90 --restart=tiles "$work/source" "$work/tiles" >/dev/null
+./dl2-transcode --quiet --q 90 --effort 0 --restart=none "$work/source" "$work/plain" >/dev/null
+./dl2-transcode --quiet --q 90 --effort 0 --restart=tiles "$work/source" "$work/tiles" >/dev/null
 plain=$work/plain/jpeg-90 tiles=$work/tiles/jpeg-90
 echo "$(find "$plain" -name '*.jpg' | wc -l) files, $(du -sb "$plain" | cut -f1) bytes plain, $(du -sb "$tiles" | cut -f1) in tiles;" \
     "cores $cores"

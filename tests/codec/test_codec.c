@@ -252,6 +252,8 @@ static void wrong_options_are_refused(void **state)
         assert_int_equal(dl2_image_encode(codec, &none, &options, &file, NULL), DL2_ERR_ARGUMENT);
         options.effort = codec->max_effort + 1;
         assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
+        options.effort = -2;
+        assert_int_equal(dl2_image_encode(codec, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
         options = (struct dl2_encode_options)DL2_ENCODE_DEFAULTS;
         options.subsampling = "411";
         if (codec->has_subsampling)
@@ -279,7 +281,7 @@ static void jpeg_is_what_others_make(void **state)
         sample_picture(&in, 123, 77, channels);
         for (int quality = 5; quality <= 95; quality += 45) {
             const struct dl2_encode_options as_cjpeg = {
-                .quality = quality, .effort = -1, .restart = "none"};
+                .quality = quality, .effort = 0, .restart = "none"};
             assert_int_equal(dl2_image_encode(jpeg, &in, &as_cjpeg, &file, NULL), DL2_OK);
             sample_plain_jpeg(&in, quality, &again);
             assert_int_equal(file.size, again.size);
@@ -287,7 +289,8 @@ static void jpeg_is_what_others_make(void **state)
         }
     }
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
-    encode_ok(jpeg, &in, options.quality, &again);
+    options.effort = 0;
+    assert_int_equal(dl2_image_encode(jpeg, &in, &options, &again, NULL), DL2_OK);
     for (options.effort = 1; options.effort <= 2; options.effort++) {
         assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
         assert_true(file.size < again.size);
@@ -298,7 +301,7 @@ static void jpeg_is_what_others_make(void **state)
     options.restart = "some";
     assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_ERR_ARGUMENT);
     options.restart = NULL;
-    options.effort = -1;
+    options.effort = 0;
     options.subsampling = "444";
     assert_int_equal(dl2_image_encode(jpeg, &in, &options, &file, NULL), DL2_OK);
     assert_true(file.size > again.size);

@@ -8,6 +8,7 @@
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_optimal.h"
 #include "codec/jpeg/jpeg_trellis.h"
+#include "codec/jpeg/jpeg_writer.h"
 #include "common/random.h"
 #include "common/simd.h"
 #include "load/load.h"
@@ -86,7 +87,8 @@ static void compare(const struct dl2_encode_options *options, const int *qualiti
     unsetenv("DL2_JPEG");
 }
 
-/* With the standard Huffman tables; with optimised ones in one of the samplings, by turns. */
+/* With the standard Huffman tables; with optimised ones, and the smaller of both, in one of the
+ * samplings, by turns. */
 static void all_samplings(const int *qualities, size_t count)
 {
     static const char *const samplings[] = {"420", "422", "444"};
@@ -98,9 +100,9 @@ static void all_samplings(const int *qualities, size_t count)
             options.restart = tiles ? "tiles" : "none";
             options.effort = 0;
             compare(&options, qualities, count);
-            options.effort = 1;
-            if (s == (image.width + image.height + (unsigned)tiles) % last)
-                compare(&options, qualities, count);
+            for (options.effort = -1; options.effort <= 1; options.effort += 2)
+                if (s == (image.width + image.height + (unsigned)tiles) % last)
+                    compare(&options, qualities, count);
         }
 }
 
@@ -125,6 +127,65 @@ static void qualities_are_libjpegs(void **state)
             draw(67, 41, channels, (enum content)content);
             all_samplings(qualities, QUALITIES);
         }
+}
+
+static bool rows_are_equal(const struct dl2_image *a, const struct dl2_image *b)
+{
+    if (a->width != b->width || a->height != b->height || a->channels != b->channels)
+        return false;
+    for (uint32_t y = 0; y < a->height; y++)
+        if (memcmp(a->data + y * a->stride, b->data + y * b->stride,
+                   (size_t)a->width * a->channels) != 0)
+            return false;
+    return true;
+}
+
+/* Rows of trials are those of files, whatever rows come first, over sizes, samplings, contents,
+ * qualities and SIMD variants. */
+static void trials_are_what_files_decode_to(void **state)
+{
+    static const char *const samplings[] = {"420", "422", "444"};
+    static const uint32_t sizes[][2] = {{1, 1}, {2, 3}, {5, 17}, {16, 16}, {33, 50}, {67, 130}};
+    static const int qualities[] = {1, 20, 55, 90, 100};
+    const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
+    struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
+    struct dl2_image decoded = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    unsigned turn = 0, told = 0;
+    for (size_t v = 0; v < sizeof variants / sizeof *variants; v++)
+        for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
+            for (int content = 0; choose_variant(variants[v]) && content < CONTENTS; content++)
+                for (size_t s = 0; s < 3; s++, turn++) {
+                    struct dl2_encode_options options = {.effort = (int)(turn % 3),
+                                                         .subsampling = samplings[s]};
+                    const uint32_t height = sizes[size][1];
+                    void *trial;
+                    draw(sizes[size][0], height, turn % 4 ? 3 : 1, (enum content)content);
+                    expect_ok(jpeg->trial_new(&image, &options, &trial, &error), &error);
+                    for (size_t q = 0; q < sizeof qualities / sizeof *qualities; q++) {
+                        const struct dl2_image *shown;
+                        const uint32_t middle = (turn + (unsigned)q) * 7 % height;
+                        options.quality = qualities[q];
+                        expect_ok(dl2_image_encode(jpeg, &image, &options, ours, &error), &error);
+                        expect_ok(dl2_image_decode(ours->data, ours->size, &decode, &decoded,
+                                                   &scratch, &error),
+                                  &error);
+                        const int one =
+                            jpeg->trial_rows(trial, qualities[q], middle, height, &shown, &error);
+                        const int two =
+                            jpeg->trial_rows(trial, qualities[q], 0, middle + 1, &shown, &error);
+                        assert_true(one >= 0 && two >= 0);
+                        told += one && two;
+                        if (one && two && !rows_are_equal(shown, &decoded))
+                            fail_msg("%ux%ux%u %s q%d content %d: %s", image.width, height,
+                                     image.channels, samplings[s], qualities[q], content,
+                                     variants[v]);
+                    }
+                    jpeg->trial_free(trial);
+                }
+    assert_true(told > turn * 4); /* of five */
+    dl2_image_free(&decoded);
+    dl2_image_free(&scratch);
 }
 
 /* Rows of more than one chunk of kernels and of raw bytes, and tiles of several MCUs. */
@@ -164,6 +225,41 @@ static void efforts_and_errors(void **state)
     assert_int_equal(dl2_image_encode_sweep(pnm, &image, &options, qualities, ours, 2, NULL),
                      DL2_OK);
     assert_int_equal(ours[0].size, ours[1].size);
+}
+
+/* Symbols for which the standard tables were made need no more bits with these than with any
+ * others; others do. */
+static void standard_tables_can_be_the_smaller(void **state)
+{
+    struct jpeg_compress_struct cinfo;
+    struct jpeg_error_mgr manager;
+    static struct dl2_jpeg_coders standard, optimised;
+    static struct dl2_jpeg_counts counts;
+    cinfo.err = jpeg_std_error(&manager);
+    jpeg_create_compress(&cinfo);
+    cinfo.in_color_space = JCS_RGB;
+    cinfo.input_components = 3;
+    jpeg_set_defaults(&cinfo);
+    for (int kind = 0; kind < 2; kind++) {
+        const JHUFF_TBL *const tables[] = {cinfo.dc_huff_tbl_ptrs[kind],
+                                           cinfo.ac_huff_tbl_ptrs[kind]};
+        uint64_t *const lists[] = {counts.dc, counts.ac};
+        memset(&counts, 0, sizeof counts);
+        for (int t = 0; t < 2; t++)
+            for (int length = 1, next = 0; length <= 16; length++)
+                for (int i = 0; i < tables[t]->bits[length]; i++)
+                    lists[t][tables[t]->huffval[next++]] = (uint64_t)1 << (20 - length);
+        dl2_jpeg_coder_set(&standard.dc, tables[0]);
+        dl2_jpeg_coder_set(&standard.ac, tables[1]);
+        dl2_jpeg_coders_optimise(&optimised, &counts);
+        assert_true(dl2_jpeg_coders_bits(&standard, &counts) <=
+                    dl2_jpeg_coders_bits(&optimised, &counts));
+        counts.ac[0x11] *= 8;
+        dl2_jpeg_coders_optimise(&optimised, &counts);
+        assert_true(dl2_jpeg_coders_bits(&standard, &counts) >
+                    dl2_jpeg_coders_bits(&optimised, &counts));
+    }
+    jpeg_destroy_compress(&cinfo);
 }
 
 /* Counts that double make the longest codes: without the limit, these would have up to 24 bits. The
@@ -342,10 +438,16 @@ static void memory_is_as_planned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trellis_finds_the_least),  cmocka_unit_test(memory_is_as_planned),
-        cmocka_unit_test(sizes_are_libjpegs),       cmocka_unit_test(qualities_are_libjpegs),
-        cmocka_unit_test(wide_images_are_libjpegs), cmocka_unit_test(efforts_and_errors),
-        cmocka_unit_test(quantisation_divides),     cmocka_unit_test(long_codes_are_limited),
+        cmocka_unit_test(trellis_finds_the_least),
+        cmocka_unit_test(memory_is_as_planned),
+        cmocka_unit_test(sizes_are_libjpegs),
+        cmocka_unit_test(qualities_are_libjpegs),
+        cmocka_unit_test(wide_images_are_libjpegs),
+        cmocka_unit_test(efforts_and_errors),
+        cmocka_unit_test(quantisation_divides),
+        cmocka_unit_test(long_codes_are_limited),
+        cmocka_unit_test(standard_tables_can_be_the_smaller),
+        cmocka_unit_test(trials_are_what_files_decode_to),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
 }

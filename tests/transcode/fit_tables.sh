@@ -37,20 +37,20 @@ run 0 -j 2 --fit-tables all.json --input-size 32 --crop-area 1,1 src
 ! cmp -s one.json all.json || fail '--crop-area has no effect'
 
 # ---- Variants are named after the file; sizes are about those of libjpeg's tables
-run 0 -j 2 --codec jpeg:effort=1,jpeg:effort=1:tables=one.json,jpeg:effort=1:tables=one.json:trellis=yes --q 10,50 \
+run 0 -j 2 --codec jpeg,jpeg:tables=one.json,jpeg:tables=one.json:trellis=yes --q 10,50 \
     --short full,48 src to
-is "$(ls to | tr '\n' ' ')" "jpeg_effort1-10 jpeg_effort1-10@48 jpeg_effort1-50 jpeg_effort1-50@48 \
-jpeg_effort1_one-10 jpeg_effort1_one-10@48 jpeg_effort1_one-50 jpeg_effort1_one-50@48 \
-jpeg_effort1_one_trellis-10 jpeg_effort1_one_trellis-10@48 jpeg_effort1_one_trellis-50 jpeg_effort1_one_trellis-50@48 " 'variants'
+is "$(ls to | tr '\n' ' ')" "jpeg-10 jpeg-10@48 jpeg-50 jpeg-50@48 \
+jpeg_one-10 jpeg_one-10@48 jpeg_one-50 jpeg_one-50@48 \
+jpeg_one_trellis-10 jpeg_one_trellis-10@48 jpeg_one_trellis-50 jpeg_one_trellis-50@48 " 'variants'
 for q in 10 50; do
-    usual=$(bytes jpeg_effort1-$q) fitted=$(bytes jpeg_effort1_one-$q) trellis=$(bytes jpeg_effort1_one_trellis-$q)
+    usual=$(bytes jpeg-$q) fitted=$(bytes jpeg_one-$q) trellis=$(bytes jpeg_one_trellis-$q)
     [ $((fitted * 100)) -lt $((usual * 115)) ] && [ $((fitted * 115)) -gt $((usual * 100)) ] ||
         fail "q $q: $fitted bytes, $usual with libjpeg's tables"
     [ "$trellis" -lt "$fitted" ] || fail "q $q: a trellis made $trellis bytes of $fitted"
 done
 # The files have the tables that the record and the file of tables name, and decode everywhere.
 if command -v djpeg >/dev/null; then
-    for file in to/jpeg_effort1_one*/train/a/*.jpg; do
+    for file in to/jpeg_one*/train/a/*.jpg; do
         djpeg "$file" >/dev/null 2>warnings && [ ! -s warnings ] || fail "djpeg: $file: $(cat warnings)"
     done
 fi
@@ -60,8 +60,8 @@ import json
 zigzag = sorted(range(64), key=lambda k: (k // 8 + k % 8, (k % 8 if (k // 8 + k % 8) % 2 == 0 else k // 8)))
 family = json.load(open('one.json'))['families'][0]
 assert family['resolution'] == '' and family['subsampling'] == '420'
-record = json.load(open('to/jpeg_effort1_one-50/dl2-variant.json'))['encoder']['tables']
-data = open('to/jpeg_effort1_one-50/train/a/2.jpg', 'rb').read()
+record = json.load(open('to/jpeg_one-50/dl2-variant.json'))['encoder']['tables']
+data = open('to/jpeg_one-50/train/a/2.jpg', 'rb').read()
 at = 0
 for kind in ('luma', 'chroma'):
     steps = [int(step) for step in family['qualities'][49][kind].split()]
@@ -72,12 +72,12 @@ END
 fi
 
 # ---- Reruns make nothing; other tables under the same name make all of that variant again
-run 0 -j 2 --codec jpeg:effort=1:tables=one.json --q 50 src to
-is "$(made jpeg_effort1_one-50)" 0 'made again'
+run 0 -j 2 --codec jpeg:tables=one.json --q 50 src to
+is "$(made jpeg_one-50)" 0 'made again'
 mkdir other
 cp all.json other/one.json
-run 0 -j 2 --codec jpeg:effort=1:tables=other/one.json --q 50 src to
-is "$(made jpeg_effort1_one-50)" 7 'with other tables'
+run 0 -j 2 --codec jpeg:tables=other/one.json --q 50 src to
+is "$(made jpeg_one-50)" 7 'with other tables'
 run 0 --codec jpeg:tables=absent.json --q 50 --list variants src to # named before they are made
 is "$(cut -f 1,5 "$work/out")" "$(printf 'jpeg_absent-50\tabsent.json')" 'a name'
 

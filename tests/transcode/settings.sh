@@ -35,10 +35,24 @@ run 2 --restart none --codec jpeg,jpeg:restart=tiles --q 50 "$work/src" "$work/c
 said 'would both be written there'
 run 0 --codec jpeg:effort=1,jpeg --q 50 "$work/src" "$work/a"
 is "$(made jpeg_effort1-50) $(made jpeg-50)" '0 0' 'made again'
-run 0 --codec jpeg:effort=0:subsampling=420 --q 50 "$work/src" "$work/a" # what is usual, in words
+run 0 --codec jpeg:effort=auto:subsampling=420 --q 50 "$work/src" "$work/a" # what is usual, in words
 is "$(made jpeg-50)" 0 'made again'
-run 0 --effort 0 --q 50 "$work/src" "$work/a"
+run 0 --effort auto --q 50 "$work/src" "$work/a"
 is "$(made jpeg-50)" 0 'made again'
+grep -q '"effort": "auto"' "$work/a/jpeg-50/dl2-variant.json" || fail 'auto is not recorded'
+run 2 --codec jpeg:effort=auto --effort 1 --q 50 "$work/src" "$work/c"
+said '--effort 1 has no effect: --codec gives jpeg an effort everywhere'
+run 2 --codec png --effort auto "$work/src" "$work/c"
+said '--effort: png takes 0 to 9, not auto'
+run 2 --effort 3 "$work/src" "$work/c"
+said '--effort: jpeg takes auto or 0 to 2, not 3'
+run 2 --codec jpeg:effort=-1 "$work/src" "$work/c"
+said 'jpeg: effort takes auto or 0 to 2, not '
+# Files are no larger than with either of the two tables.
+run 0 --codec jpeg:effort=0,jpeg:effort=1,jpeg --q 5,50 "$work/src" "$work/a"
+for q in 05 50; do
+    [ "$(bytes jpeg-$q)" -le "$(bytes jpeg_effort0-$q)" ] && [ "$(bytes jpeg-$q)" -le "$(bytes jpeg_effort1-$q)" ] || fail "bytes of auto at $q"
+done
 
 # ---- Lists and ranges of qualities
 run 0 --q 5:30:10,50,29:31 "$work/src" "$work/ranges"
@@ -106,7 +120,7 @@ done
 run 2 --codec jpeg:speed=4 "$work/src" "$work/refused"
 said "--codec: jpeg has no setting 'speed': effort, subsampling, restart"
 run 2 --codec jpeg:effort=9 "$work/src" "$work/refused"
-said "--codec: jpeg: effort takes 0 to 2, not '9'"
+said "--codec: jpeg: effort takes auto or 0 to 2, not '9'"
 run 2 --codec jpeg:effort=1 --effort 0 "$work/src" "$work/refused"
 said '--effort 0 has no effect'
 run 2 --codec jpeg:subsampling=444 --subsampling 422 "$work/src" "$work/refused"
