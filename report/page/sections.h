@@ -25,6 +25,7 @@
     X(metrics)                                                                                     \
     X(codecs)                                                                                      \
     X(equal_accuracy)                                                                              \
+    X(tables)                                                                                      \
     X(training)                                                                                    \
     X(matrix)                                                                                      \
     X(forecast)                                                                                    \

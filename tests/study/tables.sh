@@ -14,6 +14,7 @@ jpeg_network-10 jpeg_network-10@20 jpeg_network-50 jpeg_network-50@20 \
 jpeg_pipeline-10 jpeg_pipeline-10@20 jpeg_pipeline-50 jpeg_pipeline-50@20" 'variants'
 [ -f results/train/jpeg_network-10@20/convnet/seed-2/evaluation/evaluation_report.json ] || fail "no matrix"
 grep -q '"weights": ".*train/raw/convnet/seed-1/checkpoint' results/tables/network.json || fail "the network"
+grep -q 'h3>jpeg_network-10@20<' results/report/report.html || fail "no pictures of the tables"
 grep -q 'TABLES=&quot;pipeline network&quot;' results/report/report.html || fail "the command lacks TABLES"
 
 # The same again makes nothing; another input size fits them again, and makes the variants that have them.

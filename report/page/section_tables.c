@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The quantisation tables that were fitted (make study-tables), as pictures. */
+#include "common/file.h"
+#include "common/json.h"
+#include "report/page/parts.h"
+#include "report/page/sections.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 8, QUALITIES = 100, MAX_STEP = 255 };
+
+/* The lowest quality of the variants with tables of a kind, or 0. */
+static int lowest_quality(const struct dl2_study *study, const char *kind)
+{
+    char mark[32];
+    int lowest = 0;
+    snprintf(mark, sizeof mark, "_%s", kind);
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const int quality = (int)study->variants[v].quality;
+        if (strstr(study->variants[v].name, mark) && quality >= 1 && quality <= QUALITIES &&
+            (!lowest || quality < lowest))
+            lowest = quality;
+    }
+    return lowest;
+}
+
+/* A table of steps, darker where a step is coarser. */
+static void write_steps(struct dl2_html *html, const char *title, const char *steps)
+{
+    struct dl2_table table = {.html = html, .attributes = " class='heat'"};
+    char *at = (char *)steps;
+    dl2_table_head(&table, "%s", title);
+    for (int u = 0; u < SIDE; u++)
+        dl2_table_head(&table, "%d", u);
+    for (int v = 0; v < SIDE; v++) {
+        char name[8];
+        snprintf(name, sizeof name, "%d", v);
+        dl2_table_row(&table, name);
+        for (int u = 0; u < SIDE; u++) {
+            char tag[96];
+            const double step = fmin(fmax((double)strtoul(at, &at, 10), 1), MAX_STEP);
+            snprintf(tag, sizeof tag,
+                     "td style='background:color-mix(in srgb,var(--accent) %.0f%%,var(--card))'",
+                     60 * log(step) / log(MAX_STEP));
+            dl2_html_element(html, tag, "%.0f", step);
+        }
+    }
+    dl2_table_end(&table);
+}
+
+static void write_family(struct dl2_html *html, const char *kind, int quality, const json_t *family)
+{
+    static const char *const names[] = {"luma", "chroma"};
+    const char *resolution = dl2_json_get_text(family, "resolution", "");
+    const json_t *steps = json_array_get(json_object_get(family, "qualities"), (size_t)quality - 1);
+    dl2_html_element(html, "h3", "jpeg_%s-%02d%s", kind, quality, resolution);
+    dl2_html_markup(html, "<div class='plots'>");
+    for (int i = 0; i < 2; i++)
+        write_steps(html, names[i], dl2_json_get_text(steps, names[i], ""));
+    dl2_html_markup(html, "</div>\n");
+}
+
+static void write_kind(const struct dl2_page *page, struct dl2_html *html, const char *kind,
+                       bool *begun)
+{
+    struct dl2_error why = DL2_ERROR_INIT;
+    char path[4608];
+    json_auto_t *json = NULL;
+    const int quality = lowest_quality(page->study, kind);
+    snprintf(path, sizeof path, "%s/tables/%s.json", page->folder, kind);
+    if (!quality || !dl2_is_file(path))
+        return;
+    if (!*begun)
+        dl2_html_markup(html, "<h2>Fitted quantisation tables</h2>\n<p class='note'>Steps of the "
+                              "lowest quality, by frequency: across to the right, down to the "
+                              "bottom. libjpeg's tables follow what eyes see; these follow what a "
+                              "coefficient is worth to the training's input (pipeline) or to the "
+                              "loss of a network (network), and what it costs in bits. A quality "
+                              "has about the bytes of libjpeg's. What they save is in “Size at "
+                              "equal accuracy”.</p>\n");
+    *begun = true;
+    const int status = dl2_json_load(path, "dl2-tables/1", &json, &why);
+    if (status == DL2_ERR_MEMORY)
+        dl2_html_check(html, dl2_error_copy(html->error, &why));
+    else if (status < 0)
+        dl2_html_element(html, "p class='warning'", "%s can't be shown: %s", path, why.message);
+    size_t i;
+    json_t *family;
+    json_array_foreach(json_object_get(json, "families"), i, family)
+    {
+        if (strcmp(dl2_json_get_text(family, "subsampling", ""), "420") == 0)
+            write_family(html, kind, quality, family);
+    }
+}
+
+void dl2_section_tables(const struct dl2_page *page, struct dl2_html *html)
+{
+    bool begun = false;
+    write_kind(page, html, "pipeline", &begun);
+    write_kind(page, html, "network", &begun);
+}
