@@ -171,7 +171,9 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
             dl2_words_add(&study->of_network, columns[NAME]);
         has_tables |= strcmp(columns[TABLES], "-") != 0;
     }
-    if (!has_tables)
+    if (!has_tables && !study->given.tables) /* the dataset's default */
+        study->options.tables = "none";
+    else if (!has_tables)
         dl2_setting_refuse("TABLES", study->options.tables,
                            "it has no effect: CODECS, \"%s\", has no jpeg", study->options.codecs);
     dl2_words_add_all(&study->names, &study->variants);

@@ -15,12 +15,13 @@
 /* ---- Datasets with a name, and the defaults that go with them */
 
 static const struct preset {
-    const char *dataset, *codecs, *qualities, *archs, *epochs, *image_size, *batch, *tolerance;
+    const char *dataset, *codecs, *qualities, *shorts, *tables, *archs, *epochs, *image_size,
+        *batch, *tolerance;
     const char *measure, *train_flags, *about;
 } presets[] = {
     /* The demo is to end within minutes on two processors, and yet to say something: small images,
      * crops that keep most of one, and a tolerance that 1,306 validation images can tell. */
-    {"demo", "jpeg webp", "5 25 75", "convnet", "6", "32", "32", "2", "0.5",
+    {"demo", "jpeg webp", "5 75", "48 full", "pipeline", "convnet", "6", "32", "32", "2", "0.5",
      "--crop-area 0.5,1 --validate-every 3",
      "The images are tiles of 15 photographs, and which photograph a tile is cut out of is its "
      "class. The tiles for validation are from other parts of the same photographs as those for "
@@ -28,6 +29,8 @@ static const struct preset {
     {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"},
     {.dataset = "imagenette"},
     {.codecs = "jpeg",
+     .shorts = "",
+     .tables = "",
      .qualities = "10 25 50 75 85",
      .archs = "resnet10",
      .epochs = "30",
@@ -58,6 +61,8 @@ static void fill_in_defaults(struct dl2_study_settings *study)
         options->member = own->member ? own->member : usual->member;
     DEFAULT(codecs)
     DEFAULT(qualities)
+    DEFAULT(shorts)
+    DEFAULT(tables)
     DEFAULT(archs)
     DEFAULT(epochs)
     DEFAULT(image_size)
@@ -67,11 +72,11 @@ static void fill_in_defaults(struct dl2_study_settings *study)
     DEFAULT(train_flags)
 #undef DEFAULT
     study->about = own->about;
-    const char **texts[] = {
-        &options->transcode_flags, &options->quality_flags, &options->load_flags,
-        &options->report_flags,    &options->decide,        &options->forecast,
-        &options->budget,          &options->variants,      &options->external,
-        &options->group,           &options->shorts,        &options->tables};
+    const char **texts[] = {&options->transcode_flags, &options->quality_flags,
+                            &options->load_flags,      &options->report_flags,
+                            &options->decide,          &options->forecast,
+                            &options->budget,          &options->variants,
+                            &options->external,        &options->group};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
@@ -304,12 +309,14 @@ static void resolve_lists(struct dl2_study_settings *study)
     study->archs = dl2_words_split(options->archs);
     study->seeds = dl2_words_split(options->seeds);
     resolve_external(study);
-    study->tables = dl2_words_split(options->tables);
-    for (size_t i = 0; i < study->tables.count; i++)
-        if (strcmp(study->tables.at[i], "pipeline") != 0 &&
-            strcmp(study->tables.at[i], "network") != 0)
-            dl2_setting_refuse("TABLES", options->tables, "pipeline and network are known, not %s",
-                               study->tables.at[i]);
+    const struct dl2_words tables = dl2_words_split(options->tables);
+    for (size_t i = 0; i < tables.count; i++)
+        if (strcmp(tables.at[i], "pipeline") == 0 || strcmp(tables.at[i], "network") == 0)
+            dl2_words_add(&study->tables, tables.at[i]);
+        else if (strcmp(tables.at[i], "none") != 0 || tables.count > 1)
+            dl2_setting_refuse("TABLES", options->tables,
+                               "pipeline and network, or none alone, are known, not %s",
+                               tables.at[i]);
     if (study->tables.count && strchr(study->out, ','))
         dl2_setting_refuse("OUT", options->out, "TABLES can't work with a comma in it");
 }

@@ -79,16 +79,17 @@ static const struct dl2_option own_rows[] = {
      "One more codec, as two commands: 'cjxl=cjxl %i %o -q %q; djxl %i %o'", AT(external),
      .unset = "none"},
     PARSED("qualities", "LIST", "1 to 100, higher is better, the same for all codecs", qualities,
-           dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 25 75"),
+           dl2_setting_parse_numbers, .unset = "10 25 50 75 85; of the demo 5 75"),
     PARSED("shorts", "LIST",
            "Resolutions: lengths of the shorter side that images are reduced to, pixels, and full, "
            "as in "
            "'160 320 full'; each quality at each of them",
-           shorts, dl2_setting_parse_names, .unset = "full"),
+           shorts, dl2_setting_parse_names, .unset = "full; of the demo 48 full"),
     PARSED("tables", "LIST",
            "Quantisation tables of JPEG beside libjpeg's: pipeline, fitted to IMAGE_SIZE and the "
-           "dataset; network, fitted to the first of ARCHS on the original, too",
-           tables, dl2_setting_parse_names, .unset = "none; of study-tables pipeline network"),
+           "dataset; network, fitted to the first of ARCHS on the original, too; or none",
+           tables, dl2_setting_parse_names,
+           .unset = "none; of the demo pipeline, of study-tables pipeline network"),
     {DL2_OPTION_TEXT, "train-on", 0, "LIST", "Variants to train on: 'jpeg-10 webp-50'",
      AT(train_on), .unset = "all"},
     PARSED("archs", "LIST", "Networks, as `dl2-train --list archs` names them", archs,

@@ -5,7 +5,7 @@
 . "$srcdir/tests/lib.sh"
 plainly
 . "$srcdir/tests/study/study_lib.sh"
-refused 'TABLES is "nets": pipeline and network are known, not nets' TABLES=nets
+refused 'TABLES is "nets": pipeline and network, or none alone, are known, not nets' TABLES=nets
 refused 'TABLES is "network": it has no effect: CODECS, "webp", has no jpeg' TABLES=network CODECS=webp
 
 expect 0 study QUALITIES='10 50' SHORTS='20 full' study-tables
