@@ -44,6 +44,7 @@ enum dl2_random_use {
     DL2_RANDOM_PARTITION = 12,   /* of samples: a = number of `partitions` neighbours */
     DL2_RANDOM_HOP = 13,         /* which model next: a = partition, b = visit */
     DL2_RANDOM_SENSITIVITY = 14, /* labels from predictions: a = batch */
+    DL2_RANDOM_PACK = 16,        /* order of a packed dataset */
     DL2_RANDOM_TABLES = 15,      /* crops that tables are fitted to: a = image */
 };
 

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/random.h"
 #include "dataset/packed.h"
 #include "dataset/postgresql/database_uri.h"
 #include "dataset/variant_facts.h"
@@ -523,6 +524,22 @@ bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_data
     for (unsigned i = 0; same && i < a->class_count; i++)
         same = !strcmp(a->classes[i], b->classes[i]);
     return same;
+}
+
+int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_error *error)
+{
+    struct dl2_random random;
+    if (dataset->count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples pass the limit of 2^32",
+                             dataset->count);
+    uint32_t *order = dl2_calloc(dataset->count, sizeof *order);
+    if (!order)
+        return dl2_error_memory(error, "%zu samples", dataset->count);
+    dl2_random_init(&random, seed, DL2_RANDOM_PACK, 0, 0);
+    dl2_random_permutation(&random, order, (uint32_t)dataset->count);
+    const int status = dl2_dataset_select(dataset, order, dataset->count, error);
+    free(order);
+    return status;
 }
 
 static uint64_t hash_text(const char *text, uint64_t hash)

@@ -129,6 +129,9 @@ void dl2_dataset_close(struct dl2_dataset *dataset);
 int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
                        struct dl2_error *error);
 
+/* The same with all samples, in a random order that follows from the seed and their number. */
+int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_error *error);
+
 size_t dl2_dataset_count(const struct dl2_dataset *dataset);
 /* Encoded, of all its samples. */
 uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset);

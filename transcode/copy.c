@@ -531,6 +531,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     dl2_dataset_tell(copy->dataset, copy->options->source, copy->packed, copy->progress);
     DL2_TRY(dl2_output_check_source(copy->dataset, copy->options->source,
                                     copy->options->pack.container, copy->progress, error));
+    if (copy->options->shuffle)
+        DL2_TRY(dl2_dataset_shuffle(copy->dataset, *copy->options->shuffle, error));
     DL2_TRY(load_summary(copy, error));
     DL2_TRY(find_origin(copy, error));
     if (copy->packed && is_current(copy)) {

@@ -23,6 +23,7 @@ struct dl2_copy_options {
     const char *source, *dest;
     struct dl2_writer_options pack; /* container and size of shards */
     unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
+    const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */
     bool force;                     /* write everything again */
     bool prune;                     /* remove images from a folder DEST that SOURCE lacks */
     struct dl2_progress *progress;  /* also tells of samples that can't be copied */

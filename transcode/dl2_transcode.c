@@ -70,6 +70,7 @@ static struct arguments {
     bool copy, index, survey, identify;
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;
+    uint64_t shuffle; /* a seed, if it was given */
     unsigned input_size;
     double crop_area[2];
     unsigned list;
@@ -177,6 +178,11 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = WRITES},
+    {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
+     "Pack images in a random order, the same for the same seed: who reads shards one after the "
+     "other then meets all classes from the beginning",
+     AT(shuffle), .max = 9e15, .unset = "the order of SOURCE, which is by class",
+     .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = WRITES},
@@ -241,6 +247,11 @@ static struct dl2_program program = {
     .print_versions = dl2_codec_print_versions,
     .max_arguments = 2,
 };
+
+static bool shuffles(void)
+{
+    return dl2_option_given(&program, &common, "shuffle");
+}
 
 static struct dl2_writer_options pack_options(const char *dest)
 {
@@ -800,6 +811,7 @@ static int transcode(char **places)
         .jobs = common.jobs,
         .memory = (arguments.memory_mib ? arguments.memory_mib : default_memory_mib()) << 20,
         .pack = pack_options(places[1]),
+        .shuffle = shuffles() ? &arguments.shuffle : NULL,
         .force = arguments.force,
         .never_larger = arguments.never_larger,
         .colour = arguments.colour,
@@ -834,6 +846,7 @@ static int copy(char **places)
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
                                              .pack = pack_options(places[1]),
+                                             .shuffle = shuffles() ? &arguments.shuffle : NULL,
                                              .jobs = common.jobs,
                                              .force = arguments.force,
                                              .prune = arguments.prune,
@@ -1057,6 +1070,9 @@ static int run(char **places, size_t count)
     if (arguments.colour == DL2_COLOURS_CONVERT && !dl2_colour_engine())
         return dl2_program_usage_error(&program, "--colour convert: this build has no Little CMS "
                                                  "(Debian: liblcms2-dev)");
+    if (shuffles() && !dl2_container_is_packed(pack_options(places[1]).container))
+        return dl2_program_usage_error(
+            &program, "--shuffle has no effect: --container=%s has no order", container);
     static const char *const for_folders[] = {"container", "shard", "prune"};
     for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
         if (dl2_dataset_is_database(places[1]) &&

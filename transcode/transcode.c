@@ -221,6 +221,8 @@ static int open_source(struct run *run, struct dl2_error *error)
 
 static int collect(struct run *run, struct dl2_error *error)
 {
+    if (run->options->shuffle)
+        DL2_TRY(dl2_dataset_shuffle(run->dataset, *run->options->shuffle, error));
     size_t count = dl2_dataset_count(run->dataset);
     struct dl2_source_items *source = &run->source;
     source->dataset = run->dataset;
@@ -893,6 +895,8 @@ static int init_variants(struct run *run, struct dl2_error *error)
         DL2_TRY(dl2_variant_init(&run->variants[v], options->dest, options->source, target,
                                  &options->decode, options->never_larger, options->colour,
                                  &options->pack, error));
+        if (options->shuffle)
+            DL2_TRY(dl2_variant_note_order(&run->variants[v], *options->shuffle, error));
     }
     DL2_TRY(check_names(run, error));
     return list_resolutions(run, error);

@@ -38,6 +38,7 @@ struct dl2_transcode_options {
     unsigned jobs;                    /* 0: dl2_cpu_count() */
     uint64_t memory; /* bytes that images in work may take together; one is always let through */
     struct dl2_writer_options pack; /* what variants lie in; its container may be "folder" */
+    const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */
     bool force;                     /* make everything again */
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
     enum dl2_colour_rule colour;

@@ -188,6 +188,16 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                : dl2_error_memory(error, "a variant");
 }
 
+int dl2_variant_note_order(struct dl2_variant *variant, uint64_t seed, struct dl2_error *error)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+    return json_object_set_new(json_object_get(variant->about, "options"), "shuffle",
+                               json_string(text)) < 0
+               ? dl2_error_memory(error, "a variant")
+               : DL2_OK;
+}
+
 bool dl2_variant_decodes_alike(const struct dl2_variant *variant)
 {
     return json_equal(json_object_get(variant->old, "decoding"), variant->decoding) &&

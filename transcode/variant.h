@@ -144,6 +144,9 @@ int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *
                      enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
                      struct dl2_error *error);
 
+/* The images come in the random order of a seed, which the variant depends on. */
+int dl2_variant_note_order(struct dl2_variant *variant, uint64_t seed, struct dl2_error *error);
+
 /* Looks at the files and marks the records whose items need no work; with `force`, none. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error);

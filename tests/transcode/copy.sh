@@ -159,4 +159,21 @@ copy --container=tar "$work/odd" "$work/odd-tar"
 said "the folder 'test' is read as a class"
 expect 0 dl2-transcode --quiet --codec ppm --container=tar "$work/odd" "$work/odd-variants"
 said "the folder 'test' is read as a class"
+
+# ---- In a random order: the same for the same seed, and all samples are there
+order() { tar tf "$1"/*.tar | grep 'ppm$' | tr '\n' ' '; }
+for i in 1 2 3 4 5 6 7 8 9; do for class in a b; do picture "$work/many/$class/$i.ppm" 8 8 $i; done; done
+for seed in 1 2; do
+    copy --container=tar --shuffle $seed "$work/many" "$work/order$seed"
+    copy --container=tar --shuffle $seed "$work/many" "$work/again$seed"
+    is "$(order "$work/order$seed")" "$(order "$work/again$seed")" "the order of a seed"
+done
+copy --container=tar "$work/many" "$work/plain"
+[ "$(order "$work/order1")" != "$(order "$work/order2")" ] || fail "two seeds give one order"
+[ "$(order "$work/order1")" != "$(order "$work/plain")" ] || fail "--shuffle has no effect"
+is "$(tar tf "$work"/order1/*.tar | LC_ALL=C sort)" "$(tar tf "$work"/plain/*.tar | LC_ALL=C sort)" "samples"
+copy --container=tar --shuffle 2 "$work/many" "$work/order1" # another seed: packed again
+is "$(order "$work/order1")" "$(order "$work/order2")" "another seed"
+expect 2 dl2-transcode --quiet --copy --shuffle 1 "$work/many" "$work/folders"
+said "--shuffle has no effect: --container=folder has no order"
 exit 0
