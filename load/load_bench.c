@@ -6,6 +6,7 @@
 #include "common/machine.h"
 #include "common/progress.h"
 #include "common/quote.h"
+#include "common/stats.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
 #include "pixels/resize.h"
@@ -41,10 +42,13 @@ struct bench {
     struct dl2_batch_decoder_stats decoded;
     struct dl2_bytes host; /* a batch that was downloaded from the decoder */
     struct dl2_error failure;
+    struct dl2_bytes gaps; /* doubles: seconds from each batch of an epoch to the next; sorted at
+                              the end */
+    double last;           /* when the batch before came; 0: there is none in this epoch */
     json_t *bad;
-    double resident; /* with --cold: the largest part of the files that stayed in memory */
-    uint64_t peak;   /* resident memory of the process before the scaling runs */
-    bool digesting;
+    double resident;        /* with --cold: the largest part of the files that stayed in memory */
+    uint64_t peak;          /* resident memory of the process before the scaling runs */
+    bool digesting, noting; /* each batch: its bytes, when it came */
     uint32_t digest;
     struct dl2_progress progress;
 };
@@ -55,9 +59,27 @@ static size_t sample_bytes(const struct dl2_loader_config *config)
            dl2_dtype_size(config->dtype);
 }
 
+/* Notes when a batch came. */
+static void note_gap(struct bench *bench)
+{
+    const double now = dl2_clock_wall(), gap = now - bench->last;
+    if (bench->last > 0 && bench->failure.status == DL2_OK)
+        dl2_bytes_append(&bench->gaps, &gap, sizeof gap, &bench->failure);
+    bench->last = now;
+}
+
+/* The gap that a part of all is at most; NAN without any. */
+static double gap_at(const struct bench *bench, double part)
+{
+    const size_t count = bench->gaps.size / sizeof(double);
+    return count ? dl2_percentile((const double *)bench->gaps.data, count, part) : (double)NAN;
+}
+
 static void see_batch(void *context, const struct dl2_batch *batch)
 {
     struct bench *bench = context;
+    if (bench->noting)
+        note_gap(bench);
     if (bench->digesting) {
         const size_t size = sample_bytes(&bench->options->loader);
         const uint8_t *images = batch->images;
@@ -85,6 +107,7 @@ static int run_epoch(struct bench *bench, struct dl2_loader *loader, unsigned ep
         bench->resident = resident > bench->resident ? resident : bench->resident;
     }
     const double seconds = bench->options->measure;
+    bench->last = 0;
     const struct dl2_load_pass pass = {.epoch = epoch,
                                        .seconds = isnan(seconds) ? 0 : seconds,
                                        .batch = see_batch,
@@ -135,6 +158,7 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     dl2_progress_begin(&bench->progress, "load", "images", bench->epoch_samples * expected,
                        bench->options->quiet);
     bench->digesting = bench->options->digest;
+    bench->noting = true;
     int status = DL2_OK;
     while (status == DL2_OK && !is_enough(bench)) {
         status = grow_epochs(bench, error);
@@ -144,7 +168,8 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
         status = run_epoch(bench, loader, bench->epoch_count++, epoch, error);
         add_run(&bench->total, epoch);
     }
-    bench->digesting = false;
+    bench->digesting = bench->noting = false;
+    dl2_sort((double *)bench->gaps.data, bench->gaps.size / sizeof(double));
     dl2_progress_end(&bench->progress);
     dl2_loader_get_stats(loader, &bench->stats);
     if (bench->decoder)
@@ -225,6 +250,10 @@ static void print_rates(FILE *out, const struct bench *bench)
     fprintf(out, "  %-21s %10.0f\n", "images/s", dl2_load_rate(images, bench->total.seconds));
     fprintf(out, "  %-21s %10.0f\n", "images/s a core",
             dl2_load_rate(images, bench->total.cpu_seconds));
+    if (bench->gaps.size)
+        fprintf(out, "  %-21s %10.2f median, 95%% %.2f, 99%% %.2f, longest %.2f\n",
+                "ms between batches", 1e3 * gap_at(bench, 0.5), 1e3 * gap_at(bench, 0.95),
+                1e3 * gap_at(bench, 0.99), 1e3 * gap_at(bench, 1));
     fprintf(out, "  %-21s %10.1f\n", "MB/s read",
             dl2_load_rate((double)stats->bytes_read / 1e6, bench->total.seconds));
     fprintf(out, "  %-21s %10s in %" PRIu64 " reads\n", "read",
@@ -425,6 +454,12 @@ static json_t *bench_json(const struct bench *bench)
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
         bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
         decoded_json(bench));
+    if (figures)
+        json_object_set_new(
+            figures, "batch_gaps",
+            json_pack("{s:o, s:o, s:o, s:o}", "p50", dl2_json_real(gap_at(bench, 0.5)), "p95",
+                      dl2_json_real(gap_at(bench, 0.95)), "p99", dl2_json_real(gap_at(bench, 0.99)),
+                      "max", dl2_json_real(gap_at(bench, 1))));
     if (!figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;
@@ -476,6 +511,7 @@ int dl2_load_bench(const struct dl2_load_options *options, const char *path, FIL
         dl2_loader_destroy(bench.scaling[i].loader);
     dl2_batch_decoder_close(bench.decoder);
     dl2_bytes_free(&bench.host);
+    dl2_bytes_free(&bench.gaps);
     free(bench.name);
     free(bench.epochs);
     free(bench.scaling);

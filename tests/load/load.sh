@@ -28,7 +28,7 @@ expect 0 dl2-load bench "$work/flowers" --split all -b 7 -i 24 -e 2 --seed 4 --d
 expect 0 dl2-load bench "$work/flowers" -b 8 -i 16 -e 2 -j 2 --json "$work/load.json"
 grep -q '^  decode .* us an image$' "$work/out" || fail "no table of stages"
 for field in '"schema": "dl2-load/1"' '"variant": "flowers"' '"images": 20' '"epochs": 2' '"batch": 8' \
-    '"image_size": 16' '"workers": 2' '"bad": \[\]' '"images_per_core_second": [0-9]' '"transform": [0-9]'; do
+    '"image_size": 16' '"workers": 2' '"bad": \[\]' '"images_per_core_second": [0-9]' '"p99": [0-9.e-]*' '"max": [0-9]' '"transform": [0-9]'; do
     grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"
 done
 expect 0 dl2-load bench "$work/flowers" --val -e 1 --name other --json "$work/load.json"
