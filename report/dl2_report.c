@@ -316,6 +316,7 @@ struct results {
     struct dl2_plan plan;
     struct dl2_analysis *analyses; /* [arch_count] */
     struct dl2_speeds *speeds;     /* [arch_count] */
+    struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
 };
@@ -397,6 +398,7 @@ static void free_results(const struct dl2_study *study, struct results *results)
     }
     free(results->analyses);
     free(results->speeds);
+    dl2_image_scores_free(&results->scores);
     dl2_codec_sizes_free(&results->sizes);
     free(results->accuracy_sizes);
     dl2_conditions_free(&results->conditions);
@@ -430,6 +432,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .plotter = &plotter,
                                       .plan = &results->plan,
                                       .codecs = arguments.codecs,
+                                      .scores = &results->scores,
                                       .sizes = &results->sizes,
                                       .accuracy_sizes = results->accuracy_sizes,
                                       .tolerance = arguments.question.tolerance};
@@ -475,7 +478,10 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
 {
     const double tolerance = arguments.question.tolerance;
     DL2_TRY(dl2_conditions_analyse(&results->conditions, tolerance, error));
-    DL2_TRY(dl2_codec_sizes_find(study, &arguments.codecs, &results->sizes, error));
+    DL2_TRY(dl2_image_scores_read(study, dl2_codec_anchor(study, &arguments.codecs),
+                                  &results->scores, error));
+    DL2_TRY(
+        dl2_codec_sizes_find(study, &results->scores, &arguments.codecs, &results->sizes, error));
     DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
                                     results->sizes.anchor, &results->accuracy_sizes, error));
     DL2_TRY(draw_page(folder, study, results, error));

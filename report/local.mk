@@ -30,6 +30,7 @@ libreport_la_SOURCES = \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
 	report/page/html.c report/page/html.h \
+	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
 	report/pareto.c report/pareto.h \
@@ -76,6 +77,7 @@ libreport_la_SOURCES = \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c report/page/several_page.h \
+	report/page/style.c report/page/style.h \
 	report/page/table.c report/page/table.h \
 	report/sentence.h \
 	report/several_answer.c report/several_answer.h \

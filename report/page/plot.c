@@ -98,7 +98,7 @@ void dl2_plot_number(struct dl2_plot *plot, double value)
 }
 
 /* The frame, pixels from the picture's edges; above it is the key. */
-enum { FRAME_LEFT = 64, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
+enum { FRAME_LEFT = 86, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
 /* Of the key with one row, and of a further row; of an entry without its text, and of a character.
  */
 enum { KEY_HEIGHT = 40, KEY_ROW = 18, KEY_SAMPLE = 60, KEY_CHARACTER = 7 };

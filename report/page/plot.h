@@ -76,7 +76,7 @@ struct dl2_plot_point {
 
 /* A plot that is being written. */
 struct dl2_plot {
-    char name[128]; /* "rate-psnr": the files' names without extension */
+    char name[128]; /* "rate-ssim": the files' names without extension */
     char title[256];
     struct dl2_bytes data, script;
     size_t blocks;              /* in the data file */

@@ -109,7 +109,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct dl2_codec_choice choice = {.anchor = NULL};
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes;
-    must(dl2_codec_sizes_find(&study, &choice, &sizes, &error) == DL2_OK);
+    struct dl2_image_scores scores;
+    must(dl2_image_scores_read(&study, dl2_codec_anchor(&study, &choice), &scores, &error) ==
+         DL2_OK);
+    must(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error) == DL2_OK);
     must(dl2_accuracy_sizes_find(&study, analyses, speeds, sizes.anchor, &accuracy_sizes, &error) ==
          DL2_OK);
     const struct dl2_page page = {.title = "fuzz",
@@ -118,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .analyses = analyses,
                                   .speeds = speeds,
                                   .plan = &plan,
+                                  .scores = &scores,
                                   .sizes = &sizes,
                                   .accuracy_sizes = accuracy_sizes,
                                   .tolerance = 1};
@@ -129,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dl2_analysis_free(&analyses[a]);
         dl2_speeds_free(&speeds[a]);
     }
+    dl2_image_scores_free(&scores);
     dl2_codec_sizes_free(&sizes);
     free(accuracy_sizes);
     free(analyses);
