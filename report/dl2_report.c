@@ -10,6 +10,7 @@
 #include "report/collect.h"
 #include "report/decisions.h"
 #include "report/groups.h"
+#include "report/page/latex.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/page/several_page.h"
@@ -24,7 +25,7 @@
 #include <string.h>
 
 static struct {
-    const char *output, *title, *about, *command, *gnuplot, *variants, *trainings, *group;
+    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings, *group;
     struct dl2_question question;
     struct dl2_codec_choice codecs;
     double accuracy;
@@ -209,6 +210,10 @@ static const struct dl2_option options[] = {
      AT(command), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot),
      .commands = STUDIES},
+    {DL2_OPTION_TEXT, "latex", 0, "DIR",
+     "Write each plot for LaTeX, too, to DIR: data, a gnuplot script, and NAME.tex with NAME.pdf, "
+     "which \\input takes; DIR/figures.tex is a document with all of them",
+     AT(latex), .commands = STUDIES, .unset = "no such files"},
     {DL2_OPTION_END},
 };
 
@@ -245,6 +250,7 @@ static const struct dl2_program program = {
         "  $ dl2-report study-out/demo --interim 2,3,4,6,8 --decide\n"
         "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
         "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
+        "  $ dl2-report study-out/demo --latex paper/plots\n"
         "  $ dl2-report study-out/demo --new-plan",
     .options = options,
     .values = &arguments,
@@ -259,13 +265,20 @@ static char *beside_page(const char *name)
     return asprintf(&path, "%.*s%s", length, arguments.output, name) < 0 ? NULL : path;
 }
 
+static struct dl2_latex latex; /* of --latex */
+
 /* What a page is drawn with. `folder`, which the caller frees, is made. */
 static int prepare_plotter(struct dl2_plotter *plotter, char **folder, struct dl2_error *error)
 {
     *folder = beside_page("plots");
-    *plotter = (struct dl2_plotter){*folder, arguments.gnuplot, ""};
+    *plotter = (struct dl2_plotter){.folder = *folder, .gnuplot = arguments.gnuplot};
     if (!*folder)
         return dl2_error_memory(error, "the report");
+    if (arguments.latex) {
+        latex.folder = arguments.latex;
+        plotter->latex = &latex;
+        DL2_TRY(dl2_make_folders(arguments.latex, error));
+    }
     DL2_TRY(dl2_file_expect(arguments.output, error));
     return dl2_make_folders(*folder, error);
 }
@@ -278,6 +291,8 @@ static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
     if (status == DL2_OK)
         status = dl2_file_write(arguments.output, html->bytes.data, html->bytes.size, error);
     dl2_bytes_free(&html->bytes);
+    if (status == DL2_OK && plotter->latex)
+        status = dl2_latex_end(plotter->latex, error);
     if (status == DL2_OK && plotter->problem[0])
         fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter->problem));
     return status;
@@ -595,10 +610,12 @@ int main(int argc, char **argv)
                                                  "are of different outputs: name one");
     }
     if ((arguments.decide || arguments.forecast) &&
-        (arguments.codecs.anchor || arguments.codecs.metric)) {
+        (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex)) {
         free(folders);
         return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
-                                       arguments.codecs.anchor ? "anchor" : "range");
+                                       arguments.latex           ? "latex"
+                                       : arguments.codecs.anchor ? "anchor"
+                                                                 : "range");
     }
     if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
