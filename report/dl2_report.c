@@ -14,6 +14,7 @@
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/page/several_page.h"
+#include "report/pareto.h"
 #include "report/plan.h"
 #include "report/search_results.h"
 #include "report/several_answer.h"
@@ -331,6 +332,7 @@ struct results {
     struct dl2_plan plan;
     struct dl2_analysis *analyses; /* [arch_count] */
     struct dl2_speeds *speeds;     /* [arch_count] */
+    bool *fronts;                  /* of dl2_pareto_of_bytes() */
     struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
@@ -416,6 +418,7 @@ static void free_results(const struct dl2_study *study, struct results *results)
     dl2_image_scores_free(&results->scores);
     dl2_codec_sizes_free(&results->sizes);
     free(results->accuracy_sizes);
+    free(results->fronts);
     dl2_conditions_free(&results->conditions);
     dl2_loading_free(&results->loading);
     dl2_search_results_free(&results->search);
@@ -447,6 +450,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .plotter = &plotter,
                                       .plan = &results->plan,
                                       .codecs = arguments.codecs,
+                                      .fronts = results->fronts,
                                       .scores = &results->scores,
                                       .sizes = &results->sizes,
                                       .accuracy_sizes = results->accuracy_sizes,
@@ -499,6 +503,8 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
         dl2_codec_sizes_find(study, &results->scores, &arguments.codecs, &results->sizes, error));
     DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
                                     results->sizes.anchor, &results->accuracy_sizes, error));
+    if (!(results->fronts = dl2_pareto_of_bytes(study, results->analyses)))
+        return dl2_error_memory(error, "the report");
     DL2_TRY(draw_page(folder, study, results, error));
     const struct dl2_answer made = {.study = study,
                                     .analyses = results->analyses,
@@ -506,6 +512,7 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
                                     .plan = &results->plan,
                                     .sizes = &results->sizes,
                                     .accuracy_sizes = results->accuracy_sizes,
+                                    .fronts = results->fronts,
                                     .tolerance = tolerance};
     json_t *answer = dl2_answer_make(&made);
     const int status = save_answer(answer, error);

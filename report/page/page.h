@@ -29,6 +29,7 @@ struct dl2_page {
     const struct dl2_plan *plan;             /* whose notes stand on the first screen */
     double tolerance;                        /* points */
     struct dl2_codec_choice codecs;          /* how codecs are compared */
+    const bool *fronts;                      /* of dl2_pareto_of_bytes() */
     const struct dl2_image_scores *scores;
     const struct dl2_codec_sizes *sizes;            /* what that found */
     const struct dl2_accuracy_size *accuracy_sizes; /* [arch][variant] */

@@ -89,7 +89,7 @@ static const char style[] =
     "figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:14px;"
     "padding:1rem 1rem .6rem;overflow-x:auto}"
     "figcaption{font-size:.9rem;font-weight:600;padding:0 .4rem .4rem}"
-    "figure svg{display:block;width:100%;min-width:24rem;height:auto}"
+    "figure svg{display:block;width:100%;min-width:20rem;height:auto}"
     "figure svg text{font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif}"
     "figure svg rect[fill='#ffffff']{fill:none}figure svg [color='#FFFFFF']{color:var(--card)}"
     "figure a{font-size:.8rem}"
@@ -114,7 +114,8 @@ static const char style[] =
     ".card,figure,tr{break-inside:avoid}h2,h3,h4{break-after:avoid}"
     ".scroll{overflow:visible;border:0}table{font-size:7pt}th,td{padding:.2rem .3rem;"
     "white-space:normal}tbody "
-    "th{white-space:nowrap}td{print-color-adjust:exact}.slide{display:none}"
+    "th{white-space:nowrap}td{print-color-adjust:exact}.ways{display:none}summary{break-after:"
+    "avoid}"
     "details::details-content{content-visibility:visible;height:auto}}";
 
 /* Heads of columns become buttons that sort the rows: first by falling numbers, then by rising
