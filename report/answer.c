@@ -4,7 +4,6 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
-#include "report/pareto.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +24,6 @@ static void set_named(json_t *object, const char *name, json_t *value)
     json_t *text = dl2_json_text(name);
     json_object_set_new(object, text ? json_string_value(text) : name, value);
     json_decref(text);
-}
-
-static json_t *get_named(json_t *object, const char *name)
-{
-    json_t *text = dl2_json_text(name);
-    json_t *value = json_object_get(object, text ? json_string_value(text) : name);
-    json_decref(text);
-    return value;
 }
 
 /* ---- In sentences */
@@ -138,25 +129,6 @@ static json_t *make_speeds(const struct dl2_speed *speed)
     return speeds;
 }
 
-/* Marks the variants on the Pareto front of bytes and top-1. */
-static int set_fronts(const struct dl2_answer *answer, size_t a, json_t *variants)
-{
-    const struct dl2_study *study = answer->study;
-    double *bytes = dl2_calloc(study->variant_count + 1, sizeof *bytes);
-    bool *front = dl2_calloc(study->variant_count + 1, sizeof *front);
-    for (size_t v = 0; bytes && v < study->variant_count; v++)
-        bytes[v] = study->variants[v].bytes;
-    if (bytes && front)
-        dl2_pareto_find(study, &answer->analyses[a], bytes, front);
-    for (size_t v = 0; bytes && front && v < study->variant_count; v++)
-        json_object_set_new(get_named(variants, study->variants[v].name), "pareto_front",
-                            json_boolean(front[v]));
-    const bool done = bytes && front;
-    free(bytes);
-    free(front);
-    return done ? DL2_OK : DL2_ERR_MEMORY;
-}
-
 /* A cost in percent as a BD-rate. */
 static json_t *make_cost(const struct dl2_accuracy_size *size, enum dl2_cost cost)
 {
@@ -203,13 +175,10 @@ static json_t *make_network(const struct dl2_answer *answer, size_t a)
                 variant, "on_original",
                 make_comparison(study, &analysis->on_original[v], v, answer->tolerance));
         }
+        json_object_set_new(variant, "pareto_front",
+                            json_boolean(answer->fronts[a * study->variant_count + v]));
         json_object_set_new(variant, "speed", make_speeds(&speeds->variants[v]));
         set_named(variants, study->variants[v].name, variant);
-    }
-    if (set_fronts(answer, a, variants) < 0) {
-        json_decref(variants);
-        json_decref(fastest);
-        return NULL;
     }
     for (int kind = 0; kind < DL2_SPEED_KINDS; kind++)
         json_object_set_new(fastest, dl2_speed_words[kind],

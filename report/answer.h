@@ -21,6 +21,7 @@ struct dl2_answer {
     const struct dl2_plan *plan;
     const struct dl2_codec_sizes *sizes;
     const struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
+    const bool *fronts;                             /* of dl2_pareto_of_bytes() */
     double tolerance;                               /* points of top-1 */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/codec_sizes.h"
 
-#include "common/json.h"
 #include "common/memory.h"
 #include "common/random.h"
 #include "common/stats.h"
@@ -9,103 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Scores of images */
-
-/* What dl2-quality measured of each image in each variant, [variant][metric][image]. */
-struct image_scores {
-    char **keys; /* sorted */
-    size_t count, metrics;
-    double *scores, *bytes; /* bytes: [variant][image] */
-};
-
-static double *scores_of(const struct image_scores *images, size_t variant, size_t metric)
-{
-    return images->scores + (variant * images->metrics + metric) * images->count;
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void image_scores_free(struct image_scores *images)
-{
-    for (size_t i = 0; i < images->count; i++)
-        free(images->keys[i]);
-    free(images->keys);
-    free(images->scores);
-    free(images->bytes);
-}
-
-/* Lists the images that the anchor's first variant has scores of. */
-static int list_images(const struct dl2_study_variant *variant, struct image_scores *images,
-                       struct dl2_error *error)
-{
-    json_t *file, *row;
-    const json_t *rows = json_object_get(dl2_study_scores(variant, &file), "per_image");
-    size_t i;
-    int status = DL2_OK;
-    images->keys = dl2_calloc(json_array_size(rows) + 1, sizeof *images->keys);
-    if (!images->keys)
-        status = dl2_error_memory(error, "%zu images", json_array_size(rows));
-    json_array_foreach(rows, i, row)
-    {
-        const char *key = dl2_json_get_text(row, "key", NULL);
-        if (status < 0 || !key)
-            continue;
-        if ((images->keys[images->count] = strdup(key)))
-            images->count++;
-        else
-            status = dl2_error_memory(error, "an image's key");
-    }
-    json_decref(file);
-    if (status == DL2_OK)
-        qsort(images->keys, images->count, sizeof *images->keys, compare_texts);
-    return status;
-}
-
-static void read_scores(const struct dl2_study *study, size_t variant,
-                        const struct dl2_metric_names *metrics, struct image_scores *images)
-{
-    json_t *file, *row;
-    const json_t *rows =
-        json_object_get(dl2_study_scores(&study->variants[variant], &file), "per_image");
-    size_t i;
-    json_array_foreach(rows, i, row)
-    {
-        const char *key = dl2_json_get_text(row, "key", "");
-        char **found =
-            bsearch(&key, images->keys, images->count, sizeof *images->keys, compare_texts);
-        if (!found)
-            continue;
-        const size_t image = (size_t)(found - images->keys);
-        images->bytes[variant * images->count + image] = dl2_json_get_real(row, "bytes", NAN);
-        for (size_t m = 0; m < metrics->count; m++)
-            scores_of(images, variant, m)[image] = dl2_json_get_real(row, metrics->names[m], NAN);
-    }
-    json_decref(file);
-}
-
-static int read_all_scores(const struct dl2_study *study, size_t anchor,
-                           const struct dl2_metric_names *metrics, struct image_scores *images,
-                           struct dl2_error *error)
-{
-    *images = (struct image_scores){.metrics = metrics->count};
-    DL2_TRY(list_images(&study->variants[anchor], images, error));
-    const size_t cells = study->variant_count * images->count;
-    images->bytes = dl2_calloc(cells + 1, sizeof *images->bytes);
-    images->scores = dl2_calloc(cells + 1, metrics->count * sizeof *images->scores);
-    if (!images->bytes || !images->scores)
-        return dl2_error_memory(error, "scores of %zu images", images->count);
-    for (size_t i = 0; i < cells; i++)
-        images->bytes[i] = NAN;
-    for (size_t i = 0; i < cells * metrics->count; i++)
-        images->scores[i] = NAN;
-    for (size_t v = 0; images->count && v < study->variant_count; v++)
-        read_scores(study, v, metrics, images);
-    return DL2_OK;
-}
 
 /* ---- One codec by one metric */
 
@@ -137,7 +39,7 @@ static void scratch_free(struct scratch *scratch)
 /* A codec pair and how quality is reckoned. */
 struct comparison {
     const struct dl2_study *study;
-    const struct image_scores *images;
+    const struct dl2_image_scores *images;
     size_t own, anchor, metric; /* first variants; the metric's number */
     const char *name;           /* the metric's */
     bool lower_is_better, one_is_best;
@@ -157,10 +59,10 @@ static void curve_of_image(const struct comparison *comparison, size_t first, si
 {
     curve->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++)
-        dl2_bd_add(
-            curve,
-            quality_of(comparison, scores_of(comparison->images, v, comparison->metric)[image]),
-            comparison->images->bytes[v * comparison->images->count + image]);
+        dl2_bd_add(curve,
+                   quality_of(comparison, dl2_image_scores_at(comparison->images, v,
+                                                              comparison->metric)[image]),
+                   comparison->images->bytes[v * comparison->images->count + image]);
 }
 
 /* The middle 95% of the draws, which are sorted. */
@@ -227,7 +129,7 @@ static void compare_images(const struct comparison *comparison, struct dl2_codec
 /* Does any image of the variant have a value? A lossless variant has no PSNR. */
 static bool has_values(const struct comparison *comparison, size_t variant)
 {
-    const double *scores = scores_of(comparison->images, variant, comparison->metric);
+    const double *scores = dl2_image_scores_at(comparison->images, variant, comparison->metric);
     for (size_t i = 0; i < comparison->images->count; i++)
         if (isfinite(quality_of(comparison, scores[i])))
             return true;
@@ -238,7 +140,7 @@ static bool has_values(const struct comparison *comparison, size_t variant)
 static void keep_common(const struct comparison *comparison, size_t first, uint32_t *weights)
 {
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
-        const double *scores = scores_of(comparison->images, v, comparison->metric);
+        const double *scores = dl2_image_scores_at(comparison->images, v, comparison->metric);
         if (has_values(comparison, v))
             for (size_t i = 0; i < comparison->images->count; i++)
                 weights[i] *= isfinite(quality_of(comparison, scores[i]));
@@ -252,7 +154,7 @@ static void curve_of_pool(const struct comparison *comparison, size_t first,
 {
     curve->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
-        const double *scores = scores_of(comparison->images, v, comparison->metric);
+        const double *scores = dl2_image_scores_at(comparison->images, v, comparison->metric);
         const double *sizes = comparison->images->bytes + v * comparison->images->count;
         double sum = 0, bytes = 0;
         for (size_t i = 0; i < comparison->images->count; i++)
@@ -373,7 +275,7 @@ size_t dl2_codec_anchor(const struct dl2_study *study, const struct dl2_codec_ch
 }
 
 /* All codecs but the anchor's by one metric. */
-static void compare_codecs(const struct dl2_study *study, const struct image_scores *images,
+static void compare_codecs(const struct dl2_study *study, const struct dl2_image_scores *images,
                            const struct dl2_codec_choice *choice, size_t metric,
                            struct scratch *scratch, struct dl2_codec_sizes *sizes)
 {
@@ -396,11 +298,12 @@ static void compare_codecs(const struct dl2_study *study, const struct image_sco
     }
 }
 
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_choice *choice,
-                         struct dl2_codec_sizes *sizes, struct dl2_error *error)
+int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_scores *images,
+                         const struct dl2_codec_choice *choice, struct dl2_codec_sizes *sizes,
+                         struct dl2_error *error)
 {
-    *sizes = (struct dl2_codec_sizes){.anchor = dl2_codec_anchor(study, choice)};
-    dl2_metric_names_find(study, &sizes->metrics);
+    *sizes = (struct dl2_codec_sizes){.anchor = dl2_codec_anchor(study, choice),
+                                      .metrics = images->metrics};
     const size_t count = sizes->metrics.count * study->variant_count;
     sizes->items = dl2_calloc(count + 1, sizeof *sizes->items);
     if (!sizes->items)
@@ -419,15 +322,11 @@ int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_c
                                                   .per_image_overlap = NAN};
     if (sizes->anchor == study->variant_count)
         return DL2_OK;
-    struct image_scores images;
-    struct scratch scratch = {NULL};
-    int status = read_all_scores(study, sizes->anchor, &sizes->metrics, &images, error);
-    if (status == DL2_OK)
-        status = scratch_init(&scratch, images.count, error);
+    struct scratch scratch;
+    const int status = scratch_init(&scratch, images->count, error);
     for (size_t m = 0; status == DL2_OK && m < sizes->metrics.count; m++)
-        compare_codecs(study, &images, choice, m, &scratch, sizes);
+        compare_codecs(study, images, choice, m, &scratch, sizes);
     scratch_free(&scratch);
-    image_scores_free(&images);
     return status;
 }
 

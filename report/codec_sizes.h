@@ -8,7 +8,7 @@
 #define DL2_REPORT_CODEC_SIZES_H
 
 #include "report/bd_rate.h"
-#include "report/metric_trust.h"
+#include "report/image_scores.h"
 #include "report/study.h"
 
 enum { DL2_BD_DRAWS = 1000 }; /* of a bootstrap */
@@ -52,10 +52,11 @@ struct dl2_codec_sizes {
         *items; /* [metric * variant_count + v], of each codec's first variant v */
 };
 
-/* Reads the variants' quality files once more, for scores and sizes of single images. Free with
- * dl2_codec_sizes_free(), on failure too. */
-int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_codec_choice *choice,
-                         struct dl2_codec_sizes *sizes, struct dl2_error *error);
+/* `images` are those of the anchor's first variant. Free with dl2_codec_sizes_free(), on failure
+ * too. */
+int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_scores *images,
+                         const struct dl2_codec_choice *choice, struct dl2_codec_sizes *sizes,
+                         struct dl2_error *error);
 void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes);
 
 /* The size of variant v's codec by metric m; NULL: v starts no codec, or nothing is known. */

@@ -10,9 +10,11 @@
 #include "report/collect.h"
 #include "report/decisions.h"
 #include "report/groups.h"
+#include "report/page/latex.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
 #include "report/page/several_page.h"
+#include "report/pareto.h"
 #include "report/plan.h"
 #include "report/search_results.h"
 #include "report/several_answer.h"
@@ -24,7 +26,7 @@
 #include <string.h>
 
 static struct {
-    const char *output, *title, *about, *command, *gnuplot, *variants, *trainings, *group;
+    const char *output, *title, *about, *command, *gnuplot, *latex, *variants, *trainings, *group;
     struct dl2_question question;
     struct dl2_codec_choice codecs;
     double accuracy;
@@ -209,6 +211,10 @@ static const struct dl2_option options[] = {
      AT(command), .commands = ONE_STUDY},
     {DL2_OPTION_TEXT, "gnuplot", 0, "PROGRAM", "gnuplot program to draw with", AT(gnuplot),
      .commands = STUDIES},
+    {DL2_OPTION_TEXT, "latex", 0, "DIR",
+     "Write each plot for LaTeX, too, to DIR: data, a gnuplot script, and NAME.tex with NAME.pdf, "
+     "which \\input takes; DIR/figures.tex is a document with all of them",
+     AT(latex), .commands = STUDIES, .unset = "no such files"},
     {DL2_OPTION_END},
 };
 
@@ -245,6 +251,7 @@ static const struct dl2_program program = {
         "  $ dl2-report study-out/demo --interim 2,3,4,6,8 --decide\n"
         "  $ dl2-report study-out/flowers study-out/birds --tolerance 2 -o both.html\n"
         "  $ dl2-report study-out/demo --group 'regex:[^/]*/r[0-9]*'\n"
+        "  $ dl2-report study-out/demo --latex paper/plots\n"
         "  $ dl2-report study-out/demo --new-plan",
     .options = options,
     .values = &arguments,
@@ -259,13 +266,20 @@ static char *beside_page(const char *name)
     return asprintf(&path, "%.*s%s", length, arguments.output, name) < 0 ? NULL : path;
 }
 
+static struct dl2_latex latex; /* of --latex */
+
 /* What a page is drawn with. `folder`, which the caller frees, is made. */
 static int prepare_plotter(struct dl2_plotter *plotter, char **folder, struct dl2_error *error)
 {
     *folder = beside_page("plots");
-    *plotter = (struct dl2_plotter){*folder, arguments.gnuplot, ""};
+    *plotter = (struct dl2_plotter){.folder = *folder, .gnuplot = arguments.gnuplot};
     if (!*folder)
         return dl2_error_memory(error, "the report");
+    if (arguments.latex) {
+        latex.folder = arguments.latex;
+        plotter->latex = &latex;
+        DL2_TRY(dl2_make_folders(arguments.latex, error));
+    }
     DL2_TRY(dl2_file_expect(arguments.output, error));
     return dl2_make_folders(*folder, error);
 }
@@ -278,6 +292,8 @@ static int finish_page(struct dl2_html *html, const struct dl2_plotter *plotter,
     if (status == DL2_OK)
         status = dl2_file_write(arguments.output, html->bytes.data, html->bytes.size, error);
     dl2_bytes_free(&html->bytes);
+    if (status == DL2_OK && plotter->latex)
+        status = dl2_latex_end(plotter->latex, error);
     if (status == DL2_OK && plotter->problem[0])
         fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(plotter->problem));
     return status;
@@ -316,6 +332,8 @@ struct results {
     struct dl2_plan plan;
     struct dl2_analysis *analyses; /* [arch_count] */
     struct dl2_speeds *speeds;     /* [arch_count] */
+    bool *fronts;                  /* of dl2_pareto_of_bytes() */
+    struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
 };
@@ -397,8 +415,10 @@ static void free_results(const struct dl2_study *study, struct results *results)
     }
     free(results->analyses);
     free(results->speeds);
+    dl2_image_scores_free(&results->scores);
     dl2_codec_sizes_free(&results->sizes);
     free(results->accuracy_sizes);
+    free(results->fronts);
     dl2_conditions_free(&results->conditions);
     dl2_loading_free(&results->loading);
     dl2_search_results_free(&results->search);
@@ -430,6 +450,8 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .plotter = &plotter,
                                       .plan = &results->plan,
                                       .codecs = arguments.codecs,
+                                      .fronts = results->fronts,
+                                      .scores = &results->scores,
                                       .sizes = &results->sizes,
                                       .accuracy_sizes = results->accuracy_sizes,
                                       .tolerance = arguments.question.tolerance};
@@ -475,9 +497,14 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
 {
     const double tolerance = arguments.question.tolerance;
     DL2_TRY(dl2_conditions_analyse(&results->conditions, tolerance, error));
-    DL2_TRY(dl2_codec_sizes_find(study, &arguments.codecs, &results->sizes, error));
+    DL2_TRY(dl2_image_scores_read(study, dl2_codec_anchor(study, &arguments.codecs),
+                                  &results->scores, error));
+    DL2_TRY(
+        dl2_codec_sizes_find(study, &results->scores, &arguments.codecs, &results->sizes, error));
     DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
                                     results->sizes.anchor, &results->accuracy_sizes, error));
+    if (!(results->fronts = dl2_pareto_of_bytes(study, results->analyses)))
+        return dl2_error_memory(error, "the report");
     DL2_TRY(draw_page(folder, study, results, error));
     const struct dl2_answer made = {.study = study,
                                     .analyses = results->analyses,
@@ -485,6 +512,7 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
                                     .plan = &results->plan,
                                     .sizes = &results->sizes,
                                     .accuracy_sizes = results->accuracy_sizes,
+                                    .fronts = results->fronts,
                                     .tolerance = tolerance};
     json_t *answer = dl2_answer_make(&made);
     const int status = save_answer(answer, error);
@@ -589,10 +617,12 @@ int main(int argc, char **argv)
                                                  "are of different outputs: name one");
     }
     if ((arguments.decide || arguments.forecast) &&
-        (arguments.codecs.anchor || arguments.codecs.metric)) {
+        (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex)) {
         free(folders);
         return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
-                                       arguments.codecs.anchor ? "anchor" : "range");
+                                       arguments.latex           ? "latex"
+                                       : arguments.codecs.anchor ? "anchor"
+                                                                 : "range");
     }
     if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)

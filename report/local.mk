@@ -10,6 +10,7 @@ libreport_la_SOURCES = \
 	report/page/curve.c report/page/curve.h \
 	report/page/decided.c report/page/decided.h \
 	report/page/forest_plot.c report/page/forest_plot.h \
+	report/page/latex.c report/page/latex.h \
 	report/page/loading_plots.c report/page/loading_plots.h \
 	report/page/metric_tables.c report/page/metric_tables.h \
 	report/page/regimen_plots.c report/page/regimen_plots.h \
@@ -29,7 +30,9 @@ libreport_la_SOURCES = \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
+	report/page/gnuplot.c report/page/gnuplot.h \
 	report/page/html.c report/page/html.h \
+	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \
 	report/meta_analysis.c report/meta_analysis.h \
 	report/pareto.c report/pareto.h \
@@ -77,6 +80,7 @@ libreport_la_SOURCES = \
 	report/page/section_transfer.c \
 	report/page/section_variants.c \
 	report/page/several_page.c report/page/several_page.h \
+	report/page/style.c report/page/style.h \
 	report/page/table.c report/page/table.h \
 	report/sentence.h \
 	report/several_answer.c report/several_answer.h \

@@ -10,20 +10,28 @@
 
 /* ---- What the trainings themselves validated on */
 
+/* Sets that trainings validated on: their own variant's, the original's, and any other. */
+enum { ITSELF, MAX_SETS = 32 };
+
+struct sets {
+    struct dl2_val_set at[MAX_SETS]; /* the first is not used */
+    size_t count, original;          /* the original's number, 0: none */
+};
+
 static double top1_on(const struct dl2_study_run *run, size_t set)
 {
     const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
     return 100 * dl2_json_get_real(final, "top1", NAN);
 }
 
-static void find_sets(const struct dl2_study *study, const char *arch, struct dl2_matrix_sets *sets)
+static void find_sets(const struct dl2_study *study, const char *arch, struct sets *sets)
 {
     const struct dl2_study_run *original =
         dl2_study_first_run(study, dl2_study_find(study, "raw"), arch);
-    *sets = (struct dl2_matrix_sets){.count = 1};
+    *sets = (struct sets){.count = 1};
     if (original) { /* its first set is its own */
         sets->original = sets->count;
-        sets->sets[sets->count++] = dl2_study_val_set(original, 0);
+        sets->at[sets->count++] = dl2_study_val_set(original, 0);
     }
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
@@ -33,88 +41,52 @@ static void find_sets(const struct dl2_study *study, const char *arch, struct dl
         for (size_t set = 1; set < own_sets; set++) {
             const struct dl2_val_set own = dl2_study_val_set(run, set);
             size_t known = 1;
-            while (known < sets->count && !dl2_val_set_equal(&sets->sets[known], &own))
+            while (known < sets->count && !dl2_val_set_equal(&sets->at[known], &own))
                 known++;
-            if (known == sets->count && known < DL2_MATRIX_MAX_SETS)
-                sets->sets[sets->count++] = own;
+            if (known == sets->count && known < MAX_SETS)
+                sets->at[sets->count++] = own;
         }
     }
 }
 
 /* Top-1 of a run on a set, NAN where it was not validated on it. */
-static double top1_in(const struct dl2_study_run *run, const struct dl2_matrix_sets *sets,
-                      size_t number)
+static double top1_in(const struct dl2_study_run *run, const struct sets *sets, size_t number)
 {
     const size_t own_sets = json_array_size(json_object_get(run->report, "final"));
     for (size_t set = 0; set < own_sets; set++) {
         const struct dl2_val_set own = dl2_study_val_set(run, set);
-        if (number == DL2_MATRIX_ITSELF ? set == 0 : dl2_val_set_equal(&own, &sets->sets[number]))
+        if (number == ITSELF ? set == 0 : dl2_val_set_equal(&own, &sets->at[number]))
             return top1_on(run, set);
     }
     return NAN;
 }
 
-bool dl2_matrix_sets_find(const struct dl2_study *study, const char *arch,
-                          struct dl2_matrix_sets *sets)
+/* Sets of one name are told apart by their paths. */
+static const char *name_of(const struct sets *sets, size_t c)
 {
-    bool others = false;
-    find_sets(study, arch, sets);
+    const struct dl2_val_set *set = &sets->at[c];
+    if (c == ITSELF || c == sets->original)
+        return c == ITSELF ? "itself" : "the original";
+    for (size_t k = 1; k < sets->count; k++)
+        if (k != c && k != sets->original && strcmp(sets->at[k].name, set->name) == 0 && set->path)
+            return set->path;
+    return set->name;
+}
+
+/* Did any training validate on another set than its own? */
+static bool find_others(const struct dl2_study *study, const char *arch)
+{
     for (size_t i = 0; i < study->run_count; i++)
-        others |= strcmp(study->runs[i].arch, arch) == 0 &&
-                  json_array_size(json_object_get(study->runs[i].report, "final")) > 1;
-    return others;
+        if (strcmp(study->runs[i].arch, arch) == 0 &&
+            json_array_size(json_object_get(study->runs[i].report, "final")) > 1)
+            return true;
+    return false;
 }
 
-struct dl2_estimate dl2_matrix_sets_top1(const struct dl2_study *study, const char *arch,
-                                         const struct dl2_matrix_sets *sets, size_t v, size_t set,
-                                         double *values)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        const double top1 = top1_in(run, sets, set);
-        if (run->variant == v && strcmp(run->arch, arch) == 0 && isfinite(top1))
-            values[count++] = top1;
-    }
-    return dl2_estimate_mean(values, count);
-}
+/* ---- The matrix */
 
-/* ---- The evaluations of `make matrix` */
-
-/* Top-1 of the network trained on `own` on the images of `other`, percent, over seeds. `values` has
- * room for all runs. */
-static struct dl2_estimate evaluated_on(const struct dl2_study *study, const char *arch, size_t own,
-                                        size_t other, double *values)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++) {
-        const struct dl2_study_run *run = &study->runs[i];
-        if (run->variant == own && strcmp(run->arch, arch) == 0 && run->evaluated &&
-            isfinite(run->evaluated[other]))
-            values[count++] = 100 * run->evaluated[other];
-    }
-    return dl2_estimate_mean(values, count);
-}
-
-static void fill_matrix(const struct dl2_study *study, struct dl2_matrix *matrix, const char *arch,
-                        double *values)
-{
-    const size_t count = matrix->count;
-    for (size_t own = 0; own < count; own++)
-        for (size_t other = 0; other < count; other++) {
-            struct dl2_estimate *cell = &matrix->cells[own * count + other];
-            *cell = evaluated_on(study, arch, own, other, values);
-            matrix->rows[own] |= cell->count > 0;
-            matrix->columns[other] |= cell->count > 0;
-        }
-    const size_t raw = dl2_study_find(study, "raw");
-    matrix->original = raw < count ? matrix->cells[raw * count + raw].mean : NAN;
-    for (size_t i = 0; i < count * count; i++)
-        if (matrix->cells[i].count && isfinite(matrix->original))
-            matrix->most = fmax(matrix->most, fabs(matrix->cells[i].mean - matrix->original));
-}
-
-bool dl2_matrix_exists(const struct dl2_study *study, const char *arch)
+/* Were networks of two or more variants evaluated on others' images? */
+static bool are_evaluated(const struct dl2_study *study, const char *arch)
 {
     size_t rows = 0; /* runs are sorted by variant */
     for (size_t i = 0, last = study->variant_count; i < study->run_count; i++) {
@@ -127,25 +99,80 @@ bool dl2_matrix_exists(const struct dl2_study *study, const char *arch)
     return rows > 1;
 }
 
+size_t dl2_matrix_own(const struct dl2_matrix *matrix, size_t row)
+{
+    return matrix->evaluated ? row : ITSELF;
+}
+
+/* Top-1 of the networks trained on `row`, percent, over seeds. `values` has room for all runs. */
+static struct dl2_estimate estimate(const struct dl2_study *study, const char *arch,
+                                    const struct sets *sets, size_t row, size_t column,
+                                    double *values)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (run->variant != row || strcmp(run->arch, arch) != 0)
+            continue;
+        const double top1 = sets             ? top1_in(run, sets, column)
+                            : run->evaluated ? 100 * run->evaluated[column]
+                                             : NAN;
+        if (isfinite(top1))
+            values[count++] = top1;
+    }
+    return dl2_estimate_mean(values, count);
+}
+
+static void fill_matrix(const struct dl2_study *study, struct dl2_matrix *matrix, const char *arch,
+                        const struct sets *sets, double *values)
+{
+    const size_t raw = dl2_study_find(study, "raw"), cells = matrix->rows * matrix->columns;
+    for (size_t i = 0; i < cells; i++) {
+        const size_t row = i / matrix->columns, column = i % matrix->columns;
+        matrix->cells[i] = estimate(study, arch, sets, row, column, values);
+        matrix->has_row[row] |= matrix->cells[i].count > 0;
+        matrix->has_column[column] |= matrix->cells[i].count > 0;
+        matrix->names[column] = sets            ? name_of(sets, column)
+                                : column == raw ? "original"
+                                                : study->variants[column].name;
+    }
+    if (raw < matrix->rows)
+        matrix->original = matrix->cells[raw * matrix->columns + dl2_matrix_own(matrix, raw)].mean;
+    for (size_t i = 0; i < cells; i++)
+        if (matrix->cells[i].count && isfinite(matrix->original) &&
+            i % matrix->columns < matrix->compared)
+            matrix->most = fmax(matrix->most, fabs(matrix->cells[i].mean - matrix->original));
+}
+
 int dl2_matrix_make(const struct dl2_study *study, const char *arch, struct dl2_matrix *matrix,
                     struct dl2_error *error)
 {
-    const size_t count = study->variant_count;
-    *matrix = (struct dl2_matrix){.count = count,
-                                  .cells = dl2_calloc(count, count * sizeof *matrix->cells),
-                                  .rows = dl2_calloc(count, sizeof *matrix->rows),
-                                  .columns = dl2_calloc(count, sizeof *matrix->columns)};
+    struct sets sets;
+    const bool evaluated = are_evaluated(study, arch);
+    *matrix = (struct dl2_matrix){.evaluated = evaluated, .original = NAN};
+    if (!evaluated && !find_others(study, arch))
+        return DL2_OK;
+    find_sets(study, arch, &sets);
+    matrix->rows = study->variant_count;
+    matrix->columns = evaluated ? study->variant_count : sets.count;
+    matrix->compared = evaluated ? matrix->columns : sets.original + 1;
+    matrix->cells = dl2_calloc(matrix->rows, matrix->columns * sizeof *matrix->cells);
+    matrix->names = dl2_calloc(matrix->columns, sizeof *matrix->names);
+    matrix->has_row = dl2_calloc(matrix->rows, sizeof *matrix->has_row);
+    matrix->has_column = dl2_calloc(matrix->columns, sizeof *matrix->has_column);
     double *values = dl2_calloc(study->run_count, sizeof *values);
-    const bool made = matrix->cells && matrix->rows && matrix->columns && values;
+    const bool made =
+        matrix->cells && matrix->names && matrix->has_row && matrix->has_column && values;
     if (made)
-        fill_matrix(study, matrix, arch, values);
+        fill_matrix(study, matrix, arch, evaluated ? NULL : &sets, values);
     free(values);
-    return made ? DL2_OK : dl2_error_memory(error, "%zu variants", count);
+    return made ? DL2_OK : dl2_error_memory(error, "%zu variants", study->variant_count);
 }
 
 void dl2_matrix_free(struct dl2_matrix *matrix)
 {
-    free(matrix->columns);
-    free(matrix->rows);
+    free(matrix->has_column);
+    free(matrix->has_row);
+    free(matrix->names);
     free(matrix->cells);
 }

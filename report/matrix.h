@@ -10,34 +10,23 @@
 #include "report/analysis.h"
 
 struct dl2_matrix {
-    size_t count;               /* of the study's variants */
-    struct dl2_estimate *cells; /* [trained on * count + validated on] */
-    bool *rows, *columns;       /* which of the variants have any */
+    size_t rows, columns;       /* rows are the study's variants; no columns: there is no matrix */
+    size_t compared;            /* the first columns, of the study's own images; others are not */
+    struct dl2_estimate *cells; /* [trained on * columns + validated on] */
+    const char **names;         /* [columns]: borrowed from the study, or literals */
+    bool *has_row, *has_column; /* which have any */
+    bool evaluated;             /* columns are variants, too; else the first is each row's own */
     double original;            /* trained and validated on the original; NAN: not known */
     double most;                /* largest difference to that, points */
 };
 
-/* Were networks of two or more variants evaluated? */
-bool dl2_matrix_exists(const struct dl2_study *study, const char *arch);
-/* Free with dl2_matrix_free(), on failure too. */
+/* By the evaluations if networks of two or more variants have any. Free with dl2_matrix_free(), on
+ * failure too. */
 int dl2_matrix_make(const struct dl2_study *study, const char *arch, struct dl2_matrix *matrix,
                     struct dl2_error *error);
 void dl2_matrix_free(struct dl2_matrix *matrix);
 
-/* Sets that trainings validated on: their own variant's, the original's, and any other. */
-enum { DL2_MATRIX_ITSELF, DL2_MATRIX_MAX_SETS = 32 };
-
-struct dl2_matrix_sets {
-    struct dl2_val_set sets[DL2_MATRIX_MAX_SETS]; /* the first is not used */
-    size_t count, original;                       /* the original's number, 0: none */
-};
-
-/* False where no training validated on another set than its own. */
-bool dl2_matrix_sets_find(const struct dl2_study *study, const char *arch,
-                          struct dl2_matrix_sets *sets);
-/* Top-1 of the trainings on variant `v` on a set. `values` has room for all runs. */
-struct dl2_estimate dl2_matrix_sets_top1(const struct dl2_study *study, const char *arch,
-                                         const struct dl2_matrix_sets *sets, size_t v, size_t set,
-                                         double *values);
+/* The column of the images that a row was trained on. */
+size_t dl2_matrix_own(const struct dl2_matrix *matrix, size_t row);
 
 #endif

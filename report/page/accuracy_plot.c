@@ -64,22 +64,6 @@ static void find_ranges(const struct accuracy_view *view, struct dl2_plot_range 
     y->to += room;
 }
 
-/* Can the codec's intervals be a band: are its points two or more, in the order of x? */
-static bool makes_band(const struct accuracy_view *view, size_t first, size_t end)
-{
-    size_t count = 0, rises = 0, falls = 0;
-    double last = NAN;
-    for (size_t v = first; v < end; v++) {
-        if (!is_shown(view, v) || !isfinite(half_of(view, v)))
-            continue;
-        count++;
-        rises += view->axis->values[v] > last;
-        falls += view->axis->values[v] < last;
-        last = view->axis->values[v];
-    }
-    return count > 1 && (rises == count - 1 || falls == count - 1);
-}
-
 static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, size_t first)
 {
     const size_t end = dl2_study_end_of_codec(view->study, first);
@@ -95,13 +79,7 @@ static void add_codec(struct dl2_plot *plot, const struct accuracy_view *view, s
                             4, view->study->variants[v].name);
     if (!curve.count)
         return;
-    if (makes_band(view, first, end))
-        dl2_plot_curve(plot,
-                       "using 1:($2-$3):($2+$3) with filledcurves linecolor rgb '%s' fillstyle "
-                       "transparent solid %.2f noborder notitle",
-                       curve.colour, view->opacity);
-    else
-        dl2_curve_draw_bars(&curve);
+    dl2_curve_draw_band(&curve, "1:($2-$3):($2+$3)", view->opacity);
     dl2_curve_draw_as(&curve, raw ? "points" : "linespoints");
 }
 

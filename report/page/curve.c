@@ -8,6 +8,9 @@ void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t coun
     char clean[256];
     if (curve->count++ == 0)
         dl2_plot_block(curve->plot, curve->name);
+    curve->rises += curve->count > 1 && numbers[0] > curve->last;
+    curve->falls += curve->count > 1 && numbers[0] < curve->last;
+    curve->last = numbers[0];
     for (size_t i = 0; i < count; i++)
         dl2_plot_number(curve->plot, numbers[i]);
     dl2_plot_data(curve->plot, "%s\n", note ? dl2_plot_plain(note, clean, sizeof clean) : "");
@@ -21,6 +24,18 @@ void dl2_curve_draw_bars(const struct dl2_curve *curve)
                        "using %s with yerrorbars linecolor rgb '%s' linewidth 1 pointtype 0 "
                        "notitle",
                        curve->bars, curve->colour);
+}
+
+void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, double opacity)
+{
+    const size_t steps = curve->count - 1;
+    if (curve->intervals && steps && (curve->rises == steps || curve->falls == steps))
+        dl2_plot_curve(curve->plot,
+                       "using %s with filledcurves linecolor rgb '%s' fillstyle transparent solid "
+                       "%.2f noborder notitle",
+                       columns, curve->colour, opacity);
+    else
+        dl2_curve_draw_bars(curve);
 }
 
 void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style)

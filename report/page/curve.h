@@ -25,6 +25,8 @@ struct dl2_curve {
     const char *dash;    /* "(6,4)"; NULL: a solid line */
     int point;           /* gnuplot's type of points; 0: 7, a disc */
     size_t count;        /* of its points */
+    size_t rises, falls; /* of x from point to point */
+    double last;         /* x */
     bool intervals;      /* has any of them one? */
 };
 
@@ -33,6 +35,9 @@ void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t coun
                      const char *note);
 /* Draws the intervals: the first part of dl2_curve_draw(). */
 void dl2_curve_draw_bars(const struct dl2_curve *curve);
+/* Draws the intervals as a band between two columns ("1:4:5") if x rises, or falls, from point to
+ * point; as bars otherwise. */
+void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, double opacity);
 /* Draws points, and the line that joins them; "points" or "linespoints". */
 void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style);
 /* Draws intervals, points and the line that joins them. */

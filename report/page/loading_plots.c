@@ -4,19 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The variant's look: the original dashed, the others from red to violet. */
-static struct dl2_curve curve_of(struct dl2_plot *plot, const struct dl2_study *study, size_t v)
-{
-    const size_t raw = dl2_study_find(study, "raw");
-    return (struct dl2_curve){
-        .plot = plot,
-        .name = study->variants[v].name,
-        .title = v == raw ? "original" : NULL,
-        .colour = v == raw ? DL2_PLOT_INK : dl2_plot_ramp(v - (v > raw), study->variant_count - 1),
-        .dash = v == raw ? "(6,4)" : NULL,
-        .size = 0.5};
-}
-
 /* The axis of the numbers of workers of a storage. */
 static void set_workers(struct dl2_plot *plot, const struct dl2_loading *loading, size_t first)
 {
@@ -47,7 +34,8 @@ static void plot_workers(struct dl2_part_figures *figures, double *scratch, size
                            "set offsets 0, 0, graph 0.04, 0\n");
     set_workers(&plot, loading, first);
     for (size_t v = 0; v < study->variant_count; v++) {
-        struct dl2_curve curve = curve_of(&plot, study, v);
+        struct dl2_curve curve =
+            dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
         const double middle = (double)(study->variant_count - 1) / 2; /* bars stand side by side */
         const double aside = 0.3 * ((double)v - middle) / (double)study->variant_count;
         char columns[2][32];
@@ -81,7 +69,8 @@ static void plot_memory(struct dl2_part_figures *figures)
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
                            "set xrange [0:*]\nset offsets 0, graph 0.03, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
-        struct dl2_curve curve = curve_of(&plot, study, v);
+        struct dl2_curve curve =
+            dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
         curve.columns = "($1+0.000):2";
         for (size_t i = 0; i < loading->count; i++) {
             const struct dl2_loading_setup *setup = &loading->items[i];

@@ -20,15 +20,17 @@ struct dl2_page {
     const char *command; /* what makes the study again, or NULL */
     const char *about;   /* sentences about the dataset, or NULL */
     const struct dl2_study *study;
-    const struct dl2_analysis *analyses;            /* one a network */
-    const struct dl2_speeds *speeds;                /* one a network */
-    struct dl2_conditions conditions;               /* borrowed */
-    struct dl2_loading loading;                     /* borrowed */
-    const struct dl2_search_results *search;        /* NULL, or without a report: none */
-    struct dl2_plotter *plotter;                    /* NULL: the page has no plots */
-    const struct dl2_plan *plan;                    /* whose notes stand on the first screen */
-    double tolerance;                               /* points */
-    struct dl2_codec_choice codecs;                 /* how codecs are compared */
+    const struct dl2_analysis *analyses;     /* one a network */
+    const struct dl2_speeds *speeds;         /* one a network */
+    struct dl2_conditions conditions;        /* borrowed */
+    struct dl2_loading loading;              /* borrowed */
+    const struct dl2_search_results *search; /* NULL, or without a report: none */
+    struct dl2_plotter *plotter;             /* NULL: the page has no plots */
+    const struct dl2_plan *plan;             /* whose notes stand on the first screen */
+    double tolerance;                        /* points */
+    struct dl2_codec_choice codecs;          /* how codecs are compared */
+    const bool *fronts;                      /* of dl2_pareto_of_bytes() */
+    const struct dl2_image_scores *scores;
     const struct dl2_codec_sizes *sizes;            /* what that found */
     const struct dl2_accuracy_size *accuracy_sizes; /* [arch][variant] */
 };

@@ -108,9 +108,14 @@ void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison
     dl2_html_markup(html, "</td>");
 }
 
+const char *dl2_part_variant_name(const char *name)
+{
+    return strcmp(name, "raw") ? name : "original";
+}
+
 const char *dl2_part_variant(const struct dl2_study_variant *variant)
 {
-    return strcmp(variant->name, "raw") ? variant->name : "original";
+    return dl2_part_variant_name(variant->name);
 }
 
 /* The parts of what a variant is one of a sequence of: "jpeg_444@320". Lengths. */
@@ -199,6 +204,18 @@ struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_st
         .point = points[numbers.settings % (sizeof points / sizeof *points)],
         .dash = dashes[numbers.resolution % (sizeof dashes / sizeof *dashes)],
     };
+}
+
+struct dl2_curve dl2_part_variant_curve(struct dl2_plot *plot, const char *name, size_t i,
+                                        size_t count)
+{
+    const bool raw = strcmp(name, "raw") == 0;
+    return (struct dl2_curve){.plot = plot,
+                              .name = name,
+                              .title = raw ? "original" : NULL,
+                              .colour = raw ? DL2_PLOT_INK : dl2_plot_ramp(i, count),
+                              .dash = raw ? "(6,4)" : NULL,
+                              .size = 0.5};
 }
 
 void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more)

@@ -14,6 +14,7 @@ const char *dl2_part_bytes(double bytes, char out[32]);             /* "1.2 MB";
 const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" */
 
 /* A variant's name as readers know it: raw is "original". Borrowed. */
+const char *dl2_part_variant_name(const char *name);
 const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
 /* The colour of a variant's codec, the same in all plots of a study and for all settings and
@@ -24,6 +25,10 @@ const char *dl2_part_codec_colour(const struct dl2_study *study, size_t v);
  * colour, a kind of points for the settings, and of dashes for the resolution. */
 struct dl2_curve dl2_part_codec_curve(struct dl2_plot *plot, const struct dl2_study *study,
                                       size_t v);
+/* A curve without points for the variant `name`, the i-th of `count`: the original is dashed, the
+ * others go from red (strong compression) to violet. */
+struct dl2_curve dl2_part_variant_curve(struct dl2_plot *plot, const char *name, size_t i,
+                                        size_t count);
 /* Makes room in the plot's key for a curve of each codec, its settings and resolution, and for
  * `more` entries. */
 void dl2_part_codec_key(struct dl2_plot *plot, const struct dl2_study *study, size_t more);

@@ -2,17 +2,15 @@
 #include "report/page/plot.h"
 
 #include "common/file.h"
+#include "report/page/gnuplot.h"
+#include "report/page/latex.h"
 
 #include <math.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-extern char **environ;
 
 const struct dl2_plot_colour dl2_plot_colours[] = {
     {DL2_PLOT_INK, "#d5d9df", NULL},
@@ -98,7 +96,7 @@ void dl2_plot_number(struct dl2_plot *plot, double value)
 }
 
 /* The frame, pixels from the picture's edges; above it is the key. */
-enum { FRAME_LEFT = 64, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
+enum { FRAME_LEFT = 86, FRAME_RIGHT = 16, FRAME_BOTTOM = 58 };
 /* Of the key with one row, and of a further row; of an entry without its text, and of a character.
  */
 enum { KEY_HEIGHT = 40, KEY_ROW = 18, KEY_SAMPLE = 60, KEY_CHARACTER = 7 };
@@ -379,52 +377,35 @@ static int embed(struct dl2_bytes *svg, const char *name, struct dl2_error *erro
     return DL2_OK;
 }
 
-/* Runs the script in `folder`. What gnuplot complains of is thrown away: its status counts. */
-static bool run_gnuplot(const char *gnuplot, const char *folder, const char *name)
-{
-    char script[160];
-    snprintf(script, sizeof script, "%s.gp", name);
-    char *arguments[] = {"sh",
-                         "-c",
-                         "cd \"$1\" && exec \"$2\" \"$3\" 2>/dev/null",
-                         "sh",
-                         (char *)folder,
-                         (char *)gnuplot,
-                         script,
-                         NULL};
-    pid_t child;
-    if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) != 0)
-        return false;
-    int status;
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* What a script begins with. */
-static void add_head(struct dl2_plot *plot)
-{
-    struct dl2_bytes rest = plot->script;
-    char identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
-    snprintf(identifier, sizeof identifier, "%s", plot->name);
-    for (char *c = identifier; *c; c++)
-        if (strchr("-.+@", *c))
-            *c = '_';
-    plot->script = (struct dl2_bytes)DL2_BYTES_INIT;
-    dl2_plot_script(plot,
-                    "# %s\n# Run it in this folder: gnuplot %s.gp\n"
-                    "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
-                    "background '#ffffff' name '%s'\nset output '%s.svg'\n",
-                    plot->title, plot->name, DL2_PLOT_WIDTH, plot->height, identifier, plot->name);
-    if (plot->status == DL2_OK)
-        plot->status = dl2_bytes_append(&plot->script, rest.data, rest.size, plot->error);
-    dl2_bytes_free(&rest);
-}
-
 static int write_file(const struct dl2_plotter *plotter, const struct dl2_plot *plot,
                       const char *extension, const struct dl2_bytes *bytes)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.%s", plotter->folder, plot->name, extension);
     return dl2_file_write(path, bytes->data, bytes->size, plot->error);
+}
+
+/* Writes the script with its head. */
+static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot *plot)
+{
+    char head[1024], identifier[sizeof plot->name]; /* prefix of the ids in the SVG */
+    snprintf(identifier, sizeof identifier, "%s", plot->name);
+    for (char *c = identifier; *c; c++)
+        if (strchr("-.+@", *c))
+            *c = '_';
+    snprintf(head, sizeof head,
+             "# %s\n# Run it in this folder: gnuplot %s.gp\n"
+             "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
+             "background '#ffffff' name '%s'\nset output '%s.svg'\n",
+             plot->title, plot->name, DL2_PLOT_WIDTH, plot->height, identifier, plot->name);
+    struct dl2_bytes script = DL2_BYTES_INIT;
+    int status = dl2_bytes_append(&script, head, strlen(head), plot->error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&script, plot->script.data, plot->script.size, plot->error);
+    if (status == DL2_OK)
+        status = write_file(plotter, plot, "gp", &script);
+    dl2_bytes_free(&script);
+    return status;
 }
 
 /* Runs the script that was written, unless gnuplot failed before: it would again. */
@@ -435,7 +416,7 @@ static int make_svg(const struct dl2_plot *plot, struct dl2_plotter *plotter, st
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.svg", plotter->folder, plot->name);
     remove(path);
-    if (!run_gnuplot(plotter->gnuplot, plotter->folder, plot->name) ||
+    if (!dl2_gnuplot_run(plotter->gnuplot, plotter->folder, plot->name) ||
         dl2_file_read(path, 1 << 26, svg, NULL) < 0) {
         dl2_bytes_free(svg);
         snprintf(plotter->problem, sizeof plotter->problem,
@@ -452,13 +433,14 @@ int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2
     *svg = (struct dl2_bytes)DL2_BYTES_INIT;
     if (plot->curves && plotter) {
         dl2_plot_script(plot, "\n");
-        add_head(plot);
         if (plot->status == DL2_OK)
             plot->status = write_file(plotter, plot, "dat", &plot->data);
         if (plot->status == DL2_OK)
-            plot->status = write_file(plotter, plot, "gp", &plot->script);
+            plot->status = write_script(plotter, plot);
         if (plot->status == DL2_OK)
             plot->status = make_svg(plot, plotter, svg);
+        if (plot->status == DL2_OK && plotter->latex)
+            plot->status = dl2_latex_draw(plotter->latex, plot, plotter->gnuplot, plot->error);
     }
     dl2_bytes_free(&plot->data);
     dl2_bytes_free(&plot->script);

@@ -57,7 +57,8 @@ const char *dl2_plot_ramp(size_t i, size_t count);
 /* Where and with what a page's plots are drawn. */
 struct dl2_plotter {
     const char *folder, *gnuplot;
-    char problem[1024]; /* why there are no pictures, or "" */
+    char problem[1024];      /* why there are no pictures, or "" */
+    struct dl2_latex *latex; /* where they are drawn for LaTeX, too; or NULL */
 };
 
 /* A range of an axis, from < to; above 0 where it is logarithmic. */
@@ -76,7 +77,7 @@ struct dl2_plot_point {
 
 /* A plot that is being written. */
 struct dl2_plot {
-    char name[128]; /* "rate-psnr": the files' names without extension */
+    char name[128]; /* "rate-ssim": the files' names without extension */
     char title[256];
     struct dl2_bytes data, script;
     size_t blocks;              /* in the data file */

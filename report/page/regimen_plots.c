@@ -66,26 +66,24 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
                    DL2_PLOT_HEIGHT, figures->html->error);
     dl2_plot_axes(&plot, "epoch", "validation top-1, %");
     dl2_plot_script(&plot, "set key inside bottom right vertical\n"
-                           "set offsets 0, 0, graph 0.04, 0\nset style data lines\n");
+                           "set offsets 0, 0, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_study_run *run = dl2_regimen_run(group, v);
         const struct dl2_run_means means = dl2_regimen_means(group, v);
-        const bool raw = strcmp(study->variants[v].name, "raw") == 0;
-        if (!run)
-            continue;
-        dl2_plot_block(&plot, study->variants[v].name);
-        for (size_t e = 0; e < run->epochs; e++) {
+        struct dl2_curve curve =
+            dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
+        curve.title = run ? dl2_regimen_label(group, v, label) : NULL;
+        for (size_t e = 0; run && e < run->epochs; e++) {
             const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
             const double top1 = dl2_run_means_top1(&means, e);
-            if (!isfinite(top1))
-                continue;
-            dl2_plot_number(&plot, dl2_json_get_real(epoch, "position", (double)e + 1));
-            dl2_plot_number(&plot, top1);
-            dl2_plot_data(&plot, "\n");
+            if (isfinite(top1))
+                dl2_curve_point(
+                    &curve,
+                    (const double[]){dl2_json_get_real(epoch, "position", (double)e + 1), top1}, 2,
+                    NULL);
         }
-        dl2_plot_curve(&plot, "using 1:2 linecolor rgb '%s' linewidth 2 %s title '%s'",
-                       raw ? DL2_PLOT_INK : dl2_plot_ramp(v, study->variant_count),
-                       raw ? "dashtype (6,4)" : "", dl2_regimen_label(group, v, label));
+        if (curve.count)
+            dl2_curve_draw_as(&curve, "lines");
     }
     dl2_part_figure(figures, &plot, detail);
 }

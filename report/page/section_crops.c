@@ -168,9 +168,17 @@ static void write_controls(struct dl2_html *html)
         "</span></label></fieldset>\n");
 }
 
-static void write_notes(struct gallery *gallery)
+static void write_notes(struct gallery *gallery, const json_t *resized)
 {
     struct dl2_html *html = gallery->html;
+    size_t i;
+    json_t *name;
+    json_array_foreach(resized, i, name)
+    {
+        dl2_html_markup(html, i ? ", " : "<p class='note'>Not here, because they were resized: ");
+        dl2_html_format(html, "%s", json_is_string(name) ? json_string_value(name) : "?");
+    }
+    dl2_html_markup(html, json_array_size(resized) ? ".</p>\n" : "");
     if (gallery->shown)
         dl2_html_markup(
             html, "<p class='note'>One pixel of the screen for one of the image (tiny images are "
@@ -203,7 +211,8 @@ void dl2_section_crops(const struct dl2_page *page, struct dl2_html *html)
     int status = dl2_json_load(path, "dl2-crops/2", &crops, &why);
     const json_t *list = json_object_get(crops, "crops");
     if (status < 0 || json_array_size(list))
-        dl2_html_markup(html, "<h2>What they look like</h2>\n<div class='gallery'>");
+        dl2_html_markup(
+            html, "<h2>What they look like</h2>\n<div class='gallery' style='--heat:url(#heat)'>");
     if (json_array_size(list))
         write_controls(html);
     gallery.start = html->bytes.size;
@@ -215,7 +224,7 @@ void dl2_section_crops(const struct dl2_page *page, struct dl2_html *html)
     if (status < 0 || json_array_size(list))
         dl2_html_markup(html, "</div>\n");
     if (status == DL2_OK)
-        write_notes(&gallery);
+        write_notes(&gallery, json_object_get(crops, "left_out"));
     if (status < 0 && html->status == DL2_OK)
         dl2_html_element(html, "p class='warning'", "The crops in %s can't be shown: %s", path,
                          why.message);

@@ -9,23 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *shown_name(const char *name)
-{
-    return strcmp(name, "raw") ? name : "original";
-}
-
 static void write_table(struct dl2_html *html, const struct dl2_time_budgets *budgets)
 {
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "trained on");
-    for (size_t b = 0; b < budgets->count; b++)
-        dl2_html_element(html, "th scope='colgroup' colspan='3' class='l'", "within %s",
-                         budgets->items[b].condition->name);
-    dl2_html_markup(html, "</tr><tr><th></th>");
-    for (size_t b = 0; b < budgets->count; b++)
-        dl2_table_heads(&table, "epochs|top-1, %|<difference, points");
+    for (size_t b = 0; b < budgets->count; b++) {
+        dl2_table_head(&table, "epochs\nwithin %s", budgets->items[b].condition->name);
+        dl2_table_heads(&table, "top-1, %|<difference,\npoints");
+    }
     for (size_t n = 0; n < budgets->name_count; n++) {
-        dl2_table_row(&table, shown_name(budgets->names[n]));
+        dl2_table_row(&table, dl2_part_variant_name(budgets->names[n]));
         for (size_t b = 0; b < budgets->count; b++) {
             const struct dl2_comparison *comparison =
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
@@ -43,52 +36,48 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
     dl2_table_end(&table);
 }
 
-/* The original is `first`; its curve comes last, so that it lies above. */
-static const char *colour_of(size_t name, size_t name_count, bool raw)
+static void begin_plot(struct dl2_part_figures *figures, const struct dl2_time_budgets *budgets,
+                       const char *kind, const char *title, const char *axis, struct dl2_plot *plot)
 {
-    return raw ? DL2_PLOT_INK : dl2_plot_ramp(name, name_count);
+    char name[160];
+    snprintf(name, sizeof name, "%s-%s", kind, budgets->arch);
+    dl2_plot_begin(plot, name, title, "time top1 from to", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_plot_axes(plot, axis, "validation top-1, %");
+    dl2_plot_script(plot, "set key outside right center vertical\n");
 }
 
 /* Accuracy against the time, a curve a variant. */
 static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time_budgets *budgets,
                          const char *detail)
 {
-    const size_t count = budgets->count;
     char text[128];
     struct dl2_plot plot;
-    snprintf(text, sizeof text, "time-%s", budgets->arch);
-    dl2_plot_begin(&plot, text, "Top-1 accuracy by the time of training", "seconds top1 from to",
-                   DL2_PLOT_HEIGHT, figures->html->error);
-    dl2_plot_axes(&plot, "time of training", "validation top-1, %");
-    dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0<*:*<100]\n"
-                           "set xtics (");
+    begin_plot(figures, budgets, "time", "Top-1 accuracy by the time of training",
+               "time of training", &plot);
+    dl2_plot_script(&plot, "set yrange [0<*:*<100]\nset logscale x\nset xtics (");
     for (size_t b = 0; b < budgets->count; b++)
         dl2_plot_script(&plot, "%s'%s' %.8g", b ? ", " : "",
                         dl2_plot_plain(budgets->items[b].condition->name, text, sizeof text),
                         budgets->items[b].seconds);
-    dl2_plot_script(&plot, ")\nset logscale x\nset xrange [%.8g:%.8g]\n",
-                    budgets->items[0].seconds / 1.3, budgets->items[count - 1].seconds * 1.3);
+    dl2_plot_script(&plot, ")\nset xrange [%.8g:%.8g]\n", budgets->items[0].seconds / 1.3,
+                    budgets->items[budgets->count - 1].seconds * 1.3);
     for (size_t n = 0; n < budgets->name_count; n++) {
         const double aside = 1 + 0.05 * ((double)n - (double)(budgets->name_count - 1) / 2);
-        const bool raw = strcmp(budgets->names[n], "raw") == 0;
-        struct dl2_curve curve = {.plot = &plot,
-                                  .name = budgets->names[n],
-                                  .title = raw ? "original" : NULL,
-                                  .colour = colour_of(n, budgets->name_count, raw),
-                                  .bars = "1:2:3:4",
-                                  .dash = raw ? "(6,4)" : NULL,
-                                  .size = 0.5};
+        struct dl2_curve curve =
+            dl2_part_variant_curve(&plot, budgets->names[n], n, budgets->name_count);
+        curve.bars = "1:2:3:4";
         for (size_t b = 0; b < budgets->count; b++) {
             const struct dl2_comparison *comparison =
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
-            if (!comparison || !isfinite(comparison->top1.mean))
-                continue;
-            const double mean = comparison->top1.mean, half = comparison->top1.half;
-            dl2_curve_point(&curve,
-                            (const double[]){budgets->items[b].seconds * aside, mean,
-                                             isfinite(half) ? fmax(0, mean - half) : half,
-                                             isfinite(half) ? fmin(100, mean + half) : half},
-                            4, NULL);
+            const struct dl2_estimate none = {NAN, NAN, 0};
+            const struct dl2_estimate top1 = comparison ? comparison->top1 : none;
+            const double low = top1.mean - top1.half, high = top1.mean + top1.half;
+            if (isfinite(top1.mean))
+                dl2_curve_point(&curve,
+                                (const double[]){budgets->items[b].seconds * aside, top1.mean,
+                                                 isfinite(low) ? fmax(0, low) : NAN,
+                                                 isfinite(high) ? fmin(100, high) : NAN},
+                                4, NULL);
         }
         dl2_curve_draw(&curve);
     }
@@ -101,42 +90,30 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
 {
     const struct dl2_time_budget *budget = &budgets->items[budgets->count - 1];
     const double unit = budget->seconds <= 300 ? 1 : budget->seconds <= 10800 ? 60 : 3600;
-    char text[160], title[160];
+    char title[160];
     struct dl2_plot plot;
-    snprintf(text, sizeof text, "time-curves-%s", budgets->arch);
     snprintf(title, sizeof title, "Validation top-1 on the way, within %s",
              budget->condition->name);
-    dl2_plot_begin(&plot, text, title, "time top1", DL2_PLOT_HEIGHT, figures->html->error);
-    dl2_plot_axes(&plot,
-                  unit == 1    ? "seconds"
-                  : unit == 60 ? "minutes"
-                               : "hours",
-                  "validation top-1, %");
-    dl2_plot_script(&plot, "set key outside right center vertical\nset xrange [0:*]\n"
-                           "set style data linespoints\n");
+    begin_plot(figures, budgets, "time-curves", title,
+               unit == 1    ? "seconds"
+               : unit == 60 ? "minutes"
+                            : "hours",
+               &plot);
+    dl2_plot_script(&plot, "set xrange [0:*]\n");
     for (size_t n = 0; n < budgets->name_count; n++) {
-        const bool raw = strcmp(budgets->names[n], "raw") == 0;
         const struct dl2_run_means means = dl2_time_budget_means(budget, budgets->names[n]);
-        struct dl2_curve curve = {.plot = &plot, .name = budgets->names[n]};
+        struct dl2_curve curve =
+            dl2_part_variant_curve(&plot, budgets->names[n], n, budgets->name_count);
+        const size_t epochs = dl2_run_means_epochs(&means);
         double seconds, top1, end, final;
+        curve.size = 0.3;
         if (!dl2_run_means_at(&means, SIZE_MAX, &end, &final))
             continue;
-        for (size_t e = 0, misses = 0; misses < 100; e++) { /* epochs without validation are many */
-            if (!dl2_run_means_at(&means, e, &seconds, &top1)) {
-                misses++;
-                continue;
-            }
-            misses = 0;
-            if (seconds >= end)
-                break;
-            dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * top1}, 2, NULL);
-        }
+        for (size_t e = 0; e < epochs; e++) /* not all are validated */
+            if (dl2_run_means_at(&means, e, &seconds, &top1) && seconds < end)
+                dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * top1}, 2, NULL);
         dl2_curve_point(&curve, (const double[]){end / unit, 100 * final}, 2, NULL);
-        dl2_plot_curve(&plot,
-                       "using 1:2 linecolor rgb '%s' linewidth 2 %s pointtype 7 pointsize 0.3 "
-                       "title '%s'",
-                       colour_of(n, budgets->name_count, raw), raw ? "dashtype (6,4)" : "",
-                       dl2_plot_plain(shown_name(budgets->names[n]), text, sizeof text));
+        dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, detail);
 }

@@ -6,83 +6,42 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_SAMPLES 10000 /* of a timeline */
 #define MAX_RANKS   16    /* whose timelines are drawn */
 
-enum { IMAGES_PANEL, PERCENT_PANEL, MEMORY_PANEL, NETWORK_PANEL, POWER_PANEL, PANELS };
+enum { PANEL_HEIGHT = 88, PANEL_STEP = 110, PANELS = 5, CURVES = 9 };
 
+/* The columns of the data behind the time, panel by panel. */
 static const struct {
     enum dl2_timeline_figure figure;
     int panel;
     const char *title, *colour;
-} timeline_curves[] = {
-    {DL2_TIMELINE_IMAGES_RATE, IMAGES_PANEL, "", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CPU, PERCENT_PANEL, "processors", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CARD, PERCENT_PANEL, "card", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_WAIT, PERCENT_PANEL, "data wait", DL2_PLOT_RED},
-    {DL2_TIMELINE_PROCESS_GB, MEMORY_PANEL, "process", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_CARD_GB, MEMORY_PANEL, "card", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_RECEIVED, NETWORK_PANEL, "received", DL2_PLOT_BLUE},
-    {DL2_TIMELINE_SENT, NETWORK_PANEL, "sent", DL2_PLOT_GREEN},
-    {DL2_TIMELINE_CARD_WATTS, POWER_PANEL, "", DL2_PLOT_ORANGE},
-};
-#define TIMELINE_CURVES (sizeof timeline_curves / sizeof *timeline_curves)
-
-/* The largest of 1, 2 and 5 times a power of ten that is not above `step`; 1 for none. */
-static double round_step(double step)
-{
-    if (!(step > 0) || !isfinite(step))
-        return 1;
-    const double power = pow(10, floor(log10(step)));
-    return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
-}
-
-/* A rank's timeline, and what of it is drawn. */
-struct timeline {
-    const struct dl2_study_run *run;
-    const json_t *columns;
-    size_t count; /* samples */
-    double end;   /* seconds */
-    bool known[TIMELINE_CURVES];
-    bool panel[PANELS];
-    double most[PANELS];
+} curves[CURVES] = {
+    {DL2_TIMELINE_IMAGES_RATE, 0, "", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CPU, 1, "processors", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CARD, 1, "card", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_WAIT, 1, "data wait", DL2_PLOT_RED},
+    {DL2_TIMELINE_PROCESS_GB, 2, "process", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_CARD_GB, 2, "card", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_RECEIVED, 3, "received", DL2_PLOT_BLUE},
+    {DL2_TIMELINE_SENT, 3, "sent", DL2_PLOT_GREEN},
+    {DL2_TIMELINE_CARD_WATTS, 4, "", DL2_PLOT_ORANGE},
 };
 
-/* False where there is nothing to draw. */
-static bool take_timeline(const struct dl2_study_run *run, size_t rank, struct timeline *t)
-{
-    *t = (struct timeline){.run = run};
-    t->columns = dl2_timeline_of(run, rank);
-    const size_t all = dl2_timeline_samples(t->columns);
-    t->count = all < MAX_SAMPLES ? all : MAX_SAMPLES;
-    t->end = t->count ? dl2_timeline_seconds(t->columns, t->count - 1) : NAN;
-    if (t->count < 2 || !(t->end > 0))
-        return false;
-    for (size_t c = 0; c < TIMELINE_CURVES; c++) {
-        const int p = timeline_curves[c].panel;
-        for (size_t i = 0; i < t->count; i++) {
-            const double value = dl2_timeline_value(run, t->columns, timeline_curves[c].figure, i);
-            t->known[c] |= isfinite(value);
-            t->most[p] = isfinite(value) ? fmax(t->most[p], value) : t->most[p];
-        }
-        t->panel[p] |= t->known[c];
-    }
-    t->most[PERCENT_PANEL] = 100;
-    t->panel[NETWORK_PANEL] = t->most[NETWORK_PANEL] >= 0.1; /* else nobody uses it */
-    return true;
-}
-
-/* Seconds in a unit of the time axis. */
-static double timeline_unit(const struct timeline *t)
-{
-    return t->end > 600 ? 60 : 1;
-}
+static const struct {
+    const char *label, *most; /* of the axis; "*": of the data */
+    double least;             /* below this nothing is drawn */
+} panels[PANELS] = {{"images/s", "*", 0},
+                    {"% of time", "100", 0},
+                    {"memory, GB", "*", 0},
+                    {"network, MB/s", "*", 0.1}, /* else nobody uses it */
+                    {"power, W", "*", 0}};
 
 static void begin_plot(const struct dl2_part_figures *figures, size_t arch,
-                       const struct dl2_study_run *run, size_t rank, int height,
-                       struct dl2_plot *plot)
+                       const struct dl2_study_run *run, size_t rank, struct dl2_plot *plot)
 {
     const struct dl2_study *study = figures->page->study;
     const char *variant = study->variants[run->variant].name;
@@ -98,44 +57,63 @@ static void begin_plot(const struct dl2_part_figures *figures, size_t arch,
     dl2_plot_begin(plot, name, title,
                    "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
                    "sent-MB/s power-W",
-                   height, figures->html->error);
+                   0, figures->html->error);
     dl2_plot_block(plot, variant);
 }
 
-static void write_samples(const struct timeline *t, struct dl2_plot *plot)
+/* Writes the data, time in `unit` seconds; most[] is the largest value of each column, -INFINITY
+ * where there is none. */
+static void write_samples(struct dl2_plot *plot, const struct dl2_study_run *run,
+                          const json_t *columns, size_t count, double unit, double most[CURVES])
 {
-    for (size_t i = 0; i < t->count; i++) {
-        dl2_plot_number(plot, dl2_timeline_seconds(t->columns, i) / timeline_unit(t));
-        for (size_t c = 0; c < TIMELINE_CURVES; c++)
-            dl2_plot_number(plot,
-                            dl2_timeline_value(t->run, t->columns, timeline_curves[c].figure, i));
+    for (size_t c = 0; c < CURVES; c++)
+        most[c] = -INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        dl2_plot_number(plot, dl2_timeline_seconds(columns, i) / unit);
+        for (size_t c = 0; c < CURVES; c++) {
+            const double value = dl2_timeline_value(run, columns, curves[c].figure, i);
+            dl2_plot_number(plot, value);
+            most[c] = isfinite(value) ? fmax(most[c], value) : most[c];
+        }
         dl2_plot_data(plot, "\n");
     }
 }
 
-/* `top`: of the panel, pixels from the plot's lower edge; the lowest panel has the time axis. */
-static void draw_panel(const struct timeline *t, int p, int top, bool lowest, struct dl2_plot *plot)
+static bool has_panel(const double most[CURVES], int p)
 {
-    static const char *const labels[] = {"images/s", "% of time", "memory, GB", "network, MB/s",
-                                         "power, W"};
+    bool any = false;
+    for (size_t c = 0; c < CURVES; c++)
+        any |= curves[c].panel == p && most[c] >= panels[p].least;
+    return any;
+}
+
+/* The largest of 1, 2 and 5 times a power of ten that is not above `step`; 1 for none. */
+static double round_step(double step)
+{
+    if (!(step > 0) || !isfinite(step))
+        return 1;
+    const double power = pow(10, floor(log10(step)));
+    return power * (step >= 5 * power ? 5 : step >= 2 * power ? 2 : 1);
+}
+
+/* `top`: of the panel, pixels from the plot's lower edge; the last panel has the time axis. */
+static void draw_panel(struct dl2_plot *plot, int p, int top, const double most[CURVES])
+{
+    double largest = atof(panels[p].most); /* 0 for "*" */
+    for (size_t c = 0; c < CURVES; c++)
+        largest = curves[c].panel == p ? fmax(largest, most[c]) : largest;
     dl2_plot_script(plot,
                     "set tmargin at screen %.4f\nset bmargin at screen %.4f\n"
                     "set ylabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
-                    "'\nset yrange [0:%.8g]\nset ytics %.8g\n",
-                    (double)top / plot->height, (double)(top - 88) / plot->height, labels[p],
-                    t->most[p] > 0 ? t->most[p] * (p == PERCENT_PANEL ? 1 : 1.05) : 1,
-                    round_step(t->most[p] / 2));
-    if (lowest)
-        dl2_plot_script(
-            plot, "set format x '%%g'\nset xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK "'\n",
-            timeline_unit(t) > 1 ? "minutes" : "seconds");
+                    "'\nset yrange [0:%s]\nset ytics "
+                    "%.8g\n",
+                    (double)top / plot->height, (double)(top - PANEL_HEIGHT) / plot->height,
+                    panels[p].label, panels[p].most, round_step(largest / 2));
     plot->curves = 0;
-    for (size_t c = 0; c < TIMELINE_CURVES; c++)
-        if (t->known[c] && timeline_curves[c].panel == p)
-            dl2_plot_curve(plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 %s%s%s", c + 2,
-                           timeline_curves[c].colour,
-                           timeline_curves[c].title[0] ? "title '" : "notitle",
-                           timeline_curves[c].title, timeline_curves[c].title[0] ? "'" : "");
+    for (size_t c = 0; c < CURVES; c++)
+        if (isfinite(most[c]) && curves[c].panel == p)
+            dl2_plot_curve(plot, "using 1:%zu linecolor rgb '%s' linewidth 1.5 title '%s'", c + 2,
+                           curves[c].colour, curves[c].title);
     dl2_plot_script(plot, "\n");
 }
 
@@ -143,29 +121,37 @@ static void draw_panel(const struct timeline *t, int p, int top, bool lowest, st
 static void plot_timeline(struct dl2_part_figures *figures, size_t arch,
                           const struct dl2_study_run *run, size_t rank)
 {
-    struct timeline t;
+    const json_t *columns = dl2_timeline_of(run, rank);
+    const size_t all = dl2_timeline_samples(columns), count = all < MAX_SAMPLES ? all : MAX_SAMPLES;
+    const double end = count ? dl2_timeline_seconds(columns, count - 1) : NAN;
+    const double unit = end > 600 ? 60 : 1;
+    double most[CURVES];
+    int left = 0;
     struct dl2_plot plot;
-    int panels = 0, drawn = 0;
-    if (!take_timeline(run, rank, &t))
+    if (count < 2 || !(end > 0))
         return;
+    begin_plot(figures, arch, run, rank, &plot);
+    write_samples(&plot, run, columns, count, unit, most);
     for (int p = 0; p < PANELS; p++)
-        panels += t.panel[p];
-    if (!panels)
-        return;
-    const int height = 46 + 110 * panels;
-    begin_plot(figures, arch, run, rank, height, &plot);
-    write_samples(&t, &plot);
+        left += has_panel(most, p);
+    plot.height = 46 + PANEL_STEP * left;
     dl2_plot_script(&plot,
                     "set multiplot\nset lmargin at screen 0.15\nset rmargin at screen 0.78\n"
                     "set offsets 0, 0, 0, 0\nset xrange [0:%.8g]\nset style data lines\n"
                     "set key at screen 0.79, graph 1 left top vertical Left reverse samplen 1.2\n"
                     "set format x ''\n",
-                    t.end / timeline_unit(&t));
-    for (int p = 0; p < PANELS; p++)
-        if (t.panel[p]) {
-            const int top = height - 12 - 110 * drawn++;
-            draw_panel(&t, p, top, drawn == panels, &plot);
-        }
+                    end / unit);
+    for (int p = 0, top = plot.height - 12; p < PANELS; p++) {
+        if (!has_panel(most, p))
+            continue;
+        if (--left == 0)
+            dl2_plot_script(&plot,
+                            "set format x '%%g'\nset xlabel '%s' textcolor rgb '" DL2_PLOT_SOFT_INK
+                            "'\n",
+                            unit > 1 ? "minutes" : "seconds");
+        draw_panel(&plot, p, top, most);
+        top -= PANEL_STEP;
+    }
     dl2_plot_script(&plot, "unset multiplot");
     dl2_part_figure(figures, &plot, dl2_part_arch(figures->page, arch));
 }

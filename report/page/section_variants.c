@@ -5,7 +5,6 @@
 #include "report/loss_change.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
-#include "report/pareto.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,32 +107,39 @@ static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page
     dl2_html_markup(html, found ? "</p>\n" : "");
 }
 
-/* The Pareto front of bytes and top-1: [arch * variant_count + variant]. Free it. */
-static bool *find_fronts(const struct dl2_page *page, struct dl2_html *html)
-{
-    const size_t count = page->study->variant_count;
-    bool *front = dl2_html_calloc(html, page->study->arch_count * count + 1, sizeof *front);
-    double *bytes = dl2_html_calloc(html, count + 1, sizeof *bytes);
-    for (size_t v = 0; bytes && v < count; v++)
-        bytes[v] = page->study->variants[v].bytes;
-    for (size_t a = 0; front && bytes && a < page->study->arch_count; a++)
-        dl2_pareto_find(page->study, &page->analyses[a], bytes, front + a * count);
-    free(bytes);
-    return front;
-}
+/* What the table shows; `losses` is NULL where none are known. */
+struct variants_view {
+    const struct dl2_page *page;
+    struct dl2_loss_change *losses;
+    bool copies; /* are there files that are the source's own? */
+    bool resized;
+};
 
-static void write_heads(struct dl2_table *table, const struct dl2_page *page, bool copies,
-                        bool losses)
+/* The columns of numbers. */
+static const struct {
+    const char *head;
+    size_t field; /* its offset in struct dl2_study_variant */
+    int digits;
+} columns[] = {
+    {"bits per\npixel", offsetof(struct dl2_study_variant, bits_per_pixel), 3},
+    {"PSNR\ndB", offsetof(struct dl2_study_variant, psnr_rgb), 2},
+    {"SSIM", offsetof(struct dl2_study_variant, ssim), 4},
+    {"loads, img/s\nand core", offsetof(struct dl2_study_variant, load_rate), 0},
+    {"encoding,\nCPU s", offsetof(struct dl2_study_variant, encode_seconds), 2},
+};
+enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void write_heads(struct dl2_table *table, const struct variants_view *view)
 {
     char arch[320];
     dl2_table_heads(table, "variant|size|of the\noriginal");
-    dl2_table_heads(table, copies ? "files\ncopied" : "");
-    dl2_table_heads(table, "bits per\npixel|PSNR\ndB|SSIM|loads, img/s\nand core|"
-                           "encoding,\nCPU s");
-    for (size_t a = 0; a < page->study->arch_count; a++) {
-        dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(page, "\n", a, arch));
+    dl2_table_heads(table, view->copies ? "files\ncopied" : "");
+    for (size_t c = 0; c < COLUMNS; c++)
+        dl2_table_heads(table, columns[c].head);
+    for (size_t a = 0; a < view->page->study->arch_count; a++) {
+        dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(view->page, "\n", a, arch));
         dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
-        dl2_table_heads(table, losses ? "<loss,\nnats" : "");
+        dl2_table_heads(table, view->losses ? "<loss,\nnats" : "");
     }
 }
 
@@ -147,37 +153,60 @@ static bool is_pick(const struct dl2_page *page, size_t v)
     return false;
 }
 
-static void write_variant(struct dl2_table *table, const struct dl2_page *page, size_t v,
-                          bool copies, const struct dl2_loss_change *losses, const bool *front)
+static void write_variant(struct dl2_table *table, const struct variants_view *view, size_t v)
 {
     struct dl2_html *html = table->html;
-    const struct dl2_study *study = page->study;
-    const struct dl2_study_variant *variant = &study->variants[v];
-    const bool raw = strcmp(variant->name, "raw") == 0;
-    const double load_rate =
-        study->arch_count ? page->speeds[0].variants[v].load_rate.mean : variant->load_rate;
+    const struct dl2_page *page = view->page;
+    struct dl2_study_variant variant = page->study->variants[v];
     char text[32];
+    if (page->study->arch_count) /* by rounds, where there are any */
+        variant.load_rate = page->speeds[0].variants[v].load_rate.mean;
     dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
-    dl2_html_element(html, "th scope='row'", "%s", raw ? "original" : variant->name);
+    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&variant));
     dl2_html_element(html, "td", "%s",
-                     isfinite(variant->bytes) ? dl2_part_bytes(variant->bytes, text) : "–");
-    dl2_html_element(html, "td", "%s%s", dl2_part_fixed(100 * variant->ratio, 1, text),
-                     isfinite(variant->ratio) ? " %" : "");
-    if (copies)
-        dl2_part_cell(html, dl2_json_get_real(variant->made, "copied", NAN), 0);
-    dl2_part_cell(html, variant->bits_per_pixel, 3);
-    dl2_part_cell(html, variant->psnr_rgb, 2);
-    dl2_part_cell(html, variant->ssim, 4);
-    dl2_part_cell(html, load_rate, 0);
-    dl2_part_cell(html, variant->encode_seconds, 2);
-    for (size_t a = 0; a < study->arch_count; a++) {
+                     isfinite(variant.bytes) ? dl2_part_bytes(variant.bytes, text) : "–");
+    dl2_part_percent_cell(html, 100 * variant.ratio, NAN, NAN);
+    if (view->copies)
+        dl2_part_cell(html, dl2_json_get_real(variant.made, "copied", NAN), 0);
+    for (size_t c = 0; c < COLUMNS; c++)
+        dl2_part_cell(html, *(const double *)((const char *)&variant + columns[c].field),
+                      columns[c].digits);
+    for (size_t a = 0; a < page->study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         dl2_part_cell(html, comparison->top1.mean, 1);
         dl2_part_difference_cell(html, comparison);
-        dl2_html_element(html, "td", "%s", front[a * study->variant_count + v] ? "yes" : "–");
-        if (losses)
-            write_loss(html, loss_at(page, losses, a, v), raw);
+        dl2_html_element(html, "td", "%s",
+                         page->fronts[a * page->study->variant_count + v] ? "yes" : "–");
+        if (view->losses)
+            write_loss(html, loss_at(page, view->losses, a, v),
+                       v == dl2_study_find(page->study, "raw"));
     }
+}
+
+static void write_note(struct dl2_html *html, const struct variants_view *view)
+{
+    dl2_html_markup(html,
+                    "<p class='note'>PSNR (of RGB, higher is nearer) and "
+                    "SSIM (1: the same) tell how near images are to the original's, as means "
+                    "over images; bits per pixel and bytes are those of the images alone. Loading "
+                    "is reading, decoding, cropping and resizing, as for training. ");
+    if (view->resized)
+        dl2_html_markup(html, "What stands behind an @ is the size that images were resized to. "
+                              "Bits per pixel are of the original&#39;s pixels all the same. "
+                              "Resized images have no PSNR and SSIM to the original. ");
+    if (view->copies)
+        dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
+                              "make smaller. ");
+    if (view->losses)
+        dl2_html_markup(html,
+                        "The loss is the mean cross-entropy of the validation images, without "
+                        "label smoothing: the original&#39;s, and differences to it with 95% "
+                        "intervals of each variant by itself; lower is better. ");
+    if (view->page->study->arch_count)
+        dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
+                              "measured to be as small and as accurate. ");
+    write_bootstrap(html, view->page);
+    dl2_html_markup(html, "</p>\n");
 }
 
 void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
@@ -185,46 +214,19 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->variant_count)
         return;
-    bool copies = false; /* are there files that are the source's own? */
-    bool resized = false;
-    for (size_t v = 0; v < study->variant_count; v++)
-        resized |= study->variants[v].resized;
-    for (size_t v = 0; v < study->variant_count; v++)
-        copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
-    struct dl2_loss_change *losses = make_losses(page, html);
-    bool *front = find_fronts(page, html);
-    if (!front)
-        return;
+    struct variants_view view = {.page = page, .losses = make_losses(page, html)};
+    for (size_t v = 0; v < study->variant_count; v++) {
+        view.resized |= study->variants[v].resized;
+        view.copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
+    }
     dl2_html_markup(html, "<h2>Variants</h2>\n");
     struct dl2_table table = {.html = html};
-    write_heads(&table, page, copies, losses != NULL);
+    write_heads(&table, &view);
     for (size_t v = 0; v < study->variant_count; v++)
-        write_variant(&table, page, v, copies, losses, front);
+        write_variant(&table, &view, v);
     dl2_table_end(&table);
-    if (losses)
-        write_hidden_harm(html, page, losses);
-    dl2_html_markup(html,
-                    "<p class='note'>PSNR (of RGB, higher is nearer) and "
-                    "SSIM (1: the same) tell how near images are to the original's, as means "
-                    "over images; bits per pixel and bytes are those of the images alone. Loading "
-                    "is reading, decoding, cropping and resizing, as for training. ");
-    if (resized)
-        dl2_html_markup(html, "What stands behind an @ is the size that images were resized to. "
-                              "Bits per pixel are of the original&#39;s pixels all the same. "
-                              "Resized images have no PSNR and SSIM to the original. ");
-    if (copies)
-        dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
-                              "make smaller. ");
-    if (losses)
-        dl2_html_markup(html,
-                        "The loss is the mean cross-entropy of the validation images, without "
-                        "label smoothing: the original&#39;s, and differences to it with 95% "
-                        "intervals of each variant by itself; lower is better. ");
-    if (study->arch_count)
-        dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
-                              "measured to be as small and as accurate. ");
-    write_bootstrap(html, page);
-    dl2_html_markup(html, "</p>\n");
-    free(losses);
-    free(front);
+    if (view.losses)
+        write_hidden_harm(html, page, view.losses);
+    write_note(html, &view);
+    free(view.losses);
 }

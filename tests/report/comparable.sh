@@ -131,8 +131,10 @@ for seed in 1 2; do
 done
 expect 0 report "$study"
 says "$page" "<th scope='col'>trained on</th><th scope='col'>itself</th><th scope='col'>the original</th><th scope='col'>/other/set</th><th scope='col'>/third/set</th>" \
-    "<tr><th scope='row'>original</th><td>70.1<small> ± 0.0</small></td><td>70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
-    "<tr><th scope='row'>jpeg-50</th><td>69.1<small> ± 0.0</small></td><td>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
+    "<tr><th scope='row'>original</th><td class='own' style='background:color-mix(in srgb,var(--good) 0%,var(--card))'>70.1<small> ± 0.0</small></td>" \
+    "70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
+    "<tr><th scope='row'>jpeg-50</th><td class='own' style='background:color-mix(in srgb,var(--bad) 11%,var(--card))'>69.1<small> ± 0.0</small></td>" \
+    "<td style='background:color-mix(in srgb,var(--bad) 45%,var(--card))'>66.0<small> ± 0.0</small></td><td>22.0<small> ± 0.0</small></td><td>33.0<small> ± 0.0</small></td></tr>"
 [ "$(grep -o 'the original</th>' "$page" | wc -l)" -eq 1 ] || fail "not one original"
 
 # Rates, waiting and energy are those that were measured by themselves, not the trainings'.

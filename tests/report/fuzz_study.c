@@ -8,6 +8,7 @@
 #include "report/analysis.h"
 #include "report/collect.h"
 #include "report/page/page.h"
+#include "report/pareto.h"
 #include "report/speed.h"
 
 #include <math.h>
@@ -109,15 +110,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct dl2_codec_choice choice = {.anchor = NULL};
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes;
-    must(dl2_codec_sizes_find(&study, &choice, &sizes, &error) == DL2_OK);
+    struct dl2_image_scores scores;
+    must(dl2_image_scores_read(&study, dl2_codec_anchor(&study, &choice), &scores, &error) ==
+         DL2_OK);
+    must(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error) == DL2_OK);
     must(dl2_accuracy_sizes_find(&study, analyses, speeds, sizes.anchor, &accuracy_sizes, &error) ==
          DL2_OK);
+    bool *fronts = dl2_pareto_of_bytes(&study, analyses);
+    must(fronts);
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,
                                   .study = &study,
                                   .analyses = analyses,
                                   .speeds = speeds,
                                   .plan = &plan,
+                                  .fronts = fronts,
+                                  .scores = &scores,
                                   .sizes = &sizes,
                                   .accuracy_sizes = accuracy_sizes,
                                   .tolerance = 1};
@@ -129,8 +137,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         dl2_analysis_free(&analyses[a]);
         dl2_speeds_free(&speeds[a]);
     }
+    dl2_image_scores_free(&scores);
     dl2_codec_sizes_free(&sizes);
     free(accuracy_sizes);
+    free(fronts);
     free(analyses);
     free(speeds);
     dl2_study_free(&study);

@@ -43,13 +43,13 @@ says "$page" "A &lt;title&gt; &amp; more" "make study &#39;X=&lt;1&gt;&#39;" "26
     "train/rose/&lt;7&gt;.png: not a &quot;PNG&quot; &amp; nothing else" \
     "A &lt;fast&gt; &amp; &quot;quoted&quot; processor" "webp-50" "within tolerance" "Wang 2004"
 says "$page" '−10.0 <small>' 'badge beyond'
-for plot in rate-psnr rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
+for plot in rate-psnr_rgb rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
     curves-small-jpeg curves-small-webp timeline-small-raw timeline-small-jpeg-10; do
     for part in dat gp; do
         [ -s "$work/page/plots/$plot.$part" ] || fail "no plots/$plot.$part"
     done
 done
-says "$work/page/plots/rate-psnr.dat" "0.56 26.125 10 jpeg-10"
+says "$work/page/plots/rate-psnr_rgb.dat" "0.56 26.125 10 NaN NaN NaN NaN jpeg-10"
 
 # Speed: from its own measurements. Timelines: slopes between samples, processors out of two.
 says "$page" "<h2>Speed</h2>" "<td>800<small> ± 0</small></td><td>6.2<small> ± 0.0</small></td><td>0.125" \
@@ -68,9 +68,9 @@ cmp "$page" "$work/first.html" || fail "not reproducible"
 if command -v gnuplot >/dev/null 2>&1; then
     says "$page" "<svg" "Training on the original, seed 1" "The other timelines"
     # The scripts can be run by hand.
-    rm "$work/page/plots/rate-psnr.svg"
-    (cd "$work/page/plots" && gnuplot rate-psnr.gp) || fail "rate-psnr.gp can't be run by hand"
-    [ -s "$work/page/plots/rate-psnr.svg" ] || fail "rate-psnr.gp makes nothing"
+    rm "$work/page/plots/rate-psnr_rgb.svg"
+    (cd "$work/page/plots" && gnuplot rate-psnr_rgb.gp) || fail "rate-psnr_rgb.gp can't be run by hand"
+    [ -s "$work/page/plots/rate-psnr_rgb.svg" ] || fail "rate-psnr_rgb.gp makes nothing"
 else
     echo "gnuplot is not installed (Debian: gnuplot-nox): pictures not tested"
 fi

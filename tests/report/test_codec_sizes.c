@@ -143,9 +143,18 @@ static void codecs_of_a_study(void **state)
                                     .lower_is_better = json_pack("[s]", "ciede2000"),
                                     .one_is_best = json_pack("[s]", "ssim")};
     struct dl2_codec_choice choice = {.anchor = NULL};
+    struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
     assert_int_equal(dl2_codec_anchor(&study, &choice), 0);
-    expect_ok(dl2_codec_sizes_find(&study, &choice, &sizes, &error), &error);
+    expect_ok(dl2_image_scores_read(&study, 0, &scores, &error), &error);
+    expect_ok(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error), &error);
+    /* Of jpeg-0's images a, b, c and d PSNR is 30 to 33; webp has none of d. */
+    assert_int_equal(scores.spreads[0].images, 4);
+    assert_near(scores.spreads[0].mean, 31.5);
+    assert_near(scores.spreads[0].high, 31.5 + 3.182446305284263 * sqrt(5. / 12));
+    assert_near(scores.spreads[0].percentiles[0], 30.15);
+    assert_near(scores.spreads[0].percentiles[2], 31.5);
+    assert_int_equal(scores.spreads[3 * 3].images, 3);
     for (size_t m = 0; m < 3; m++) {
         const struct dl2_codec_size *size = dl2_codec_size_at(&study, &sizes, m, 3);
         assert_true(size && !dl2_codec_size_at(&study, &sizes, m, 0));
@@ -171,9 +180,12 @@ static void codecs_of_a_study(void **state)
     /* The other way round, and a part of the qualities. */
     choice = (struct dl2_codec_choice){.anchor = "webp", .metric = "psnr_rgb", .range = {36, 40}};
     assert_int_equal(dl2_codec_anchor(&study, &choice), 3);
-    expect_ok(dl2_codec_sizes_find(&study, &choice, &sizes, &error), &error);
+    dl2_image_scores_free(&scores);
+    expect_ok(dl2_image_scores_read(&study, 3, &scores, &error), &error);
+    expect_ok(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error), &error);
     assert_near(sizes.items[0].per_image, (200 + 125 + 80) / 3.);
     dl2_codec_sizes_free(&sizes);
+    dl2_image_scores_free(&scores);
     choice.anchor = "avif";
     assert_int_equal(dl2_codec_anchor(&study, &choice), 6);
     for (size_t v = 0; v < 6; v++)
