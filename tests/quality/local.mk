@@ -17,5 +17,6 @@ EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/qu
 
 # Not a test: `make tests/bench/bench_metrics && ./tests/bench/bench_metrics`.
 EXTRA_PROGRAMS += tests/bench/bench_metrics
+EXTRA_DIST += tests/bench/metrics.sh
 tests_bench_bench_metrics_SOURCES = tests/bench/bench_metrics.c tests/quality/pattern.h
 tests_bench_bench_metrics_LDADD = libquality.la libcommon.la
