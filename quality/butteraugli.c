@@ -48,6 +48,7 @@ static double butteraugli_3_mean(const double sums[DL2_METRIC_SUMS],
 /* Their sums: the largest distance, and the norm. */
 const struct dl2_metric dl2_metric_butteraugli_max = {
     .name = "butteraugli_max",
+    .viewer_name = "butteraugli",
     .title = "Butteraugli",
     .unit = "",
     .definition = "Butteraugli, the largest distance of a pixel," CONDITIONS,
@@ -62,6 +63,7 @@ const struct dl2_metric dl2_metric_butteraugli_max = {
 
 const struct dl2_metric dl2_metric_butteraugli_3 = {
     .name = "butteraugli_3",
+    .viewer_name = "p3-norm",
     .title = "Butteraugli 3",
     .unit = "",
     .definition = "Butteraugli, the 3-norm of the pixels' distances (mean of their 3-, 6- and "

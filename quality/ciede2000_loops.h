@@ -12,8 +12,8 @@ static inline lanes choose(lane_bits condition, lanes yes, lanes no)
     return (lanes)((condition & (lane_bits)yes) | (~condition & (lane_bits)no));
 }
 
-/* 1 / sqrt(x + 1e-30), to 1e-7 of it, and so finite for 0. Estimated from the exponent to 4%, then improved twice
- * by three terms of the series of (1 - h)^(-1/2). */
+/* 1 / sqrt(x + 1e-30), to 1e-7 of it, and so finite for 0. Estimated from the exponent to 4%, then
+ * improved twice by three terms of the series of (1 - h)^(-1/2). */
 static inline lanes inverse_root(lanes x)
 {
     const lanes positive_x = x + 1e-30f;

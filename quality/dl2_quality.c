@@ -7,8 +7,10 @@
 #include "common/json.h"
 #include "common/option.h"
 #include "common/progress.h"
+#include "common/quote.h"
 #include "dataset/subset_options.h"
 #include "dataset/variant_facts.h"
+#include "quality/codec_compare.h"
 #include "quality/crops.h"
 #include "quality/output.h"
 #include "quality/score.h"
@@ -21,7 +23,7 @@
 enum { HEATMAPS = 16 /* of each variant, unless told otherwise */, UNSET = 99 };
 
 struct quality_arguments {
-    const char *json, *json_folder, *csv, *crops;
+    const char *json, *json_folder, *csv, *codec_compare, *crops;
     struct dl2_subset subset;
     uint64_t max_pixels;
     struct dl2_external_decoders external;
@@ -72,6 +74,13 @@ static int quality_write_files(const struct quality_arguments *arguments,
         DL2_TRY(dl2_scoring_write_json_folder(scoring, arguments->json_folder, error));
     if (arguments->csv)
         DL2_TRY(dl2_scoring_write_csv(scoring, arguments->csv, error));
+    if (!arguments->codec_compare)
+        return DL2_OK;
+    struct dl2_codec_compare_counts counts;
+    DL2_TRY(dl2_codec_compare_write(scoring, arguments->codec_compare, &counts, error));
+    printf("\ncodec-compare: %zu batches of %zu rows in %s; %zu images left out, without a value "
+           "by each metric\n",
+           counts.batches, counts.rows, DL2_SHOWN(arguments->codec_compare), counts.left_out);
     return DL2_OK;
 }
 
@@ -82,6 +91,8 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
         DL2_TRY(dl2_file_expect(arguments->json, error));
     if (arguments->json_folder)
         DL2_TRY(dl2_make_folders(arguments->json_folder, error));
+    if (arguments->codec_compare)
+        DL2_TRY(dl2_make_folders(arguments->codec_compare, error));
     if (arguments->heatmaps) {
         DL2_TRY(dl2_heatmap_check(error));
         DL2_TRY(dl2_make_folders(arguments->heatmaps, error));
@@ -134,6 +145,8 @@ static const char *quality_find_conflict(const struct quality_arguments *argumen
         return "--below has no effect with --crops, which scores nothing";
     if (arguments->crops && arguments->input_size)
         return "--input-size has no effect with --crops, which scores nothing";
+    if (arguments->crops && arguments->codec_compare)
+        return "--codec-compare has no effect with --crops, which scores nothing";
     if (arguments->crops && arguments->heatmaps)
         return "--heatmap has no effect with --crops, which scores nothing";
     if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
@@ -357,6 +370,9 @@ static const struct dl2_option options[] = {
      AT(json_folder)},
     {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE",
      AT(csv)},
+    {DL2_OPTION_TEXT, "codec-compare", 0, "DIR",
+     "Write the scores for the viewer codec-compare: DIR/batches.json and a file for each codec",
+     AT(codec_compare)},
     {DL2_OPTION_TEXT, "crops", 0, "DIR",
      "Score nothing; write crops of the worst, the median and the best image by each metric, from "
      "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
@@ -423,11 +439,13 @@ int main(int argc, char **argv)
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     free(details);
     struct dl2_error error = DL2_ERROR_INIT;
-    if ((arguments.json_folder || arguments.heatmaps) &&
-        dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
+    const char *const named = arguments.json_folder     ? "--json-dir"
+                              : arguments.heatmaps      ? "--heatmap"
+                              : arguments.codec_compare ? "--codec-compare"
+                                                        : NULL;
+    if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
         free(paths);
-        return dl2_program_usage_error(
-            &program, "%s: %s", arguments.json_folder ? "--json-dir" : "--heatmap", error.message);
+        return dl2_program_usage_error(&program, "%s: %s", named, error.message);
     }
     const char *conflict = quality_find_conflict(&arguments);
     if (conflict) {

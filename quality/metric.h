@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The registry of quality metrics: full-reference, on 8-bit images in memory, no files. dl2-quality
- * scores datasets with it; a search for a target quality can call it just as well.
+ * The registry of quality metrics: full-reference, on images in memory, no files. dl2-quality scores
+ * datasets with it; a search for a target quality can call it just as well. Images are of 8 bits;
+ * a metric with measure_deep can also score those of 16.
  *
  *     struct dl2_scorer *scorer;
  *     dl2_scorer_create(&scorer, &error);
@@ -40,14 +41,15 @@ struct dl2_scorer;
 
 /* A row of the registry: every fact about a metric, and its functions. */
 struct dl2_metric {
-    const char *name;       /* in files and options: "psnr_rgb" */
-    const char *title;      /* in tables: "PSNR RGB" */
-    const char *unit;       /* "dB", or "" */
-    const char *definition; /* one line that tells it from its namesakes */
-    unsigned digits;        /* decimals in tables; JSON and CSV have them all */
-    bool lower_is_better;   /* 0 is the best; else higher is better */
-    bool one_is_best;       /* reports compare it by -10 log10(1 - value) */
-    bool by_default;        /* dl2-quality scores it unless told otherwise */
+    const char *name;        /* in files and options: "psnr_rgb" */
+    const char *title;       /* in tables: "PSNR RGB" */
+    const char *unit;        /* "dB", or "" */
+    const char *definition;  /* one line that tells it from its namesakes */
+    const char *viewer_name; /* in codec-compare, where that has the same; NULL: `name` */
+    unsigned digits;         /* decimals in tables; JSON and CSV have them all */
+    bool lower_is_better;    /* 0 is the best; else higher is better */
+    bool one_is_best;        /* reports compare it by -10 log10(1 - value) */
+    bool by_default;         /* dl2-quality scores it unless told otherwise */
     /* Images without a value: the field of JSON that counts them, and what tables say behind the
      * count. NULL: tables count them elsewhere. */
     const char *missing, *missing_note;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The loops of SSIMULACRA 2 and CIEDE2000 over vectors of LANES floats, in the vectors that GCC and Clang
- * have for every processor. A file for each instruction set defines LANES and includes this
+ * The loops of SSIMULACRA 2 and CIEDE2000 over vectors of LANES floats, in the vectors that GCC and
+ * Clang have for every processor. A file for each instruction set defines LANES and includes this
  * one; plain C does so with four lanes, which every processor can compute.
  *
  * All paths give the same bits: they do the same operations in the same order, none of them fused,

@@ -140,6 +140,7 @@ static double ms_ssim_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_
  * scale 5. */
 const struct dl2_metric dl2_metric_ms_ssim = {
     .name = "ms_ssim",
+    .viewer_name = "msssim",
     .title = "MS-SSIM",
     .unit = "",
     .definition =

@@ -137,6 +137,7 @@ static void psnr_y_measure_deep(const struct dl2_deep_image *reference,
 /* Its sum: of (a - b)^2 over all samples; those of gray against colour count three times. */
 const struct dl2_metric dl2_metric_psnr_rgb = {
     .name = "psnr_rgb",
+    .viewer_name = "psnr",
     .title = "PSNR RGB",
     .unit = "dB",
     .definition =

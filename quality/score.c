@@ -493,6 +493,9 @@ static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *
         return DL2_OK;
     const char *codec = dl2_json_get_text(json, "codec", NULL);
     variant->codec = codec ? strdup(codec) : NULL;
+    const char *library =
+        codec ? dl2_json_get_text(json_object_get(json, "libraries"), codec, NULL) : NULL;
+    variant->library = library ? strdup(library) : NULL;
     variant->quality = (int)dl2_json_get_integer(json, "quality", -1);
     const json_t *resize = json_object_get(json_object_get(json, "options"), "resize");
     const bool known = dl2_resolution_from_json(resize, &variant->resolution);
@@ -688,6 +691,7 @@ void dl2_scoring_free(struct dl2_scoring *scoring)
         free(variant->extra);
         free(variant->name);
         free(variant->codec);
+        free(variant->library);
         free(variant->error);
     }
     for (size_t i = 0; i < scoring->count; i++)

@@ -66,6 +66,7 @@ struct dl2_scored_variant {
     char *name; /* dl2_dataset_variant_name() */
     const char *path;
     char *codec;                      /* from its dl2-variant.json, or NULL */
+    char *library;                    /* that encoded it, with its version, likewise */
     int quality;                      /* from the same file, or -1 */
     struct dl2_resolution resolution; /* likewise; its references are resized to it */
     size_t resized;                   /* scored pairs whose reference was resized */

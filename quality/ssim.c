@@ -217,6 +217,7 @@ static double ssim_mean(const double sums[DL2_METRIC_SUMS], const struct dl2_ima
 /* Its sum: of SSIM over all windows. */
 const struct dl2_metric dl2_metric_ssim = {
     .name = "ssim",
+    .viewer_name = "ssim",
     .title = "SSIM Y",
     .unit = "",
     .definition = "Wang et al. 2004 as ssim_index.m: 11x11 Gaussian window, sigma 1.5, K1 0.01, K2 "

@@ -12,10 +12,11 @@ check_PROGRAMS += tests/quality/make_image
 tests_quality_make_image_SOURCES = tests/quality/make_image.c tests/quality/pattern.h
 TESTS += tests/quality/quality.sh
 EXTRA_DIST += tests/quality/quality.sh
-TESTS += tests/quality/skimage.sh tests/quality/kodak.sh
-EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/quality/kodak.sh
+TESTS += tests/quality/skimage.sh tests/quality/kodak.sh tests/quality/schema.sh
+EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/quality/kodak.sh tests/quality/schema.sh
 
 # Not a test: `make tests/bench/bench_metrics && ./tests/bench/bench_metrics`.
 EXTRA_PROGRAMS += tests/bench/bench_metrics
+EXTRA_DIST += tests/bench/metrics.sh
 tests_bench_bench_metrics_SOURCES = tests/bench/bench_metrics.c tests/quality/pattern.h
 tests_bench_bench_metrics_LDADD = libquality.la libcommon.la
