@@ -43,6 +43,7 @@ enum dl2_random_use {
                                b = UINT64_MAX */
     DL2_RANDOM_PARTITION = 12, /* of samples: a = number of `partitions` neighbours */
     DL2_RANDOM_HOP = 13,       /* which model next: a = partition, b = visit */
+    DL2_RANDOM_TARGET = 14,    /* images of whose scores dl2-transcode makes mean curves */
 };
 
 /*
