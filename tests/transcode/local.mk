@@ -25,3 +25,17 @@ tests_transcode_bench_transcode_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 tests_transcode_bench_transcode_LDADD = libcommon.la $(JPEG_LIBS)
 endif
 EXTRA_DIST += tests/transcode/bench_transcode.sh
+
+# Not tests: their first comments say how to run them.
+EXTRA_PROGRAMS += tests/bench/bench_target
+tests_bench_bench_target_SOURCES = tests/bench/bench_target.c
+tests_bench_bench_target_LDADD = libtranscode.la
+EXTRA_DIST += tests/bench/targets.sh
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/transcode/test_target
+TESTS += tests/transcode/test_target
+tests_transcode_test_target_SOURCES = tests/transcode/test_target.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_transcode_test_target_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_transcode_test_target_LDADD = libtranscode.la $(sample_libs) $(CMOCKA_LIBS)
+endif
