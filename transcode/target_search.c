@@ -1,59 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/target_search.h"
 
+#include "transcode/target_scan.h"
+
 #include <math.h>
 #include <string.h>
-
-/* Bytes, or bits per pixel. */
-static double size_of(const struct dl2_quality_target *target, const struct dl2_image *image,
-                      const struct dl2_bytes *file)
-{
-    const double pixels = (double)image->width * image->height;
-    return (double)file->size * (strcmp(target->name, "bpp") ? 1 : 8 / pixels);
-}
-
-int dl2_target_score(const struct dl2_target_job *job, const struct dl2_image *image, double *score,
-                     struct dl2_error *error)
-{
-    struct dl2_score value;
-    DL2_TRY(dl2_scorer_score(job->searcher->scorer, job->target->metric, image, &value, error));
-    *score = value.value;
-    if (isnan(*score) && dl2_images_equal(job->image, image))
-        *score = INFINITY; /* of dB */
-    return DL2_OK;
-}
-
-int dl2_target_try(const struct dl2_target_job *job, int quality, double *score,
-                   struct dl2_error *error)
-{
-    struct dl2_target_searcher *const searcher = job->searcher;
-    struct dl2_bytes *const file = &searcher->trial;
-    const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
-    struct dl2_encode_options encode = *job->encode;
-    encode.quality = quality;
-    DL2_TRY(dl2_image_encode(job->codec, job->image, &encode, file, error));
-    if (!job->target->metric) {
-        *score = size_of(job->target, job->image, file);
-        return DL2_OK;
-    }
-    DL2_TRY(dl2_image_decode(file->data, file->size, &decode, &searcher->decoded,
-                             &searcher->scratch, error));
-    return dl2_target_score(job, &searcher->decoded, score, error);
-}
-
-static int begin(const struct dl2_target_job *job, struct dl2_error *error)
-{
-    const struct dl2_metric *const metric = job->target->metric;
-    const struct dl2_image *const image = job->image;
-    if (metric && (image->width < metric->min_side || image->height < metric->min_side))
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%ux%u pixels are too few for a target of %s", (unsigned)image->width,
-                             (unsigned)image->height, job->target->name);
-    if (!job->searcher->scorer)
-        DL2_TRY(dl2_scorer_create(&job->searcher->scorer, error));
-    dl2_scorer_set_reference(job->searcher->scorer, image);
-    return DL2_OK;
-}
 
 /* ---- The mean curve */
 
@@ -72,7 +23,7 @@ int dl2_target_sample(struct dl2_target_searcher *searcher, const struct dl2_qua
 {
     const struct dl2_target_job job = {
         .searcher = searcher, .target = target, .codec = codec, .image = image, .encode = encode};
-    DL2_TRY(begin(&job, error));
+    DL2_TRY(dl2_target_begin(&job, error));
     for (int i = 0; i < DL2_TARGET_SAMPLES; i++) {
         double score;
         DL2_TRY(dl2_target_try(&job, sample_quality(target, i), &score, error));
@@ -257,7 +208,7 @@ int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_qua
 {
     const struct dl2_target_job job = {searcher, target, curve, codec, image, encode, out, result};
     *result = (struct dl2_target_result){.score = NAN};
-    DL2_TRY(begin(&job, error));
+    DL2_TRY(dl2_target_begin(&job, error));
     DL2_TRY(dl2_target_is_scanned(target, codec) ? dl2_target_scan(&job, error)
                                                  : narrow(&job, error));
     if (result->met || target->miss != DL2_MISS_FAIL)
@@ -270,14 +221,6 @@ int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_qua
 void dl2_target_take_source(const struct dl2_quality_target *target, const struct dl2_image *image,
                             const struct dl2_bytes *file, struct dl2_target_result *result)
 {
-    result->score = target->metric ? (double)NAN : size_of(target, image, file);
+    result->score = target->metric ? (double)NAN : dl2_target_size(target, image, file);
     result->met = target->metric || dl2_target_meets(target, result->score);
-}
-
-void dl2_target_searcher_free(struct dl2_target_searcher *searcher)
-{
-    dl2_scorer_free(searcher->scorer);
-    dl2_image_free(&searcher->decoded);
-    dl2_image_free(&searcher->scratch);
-    dl2_bytes_free(&searcher->trial);
 }

@@ -16,30 +16,9 @@
 #ifndef DL2_TRANSCODE_TARGET_SEARCH_H
 #define DL2_TRANSCODE_TARGET_SEARCH_H
 
-#include "transcode/target.h"
-
-/* dl2_target_even() of a score or size at each quality, of a mean image. */
-struct dl2_target_curve {
-    bool known;       /* false: only its slope means something */
-    double even[101]; /* from 1 on */
-};
+#include "transcode/target_try.h"
 
 enum { DL2_TARGET_SAMPLES = 5 }; /* qualities at which a sample's images are tried */
-
-/* What was found for an image. */
-struct dl2_target_result {
-    double score;    /* of the file: the metric, its bytes, or bits per pixel; NAN: it has none */
-    uint8_t quality; /* of the file */
-    uint8_t probes;  /* qualities that were tried */
-    bool met;        /* false: the file misses the target, and is the nearest one that was tried */
-};
-
-/* Working memory of a thread; zeroed at first. */
-struct dl2_target_searcher {
-    struct dl2_scorer *scorer;
-    struct dl2_image decoded, scratch;
-    struct dl2_bytes trial;
-};
 
 /* Makes `out` the file. DL2_ERR_UNSUPPORTED for an image that is too small for the metric, and,
  * with DL2_MISS_FAIL, for one that misses the target. `curve` is not used where all qualities are
@@ -64,31 +43,5 @@ void dl2_target_curve_make(struct dl2_target_curve *curve, const struct dl2_qual
 /* The source's file took the place of what was found, with its pixels. */
 void dl2_target_take_source(const struct dl2_quality_target *target, const struct dl2_image *image,
                             const struct dl2_bytes *file, struct dl2_target_result *result);
-
-void dl2_target_searcher_free(struct dl2_target_searcher *searcher);
-
-/* ---- Between the files of the search */
-
-struct dl2_target_job {
-    struct dl2_target_searcher *searcher;
-    const struct dl2_quality_target *target;
-    const struct dl2_target_curve *curve;
-    const struct dl2_codec *codec;
-    const struct dl2_image *image;
-    const struct dl2_encode_options *encode;
-    struct dl2_bytes *out;
-    struct dl2_target_result *result;
-};
-
-/* The score by the target's metric of an image of the job's size. */
-int dl2_target_score(const struct dl2_target_job *job, const struct dl2_image *image, double *score,
-                     struct dl2_error *error);
-
-/* Makes searcher->trial the file of a quality, and scores it. */
-int dl2_target_try(const struct dl2_target_job *job, int quality, double *score,
-                   struct dl2_error *error);
-
-/* Tries all qualities without making files, and makes `out` the file of the one that is found. */
-int dl2_target_scan(const struct dl2_target_job *job, struct dl2_error *error);
 
 #endif
