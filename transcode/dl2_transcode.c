@@ -125,7 +125,7 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
      .unset = "420", .commands = ENCODES},
-    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
+    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
      AT(efforts), .commands = ENCODES},
