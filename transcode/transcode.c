@@ -356,14 +356,15 @@ static void drop_path(struct dl2_error *error, const char *path)
 }
 
 /* Memory that the largest of its resized images will take, with what making it takes. */
-static uint64_t estimate_resizing(const struct run *run, size_t index,
+static uint64_t estimate_resizing(const struct run *run, size_t index, bool sampled,
                                   const struct dl2_image_info *info)
 {
     const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     uint64_t most = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         uint32_t w = width, h = height;
-        if (!needs(run, v, index) || !dl2_resolution_apply(&run->variants[v].resolution, &w, &h))
+        if (!(sampled || needs(run, v, index)) ||
+            !dl2_resolution_apply(&run->variants[v].resolution, &w, &h))
             continue;
         const uint64_t bytes = (uint64_t)w * h * 3 + dl2_resize_image_memory(width, height, w, 3);
         most = bytes > most ? bytes : most;
@@ -371,8 +372,10 @@ static uint64_t estimate_resizing(const struct run *run, size_t index,
     return most;
 }
 
-/* Memory that item `index` will take at the most, by its header; 0 where that can't be read. */
-static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, size_t size)
+/* Memory that item `index` will take at the most, by its header; 0 where that can't be read. One
+ * that is `sampled` may take that for each variant, also for those that have it. */
+static uint64_t estimate(struct run *run, size_t index, bool sampled, const uint8_t *data,
+                         size_t size)
 {
     struct dl2_image_info info;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
@@ -381,7 +384,7 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
         return 0;
     unsigned pixel_bytes = codec->pixel_bytes, swept = 0, searched = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (!needs(run, v, index))
+        if (!sampled && !needs(run, v, index))
             continue;
         if (run->variants[v].codec->pixel_bytes > pixel_bytes)
             pixel_bytes = run->variants[v].codec->pixel_bytes;
@@ -392,7 +395,7 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
     /* The files of a sweep are in memory together: about a byte a pixel each. */
     pixel_bytes += swept + searched;
     return (uint64_t)info.width * info.height * pixel_bytes + size +
-           estimate_resizing(run, index, &info);
+           estimate_resizing(run, index, sampled, &info);
 }
 
 /* The options with which an image is encoded for the variant. */
@@ -691,7 +694,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         worker->reuse = (struct dl2_reuse){0};
         if (run->options->never_larger)
             dl2_reuse_look(&worker->reuse, data, size);
-        bytes = estimate(run, index, data, size);
+        bytes = estimate(run, index, false, data, size);
         gate_enter(&run->gate, bytes);
         double start = dl2_clock_thread_cpu();
         struct dl2_decode_options decode = run->options->decode;
@@ -755,23 +758,23 @@ static int sample_resize(struct worker *worker, const struct dl2_resolution *res
                             &worker->resized, error);
 }
 
-static int sample_variants(const struct run *run, struct worker *worker,
-                           double (*evens)[DL2_TARGET_SAMPLES], struct dl2_error *error)
+static int sample_variant(const struct dl2_variant *variant, struct worker *worker,
+                          double evens[DL2_TARGET_SAMPLES], struct dl2_error *error)
 {
-    for (size_t v = 0; v < run->variant_count; v++) {
-        const struct dl2_variant *const variant = &run->variants[v];
-        if (!needs_curve(run, v))
-            continue;
-        DL2_TRY(sample_resize(worker, &variant->resolution, error));
-        struct dl2_encode_options encode = options_of(worker, variant);
-        DL2_TRY(dl2_colours_fit(&worker->colours, variant->codec, worker->shown, &encode, error));
-        DL2_TRY(dl2_target_sample(&worker->searcher, &variant->target, variant->codec,
-                                  worker->shown, &encode, evens[v], error));
-    }
-    return DL2_OK;
+    DL2_TRY(sample_resize(worker, &variant->resolution, error));
+    struct dl2_encode_options encode = options_of(worker, variant);
+    DL2_TRY(dl2_colours_fit(&worker->colours, variant->codec, worker->shown, &encode, error));
+    return dl2_target_sample(&worker->searcher, &variant->target, variant->codec, worker->shown,
+                             &encode, evens, error);
 }
 
-/* An image that can't be read or encoded has no part in the curves; work() tells of it. */
+/* Does an error say that the run cannot go on? Others mean that an image has no part in a curve,
+ * of which work() tells. */
+static bool ends_run(int status)
+{
+    return status == DL2_ERR_LOST || status == DL2_ERR_MEMORY;
+}
+
 static int sample_work(void *context, unsigned number, size_t slot, size_t n,
                        struct dl2_error *error)
 {
@@ -786,7 +789,7 @@ static int sample_work(void *context, unsigned number, size_t slot, size_t n,
     int status = dl2_dataset_read(run->dataset, run->source.items[index].sample, &worker->file,
                                   &data, &size, &own);
     if (status == DL2_OK) {
-        const uint64_t bytes = estimate(run, index, data, size);
+        const uint64_t bytes = estimate(run, index, true, data, size);
         struct dl2_decode_options decode = run->options->decode;
         decode.info = &worker->colours.info;
         worker->source = data;
@@ -796,13 +799,20 @@ static int sample_work(void *context, unsigned number, size_t slot, size_t n,
         if (status == DL2_OK)
             status = dl2_colours_apply(&worker->colours, run->options->colour, data, size,
                                        &worker->image, &own);
-        if (status == DL2_OK)
-            status = sample_variants(run, worker, sample->evens + n * run->variant_count, &own);
+        for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
+            if (!needs_curve(run, v))
+                continue;
+            const int one = sample_variant(&run->variants[v], worker,
+                                           sample->evens[n * run->variant_count + v], &own);
+            if (ends_run(one))
+                status = one;
+            else
+                dl2_error_clear(&own);
+        }
         release_if_large(worker, run->variant_count);
         gate_leave(&run->gate, bytes);
     }
-    return status == DL2_ERR_LOST || status == DL2_ERR_MEMORY ? dl2_error_copy(error, &own)
-                                                              : DL2_OK;
+    return ends_run(status) ? dl2_error_copy(error, &own) : DL2_OK;
 }
 
 /* The sample depends on the source alone, so that every run of it has the same. */
@@ -818,7 +828,8 @@ static int draw_sample(struct sample *sample, size_t count, struct dl2_error *er
     dl2_random_init(&random, 0, DL2_RANDOM_TARGET, 0, 0);
     dl2_random_permutation(&random, sample->order, (uint32_t)run->source.count);
     for (size_t i = 0; i < values; i++)
-        sample->evens[i][0] = NAN;
+        for (int k = 0; k < DL2_TARGET_SAMPLES; k++)
+            sample->evens[i][k] = NAN;
     struct dl2_parallel loop = {
         .jobs = run->options->jobs, .count = count, .work = sample_work, .context = sample};
     return dl2_parallel_run(&loop, error);

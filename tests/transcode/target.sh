@@ -69,6 +69,8 @@ if has webp; then # begins at the curve of a sample, which is the same in every 
     run 0 --codec webp --target $targets "$work/src" "$work/jobs-1"
     is "$(made webp-ssim0.9)" 8 'made again'
     same_images "$work/a/webp-ssim0.9" "$work/jobs-1/webp-ssim0.9"
+    run 1 --codec webp --target ms_ssim=0.9,ssim=0.9 "$work/src" "$work/beside" # which has no score of such small images
+    same_images "$work/a/webp-ssim0.9" "$work/beside/webp-ssim0.9"
 fi
 run 0 --target ssim=0.9 "$work/src" "$work/a"
 is "$(made jpeg-ssim0.9)" 0 'made again'
