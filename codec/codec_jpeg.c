@@ -361,7 +361,7 @@ static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode
 static int jpeg_trial_rows(void *trial, int quality, uint32_t top, uint32_t bottom,
                            const struct dl2_image **out, struct dl2_error *error)
 {
-    return dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error);
+    return trial ? dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error) : 0;
 }
 
 static void jpeg_trial_free(void *trial)

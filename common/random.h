@@ -43,9 +43,10 @@ enum dl2_random_use {
                                b = UINT64_MAX */
     DL2_RANDOM_PARTITION = 12,   /* of samples: a = number of `partitions` neighbours */
     DL2_RANDOM_HOP = 13,         /* which model next: a = partition, b = visit */
-    DL2_RANDOM_SENSITIVITY = 14, /* labels from predictions: a = batch */
-    DL2_RANDOM_PACK = 16,        /* order of a packed dataset */
-    DL2_RANDOM_TABLES = 15,      /* crops that tables are fitted to: a = image */
+    DL2_RANDOM_TARGET = 14,      /* images of whose scores dl2-transcode makes mean curves */
+    DL2_RANDOM_SENSITIVITY = 15, /* labels from predictions: a = batch */
+    DL2_RANDOM_TABLES = 16,      /* crops that tables are fitted to: a = image */
+    DL2_RANDOM_PACK = 17,        /* order of a packed dataset */
 };
 
 /*

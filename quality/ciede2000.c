@@ -126,6 +126,7 @@ const struct dl2_metric dl2_metric_ciede2000 = {
         "mean over the pixels of the colour difference CIEDE2000 (Sharma et al. 2005, all "
         "factors 1; sRGB, D65); 0 for identical images, lower is better",
     .digits = 4,
+    .adds_up = true,
     .lower_is_better = true,
     .missing = "too_small",
     .measure = ciede2000_measure,

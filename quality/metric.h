@@ -53,6 +53,10 @@ struct dl2_metric {
     /* Images without a value: the field of JSON that counts them, and what tables say behind the
      * count. NULL: tables count them elsewhere. */
     const char *missing, *missing_note;
+    /* The mean of an image is that of strips of its rows, each weighted by its rows less `overlap`,
+     * which two strips that follow one another share. */
+    bool adds_up;
+    uint32_t overlap;
     uint32_t min_side; /* shortest side, in pixels, that an image with a value can have */
     /* Not NULL: the value is this metric's, of both images as a network gets them
      * (quality/input.c), so that their sizes may differ; the three functions below are not used,

@@ -57,6 +57,8 @@ static const char *const size_names[] = {"short", "max-side", "fit"};
 
 static struct arguments {
     const char *codecs, *qualities, *efforts, *targets, *range;
+    double tolerance;
+    unsigned probes, rule, miss;   /* the latter are enum dl2_target_rule and dl2_target_miss */
     const char *sizes[3];          /* by enum size_option */
     unsigned filter;               /* the number of a word */
     unsigned subsampling, restart; /* numbers of words; ENCODERS_OWN: not given */
@@ -78,6 +80,8 @@ static struct arguments {
                .subsampling = ENCODERS_OWN,
                .restart = ENCODERS_OWN,
                .never_larger = true,
+               .tolerance = 0.02,
+               .probes = 8,
                .background = {255, 255, 255},
                .max_pixels = DL2_DEFAULT_MAX_PIXELS,
                .shard_mib = 256,
@@ -125,10 +129,26 @@ static const struct dl2_option table[] = {
      AT(targets), .commands = ENCODES},
     {DL2_OPTION_TEXT, "q-range", 0, "FROM:TO", "Qualities that --target tries", AT(range),
      .unset = "1:100", .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "target-rule", 0, "at-least|nearest",
+     "File that an image has with --target: the smallest that meets it (the largest that keeps a "
+     "size), or the one nearest to it on either side",
+     AT(rule), .words = dl2_target_rules, .commands = ENCODES},
+    {DL2_OPTION_REAL, "target-tolerance", 0, "SHARE",
+     "Closeness to the target at which a search may end, as a share of what is lost (mean squared "
+     "error, 1 - SSIM, 100 - SSIMULACRA2, a distance) or of the bytes; JPEG tries all qualities "
+     "for a score",
+     AT(tolerance), .min = 0, .max = 1, .commands = ENCODES},
+    {DL2_OPTION_UINT, "probes", 0, "N",
+     "Files that a search makes of an image at most; JPEG makes none for a score", AT(probes),
+     .min = 1, .max = 100, .commands = ENCODES},
+    {DL2_OPTION_CHOICE, "on-miss", 0, "best|copy|fail",
+     "Where no quality meets the target: take the nearest file, copy the source's if it is of the "
+     "variant's codec, or fail the image",
+     AT(miss), .words = dl2_target_misses, .commands = ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling), .words = subsamplings,
      .unset = "420", .commands = ENCODES},
-    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N",
+    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
      AT(efforts), .commands = ENCODES},
@@ -560,12 +580,12 @@ static int parse_range(int *low, int *high, struct dl2_error *error)
 }
 
 /* Adds a target that is not there yet. */
-static int add_target(const char *text, int low, int high, struct dl2_quality_target *out,
-                      size_t *count, struct dl2_error *error)
+static int add_target(const char *text, const struct dl2_quality_target *rest,
+                      struct dl2_quality_target *out, size_t *count, struct dl2_error *error)
 {
     if (*count == MAX_TARGETS)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "more than %d", MAX_TARGETS);
-    DL2_TRY(dl2_target_parse(text, low, high, &out[*count], error));
+    DL2_TRY(dl2_target_parse(text, rest, &out[*count], error));
     for (size_t t = 0; t < *count; t++)
         if (dl2_target_equal(&out[t], &out[*count]))
             return DL2_OK;
@@ -576,24 +596,31 @@ static int add_target(const char *text, int low, int high, struct dl2_quality_ta
 /* The targets of --target; none where it is not given. */
 static int parse_targets(struct dl2_quality_target *out, size_t *count, struct dl2_error *error)
 {
-    int low, high;
+    static const char *const others[] = {"q-range", "target-rule", "target-tolerance", "probes",
+                                         "on-miss"};
+    struct dl2_quality_target rest = {.rule = arguments.rule,
+                                      .miss = arguments.miss,
+                                      .tolerance = arguments.tolerance,
+                                      .probes = arguments.probes};
     char **items = NULL;
     size_t item_count;
     *count = 0;
+    for (size_t i = 0; !arguments.targets && i < sizeof others / sizeof *others; i++)
+        if (dl2_option_given(&program, &common, others[i]))
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "--%s has no effect without --target",
+                                 others[i]);
     if (!arguments.targets)
-        return arguments.range ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                               "--q-range has no effect without --target")
-                               : DL2_OK;
+        return DL2_OK;
     if (dl2_option_given(&program, &common, "q"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "--q and --target exclude one another");
-    int status = parse_range(&low, &high, error);
+    int status = parse_range(&rest.low, &rest.high, error);
     if (status < 0) {
         dl2_error_prefix(error, "--q-range");
         return status;
     }
     status = dl2_parse_name_list(arguments.targets, &items, &item_count, error);
     for (size_t i = 0; status == DL2_OK && i < item_count; i++)
-        status = add_target(items[i], low, high, out, count, error);
+        status = add_target(items[i], &rest, out, count, error);
     if (status < 0)
         dl2_error_prefix(error, "--target");
     dl2_free_list(items);
@@ -612,6 +639,30 @@ static int find_tables(const struct dl2_settings *item, struct dl2_transcode_tar
     target->encode.tables = dl2_jpeg_tables_find(item->tables, resolution,
                                                  dl2_subsampling_find(item->subsampling), error);
     return target->encode.tables ? DL2_OK : DL2_ERR_ARGUMENT;
+}
+
+/* Options of targets that none of those to be made heeds. */
+static int check_targets(const struct dl2_transcode_target *targets, size_t count,
+                         struct dl2_error *error)
+{
+    bool searched = false, scored = false;
+    for (size_t t = 0; t < count; t++) {
+        const struct dl2_quality_target *const target = &targets[t].target;
+        searched = searched || (target->name && !dl2_target_is_scanned(target, targets[t].codec));
+        scored = scored || target->metric;
+    }
+    if (arguments.targets && !searched && dl2_option_given(&program, &common, "probes"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--probes has no effect: all qualities are tried for a score of JPEG");
+    if (arguments.targets && !searched && arguments.rule == DL2_TARGET_AT_LEAST &&
+        dl2_option_given(&program, &common, "target-tolerance"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--target-tolerance has no effect: all qualities are tried for a "
+                             "score of JPEG");
+    if (arguments.miss == DL2_MISS_COPY && (!scored || !arguments.never_larger))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "--on-miss copy has no effect %s",
+                             scored ? "with --never-larger=no" : "on targets of sizes");
+    return DL2_OK;
 }
 
 /* Makes a target for every lossy codec at every quality and every lossless one, at each resolution.
@@ -705,6 +756,7 @@ static int make_targets(struct dl2_transcode_target **out, size_t *count, struct
     if (!*out)
         return dl2_error_memory(error, "options");
     DL2_TRY(status);
+    DL2_TRY(check_targets(*out, *count, error));
     for (size_t t = 0; t < *count; t++)
         if (!(*out)[t].encode.external && (!t || (*out)[t].name != (*out)[t - 1].name))
             DL2_TRY(try_target(&(*out)[t], error));

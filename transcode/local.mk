@@ -14,6 +14,9 @@ libtranscode_la_SOURCES = \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/target.c transcode/target.h \
+	transcode/target_scan.c transcode/target_scan.h \
+	transcode/target_search.c transcode/target_search.h \
+	transcode/target_try.c transcode/target_try.h \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h

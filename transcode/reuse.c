@@ -85,6 +85,16 @@ int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *cod
     return 1;
 }
 
+int dl2_reuse_take(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                   const struct dl2_encode_options *encode, struct dl2_bytes *out,
+                   struct dl2_error *error)
+{
+    if (!reuse_allowed(reuse, codec))
+        return 0;
+    DL2_TRY(take_source(codec, encode, out, error));
+    return 1;
+}
+
 int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
                      const struct dl2_image *image, const struct dl2_encode_options *encode,
                      struct dl2_bytes *spare, struct dl2_bytes *out, double *encode_cpu,

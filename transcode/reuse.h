@@ -44,4 +44,9 @@ int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *cod
                       const struct dl2_encode_options *encode, struct dl2_bytes *spare,
                       struct dl2_bytes *out, struct dl2_error *error);
 
+/* Makes `out` the file itself, whatever its size. 1: done; 0: the variant may not have it. */
+int dl2_reuse_take(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
+                   const struct dl2_encode_options *encode, struct dl2_bytes *out,
+                   struct dl2_error *error);
+
 #endif

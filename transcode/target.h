@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Variants whose images each have a quality of their own: the lowest that reaches a score, or the
- * highest that keeps a size (dl2-transcode --target).
- *
- * A codec that encodes sweeps (JPEG) is searched through from the lowest quality on, because its
- * scores fall here and there as the quality rises, above all at the quality that a source had
- * before. Others, and sizes, are searched by the secant of two known qualities, with a bisection
- * every other time from the fifth on, until what meets the target is less than a step of quality
- * away from it. The result depends on the image and the options alone.
+ * A target: what each image of a variant is to reach with a quality of its own (dl2-transcode
+ * --target). transcode/target_search.h finds the qualities.
  */
 #ifndef DL2_TRANSCODE_TARGET_H
 #define DL2_TRANSCODE_TARGET_H
@@ -15,46 +9,52 @@
 #include "codec/codec.h"
 #include "quality/metric.h"
 
+/* Which file an image has: the smallest that meets the target, or the one that is nearest to it,
+ * on either side. */
+enum dl2_target_rule { DL2_TARGET_AT_LEAST, DL2_TARGET_NEAREST };
+extern const char *const dl2_target_rules[]; /* the words, NULL-ended */
+
+/* What an image has that no quality brings to the target: the file that is nearest to it, its
+ * source's file, or nothing, as one that cannot be encoded. */
+enum dl2_target_miss { DL2_MISS_BEST, DL2_MISS_COPY, DL2_MISS_FAIL };
+extern const char *const dl2_target_misses[];
+
 /* Zeroed: none. */
 struct dl2_quality_target {
     const char *name;                /* a metric's, "bytes" or "bpp"; NULL: there is no target */
     const struct dl2_metric *metric; /* NULL: the file's size */
-    double value;                    /* the least score, or the most bytes or bits per pixel */
+    double value;                    /* the least or most score, or the most bytes or bpp */
     int low, high;                   /* the qualities that are tried */
+    enum dl2_target_rule rule;
+    enum dl2_target_miss miss;
+    double tolerance; /* a search may end so close to the target: dl2_target_even()'s difference */
+    unsigned probes;  /* files that are made at most, 1 to 100 */
 };
 
-/* "METRIC=VALUE", "bytes=N" or "bpp=N" with the qualities from low to high. DL2_ERR_ARGUMENT. */
-int dl2_target_parse(const char *text, int low, int high, struct dl2_quality_target *out,
-                     struct dl2_error *error);
+/* "METRIC=VALUE", "bytes=N" or "bpp=N"; `rest` has all but name, metric and value.
+ * DL2_ERR_ARGUMENT. */
+int dl2_target_parse(const char *text, const struct dl2_quality_target *rest,
+                     struct dl2_quality_target *out, struct dl2_error *error);
 bool dl2_target_equal(const struct dl2_quality_target *a, const struct dl2_quality_target *b);
 /* The record, `target` of docs/formats.md: a new object. */
 json_t *dl2_target_json(const struct dl2_quality_target *target);
 
-/* What was found for an image. */
-struct dl2_target_result {
-    double score;    /* of the file: the metric, its bytes, or bits per pixel; NAN: it has none */
-    uint8_t quality; /* of the file */
-    uint8_t probes;  /* files that were made */
-    bool met;        /* false: no quality meets the target, and this is the nearest one */
-};
+/* Does a score, or a size, meet it? */
+bool dl2_target_meets(const struct dl2_quality_target *target, double score);
 
-/* Working memory of a thread; zeroed at first. */
-struct dl2_target_searcher {
-    struct dl2_scorer *scorer;
-    struct dl2_image decoded, scratch;
-    struct dl2_bytes trial[8];
-};
+/*
+ * A score or size on a scale on which it rises with the quality, about evenly: the logarithm of a
+ * size, or of what is lost, with its sign changed: the mean squared error (of dB), 1 - SSIM, 100 -
+ * SSIMULACRA2, a distance. So differences are relative: 0.02 is 2% of what is lost, or of the
+ * bytes.
+ */
+double dl2_target_even(const struct dl2_quality_target *target, double score);
 
-/* Makes `out` the file. DL2_ERR_UNSUPPORTED for an image that is too small for the metric. */
-int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_quality_target *target,
-                      const struct dl2_codec *codec, const struct dl2_image *image,
-                      const struct dl2_encode_options *encode, struct dl2_bytes *out,
-                      struct dl2_target_result *result, struct dl2_error *error);
-
-/* The source's file took the place of what was found, with its pixels, and is no larger. */
-void dl2_target_take_source(const struct dl2_quality_target *target, const struct dl2_image *image,
-                            const struct dl2_bytes *file, struct dl2_target_result *result);
-
-void dl2_target_searcher_free(struct dl2_target_searcher *searcher);
+/* Is a target of this kind found in all qualities, by dl2_codec's trials? */
+static inline bool dl2_target_is_scanned(const struct dl2_quality_target *target,
+                                         const struct dl2_codec *codec)
+{
+    return target->metric && codec->trial_new;
+}
 
 #endif

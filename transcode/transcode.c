@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/file.h"
 #include "common/json.h"
+#include "common/random.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,8 +94,9 @@ struct run {
     struct worker *workers;
     struct dl2_resolution *resolutions; /* of the variants, each once, full first */
     size_t resolution_count;
-    size_t *resolution_of;    /* [variant_count] */
-    struct outcome *outcomes; /* [window][variant_count] */
+    size_t *resolution_of;           /* [variant_count] */
+    struct dl2_target_curve *curves; /* [variant_count] of those whose targets are searched */
+    struct outcome *outcomes;        /* [window][variant_count] */
     /* [window][resolution_count]: what lies beside the image, as it is, and from 1 on as far as it
      * is another at that resolution */
     struct dl2_sidecars *sidecars;
@@ -355,14 +358,15 @@ static void drop_path(struct dl2_error *error, const char *path)
 }
 
 /* Memory that the largest of its resized images will take, with what making it takes. */
-static uint64_t estimate_resizing(const struct run *run, size_t index,
+static uint64_t estimate_resizing(const struct run *run, size_t index, bool sampled,
                                   const struct dl2_image_info *info)
 {
     const uint32_t width = dl2_upright_width(info), height = dl2_upright_height(info);
     uint64_t most = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
         uint32_t w = width, h = height;
-        if (!needs(run, v, index) || !dl2_resolution_apply(&run->variants[v].resolution, &w, &h))
+        if (!(sampled || needs(run, v, index)) ||
+            !dl2_resolution_apply(&run->variants[v].resolution, &w, &h))
             continue;
         const uint64_t bytes = (uint64_t)w * h * 3 + dl2_resize_image_memory(width, height, w, 3);
         most = bytes > most ? bytes : most;
@@ -370,8 +374,10 @@ static uint64_t estimate_resizing(const struct run *run, size_t index,
     return most;
 }
 
-/* Memory that item `index` will take at the most, by its header; 0 where that can't be read. */
-static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, size_t size)
+/* Memory that item `index` will take at the most, by its header; 0 where that can't be read. One
+ * that is `sampled` may take that for each variant, also for those that have it. */
+static uint64_t estimate(struct run *run, size_t index, bool sampled, const uint8_t *data,
+                         size_t size)
 {
     struct dl2_image_info info;
     const struct dl2_codec *codec = dl2_codec_sniff(data, size);
@@ -380,7 +386,7 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
         return 0;
     unsigned pixel_bytes = codec->pixel_bytes, swept = 0, searched = 0;
     for (size_t v = 0; v < run->variant_count; v++) {
-        if (!needs(run, v, index))
+        if (!sampled && !needs(run, v, index))
             continue;
         if (run->variants[v].codec->pixel_bytes > pixel_bytes)
             pixel_bytes = run->variants[v].codec->pixel_bytes;
@@ -391,7 +397,7 @@ static uint64_t estimate(struct run *run, size_t index, const uint8_t *data, siz
     /* The files of a sweep are in memory together: about a byte a pixel each. */
     pixel_bytes += swept + searched;
     return (uint64_t)info.width * info.height * pixel_bytes + size +
-           estimate_resizing(run, index, &info);
+           estimate_resizing(run, index, sampled, &info);
 }
 
 /* The options with which an image is encoded for the variant. */
@@ -452,17 +458,24 @@ static size_t gather_sweep(const struct run *run, struct worker *worker, size_t 
 
 /* Makes worker->encoded[0] the file that a variant with a target has, or the source's file. */
 static int search_file(struct worker *worker, const struct dl2_variant *variant,
-                       struct dl2_encode_options *encode, struct dl2_record *record,
-                       struct dl2_error *error)
+                       const struct dl2_target_curve *curve, struct dl2_encode_options *encode,
+                       struct dl2_record *record, struct dl2_error *error)
 {
     struct dl2_bytes *file = worker->encoded;
     const double start = dl2_clock_thread_cpu();
-    DL2_TRY(dl2_target_search(&worker->searcher, &variant->target, variant->codec, worker->shown,
-                              encode, file, &record->found, error));
+    DL2_TRY(dl2_target_search(&worker->searcher, &variant->target, curve, variant->codec,
+                              worker->shown, encode, file, &record->found, error));
     record->encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     encode->quality = record->found.quality;
-    const int taken =
-        dl2_reuse_replace(reuse_of(worker), variant->codec, encode, &worker->taken, file, error);
+    const bool copies = !record->found.met && variant->target.miss == DL2_MISS_COPY;
+    const int taken = copies ? dl2_reuse_take(reuse_of(worker), variant->codec, encode, file, error)
+                             : dl2_reuse_replace(reuse_of(worker), variant->codec, encode,
+                                                 &worker->taken, file, error);
+    if (copies && !taken)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "no quality reaches %s %g, and the source cannot be copied: it is "
+                             "resized, or no %s file with these pixels",
+                             variant->target.name, variant->target.value, variant->codec->name);
     record->copied = taken > 0;
     if (record->copied)
         dl2_target_take_source(&variant->target, worker->shown, file, &record->found);
@@ -471,15 +484,17 @@ static int search_file(struct worker *worker, const struct dl2_variant *variant,
 
 /* Makes worker->encoded what the members have for the image: each is encoded, or the source's
  * file. What they take together is recorded in equal parts. */
-static int make_files(struct worker *worker, const struct dl2_variant *variants, size_t count,
+static int make_files(const struct run *run, struct worker *worker, size_t count,
                       struct outcome *outcomes, struct dl2_error *error)
 {
+    const struct dl2_variant *const variants = run->variants;
     const struct dl2_variant *const first = &variants[worker->members[0]];
     struct dl2_encode_options encode = options_of(worker, first);
     double encode_cpu = 0;
     DL2_TRY(dl2_colours_fit(&worker->colours, first->codec, worker->shown, &encode, error));
     if (first->target.name)
-        return search_file(worker, first, &encode, &outcomes[worker->members[0]].record, error);
+        return search_file(worker, first, &run->curves[worker->members[0]], &encode,
+                           &outcomes[worker->members[0]].record, error);
     if (count == 1) {
         encode.pixels_only = &outcomes[worker->members[0]].record.pixels_only;
         const int taken = dl2_reuse_encode(reuse_of(worker), first->codec, worker->shown, &encode,
@@ -597,7 +612,7 @@ static int encode_resolution(struct run *run, struct worker *worker, size_t inde
         const size_t count = gather_sweep(run, worker, v, index, outcomes);
         for (size_t i = 0; i < count; i++)
             outcomes[worker->members[i]].record = record;
-        int status = make_files(worker, run->variants, count, outcomes, &own);
+        int status = make_files(run, worker, count, outcomes, &own);
         for (size_t i = 0; i < count; i++) {
             const size_t member = worker->members[i];
             struct dl2_record *const made = &outcomes[member].record;
@@ -682,7 +697,7 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         worker->reuse = (struct dl2_reuse){0};
         if (run->options->never_larger)
             dl2_reuse_look(&worker->reuse, data, size);
-        bytes = estimate(run, index, data, size);
+        bytes = estimate(run, index, false, data, size);
         gate_enter(&run->gate, bytes);
         double start = dl2_clock_thread_cpu();
         struct dl2_decode_options decode = run->options->decode;
@@ -712,6 +727,144 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
         }
     }
     return DL2_OK;
+}
+
+/* ---- The mean curves of targets, of a sample of the images */
+
+enum { SAMPLE_IMAGES = 8, SAMPLE_SHARE = 4 /* no more than one in so many */ };
+
+struct sample {
+    struct run *run;
+    uint32_t *order;                     /* of all items; its first are the sample's */
+    double (*evens)[DL2_TARGET_SAMPLES]; /* [images][variant_count], NAN: none */
+};
+
+static bool needs_curve(const struct run *run, size_t v)
+{
+    const struct dl2_quality_target *const target = &run->variants[v].target;
+    bool needed = false;
+    for (size_t n = 0; n < run->todo_count && !needed; n++)
+        needed = needs(run, v, run->todo[n]);
+    return needed && target->name && !dl2_target_is_scanned(target, run->variants[v].codec);
+}
+
+/* worker->image at a variant's resolution. */
+static int sample_resize(struct worker *worker, const struct dl2_resolution *resolution,
+                         struct dl2_error *error)
+{
+    uint32_t width = worker->image.width, height = worker->image.height;
+    worker->shown = &worker->image;
+    if (!dl2_resolution_apply(resolution, &width, &height))
+        return DL2_OK;
+    worker->shown = &worker->resized;
+    return dl2_resize_image(&worker->resizer, &worker->image, resolution->filter, width, height,
+                            &worker->resized, error);
+}
+
+static int sample_variant(const struct dl2_variant *variant, struct worker *worker,
+                          double evens[DL2_TARGET_SAMPLES], struct dl2_error *error)
+{
+    DL2_TRY(sample_resize(worker, &variant->resolution, error));
+    struct dl2_encode_options encode = options_of(worker, variant);
+    DL2_TRY(dl2_colours_fit(&worker->colours, variant->codec, worker->shown, &encode, error));
+    return dl2_target_sample(&worker->searcher, &variant->target, variant->codec, worker->shown,
+                             &encode, evens, error);
+}
+
+/* Does an error say that the run cannot go on? Others mean that an image has no part in a curve,
+ * of which work() tells. */
+static bool ends_run(int status)
+{
+    return status == DL2_ERR_LOST || status == DL2_ERR_MEMORY;
+}
+
+static int sample_work(void *context, unsigned number, size_t slot, size_t n,
+                       struct dl2_error *error)
+{
+    const struct sample *const sample = context;
+    struct run *const run = sample->run;
+    struct worker *const worker = &run->workers[number];
+    const size_t index = sample->order[n];
+    struct dl2_error own = DL2_ERROR_INIT;
+    const uint8_t *data;
+    size_t size;
+    (void)slot;
+    int status = dl2_dataset_read(run->dataset, run->source.items[index].sample, &worker->file,
+                                  &data, &size, &own);
+    if (status == DL2_OK) {
+        const uint64_t bytes = estimate(run, index, true, data, size);
+        struct dl2_decode_options decode = run->options->decode;
+        decode.info = &worker->colours.info;
+        worker->source = data;
+        worker->source_size = size;
+        gate_enter(&run->gate, bytes);
+        status = dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, &own);
+        if (status == DL2_OK)
+            status = dl2_colours_apply(&worker->colours, run->options->colour, data, size,
+                                       &worker->image, &own);
+        for (size_t v = 0; status == DL2_OK && v < run->variant_count; v++) {
+            if (!needs_curve(run, v))
+                continue;
+            const int one = sample_variant(&run->variants[v], worker,
+                                           sample->evens[n * run->variant_count + v], &own);
+            if (ends_run(one))
+                status = one;
+            else
+                dl2_error_clear(&own);
+        }
+        release_if_large(worker, run->variant_count);
+        gate_leave(&run->gate, bytes);
+    }
+    return ends_run(status) ? dl2_error_copy(error, &own) : DL2_OK;
+}
+
+/* The sample depends on the source alone, so that every run of it has the same. */
+static int draw_sample(struct sample *sample, size_t count, struct dl2_error *error)
+{
+    const struct run *const run = sample->run;
+    const size_t values = count * run->variant_count;
+    struct dl2_random random;
+    sample->order = dl2_calloc(run->source.count, sizeof *sample->order);
+    sample->evens = dl2_calloc(values, sizeof *sample->evens);
+    if (!sample->order || !sample->evens)
+        return dl2_error_memory(error, "images");
+    dl2_random_init(&random, 0, DL2_RANDOM_TARGET, 0, 0);
+    dl2_random_permutation(&random, sample->order, (uint32_t)run->source.count);
+    for (size_t i = 0; i < values; i++)
+        for (int k = 0; k < DL2_TARGET_SAMPLES; k++)
+            sample->evens[i][k] = NAN;
+    struct dl2_parallel loop = {
+        .jobs = run->options->jobs, .count = count, .work = sample_work, .context = sample};
+    return dl2_parallel_run(&loop, error);
+}
+
+static int make_curves(struct run *run, struct dl2_error *error)
+{
+    struct sample sample = {.run = run};
+    size_t count = run->source.count / SAMPLE_SHARE;
+    bool any = false;
+    int status = DL2_OK;
+    count = count < SAMPLE_IMAGES ? count : SAMPLE_IMAGES;
+    run->curves = dl2_calloc(run->variant_count, sizeof *run->curves);
+    double(*const evens)[DL2_TARGET_SAMPLES] =
+        dl2_calloc(SAMPLE_IMAGES, sizeof *evens); /* of one variant */
+    if (!run->curves || !evens)
+        status = dl2_error_memory(error, "variants");
+    for (size_t v = 0; v < run->variant_count; v++)
+        any = any || needs_curve(run, v);
+    if (status == DL2_OK && any && run->source.count <= UINT32_MAX)
+        status = draw_sample(&sample, count, error);
+    for (size_t v = 0; status == DL2_OK && any && v < run->variant_count; v++) {
+        for (size_t n = 0; n < count; n++)
+            memcpy(evens[n], sample.evens[n * run->variant_count + v], sizeof *evens);
+        if (run->variants[v].target.name)
+            dl2_target_curve_make(&run->curves[v], &run->variants[v].target,
+                                  (const double(*)[DL2_TARGET_SAMPLES])evens, count);
+    }
+    free(sample.order);
+    free(sample.evens);
+    free(evens);
+    return status;
 }
 
 /* Names a failure once, whatever number of variants it befell. */
@@ -831,6 +984,8 @@ static int make_all(struct run *run, struct dl2_error *error)
         status = make_worker(&run->workers[i], run->variant_count, error);
     run->progress->total = run->todo_count;
     if (status == DL2_OK)
+        status = make_curves(run, error);
+    if (status == DL2_OK)
         status = dl2_parallel_run(&loop, error);
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
@@ -909,14 +1064,16 @@ static char *describe_losses(const struct dl2_variant *variant)
     const struct dl2_quality_target *target = &variant->target;
     char *losses = dl2_reduction_describe(variant->losses), *all = NULL;
     if (losses && target->name) {
-        const int length =
-            asprintf(&all,
-                     "%" PRIu64 " of %" PRIu64 " images miss the target %s %s %g at quality "
-                     "%d; %.1f files were tried for each image\n%s",
-                     totals->missed, totals->images, target->name,
-                     target->metric ? "of at least" : "of at most", target->value,
-                     target->metric ? target->high : target->low,
-                     totals->images ? (double)totals->probes / (double)totals->images : 0, losses);
+        const int length = asprintf(
+            &all,
+            "%" PRIu64 " of %" PRIu64 " images miss the target %s %s %g at quality %d; %.1f "
+            "qualities were tried for each image\n%s",
+            totals->missed, totals->images, target->name,
+            target->rule == DL2_TARGET_NEAREST                   ? "of about"
+            : target->metric && !target->metric->lower_is_better ? "of at least"
+                                                                 : "of at most",
+            target->value, target->metric ? target->high : target->low,
+            totals->images ? (double)totals->probes / (double)totals->images : 0, losses);
         free(losses);
         losses = length < 0 ? NULL : all;
         all = NULL;
@@ -1041,6 +1198,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.sidecars);
     free(run.resolutions);
     free(run.resolution_of);
+    free(run.curves);
     dl2_left_out_free(&run.unresized.counts);
     pthread_mutex_destroy(&run.unresized.mutex);
     free(run.todo);

@@ -37,6 +37,7 @@
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
+#include "transcode/target_search.h"
 #include "transcode/transcode.h"
 
 #include <pthread.h>

@@ -33,3 +33,17 @@ tests_transcode_test_fit_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_transcode_test_fit_LDADD = libtranscode.la $(CMOCKA_LIBS)
 TESTS += tests/transcode/test_fit
 endif
+
+# Not tests: their first comments say how to run them.
+EXTRA_PROGRAMS += tests/bench/bench_target
+tests_bench_bench_target_SOURCES = tests/bench/bench_target.c
+tests_bench_bench_target_LDADD = libtranscode.la
+EXTRA_DIST += tests/bench/targets.sh
+
+if HAVE_CMOCKA
+check_PROGRAMS += tests/transcode/test_target
+TESTS += tests/transcode/test_target
+tests_transcode_test_target_SOURCES = tests/transcode/test_target.c tests/codec/sample_files.c tests/codec/sample_files.h
+tests_transcode_test_target_CFLAGS = $(sample_cflags) $(CMOCKA_CFLAGS)
+tests_transcode_test_target_LDADD = libtranscode.la $(sample_libs) $(CMOCKA_LIBS)
+endif

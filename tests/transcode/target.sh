@@ -63,6 +63,15 @@ for jobs in 1 4; do
     expect 0 dl2-transcode --quiet -j $jobs --target $targets "$work/src" "$work/jobs-$jobs"
     for v in jpeg-ssim0.9 jpeg-bytes2000; do same_images "$work/a/$v" "$work/jobs-$jobs/$v"; done
 done
+if has webp; then # begins at the curve of a sample, which is the same in every run of a source
+    run 0 --codec webp --target $targets "$work/src" "$work/jobs-1"
+    rm -r "$work/jobs-1/webp-ssim0.9/train"
+    run 0 --codec webp --target $targets "$work/src" "$work/jobs-1"
+    is "$(made webp-ssim0.9)" 8 'made again'
+    same_images "$work/a/webp-ssim0.9" "$work/jobs-1/webp-ssim0.9"
+    run 1 --codec webp --target ms_ssim=0.9,ssim=0.9 "$work/src" "$work/beside" # which has no score of such small images
+    same_images "$work/a/webp-ssim0.9" "$work/beside/webp-ssim0.9"
+fi
 run 0 --target ssim=0.9 "$work/src" "$work/a"
 is "$(made jpeg-ssim0.9)" 0 'made again'
 rm "$work/a/jpeg-ssim0.9/train/rose/0001.jpg"
@@ -75,6 +84,25 @@ missed=$(field a/jpeg-ssim0.9 missed)
 [ "$missed" -gt 0 ] || fail 'nothing misses'
 grep -qF "$missed of 10 images miss the target ssim of at least 0.9 at quality 3" "$work/out" || fail 'misses are not told'
 lines a/jpeg-ssim0.9 | awk '$3 > 3 { exit 1 }' || fail 'beyond the range'
+
+# ---- Rules, limits and misses
+run 0 --codec jpeg --target ssim=0.9 --target-rule nearest "$work/src" "$work/nearest"
+lines nearest/jpeg-ssim0.9 | awk '{ print $1 "," $3 }' >"$work/nearest.csv"
+tr -d '\r' <"$work/scores" | awk -F , 'NR == FNR { at[$1] = $2; next } FNR > 1 { q = substr($1, 6) + 0
+    d = $10 > 0.9 ? log(0.1 / (1 - $10)) : log((1 - $10) / 0.1)
+    if (!($2 in best) || d < best[$2]) { best[$2] = d; which[$2] = q } }
+    END { for (key in best) { n++; if (which[key] != at[key]) { print key, at[key], which[key]; bad = 1 } } exit bad || n != 10 }' \
+    "$work/nearest.csv" - || fail 'not the nearest qualities'
+run 0 --codec jpeg --target bytes=2000 --probes 1 "$work/src" "$work/limits"
+lines limits/jpeg-bytes2000 | awk '$5 != 1 { exit 1 }' || fail 'more probes than allowed'
+grep -q '"probes": 1,\{0,1\}$' "$work/limits/jpeg-bytes2000/dl2-variant.json" || fail 'the limit is not recorded'
+run 1 --codec jpeg --target ssim=0.999 --q-range 1:20 --on-miss fail "$work/src" "$work/fails"
+said 'no quality that was tried reaches ssim 0.999: 0.'
+run 1 --codec jpeg --target ssim=0.999 --q-range 1:20 --on-miss copy "$work/src" "$work/fails"
+said 'no quality reaches ssim 0.999, and the source cannot be copied'
+run 0 --codec jpeg --target ssim=0.999 --q-range 1:3 --on-miss copy "$work/all/jpeg-95" "$work/copies"
+is "$(field copies/jpeg-ssim0.999 copied) $(field copies/jpeg-ssim0.999 missed)" '10 0' 'copies of what misses'
+same_images "$work/all/jpeg-95" "$work/copies/jpeg-ssim0.999"
 
 # ---- At a resolution the target is of the resized image; settings, lossless codecs and copies go along
 run 0 --codec jpeg:subsampling=444,ppm --target ssim=0.9 --short 25 "$work/src" "$work/small"
@@ -92,7 +120,7 @@ run 1 --target ssim=0.9 "$work/tiny" "$work/failed"
 said 'x/1.ppm: 5x5 pixels are too few for a target of ssim'
 
 # ---- Refused
-for wrong in ssim ssim= ssim=x ssim=1 ssim=0 ssim=-1 ssim=0.9x =0.9 bytes=0 vmaf=90 ssim=0.95, ssim=0.12345678 psnr_rgb=1e5; do
+for wrong in ssim ssim= ssim=x ssim=1 ssim=0 ssim=-1 ssim=0.9x =0.9 bytes=0 vmaf=90 ssim=0.95, ssim=0.12345678 psnr_rgb=1e5 ssimulacra2=100 ciede2000=0; do
     run 2 --target "$wrong" "$work/src" "$work/refused"
 done
 run 2 --target vmaf=90 "$work/src" "$work/refused"
@@ -100,6 +128,18 @@ said "--target: 'vmaf=90' is not a target and its value, as in ssim=0.95: psnr_r
 run 2 --target ssim=0.9 --q 50 "$work/src" "$work/refused"
 run 2 --q-range 5:50 "$work/src" "$work/refused"
 said '--q-range has no effect without --target'
+for option in target-rule=nearest target-tolerance=0.1 probes=3 on-miss=fail; do
+    run 2 --q 50 --$option "$work/src" "$work/refused"
+    said "--${option%=*} has no effect without --target"
+done
+run 2 --target ssim=0.9 --probes 3 "$work/src" "$work/refused"
+said '--probes has no effect: all qualities are tried'
+run 2 --target ssim=0.9 --target-tolerance 0.1 "$work/src" "$work/refused"
+said '--target-tolerance has no effect: all qualities are tried'
+run 2 --target bytes=9 --on-miss copy "$work/src" "$work/refused"
+said '--on-miss copy has no effect on targets of sizes'
+run 2 --target ssim=0.9 --on-miss copy --never-larger no "$work/src" "$work/refused"
+said '--on-miss copy has no effect with --never-larger=no'
 for wrong in 5 , 5:4 0:5 5:50:5 5,7; do
     [ "$wrong" = 5 ] || run 2 --target ssim=0.9 --q-range "$wrong" "$work/src" "$work/refused"
 done

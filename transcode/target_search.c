@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/target_search.h"
+
+#include "transcode/target_scan.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- The mean curve */
+
+#define SLOPE 0.03 /* of a curve that isn't known: about that of JPEG, WebP and JPEG 2000 */
+
+static int sample_quality(const struct dl2_quality_target *target, int number)
+{
+    static const double places[DL2_TARGET_SAMPLES] = {0.1, 0.35, 0.6, 0.8, 0.95};
+    return target->low + (int)((target->high - target->low) * places[number]);
+}
+
+int dl2_target_sample(struct dl2_target_searcher *searcher, const struct dl2_quality_target *target,
+                      const struct dl2_codec *codec, const struct dl2_image *image,
+                      const struct dl2_encode_options *encode, double evens[DL2_TARGET_SAMPLES],
+                      struct dl2_error *error)
+{
+    const struct dl2_target_job job = {
+        .searcher = searcher, .target = target, .codec = codec, .image = image, .encode = encode};
+    DL2_TRY(dl2_target_begin(&job, error));
+    for (int i = 0; i < DL2_TARGET_SAMPLES; i++) {
+        double score;
+        DL2_TRY(dl2_target_try(&job, sample_quality(target, i), &score, error));
+        evens[i] = dl2_target_even(target, score);
+    }
+    return DL2_OK;
+}
+
+static bool all_finite(const double evens[DL2_TARGET_SAMPLES])
+{
+    for (int i = 0; i < DL2_TARGET_SAMPLES; i++)
+        if (!isfinite(evens[i]))
+            return false;
+    return true;
+}
+
+/* Straight lines through the means, whose ends go on; it rises everywhere. */
+static void draw_curve(struct dl2_target_curve *curve, const struct dl2_quality_target *target,
+                       const double means[DL2_TARGET_SAMPLES])
+{
+    const double least = SLOPE / 30;
+    int left = 0;
+    for (int quality = 1; quality <= 100; quality++) {
+        while (left + 2 < DL2_TARGET_SAMPLES && sample_quality(target, left + 1) <= quality)
+            left++;
+        const int from = sample_quality(target, left),
+                  width = sample_quality(target, left + 1) - from;
+        const double slope = width ? (means[left + 1] - means[left]) / width : SLOPE;
+        const double even = means[left] + slope * (quality - from);
+        curve->even[quality] = quality > 1 ? fmax(even, curve->even[quality - 1] + least) : even;
+    }
+}
+
+void dl2_target_curve_make(struct dl2_target_curve *curve, const struct dl2_quality_target *target,
+                           const double (*evens)[DL2_TARGET_SAMPLES], size_t count)
+{
+    double means[DL2_TARGET_SAMPLES] = {0};
+    size_t used = 0;
+    for (size_t n = 0; n < count; n++) {
+        if (!all_finite(evens[n]))
+            continue;
+        used++;
+        for (int i = 0; i < DL2_TARGET_SAMPLES; i++)
+            means[i] += evens[n][i];
+    }
+    curve->known = used > 0;
+    for (int i = 0; i < DL2_TARGET_SAMPLES; i++)
+        means[i] = used ? means[i] / (double)used : SLOPE * sample_quality(target, i);
+    draw_curve(curve, target, means);
+}
+
+/* ---- One image */
+
+/* A quality that was tried, or one beyond the range. */
+struct known {
+    int quality;
+    bool tried;
+    double even;
+};
+
+struct bracket {
+    const struct dl2_target_job *job;
+    double wanted;
+    struct known low, high;
+    double nearest; /* of what was tried, to `wanted` */
+};
+
+/* What the image is expected to have at a quality: the curve, moved to what was tried. */
+static double expect(const struct bracket *bracket, int quality)
+{
+    const double *const even = bracket->job->curve->even;
+    const struct known *const low = &bracket->low, *const high = &bracket->high;
+    const double below = low->tried ? low->even - even[low->quality] : 0;
+    const double above = high->tried ? high->even - even[high->quality] : 0;
+    if (!low->tried || !high->tried)
+        return even[quality] + (low->tried ? below : above);
+    const double share = (double)(quality - low->quality) / (high->quality - low->quality);
+    return even[quality] + below + share * (above - below);
+}
+
+/* Is the side of high qualities the good one? Of sizes it is the other. */
+static bool wants_score(const struct bracket *bracket)
+{
+    return bracket->job->target->metric != NULL;
+}
+
+/* The quality to try next, between low and high. */
+static int choose(const struct bracket *bracket, unsigned probes)
+{
+    const struct dl2_quality_target *const target = bracket->job->target;
+    const int first = bracket->low.quality + 1, last = bracket->high.quality - 1;
+    const bool nearest = target->rule == DL2_TARGET_NEAREST;
+    const bool known = bracket->job->curve->known || bracket->low.tried || bracket->high.tried;
+    if (!known || (probes >= 3 && probes % 2 && bracket->low.tried && bracket->high.tried))
+        return (first + last + 1) / 2;
+    /* Half of the tolerance, so that a guess that is a little wrong meets the target, too. */
+    const double aim = nearest ? 0 : target->tolerance / 2;
+    int quality = first;
+    while (quality < last &&
+           expect(bracket, quality) < bracket->wanted + (wants_score(bracket) ? aim : -aim))
+        quality++;
+    /* Of sizes the one before it, and of what is nearest the nearer one. */
+    if (quality > first &&
+        (nearest ? bracket->wanted - expect(bracket, quality - 1) <
+                       expect(bracket, quality) - bracket->wanted
+                 : !wants_score(bracket) && expect(bracket, quality) > bracket->wanted - aim))
+        quality--;
+    return quality;
+}
+
+/* Is what was found as good as it gets, or good enough? */
+static bool is_found(const struct bracket *bracket)
+{
+    const struct dl2_quality_target *const target = bracket->job->target;
+    const struct known *const good = wants_score(bracket) ? &bracket->high : &bracket->low;
+    if (bracket->high.quality - bracket->low.quality <= 1)
+        return true;
+    if (target->rule == DL2_TARGET_NEAREST)
+        return bracket->nearest <= target->tolerance;
+    if (!good->tried)
+        return false;
+    if (fabs(good->even - bracket->wanted) <= target->tolerance)
+        return true;
+    const double next = expect(bracket, good->quality + (wants_score(bracket) ? -1 : 1));
+    return wants_score(bracket) ? next < bracket->wanted : next > bracket->wanted;
+}
+
+/* Takes the file that was tried over as the result, or leaves it. */
+static void take(struct bracket *bracket, int quality, double score, double even)
+{
+    const struct dl2_target_job *const job = bracket->job;
+    struct dl2_target_result *const result = job->result;
+    const double distance = fabs(even - bracket->wanted);
+    const bool good = dl2_target_meets(job->target, score);
+    const bool nearer = result->probes == 1 || distance < bracket->nearest;
+    const bool at_least = job->target->rule == DL2_TARGET_AT_LEAST;
+    if (at_least ? good || (!result->met && nearer) : nearer) {
+        const struct dl2_bytes before = *job->out;
+        *job->out = job->searcher->trial;
+        job->searcher->trial = before;
+        result->quality = (uint8_t)quality;
+        result->score = score;
+        result->met = good;
+    }
+    if (nearer)
+        bracket->nearest = distance;
+}
+
+/* Narrows down where it begins to meet the target, or ends to. */
+static int narrow(const struct dl2_target_job *job, struct dl2_error *error)
+{
+    const struct dl2_quality_target *const target = job->target;
+    struct dl2_target_result *const result = job->result;
+    struct bracket bracket = {.job = job,
+                              .wanted = dl2_target_even(target, target->value),
+                              .low = {.quality = target->low - 1},
+                              .high = {.quality = target->high + 1},
+                              .nearest = INFINITY};
+    while (result->probes < target->probes && !is_found(&bracket)) {
+        const int quality = choose(&bracket, result->probes);
+        double score;
+        DL2_TRY(dl2_target_try(job, quality, &score, error));
+        result->probes++;
+        const struct known here = {quality, true, dl2_target_even(target, score)};
+        take(&bracket, quality, score, here.even);
+        if (dl2_target_meets(target, score) == wants_score(&bracket))
+            bracket.high = here;
+        else
+            bracket.low = here;
+    }
+    if (target->rule == DL2_TARGET_NEAREST)
+        result->met =
+            bracket.nearest <= target->tolerance || (bracket.low.tried && bracket.high.tried);
+    return DL2_OK;
+}
+
+int dl2_target_search(struct dl2_target_searcher *searcher, const struct dl2_quality_target *target,
+                      const struct dl2_target_curve *curve, const struct dl2_codec *codec,
+                      const struct dl2_image *image, const struct dl2_encode_options *encode,
+                      struct dl2_bytes *out, struct dl2_target_result *result,
+                      struct dl2_error *error)
+{
+    const struct dl2_target_job job = {searcher, target, curve, codec, image, encode, out, result};
+    *result = (struct dl2_target_result){.score = NAN};
+    DL2_TRY(dl2_target_begin(&job, error));
+    DL2_TRY(dl2_target_is_scanned(target, codec) ? dl2_target_scan(&job, error)
+                                                 : narrow(&job, error));
+    if (result->met || target->miss != DL2_MISS_FAIL)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "no quality that was tried reaches %s %g: %g at quality %u", target->name,
+                         target->value, result->score, (unsigned)result->quality);
+}
+
+void dl2_target_take_source(const struct dl2_quality_target *target, const struct dl2_image *image,
+                            const struct dl2_bytes *file, struct dl2_target_result *result)
+{
+    result->score = target->metric ? (double)NAN : dl2_target_size(target, image, file);
+    result->met = target->metric || dl2_target_meets(target, result->score);
+}
