@@ -141,14 +141,6 @@ static const char *quality_find_conflict(const struct quality_arguments *argumen
     const bool of_input = choose_metrics(arguments, metrics);
     if (arguments->crops && !arguments->json_folder)
         return "--crops: say with --json-dir where the scores are";
-    if (arguments->crops && arguments->bound_count)
-        return "--below has no effect with --crops, which scores nothing";
-    if (arguments->crops && arguments->input_size)
-        return "--input-size has no effect with --crops, which scores nothing";
-    if (arguments->crops && arguments->codec_compare)
-        return "--codec-compare has no effect with --crops, which scores nothing";
-    if (arguments->crops && arguments->heatmaps)
-        return "--heatmap has no effect with --crops, which scores nothing";
     if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
         return "--heatmap-of has no effect without --heatmap";
     if (!arguments->heatmaps && arguments->heatmap_limit)
@@ -362,17 +354,20 @@ static json_t *show_text(const void *value)
 
 #define AT(member) offsetof(struct quality_arguments, member)
 
+/* The tasks of a run; as bits, the rows' `commands`. */
+enum { SCORES = 1, CROPS = 2 };
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "json", 0, "FILE",
      "Write everything to FILE: aggregates, each image's figures, and what could not be scored",
-     AT(json)},
+     AT(json), .commands = SCORES},
     {DL2_OPTION_TEXT, "json-dir", 0, "DIR", "Write the same, one file per variant: DIR/NAME.json",
      AT(json_folder)},
-    {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE",
-     AT(csv)},
+    {DL2_OPTION_TEXT, "csv", 0, "FILE", "Write one line per image of each variant to FILE", AT(csv),
+     .commands = SCORES},
     {DL2_OPTION_TEXT, "codec-compare", 0, "DIR",
      "Write the scores for the viewer codec-compare: DIR/batches.json and a file for each codec",
-     AT(codec_compare)},
+     AT(codec_compare), .commands = SCORES},
     {DL2_OPTION_TEXT, "crops", 0, "DIR",
      "Score nothing; write crops of the worst, the median and the best image by each metric, from "
      "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
@@ -381,29 +376,30 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
      "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
      "scale is the same for all images",
-     AT(heatmaps)},
+     AT(heatmaps), .commands = SCORES},
     {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
      "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
      "root of the mean squared error of R, G and B, from 0 to 64",
-     AT(heatmap_error), .words = dl2_heatmap_errors, .unset = "ssim"},
+     AT(heatmap_error), .words = dl2_heatmap_errors, .unset = "ssim", .commands = SCORES},
     {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
      "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
-     .max = 4294967295.0, .unset = "16"},
+     .max = 4294967295.0, .unset = "16", .commands = SCORES},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
      "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
-     .parse = parse_metrics, .list = "metrics", .unset = "those marked * below"},
+     .parse = parse_metrics, .list = "metrics", .unset = "those marked * below",
+     .commands = SCORES},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
      "scored beside the others",
-     0, .parse = parse_bound, .unset = "no bound"},
+     0, .parse = parse_bound, .unset = "no bound", .commands = SCORES},
     {DL2_OPTION_UINT, "input-size", 0, "PIXELS",
      "Side of the networks' square input, at which input_psnr and input_ssim compare images",
-     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224"},
+     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224", .commands = SCORES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white"},
-    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset)},
+    {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
@@ -411,7 +407,7 @@ static const struct dl2_option options[] = {
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
      "Values differ by at most 1e-5. The processors decode in any case, because a card's decoder "
      "rounds differently, and score the metrics that the device lacks",
-     AT(device), .parse = keep_device, .list = "devices", .show = show_text},
+     AT(device), .parse = keep_device, .list = "devices", .show = show_text, .commands = SCORES},
     {DL2_OPTION_PARSE, "list", 0, "WHAT",
      "List what this build has, and exit: metrics (name, title, unit, whether scored by default, "
      "definition) or devices (name, description, what they score); one line each, with tabs "
@@ -446,6 +442,13 @@ int main(int argc, char **argv)
     if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
         free(paths);
         return dl2_program_usage_error(&program, "%s: %s", named, error.message);
+    }
+    const char *idle =
+        dl2_option_without_effect(&program, &common, arguments.crops ? CROPS : SCORES);
+    if (idle) {
+        free(paths);
+        return dl2_program_usage_error(
+            &program, "--%s has no effect with --crops, which scores nothing", idle);
     }
     const char *conflict = quality_find_conflict(&arguments);
     if (conflict) {

@@ -325,28 +325,37 @@ struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan)
 
 /* ---- Quality: a reference image is decoded once for all variants */
 
-static struct dl2_words scoring(const struct dl2_study_plan *plan, const char *option,
-                                const char *value)
+static struct dl2_words scoring(const struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_words command =
-        dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan), option, value, NULL);
+    struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan),
+                                               "--json-dir", in_out(plan, "quality"), NULL);
     dl2_words_add_all(&command, &study->decoding);
-    add_flags(&command, study->options.quality_flags);
     return command;
 }
 
 /* Also what the networks see, at the study's size, unless the flags choose metrics without it. */
-static struct dl2_words scoring_into(const struct dl2_study_plan *plan, const char *folder)
+static void add_metrics(struct dl2_words *command, const struct dl2_study_options *o)
 {
-    const struct dl2_study_options *o = &plan->study->options;
-    const char *flags = o->quality_flags, *chosen = strstr(flags, "--metrics");
-    struct dl2_words command = scoring(plan, "--json-dir", folder);
+    const char *chosen = value_among(o->quality_flags, "--metrics");
+    add_flags(command, o->quality_flags);
     if (!chosen)
-        dl2_words_more(&command, "--metrics", "default,input_psnr,input_ssim", NULL);
-    if (!chosen || strstr(flags, "input_") || !strncmp(chosen + strlen("--metrics "), "all", 3))
-        dl2_words_more(&command, "--input-size", o->image_size, NULL);
-    return command;
+        dl2_words_more(command, "--metrics", "default,input_psnr,input_ssim", NULL);
+    if (!chosen || strstr(chosen, "input_") || strcmp(chosen, "all") == 0)
+        dl2_words_more(command, "--input-size", o->image_size, NULL);
+}
+
+/* Crops for people to look at, by scores that are there. */
+static void add_crops(struct dl2_words *command, const struct dl2_study_options *o,
+                      const char *folder)
+{
+    static const char *const heeded[] = {"--background", "--max-pixels"};
+    dl2_words_more(command, "--crops", folder, NULL);
+    for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++) {
+        const char *value = value_among(o->quality_flags, heeded[i]);
+        if (value)
+            dl2_words_more(command, heeded[i], value, NULL);
+    }
 }
 
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
@@ -358,7 +367,8 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     json_t *step = dl2_plan_step(plan, "quality", "run");
     const char *const settings =
         dl2_text("%s %s", study->options.image_size, study->options.quality_flags);
-    struct dl2_words command = scoring_into(plan, folder);
+    struct dl2_words command = scoring(plan);
+    add_metrics(&command, &study->options);
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v];
@@ -384,12 +394,12 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     json_object_set_new(step, "may_fail_in_part", json_true());
     dl2_plan_close(plan, step, false);
 
-    /* Crops for people to look at, by these scores. */
     step = dl2_plan_step(plan, "crops", "run");
     dl2_step_add(step, "outputs", in_out(plan, "crops/crops.json"));
     dl2_step_add_all(step, "inputs", &files);
-    command = scoring(plan, "--crops", in_out(plan, "crops"));
-    dl2_words_more(&command, "--json-dir", folder, study->data, NULL);
+    command = scoring(plan);
+    add_crops(&command, &study->options, in_out(plan, "crops"));
+    dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
     dl2_step_command(step, &command);
