@@ -117,19 +117,16 @@ static int choose(const struct bracket *bracket, unsigned probes)
     const int first = bracket->low.quality + 1, last = bracket->high.quality - 1;
     const bool nearest = target->rule == DL2_TARGET_NEAREST;
     const bool known = bracket->job->curve->known || bracket->low.tried || bracket->high.tried;
-    if (!known || (probes >= 3 && probes % 2 && bracket->low.tried && bracket->high.tried))
+    if (!known || (probes >= 5 && probes % 2 && bracket->low.tried && bracket->high.tried))
         return (first + last + 1) / 2;
-    /* Half of the tolerance, so that a guess that is a little wrong meets the target, too. */
-    const double aim = nearest ? 0 : target->tolerance / 2;
     int quality = first;
-    while (quality < last &&
-           expect(bracket, quality) < bracket->wanted + (wants_score(bracket) ? aim : -aim))
+    while (quality < last && expect(bracket, quality) < bracket->wanted)
         quality++;
     /* Of sizes the one before it, and of what is nearest the nearer one. */
     if (quality > first &&
         (nearest ? bracket->wanted - expect(bracket, quality - 1) <
                        expect(bracket, quality) - bracket->wanted
-                 : !wants_score(bracket) && expect(bracket, quality) > bracket->wanted - aim))
+                 : !wants_score(bracket) && expect(bracket, quality) > bracket->wanted))
         quality--;
     return quality;
 }

@@ -18,8 +18,8 @@
  *                           at: where the next coefficient goes
  *
  * The low byte of `at` is the place in the block. An entry moves `at` on; the end of a block moves
- * it by 128, so that bit 7 says "this block is done": then `at` becomes the next cell's start and
- * the DC table the lane's table, otherwise the lane goes on with the AC table. Behind a chunk's
+ * it by 128 more, so that bit 7 says "this block is done": then `at` becomes the next cell's start
+ * and the DC table the lane's table, otherwise the lane goes on with the AC table. Behind a chunk's
  * last block both tables are `idle`, whose entries take no bits and move nowhere: a lane that is
  * done waits there for the others.
  *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tables that decode up to two coefficients, and the end of the block behind them, in one look at
- * the next DL2_JPEG_WINDOW bits (ITU-T T.81, F.2.2). Codes and values that don't fit are decoded
- * symbol by symbol. jpeg_entropy.c says how entries are used.
+ * the next bits, the window (ITU-T T.81, F.2.2). Codes and values that don't fit are decoded symbol
+ * by symbol. jpeg_entropy.c says how entries are used. A wide window decodes faster, a narrow one
+ * is made faster.
  */
 #ifndef DL2_CODEC_JPEG_JPEG_HUFFMAN_H
 #define DL2_CODEC_JPEG_JPEG_HUFFMAN_H

@@ -110,7 +110,7 @@ static void trials_find_what_files_do(void **state)
                                    : end * (metric->of_mse ? last + 20 : last + (1 - last) / 2),
                     .low = LOW,
                     .high = HIGH,
-                    .rule = rule,
+                    .rule = (enum dl2_target_rule)rule,
                     .probes = 8,
                 };
                 if (metric->lower_is_better && i == 3)
@@ -134,7 +134,7 @@ static void searches_keep_their_promises(void **state)
             struct dl2_quality_target target, rest = {
                                                   .low = LOW,
                                                   .high = HIGH + 30,
-                                                  .rule = i / 5 % 2,
+                                                  .rule = (enum dl2_target_rule)(i / 5 % 2),
                                                   .tolerance = i / 10 ? 0.2 : 0,
                                                   .probes = i / 10 ? 3 : 100,
                                               };
