@@ -66,6 +66,7 @@ grep "title 'webp'" "$script" | grep -q "#d9730d.*pointtype 7 " || fail "webp's 
 sed -n '/^# Pareto/,$p' "$work/plots/accuracy-bytes-small.dat" >"$work/front"
 printf '# Pareto_front\n4.5 -10 jpeg-30@64\n6 -8 webp-30\n7.5 -7 jpeg-30\n12.5 -5 jpeg-50\n100 0 raw\n' >"$work/wanted"
 diff "$work/wanted" "$work/front" || fail "the Pareto front"
+! grep -q 'Pareto' "$work/plots/accuracy-ssim-small.gp" || fail "a metric is no cost, and has a Pareto front"
 # Of 62 to 65, jpeg and webp have 63 to 64 in common. There webp has 12 (25/12)^(3/4), jpeg 15 (25/15)^(1/4).
 says "$work/styled.html" "Size at equal accuracy, of jpeg</h2>" "<th scope='row'>webp</th><td>122.1 %" "<td>33 %</td>"
 says "$work/answer.json" '"equal_accuracy"'
