@@ -330,9 +330,10 @@ struct results {
     struct dl2_loading loading;
     struct dl2_search_results search;
     struct dl2_plan plan;
-    struct dl2_analysis *analyses; /* [arch_count] */
-    struct dl2_speeds *speeds;     /* [arch_count] */
-    bool *fronts;                  /* of dl2_pareto_of_bytes() */
+    struct dl2_analysis *analyses;  /* [arch_count] */
+    struct dl2_speeds *speeds;      /* [arch_count] */
+    bool *fronts;                   /* of dl2_pareto_of_bytes() */
+    struct dl2_loss_change *losses; /* of dl2_loss_changes_find() */
     struct dl2_image_scores scores;
     struct dl2_codec_sizes sizes;
     struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
@@ -419,6 +420,7 @@ static void free_results(const struct dl2_study *study, struct results *results)
     dl2_codec_sizes_free(&results->sizes);
     free(results->accuracy_sizes);
     free(results->fronts);
+    free(results->losses);
     dl2_conditions_free(&results->conditions);
     dl2_loading_free(&results->loading);
     dl2_search_results_free(&results->search);
@@ -451,6 +453,7 @@ static int draw_page(const char *folder, const struct dl2_study *study,
                                       .plan = &results->plan,
                                       .codecs = arguments.codecs,
                                       .fronts = results->fronts,
+                                      .losses = results->losses,
                                       .scores = &results->scores,
                                       .sizes = &results->sizes,
                                       .accuracy_sizes = results->accuracy_sizes,
@@ -505,6 +508,7 @@ static int write_report(const char *folder, const struct dl2_study *study, struc
                                     results->sizes.anchor, &results->accuracy_sizes, error));
     if (!(results->fronts = dl2_pareto_of_bytes(study, results->analyses)))
         return dl2_error_memory(error, "the report");
+    DL2_TRY(dl2_loss_changes_find(study, results->analyses, &results->losses, error));
     DL2_TRY(draw_page(folder, study, results, error));
     const struct dl2_answer made = {.study = study,
                                     .analyses = results->analyses,

@@ -62,6 +62,7 @@ libreport_la_SOURCES = \
 	report/page/section_crops.c \
 	report/page/section_distortion.c \
 	report/page/section_equal_accuracy.c \
+	report/page/section_equal_quality.c \
 	report/page/section_failures.c \
 	report/page/section_forecast.c \
 	report/page/section_loading.c \

@@ -119,6 +119,23 @@ int dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analys
     return status;
 }
 
+int dl2_loss_changes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
+                          struct dl2_loss_change **changes, struct dl2_error *error)
+{
+    const size_t count = study->variant_count;
+    struct dl2_loss_change *all = dl2_calloc(study->arch_count * count + 1, sizeof *all);
+    bool any = false;
+    int status = all ? DL2_OK : dl2_error_memory(error, "%zu variants", count);
+    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
+        status = dl2_loss_changes_make(study, &analyses[a], a, all + a * count, error);
+    for (size_t i = 0; status == DL2_OK && i < study->arch_count * count; i++)
+        any |= isfinite(all[i].mean);
+    *changes = any ? all : NULL;
+    if (!any)
+        free(all);
+    return status;
+}
+
 bool dl2_loss_is_higher(const struct dl2_loss_change *change)
 {
     return isfinite(change->half) && change->difference - change->half > 0;

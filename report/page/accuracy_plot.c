@@ -92,9 +92,9 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
     bool *front = dl2_html_calloc(html, count + 1, sizeof *front);
     struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .colour = DL2_PLOT_INK};
     for (size_t v = 0; costs && front && v < count; v++)
-        costs[v] = !is_shown(view, v)             ? NAN
-                   : view->axis->higher_is_better ? -view->axis->values[v]
-                                                  : view->axis->values[v];
+        costs[v] = !is_shown(view, v)                    ? NAN
+                   : view->axis->front == DL2_FRONT_HIGH ? -view->axis->values[v]
+                                                         : view->axis->values[v];
     if (costs && front)
         dl2_pareto_find(view->study, view->analysis, costs, front);
     for (double last = -INFINITY; costs && front;) { /* by rising costs */
@@ -113,11 +113,11 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
     }
     if (curve.count)
         dl2_plot_curve(plot,
-                       "using 1:2 with %s linecolor rgb '" DL2_PLOT_SOFT_INK
+                       "using 1:2 with steps linecolor rgb '" DL2_PLOT_SOFT_INK
                        "' linewidth 1 notitle, '' index %zu using 1:2 with points linecolor rgb "
                        "'" DL2_PLOT_INK "' linewidth 1.3 pointtype 6 pointsize 1.25 title "
                        "'Pareto front'",
-                       view->axis->higher_is_better ? "fsteps" : "steps", plot->blocks - 1);
+                       plot->blocks - 1);
     free(costs);
     free(front);
 }
@@ -165,7 +165,7 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
                    DL2_PLOT_HEIGHT, figures->html->error);
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
-    dl2_part_codec_key(&plot, page->study, 2);
+    dl2_part_codec_key(&plot, page->study, axis->front != DL2_FRONT_NONE ? 2 : 1);
     dl2_plot_axes(&plot, axis->label, "top-1, points to the original");
     dl2_plot_frame(&plot, &x, &y);
     if (x.logarithmic)
@@ -176,6 +176,7 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     for (size_t v = 0; v < page->study->variant_count; v++)
         if (v == view.raw || dl2_study_starts_codec(page->study, v))
             add_codec(&plot, &view, v);
-    add_front(&plot, &view, figures->html);
+    if (axis->front != DL2_FRONT_NONE)
+        add_front(&plot, &view, figures->html);
     dl2_part_figure(figures, &plot, dl2_part_arch(page, arch));
 }

@@ -5,18 +5,21 @@
 
 #include "report/page/parts.h"
 
+/* Which end of the axis is the better one, for a Pareto front. */
+enum dl2_accuracy_front { DL2_FRONT_NONE, DL2_FRONT_LOW, DL2_FRONT_HIGH };
+
 struct dl2_accuracy_axis {
-    const char *name;      /* of the figure, for files: "bytes" makes accuracy-bytes-ARCH.svg */
-    const char *title;     /* "Top-1 accuracy against size" */
-    const char *label;     /* of the axis, as gnuplot reads it: '' stands for a quote */
-    const double *values;  /* [variant_count]; variants whose value is not finite are left out */
-    bool logarithmic;      /* then only those above 0 are shown */
-    bool higher_is_better; /* of the figure, for the Pareto front */
+    const char *name;     /* of the figure, for files: "bytes" makes accuracy-bytes-ARCH.svg */
+    const char *title;    /* "Top-1 accuracy against size" */
+    const char *label;    /* of the axis, as gnuplot reads it: '' stands for a quote */
+    const double *values; /* [variant_count]; variants whose value is not finite are left out */
+    bool logarithmic;     /* then only those above 0 are shown */
+    enum dl2_accuracy_front front;
 };
 
 /* Draws the differences to the original of a network's variants, with the intervals that verdicts
- * go by, as bands along each codec's curve, and rings around those on the Pareto front. Without any
- * difference to show it draws nothing. */
+ * go by, as bands along each codec's curve, and rings around those on the Pareto front, if any.
+ * Without any difference to show it draws nothing. */
 void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
                        const struct dl2_accuracy_axis *axis);
 

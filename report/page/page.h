@@ -8,6 +8,7 @@
 #include "report/codec_sizes.h"
 #include "report/conditions.h"
 #include "report/loading.h"
+#include "report/loss_change.h"
 #include "report/page/html.h"
 #include "report/page/plot.h"
 #include "report/plan.h"
@@ -30,6 +31,7 @@ struct dl2_page {
     double tolerance;                        /* points */
     struct dl2_codec_choice codecs;          /* how codecs are compared */
     const bool *fronts;                      /* of dl2_pareto_of_bytes() */
+    const struct dl2_loss_change *losses;    /* of dl2_loss_changes_find(); NULL: none are known */
     const struct dl2_image_scores *scores;
     const struct dl2_codec_sizes *sizes;            /* what that found */
     const struct dl2_accuracy_size *accuracy_sizes; /* [arch][variant] */

@@ -129,7 +129,7 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
         dl2_accuracy_plot(&figures, a,
                           &(struct dl2_accuracy_axis){"bytes", "Top-1 accuracy against size",
                                                       "bytes, % of the original''s (logarithmic)",
-                                                      ratios, true, false});
+                                                      ratios, true, DL2_FRONT_LOW});
     dl2_part_figures_end(&figures);
     dl2_html_markup(html, "</div>\n");
     if (figures.shown)

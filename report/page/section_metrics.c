@@ -44,8 +44,9 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
         snprintf(title, sizeof title, "Top-1 accuracy against %s", dl2_metric_title(study, metric));
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = dl2_metric_aggregate(&study->variants[v], metric, "mean");
-        dl2_accuracy_plot(plots, arch,
-                          &(struct dl2_accuracy_axis){metric, title, label, values, false});
+        dl2_accuracy_plot(
+            plots, arch,
+            &(struct dl2_accuracy_axis){metric, title, label, values, false, DL2_FRONT_NONE});
     }
     free(values);
     dl2_part_figures_end(plots);

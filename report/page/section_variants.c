@@ -1,118 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Every variant in a table: size, quality, speed, accuracy. */
 #include "common/json.h"
-#include "common/memory.h"
 #include "report/loss_change.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* The bootstrap beside the analytic intervals, where it was asked for. */
-static void write_bootstrap(struct dl2_html *html, const struct dl2_page *page)
-{
-    const struct dl2_study *study = page->study;
-    bool any = false;
-    for (size_t a = 0; a < study->arch_count; a++)
-        for (size_t v = 0; v < study->variant_count; v++) {
-            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
-            char text[2][32], own[72], arch[320];
-            if (!isfinite(comparison->low))
-                continue;
-            if (!any)
-                dl2_html_format(html,
-                                "As a check, the pigeonhole bootstrap (seeds and images drawn "
-                                "anew, %u times), which is too narrow for few seeds: ",
-                                page->analyses[a].question.draws);
-            dl2_html_format(html, "%s%s%s %s to %s, not %s", any ? "; " : "",
-                            study->variants[v].name, dl2_part_arch_after(page, " ", a, arch),
-                            dl2_signed(comparison->low, text[0]),
-                            dl2_signed(comparison->high, text[1]),
-                            dl2_interval(comparison->difference, comparison->half_both, 1, own));
-            any = true;
-        }
-    dl2_html_markup(html, any ? "." : "");
-}
-
-/* The losses of a network's variants: changes[arch * variant_count + variant]. */
-static const struct dl2_loss_change *
-loss_at(const struct dl2_page *page, const struct dl2_loss_change *changes, size_t a, size_t v)
-{
-    return &changes[a * page->study->variant_count + v];
-}
-
-/* NULL: no training kept its predictions. Free it. */
-static struct dl2_loss_change *make_losses(const struct dl2_page *page, struct dl2_html *html)
-{
-    const struct dl2_study *study = page->study;
-    struct dl2_loss_change *changes =
-        dl2_calloc(study->arch_count, (study->variant_count + 1) * sizeof *changes);
-    bool any = false;
-    int status =
-        changes ? DL2_OK : dl2_error_memory(html->error, "%zu variants", study->variant_count);
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
-        struct dl2_loss_change *own = changes + a * study->variant_count;
-        status = dl2_loss_changes_make(study, &page->analyses[a], a, own, html->error);
-        for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
-            any |= isfinite(own[v].mean);
-    }
-    dl2_html_check(html, status);
-    if (status == DL2_OK && any)
-        return changes;
-    free(changes);
-    return NULL;
-}
-
-/* A variant's difference to the original; the original's own loss. */
-static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw)
+/* A variant's difference to the original, and whether that is harm that top-1 does not show; the
+ * original's own loss. */
+static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw,
+                       enum dl2_verdict verdict)
 {
     char text[72];
     dl2_html_markup(html, "<td class='l'>");
-    if (raw)
-        dl2_html_text(html, dl2_part_fixed(change->mean, 3, text));
-    else if (isfinite(change->difference))
-        dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3, text));
+    if (raw || !isfinite(change->difference))
+        dl2_html_text(html, dl2_part_fixed(raw ? change->mean : NAN, 3, text));
     else
-        dl2_html_text(html, "–");
+        dl2_html_format(html, "%s ", dl2_signed_digits(change->difference, 3, text));
     if (!raw && isfinite(change->difference) && isfinite(change->half))
         dl2_html_element(html, "small", "(%s)",
                          dl2_interval(change->difference, change->half, 3, text));
+    if (verdict == DL2_VERDICT_WITHIN && dl2_loss_is_higher(change))
+        dl2_html_markup(html, " <span class='badge maybe'>higher</span>");
     dl2_html_markup(html, "</td>");
 }
 
-/* Harm that top-1 does not show. */
-static void write_hidden_harm(struct dl2_html *html, const struct dl2_page *page,
-                              const struct dl2_loss_change *losses)
-{
-    const struct dl2_study *study = page->study;
-    size_t found = 0;
-    char with[320];
-    for (size_t a = 0; a < study->arch_count; a++)
-        for (size_t v = 0; v < study->variant_count; v++) {
-            if (page->analyses[a].comparisons[v].verdict != DL2_VERDICT_WITHIN ||
-                !dl2_loss_is_higher(loss_at(page, losses, a, v)))
-                continue;
-            dl2_html_markup(html, found++ ? ", " : "<p>The loss tells of harm that top-1 hides: ");
-            dl2_html_format(html, "%s%s", study->variants[v].name,
-                            dl2_part_arch_after(page, " with ", a, with));
-        }
-    if (found)
-        dl2_html_format(html,
-                        "%s within the tolerance of top-1, but the interval of %s loss is above "
-                        "the original's. The network is less sure of its answers.",
-                        found == 1 ? " is" : " are", found == 1 ? "its" : "their");
-    dl2_html_markup(html, found ? "</p>\n" : "");
-}
-
-/* What the table shows; `losses` is NULL where none are known. */
+/* What the table shows. */
 struct variants_view {
     const struct dl2_page *page;
-    struct dl2_loss_change *losses;
     bool copies; /* are there files that are the source's own? */
     bool resized;
+    unsigned draws; /* of the bootstrap; 0: none */
 };
 
 /* The columns of numbers. */
@@ -139,7 +59,8 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
         dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(view->page, "\n", a, arch));
         dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
-        dl2_table_heads(table, view->losses ? "<loss,\nnats" : "");
+        dl2_table_heads(table, view->draws ? "<bootstrap" : "");
+        dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
     }
 }
 
@@ -158,7 +79,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     struct dl2_html *html = table->html;
     const struct dl2_page *page = view->page;
     struct dl2_study_variant variant = page->study->variants[v];
-    char text[32];
+    char text[32], high[32];
     if (page->study->arch_count) /* by rounds, where there are any */
         variant.load_rate = page->speeds[0].variants[v].load_rate.mean;
     dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
@@ -173,13 +94,18 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
                       columns[c].digits);
     for (size_t a = 0; a < page->study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+        const size_t cell = a * page->study->variant_count + v;
         dl2_part_cell(html, comparison->top1.mean, 1);
         dl2_part_difference_cell(html, comparison);
-        dl2_html_element(html, "td", "%s",
-                         page->fronts[a * page->study->variant_count + v] ? "yes" : "–");
-        if (view->losses)
-            write_loss(html, loss_at(page, view->losses, a, v),
-                       v == dl2_study_find(page->study, "raw"));
+        dl2_html_element(html, "td", "%s", page->fronts[cell] ? "yes" : "–");
+        if (view->draws && isfinite(comparison->low))
+            dl2_html_element(html, "td class='l'", "%s to %s", dl2_signed(comparison->low, text),
+                             dl2_signed(comparison->high, high));
+        else if (view->draws)
+            dl2_html_markup(html, "<td class='l'>–</td>");
+        if (page->losses)
+            write_loss(html, &page->losses[cell], v == dl2_study_find(page->study, "raw"),
+                       comparison->verdict);
     }
 }
 
@@ -197,15 +123,22 @@ static void write_note(struct dl2_html *html, const struct variants_view *view)
     if (view->copies)
         dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
                               "make smaller. ");
-    if (view->losses)
+    if (view->page->losses)
         dl2_html_markup(html,
                         "The loss is the mean cross-entropy of the validation images, without "
                         "label smoothing: the original&#39;s, and differences to it with 95% "
-                        "intervals of each variant by itself; lower is better. ");
+                        "intervals of each variant by itself; lower is better. “Higher” is harm "
+                        "that top-1 hides: it is within the tolerance, but the interval of the "
+                        "loss is above the original&#39;s, so the network is less sure of its "
+                        "answers. ");
     if (view->page->study->arch_count)
         dl2_html_markup(html, "On the Pareto front are the variants than which no other is "
                               "measured to be as small and as accurate. ");
-    write_bootstrap(html, view->page);
+    if (view->draws)
+        dl2_html_format(html,
+                        "As a check, the pigeonhole bootstrap draws seeds and images anew, "
+                        "%u times; it is too narrow for few seeds.",
+                        view->draws);
     dl2_html_markup(html, "</p>\n");
 }
 
@@ -214,7 +147,8 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     if (!study->variant_count)
         return;
-    struct variants_view view = {.page = page, .losses = make_losses(page, html)};
+    struct variants_view view = {.page = page,
+                                 .draws = study->arch_count ? page->analyses[0].question.draws : 0};
     for (size_t v = 0; v < study->variant_count; v++) {
         view.resized |= study->variants[v].resized;
         view.copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
@@ -225,8 +159,5 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     for (size_t v = 0; v < study->variant_count; v++)
         write_variant(&table, &view, v);
     dl2_table_end(&table);
-    if (view.losses)
-        write_hidden_harm(html, page, view.losses);
     write_note(html, &view);
-    free(view.losses);
 }

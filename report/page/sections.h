@@ -24,6 +24,7 @@
     X(distortion)                                                                                  \
     X(metrics)                                                                                     \
     X(codecs)                                                                                      \
+    X(equal_quality)                                                                               \
     X(equal_accuracy)                                                                              \
     X(tables)                                                                                      \
     X(training)                                                                                    \

@@ -66,6 +66,7 @@ static const char style[] =
     ".gallery:not(:has([value=slider]:checked)) .crop i{width:100%;border:0}"
     ".gallery:has([value=flicker]:checked) .crop i{animation:flicker 1s steps(1) infinite}"
     "@keyframes flicker{50%{visibility:hidden}}"
+    "@media (prefers-reduced-motion:reduce){.gallery .crop i{animation-duration:4s!important}}"
     ".gallery:has([value=heat]:checked) .crop i{mix-blend-mode:difference}"
     ".gallery:has([value=heat]:checked) .crop div{filter:var(--heat)}"
     ".crop{padding:.6rem}.crop "

@@ -5,8 +5,8 @@
     report_page.py [--images N] [--chromium PROGRAM] [FOLDER]
 
 Writes the JSON of a made-up study into FOLDER (a temporary one if left out): 20 variants of jpeg
-and webp, with settings and resolutions, N images (1000) with scores by three metrics, and trainings
-from three seeds. Draws its report with the dl2-report on the PATH, then opens report.html five
+and webp, with settings and resolutions, N images (1000) with scores by three metrics, more crops
+than a page takes, and trainings from three seeds. Draws its report with the dl2-report on the PATH, then opens report.html five
 times in a headless Chromium without a network. Prints the page's bytes, and the least and median
 of the milliseconds to its load event, and to the end of the layout of all of it.
 """
@@ -18,8 +18,10 @@ import os
 import random
 import re
 import statistics
+import struct
 import subprocess
 import tempfile
+import zlib
 
 CURVES = [("jpeg", "", ""), ("jpeg", "_444", ""), ("jpeg", "", "@320"), ("webp", "", ""),
           ("webp", "", "@320")]
@@ -105,12 +107,42 @@ def write_training(folder, name, lost, network, seed, rng):
         "final": [final], "bad": [], "completed": True})
 
 
+def write_png(path, rng):
+    """128 x 128 pixels of noise."""
+    rows = b"".join(b"\0" + rng.randbytes(3 * 128) for _ in range(128))
+    chunks = ((b"IHDR", struct.pack(">IIBBBBB", 128, 128, 8, 2, 0, 0, 0)),
+              (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
+    with open(path, "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        for kind, data in chunks:
+            file.write(struct.pack(">I", len(data)) + kind + data +
+                       struct.pack(">I", zlib.crc32(kind + data)))
+
+
+def write_crops(folder, names, rng):
+    crops = []
+    for metric in ("ssim", "psnr_rgb", "ciede2000"):
+        for kind in ("worst", "median", "best"):
+            files = [f"image-{len(crops)}-{v}.png" for v in range(len(names) + 1)]
+            crops.append({"of": [{"metric": metric, "kind": kind}], "key": f"val/{metric}-{kind}",
+                          "x": 0, "y": 0, "width": 128, "height": 128, "original": files[0],
+                          "variants": [{"variant": name, "file": file, "scores": {metric: 0.5}}
+                                       for name, file in zip(names, files[1:])]})
+            os.makedirs(os.path.join(folder, "crops"), exist_ok=True)
+            for file in files:
+                write_png(os.path.join(folder, "crops", file), rng)
+    write(folder, "crops/crops.json", {"schema": "dl2-crops/2", "reference": "photos",
+                                       "metrics": ["ssim", "psnr_rgb", "ciede2000"], "left_out": [],
+                                       "crops": crops})
+
+
 def write_study(folder, images):
     rng = random.Random(1)
     write_load(folder, "raw", 800)
     made = [("raw", 0)]
     for curve in CURVES:
         made += [write_variant(folder, curve, quality, images, rng) for quality in QUALITIES]
+    write_crops(folder, [name for name, _ in made if "@" not in name and name != "raw"], rng)
     for name, lost in made:
         for network in NETWORKS:
             for seed in (1, 2, 3):

@@ -39,7 +39,8 @@ says "$page" "By the chance of training alone the intervals are " "count two sou
 silent "$page" "kept no predictions"
 silent "$page" "bootstrap"
 expect 0 report --tolerance 6 --bootstrap 500 "$study"
-says "$page" "the pigeonhole bootstrap (seeds and images drawn anew, 500 times)" "; webp-50 −"
+says "$page" "the pigeonhole bootstrap draws seeds and images anew, 500 times" "<th scope='col' class='l'>bootstrap</th>"
+grep -q "<th scope='row'>webp-50</th>.*<td class='l'>−[0-9.]* to [−+0-9.]*</td>" "$page" || fail "no interval of the bootstrap"
 # Two codecs share the probability of a wrong claim, so that an interval within is not enough; and what
 # is uncertain is the choice of 200 images, which no seeds change.
 expect 0 report --tolerance 3 "$study"

@@ -117,7 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(dl2_accuracy_sizes_find(&study, analyses, speeds, sizes.anchor, &accuracy_sizes, &error) ==
          DL2_OK);
     bool *fronts = dl2_pareto_of_bytes(&study, analyses);
-    must(fronts);
+    struct dl2_loss_change *losses;
+    must(fronts && dl2_loss_changes_find(&study, analyses, &losses, &error) == DL2_OK);
     const struct dl2_page page = {.title = "fuzz",
                                   .folder = root,
                                   .study = &study,
@@ -125,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                   .speeds = speeds,
                                   .plan = &plan,
                                   .fronts = fronts,
+                                  .losses = losses,
                                   .scores = &scores,
                                   .sizes = &sizes,
                                   .accuracy_sizes = accuracy_sizes,
@@ -141,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dl2_codec_sizes_free(&sizes);
     free(accuracy_sizes);
     free(fronts);
+    free(losses);
     free(analyses);
     free(speeds);
     dl2_study_free(&study);

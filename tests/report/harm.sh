@@ -54,7 +54,9 @@ silent "$page" "From one network to another"
 # ---- The loss: of every image by 0.2, while top-1 is within
 says "$page" "<th scope='col' class='l'>loss,<br/>nats</th>" "<td class='l'>0.520</td>" \
     "<td class='l'>+0.200 <small>(+0.1" "<td class='l'>0.000 <small>(−0.0" \
-    "The loss tells of harm that top-1 hides: jpeg-50 is within the tolerance of top-1, but the interval of its loss is above"
+    "“Higher” is harm that top-1 hides"
+[ "$(grep -o "badge maybe'>higher<" "$page" | wc -l)" -eq 1 ] || fail "not one variant whose loss alone is higher"
+grep "<th scope='row'>jpeg-50</th>.*badge within'>within<.*badge maybe'>higher<" "$page" >/dev/null || fail "harm that top-1 hides"
 # One that is not a number is no difference.
 predicted webp-50 small 2 0 nan
 report

@@ -44,7 +44,7 @@ rm -r "$study/train/jpeg-10" "$study/train/jpeg-30" "$study/train/jpeg-50"
 for seed in 2 3; do rm -r "$study/train/webp-50/small/seed-$seed" "$study/train/raw/small/seed-$seed"; done
 expect 0 dl2-report "$study" -o "$page"
 says "$page" "One training each gives no interval."
-silent "$page" "Kendall"
+silent "$page" "Kendall" "Size at equal quality" "qualities<br/>in common"
 trainings
 
 # ---- Curves by settings and resolution, in the codec's colour, and rings on the Pareto front
@@ -66,6 +66,7 @@ grep "title 'webp'" "$script" | grep -q "#d9730d.*pointtype 7 " || fail "webp's 
 sed -n '/^# Pareto/,$p' "$work/plots/accuracy-bytes-small.dat" >"$work/front"
 printf '# Pareto_front\n4.5 -10 jpeg-30@64\n6 -8 webp-30\n7.5 -7 jpeg-30\n12.5 -5 jpeg-50\n100 0 raw\n' >"$work/wanted"
 diff "$work/wanted" "$work/front" || fail "the Pareto front"
+! grep -q 'Pareto' "$work/plots/accuracy-ssim-small.gp" || fail "a metric is no cost, and has a Pareto front"
 # Of 62 to 65, jpeg and webp have 63 to 64 in common. There webp has 12 (25/12)^(3/4), jpeg 15 (25/15)^(1/4).
 says "$work/styled.html" "Size at equal accuracy, of jpeg</h2>" "<th scope='row'>webp</th><td>122.1 %" "<td>33 %</td>"
 says "$work/answer.json" '"equal_accuracy"'
@@ -77,7 +78,7 @@ variant "$work/codecs" webp-10 webp 10 1000000 28 0.85 500
 variant "$work/codecs" webp-50 webp 50 2000000 36 0.95 500
 expect 0 dl2-report "$work/codecs" -o "$work/codecs.html"
 # At 30 dB, in the middle of the common 28 to 32 of 26 to 36, webp has 2^(1/4) times its smaller size, jpeg 2^(2/3).
-says "$work/codecs.html" "Size at equal quality, of jpeg" "<td class='l'>PSNR RGB</td><td>–</td>" "74.9 %" "40 %" \
+says "$work/codecs.html" "Size at equal quality, of jpeg</h2><div" "<td class='l'>PSNR RGB</td><td>–</td>" "74.9 %" "40 %" \
     "Warning: in 2 rows the codecs have less than 75% of their qualities in common"
 says "$work/answer.json" '"anchor": "jpeg"' '"metric": "psnr_rgb"' '"bd_rate": -25.'
 expect 0 dl2-report --anchor webp --range psnr_rgb=29:31 "$work/codecs" -o "$work/codecs.html"
