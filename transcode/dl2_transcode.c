@@ -233,8 +233,8 @@ static const struct dl2_option table[] = {
      AT(fit_tables)},
     {DL2_OPTION_UINT, "input-size", 0, "N",
      "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
-     "to it",
-     AT(input_size), .min = 1, .max = 65535, .commands = FITS},
+     "to it; and --target's input_psnr and input_ssim compare images at it",
+     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .commands = FITS | ENCODES},
     {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
      "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
      .parse = parse_crop_area, .unset = "0.08,1", .commands = FITS},
@@ -601,6 +601,7 @@ static int parse_targets(struct dl2_quality_target *out, size_t *count, struct d
     struct dl2_quality_target rest = {.rule = arguments.rule,
                                       .miss = arguments.miss,
                                       .tolerance = arguments.tolerance,
+                                      .input_size = arguments.input_size,
                                       .probes = arguments.probes};
     char **items = NULL;
     size_t item_count;
@@ -645,12 +646,17 @@ static int find_tables(const struct dl2_settings *item, struct dl2_transcode_tar
 static int check_targets(const struct dl2_transcode_target *targets, size_t count,
                          struct dl2_error *error)
 {
-    bool searched = false, scored = false;
+    bool searched = false, scored = false, of_input = false;
     for (size_t t = 0; t < count; t++) {
         const struct dl2_quality_target *const target = &targets[t].target;
         searched = searched || (target->name && !dl2_target_is_scanned(target, targets[t].codec));
         scored = scored || target->metric;
+        of_input = of_input || target->input_size;
     }
+    if (!of_input && dl2_option_given(&program, &common, "input-size"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--input-size has no effect but on --fit-tables and on --target "
+                             "input_psnr or input_ssim");
     if (arguments.targets && !searched && dl2_option_given(&program, &common, "probes"))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--probes has no effect: all qualities are tried for a score of JPEG");

@@ -47,6 +47,8 @@ int dl2_target_parse(const char *text, const struct dl2_quality_target *rest,
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "'%s' is not a target and its value, as in ssim=0.95: %s", text,
                              known);
+    if (!out->metric || !out->metric->of_input)
+        out->input_size = 0;
     const char *number = text + length + 1;
     if (*number && strspn(number, "0123456789.") == strlen(number))
         out->value = strtod(number, &end);
@@ -74,10 +76,14 @@ bool dl2_target_equal(const struct dl2_quality_target *a, const struct dl2_quali
 
 json_t *dl2_target_json(const struct dl2_quality_target *target)
 {
-    return json_pack("{s:s, s:f, s:[i,i], s:s, s:s, s:f, s:i}", "of", target->name, "value",
-                     target->value, "qualities", target->low, target->high, "rule",
-                     dl2_target_rules[target->rule], "on_miss", dl2_target_misses[target->miss],
-                     "tolerance", target->tolerance, "probes", (int)target->probes);
+    json_t *json =
+        json_pack("{s:s, s:f, s:[i,i], s:s, s:s, s:f, s:i}", "of", target->name, "value",
+                  target->value, "qualities", target->low, target->high, "rule",
+                  dl2_target_rules[target->rule], "on_miss", dl2_target_misses[target->miss],
+                  "tolerance", target->tolerance, "probes", (int)target->probes);
+    if (target->input_size)
+        json_object_set_new(json, "input_size", json_integer((json_int_t)target->input_size));
+    return json;
 }
 
 bool dl2_target_meets(const struct dl2_quality_target *target, double score)

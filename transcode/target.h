@@ -28,7 +28,9 @@ struct dl2_quality_target {
     enum dl2_target_rule rule;
     enum dl2_target_miss miss;
     double tolerance; /* a search may end so close to the target: dl2_target_even()'s difference */
-    unsigned probes;  /* files that are made at most, 1 to 100 */
+    unsigned input_size; /* of a metric with of_input: the side of the networks' input, pixels; else
+                            0 */
+    unsigned probes;     /* files that are made at most, 1 to 100 */
 };
 
 /* "METRIC=VALUE", "bytes=N" or "bpp=N"; `rest` has all but name, metric and value.

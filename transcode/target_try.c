@@ -51,6 +51,8 @@ int dl2_target_begin(const struct dl2_target_job *job, struct dl2_error *error)
     if (!job->searcher->scorer)
         DL2_TRY(dl2_scorer_create(&job->searcher->scorer, error));
     dl2_scorer_set_reference(job->searcher->scorer, image);
+    if (job->target->input_size)
+        dl2_scorer_set_input_size(job->searcher->scorer, job->target->input_size);
     return DL2_OK;
 }
 

@@ -102,7 +102,7 @@ said 'trellis=yes needs Huffman tables of its own'
 run 2 --fit-tables x.json --q 50 src
 said '--fit-tables only fits tables: leave out --q'
 run 2 --input-size 32 src to2
-said '--input-size needs --fit-tables'
+said '--input-size has no effect but on --fit-tables'
 run 2 --fit-tables x.json --survey src
 said 'exclude one another'
 run 2 --fit-tables x.json --crop-area 1,0.5 src
