@@ -11,29 +11,39 @@
 
 /* ---- One codec by one metric */
 
-/* Room for the bootstraps: of all images, and of all draws. */
+/* Images are drawn in so many blocks at most, which chance has filled: more would tell no more. */
+enum { BLOCKS = 1000 };
+
+/* Room for what one comparison needs. */
 struct scratch {
-    double *values, *draws;
-    uint32_t *weights, *chosen, *drawn;
+    double *values, *draws;  /* of all images; of all draws */
+    bool *common;            /* [images]: do all variants of both codecs have a score? */
+    double *scores, *bytes;  /* [variant][BLOCKS]: sums over a block's common images */
+    uint32_t counts[BLOCKS]; /* these images */
+    uint32_t times[BLOCKS];  /* how often each block was drawn */
+    size_t blocks;
 };
 
-static int scratch_init(struct scratch *scratch, size_t images, struct dl2_error *error)
+static int scratch_init(struct scratch *scratch, size_t images, size_t variants,
+                        struct dl2_error *error)
 {
     *scratch = (struct scratch){.values = dl2_calloc(images + 1, sizeof *scratch->values),
                                 .draws = dl2_calloc(DL2_BD_DRAWS, sizeof *scratch->draws),
-                                .weights = dl2_calloc(images + 1, 3 * sizeof *scratch->weights)};
-    if (!scratch->values || !scratch->draws || !scratch->weights)
-        return dl2_error_memory(error, "%zu images", images);
-    scratch->chosen = scratch->weights + images;
-    scratch->drawn = scratch->chosen + images;
-    return DL2_OK;
+                                .common = dl2_calloc(images + 1, sizeof *scratch->common),
+                                .scores = dl2_calloc(variants, BLOCKS * sizeof *scratch->scores),
+                                .bytes = dl2_calloc(variants, BLOCKS * sizeof *scratch->bytes)};
+    return scratch->values && scratch->draws && scratch->common && scratch->scores && scratch->bytes
+               ? DL2_OK
+               : dl2_error_memory(error, "%zu images", images);
 }
 
 static void scratch_free(struct scratch *scratch)
 {
     free(scratch->values);
     free(scratch->draws);
-    free(scratch->weights);
+    free(scratch->common);
+    free(scratch->scores);
+    free(scratch->bytes);
 }
 
 /* A codec pair and how quality is reckoned. */
@@ -136,33 +146,69 @@ static bool has_values(const struct comparison *comparison, size_t variant)
     return false;
 }
 
-/* Clears the weights of images that a variant of the codec has no value of. */
-static void keep_common(const struct comparison *comparison, size_t first, uint32_t *weights)
+/* Clears common[] of images that a variant of the codec has no value of. */
+static void keep_common(const struct comparison *comparison, size_t first)
 {
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
         const double *scores = dl2_image_scores_at(comparison->images, v, comparison->metric);
         if (has_values(comparison, v))
             for (size_t i = 0; i < comparison->images->count; i++)
-                weights[i] *= isfinite(quality_of(comparison, scores[i]));
+                comparison->scratch->common[i] &= isfinite(quality_of(comparison, scores[i]));
     }
 }
 
-/* Each image counts `weights` times. */
-static void curve_of_pool(const struct comparison *comparison, size_t first,
-                          const uint32_t *weights, size_t total, enum dl2_cost cost,
-                          struct dl2_bd_curve *curve)
+/* Adds up the codec's scores and bytes of the common images, block by block. */
+static void fill_blocks(const struct comparison *comparison, size_t first)
 {
-    curve->count = 0;
+    const struct scratch *scratch = comparison->scratch;
+    const size_t count = comparison->images->count;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
         const double *scores = dl2_image_scores_at(comparison->images, v, comparison->metric);
-        const double *sizes = comparison->images->bytes + v * comparison->images->count;
-        double sum = 0, bytes = 0;
-        for (size_t i = 0; i < comparison->images->count; i++)
-            if (weights[i]) {
-                sum += weights[i] * scores[i];
-                bytes += weights[i] * sizes[i];
+        double *sums = scratch->scores + v * BLOCKS, *bytes = scratch->bytes + v * BLOCKS;
+        memset(sums, 0, BLOCKS * sizeof *sums);
+        memset(bytes, 0, BLOCKS * sizeof *bytes);
+        for (size_t i = 0, c = 0; i < count; i++)
+            if (scratch->common[i]) {
+                sums[c % BLOCKS] += scores[i];
+                bytes[c++ % BLOCKS] += comparison->images->bytes[v * count + i];
             }
-        dl2_bd_add(curve, quality_of(comparison, sum / (double)total),
+    }
+}
+
+/* Finds the images that both codecs have in common. Returns how many these are. */
+static size_t pool_images(const struct comparison *comparison)
+{
+    struct scratch *scratch = comparison->scratch;
+    size_t common = 0;
+    for (size_t i = 0; i < comparison->images->count; i++)
+        scratch->common[i] = true;
+    keep_common(comparison, comparison->own);
+    keep_common(comparison, comparison->anchor);
+    memset(scratch->counts, 0, sizeof scratch->counts);
+    for (size_t i = 0; i < comparison->images->count; i++)
+        if (scratch->common[i])
+            scratch->counts[common++ % BLOCKS]++;
+    scratch->blocks = common < BLOCKS ? common : BLOCKS;
+    fill_blocks(comparison, comparison->own);
+    fill_blocks(comparison, comparison->anchor);
+    return common;
+}
+
+static void curve_of_pool(const struct comparison *comparison, size_t first, enum dl2_cost cost,
+                          struct dl2_bd_curve *curve)
+{
+    const struct scratch *scratch = comparison->scratch;
+    double images = 0;
+    for (size_t b = 0; b < scratch->blocks; b++)
+        images += (double)scratch->times[b] * scratch->counts[b];
+    curve->count = 0;
+    for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
+        double sum = 0, bytes = 0;
+        for (size_t b = 0; b < scratch->blocks; b++) {
+            sum += scratch->times[b] * scratch->scores[v * BLOCKS + b];
+            bytes += scratch->times[b] * scratch->bytes[v * BLOCKS + b];
+        }
+        dl2_bd_add(curve, quality_of(comparison, sum / images),
                    cost == DL2_COST_BYTES
                        ? bytes
                        : dl2_variant_cost(&comparison->study->variants[v], cost));
@@ -182,15 +228,14 @@ static void curve_of_aggregates(const struct comparison *comparison, size_t firs
     }
 }
 
-/* The cost in percent; *overlap as dl2_bd_log_ratio() has it. */
-static double pooled_cost(const struct comparison *comparison, const uint32_t *weights,
-                          size_t total, enum dl2_cost cost, double *overlap)
+/* The cost in percent, with blocks drawn times[]; *overlap as dl2_bd_log_ratio() has it. */
+static double pooled_cost(const struct comparison *comparison, enum dl2_cost cost, double *overlap)
 {
     struct dl2_bd_curve curves[2];
     const size_t firsts[2] = {comparison->own, comparison->anchor};
     for (int c = 0; c < 2; c++)
-        if (total)
-            curve_of_pool(comparison, firsts[c], weights, total, cost, &curves[c]);
+        if (comparison->scratch->blocks)
+            curve_of_pool(comparison, firsts[c], cost, &curves[c]);
         else
             curve_of_aggregates(comparison, firsts[c], cost, &curves[c]);
     return 100 * exp(dl2_bd_log_ratio(&curves[0], &curves[1], &comparison->range, overlap));
@@ -199,20 +244,15 @@ static double pooled_cost(const struct comparison *comparison, const uint32_t *w
 /* Draws images anew; one draw without common qualities leaves the interval unknown. */
 static void bootstrap_pool(const struct comparison *comparison, struct dl2_codec_size *size)
 {
-    const struct scratch *scratch = comparison->scratch;
-    const size_t count = comparison->images->count, common = size->pooled_images;
+    struct scratch *scratch = comparison->scratch;
     struct dl2_random random;
     double overlap;
-    for (size_t i = 0, c = 0; i < count; i++)
-        if (scratch->weights[i])
-            scratch->chosen[c++] = (uint32_t)i;
     bootstrap_random(comparison, true, &random);
     for (int draw = 0; draw < DL2_BD_DRAWS; draw++) {
-        memset(scratch->drawn, 0, count * sizeof *scratch->drawn);
-        for (size_t i = 0; i < common; i++)
-            scratch->drawn[scratch->chosen[dl2_random_below(&random, (uint32_t)common)]]++;
-        scratch->draws[draw] =
-            pooled_cost(comparison, scratch->drawn, common, DL2_COST_BYTES, &overlap);
+        memset(scratch->times, 0, sizeof scratch->times);
+        for (size_t b = 0; b < scratch->blocks; b++)
+            scratch->times[dl2_random_below(&random, (uint32_t)scratch->blocks)]++;
+        scratch->draws[draw] = pooled_cost(comparison, DL2_COST_BYTES, &overlap);
         if (isnan(scratch->draws[draw]))
             return;
     }
@@ -221,20 +261,15 @@ static void bootstrap_pool(const struct comparison *comparison, struct dl2_codec
 
 static void compare_pools(const struct comparison *comparison, struct dl2_codec_size *size)
 {
-    uint32_t *weights = comparison->scratch->weights;
     double overlap;
-    for (size_t i = 0; i < comparison->images->count; i++)
-        weights[i] = 1;
-    keep_common(comparison, comparison->own, weights);
-    keep_common(comparison, comparison->anchor, weights);
-    for (size_t i = 0; i < comparison->images->count; i++)
-        size->pooled_images += weights[i];
+    size->pooled_images = pool_images(comparison);
     if (comparison->images->count && !size->pooled_images)
         return;
-    const size_t images = size->pooled_images;
-    size->encoding = pooled_cost(comparison, weights, images, DL2_COST_ENCODING, &overlap);
-    size->loading = pooled_cost(comparison, weights, images, DL2_COST_LOADING, &overlap);
-    size->pooled = pooled_cost(comparison, weights, images, DL2_COST_BYTES, &overlap);
+    for (size_t b = 0; b < BLOCKS; b++)
+        comparison->scratch->times[b] = 1;
+    size->encoding = pooled_cost(comparison, DL2_COST_ENCODING, &overlap);
+    size->loading = pooled_cost(comparison, DL2_COST_LOADING, &overlap);
+    size->pooled = pooled_cost(comparison, DL2_COST_BYTES, &overlap);
     size->overlap = 100 * overlap;
     if (size->pooled_images > 1 && !isnan(size->pooled))
         bootstrap_pool(comparison, size);
@@ -323,7 +358,7 @@ int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_s
     if (sizes->anchor == study->variant_count)
         return DL2_OK;
     struct scratch scratch;
-    const int status = scratch_init(&scratch, images->count, error);
+    const int status = scratch_init(&scratch, images->count, study->variant_count, error);
     for (size_t m = 0; status == DL2_OK && m < sizes->metrics.count; m++)
         compare_codecs(study, images, choice, m, &scratch, sizes);
     scratch_free(&scratch);

@@ -62,9 +62,9 @@ is "$(grep '"name"' results/train/jpeg-50/convnet/seed-2/evaluation/evaluation_r
 mark
 expect 0 study QUALITIES='10 50' matrix
 [ -z "$(news)" ] || fail "evaluated again: $(news)"
-grep -q "class='heat'" results/report/report.html && fail "a heat map before the report was made again"
+grep -q "<th scope='col'>jpeg-10</th>" results/report/report.html && fail "evaluations before the report was made again"
 expect 0 study QUALITIES='10 50'
-grep -q "class='heat'" results/report/report.html || fail "the report does not show the evaluations"
+grep -q "<th scope='col'>jpeg-10</th>" results/report/report.html || fail "the report does not show the evaluations"
 grep -q "alt='jpeg-50' src='data:image/png" results/report/report.html || fail "the report shows no crops"
 
 # Groups of images are a part of the question: the report is made again, and nothing else.
