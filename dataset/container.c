@@ -10,10 +10,11 @@
 
 /* Each is defined by its own file. */
 extern const struct dl2_container dl2_container_folder, dl2_container_tar, dl2_container_gulp,
-    dl2_container_idx, dl2_container_postgresql;
+    dl2_container_idx, dl2_container_list_files, dl2_container_postgresql;
 
 static const struct dl2_container *const rows[] = {
-    &dl2_container_folder,     &dl2_container_tar, &dl2_container_gulp, &dl2_container_idx,
+    &dl2_container_folder,     &dl2_container_tar,        &dl2_container_gulp,
+    &dl2_container_idx,        &dl2_container_list_files,
 #ifdef HAVE_LIBPQ
     &dl2_container_postgresql,
 #endif

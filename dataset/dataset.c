@@ -27,6 +27,11 @@ static const struct dl2_container *probe_container(const char *path)
     return found;
 }
 
+bool dl2_dataset_is_known(const char *path)
+{
+    return probe_container(path) != NULL;
+}
+
 static int unknown_path(const char *path, struct dl2_error *error)
 {
     struct stat status;

@@ -322,6 +322,9 @@ const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigne
 /* Is this the address of a table, postgresql://..., and not a path? Asks no server. */
 bool dl2_dataset_is_database(const char *path);
 
+/* Does the path look like a dataset, by its name and what kind of file it is? */
+bool dl2_dataset_is_known(const char *path);
+
 /* Does a packed dataset (gulp, tar) lie at `path`, whole or not? Looks at names only. */
 bool dl2_dataset_is_packed(const char *path);
 

@@ -9,6 +9,7 @@ libdataset_la_SOURCES = \
 	dataset/folder.c \
 	dataset/group_column.c dataset/group_column.h \
 	dataset/layout.c \
+	dataset/list.c \
 	dataset/idx.c dataset/idx.h \
 	dataset/packed.c dataset/packed.h \
 	dataset/index.c dataset/index.h \

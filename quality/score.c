@@ -112,7 +112,7 @@ static int score_source_open(const char *path, const struct dl2_scoring_options 
                              struct score_source *source, struct dl2_error *error)
 {
     *source = (struct score_source){.file = path, .count = 1};
-    if (!dl2_is_file(path)) {
+    if (!dl2_is_file(path) || dl2_dataset_is_known(path)) {
         struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
         options.keep = dl2_codec_is_image_file;
         options.reads = dl2_codec_reads;

@@ -1139,12 +1139,6 @@ static void tell_pixels_only(const struct run *run, const struct dl2_variant *va
 
 static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
 {
-    if (!dl2_dataset_is_database(run->options->source) && !dl2_is_folder(run->options->source) &&
-        !dl2_dataset_is_packed(run->options->source))
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", run->options->source,
-                             access(run->options->source, F_OK) == 0
-                                 ? "is a file, not a folder of images"
-                                 : "no such folder");
     DL2_TRY(init_variants(run, error));
     DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
