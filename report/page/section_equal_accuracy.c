@@ -12,10 +12,11 @@ static const struct dl2_accuracy_size *size_at(const struct dl2_page *page, size
     return &page->accuracy_sizes[a * page->study->variant_count + v];
 }
 
-/* Is there a curve to compare this codec's with? */
+/* Is there a curve to compare this codec's with? There may be no anchor, which has no variant. */
 static bool has_curve(const struct dl2_page *page, size_t a, size_t v)
 {
-    return dl2_study_starts_codec(page->study, v) && size_at(page, a, v)->variants > 1;
+    return v < page->study->variant_count && dl2_study_starts_codec(page->study, v) &&
+           size_at(page, a, v)->variants > 1;
 }
 
 static void write_row(struct dl2_table *table, const struct dl2_page *page, size_t a, size_t v)

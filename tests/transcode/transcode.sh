@@ -373,9 +373,9 @@ run 2 --q 0 "$work/src" "$work/x"
 said '--q: 0 is not between 1 and 100'
 run 2 --copy --q 10 "$work/src" "$work/x"
 run 2 --copy --codec png "$work/src" "$work/x"
-echo text >"$work/file.txt"
-run 1 "$work/file.txt" "$work/x"
-said 'is a file, not a folder'
+echo text >"$work/file.data"
+run 1 "$work/file.data" "$work/x"
+said 'file.data: no dataset; looked for a folder of images'
 [ ! -e "$work/x" ] || fail 'DEST was made for nothing'
 run 2 --q 101 "$work/src" "$work/x"
 run 2 --q ten "$work/src" "$work/x"
