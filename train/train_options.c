@@ -314,9 +314,9 @@ const struct dl2_option dl2_train_options[] = {
      "write evaluation_report.json; settings not given are those of its run",
      AT(run.evaluate), .commands = DL2_EVALUATION},
     {DL2_OPTION_TEXT, "sensitivity", 0, "OUT",
-     "With --evaluate: also write to OUT how much the network's loss depends on its input, for "
-     "dl2-transcode --fit-tables; measured on random crops of the first --val, so give it training "
-     "images",
+     "With --evaluate: also write to OUT how much the network's loss depends on its input, which "
+     "dl2-transcode fits JPEG's tables by; measured on random crops of the first --val, so give it "
+     "training images",
      AT(run.sensitivity), .commands = DL2_EVALUATION},
     {DL2_OPTION_PARSE, "stages", 0, "DIR:N,...",
      "Instead of --data: train on each DIR for N epochs, one after the other, under one schedule; "

@@ -84,7 +84,7 @@ for wrong in --resume --restart "--run-epochs 1" "--export x" "--time-budget 1m"
     echo "${wrong%% *}"
 done | sort >refused
 expect 0 dl2-train --list not-measured
-cut -f 1 "$work/out" | grep -vx -e --evaluate -e --memory | sort | cmp - refused || fail "--list not-measured: $(cat "$work/out")"
+cut -f 1 "$work/out" | grep -vx -e --evaluate -e --memory -e --sensitivity | sort | cmp - refused || fail "--list not-measured: $(cat "$work/out")"
 for wrong in x 0; do
     expect 2 measure -d data --measure $wrong
     said "--measure"
