@@ -36,7 +36,7 @@ static void write_steps(struct dl2_html *html, const char *title, const char *st
     for (int u = 0; u < SIDE; u++)
         dl2_table_head(&table, "%d", u);
     for (int v = 0; v < SIDE; v++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", v);
         dl2_table_row(&table, name);
         for (int u = 0; u < SIDE; u++) {
