@@ -199,8 +199,8 @@ static const struct dl2_option table[] = {
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = WRITES},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
-     "Pack images in a random order, the same for the same seed: who reads shards one after the "
-     "other then meets all classes from the beginning",
+     "Pack images in a random order, the same for the same seed: a program that reads "
+     "shards one after the other then meets all classes from the beginning",
      AT(shuffle), .max = 9e15, .unset = "the order of SOURCE, which is by class",
      .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
@@ -239,7 +239,7 @@ static const struct dl2_option table[] = {
      "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
      .parse = parse_crop_area, .unset = "0.08,1", .commands = FITS},
     {DL2_OPTION_TEXT, "sensitivity", 0, "FILE",
-     "Fit the tables to a network, too, of which FILE is dl2-train's --sensitivity",
+     "Fit the tables to a network, too: FILE is what dl2-train --sensitivity wrote",
      AT(sensitivity), .commands = FITS},
 
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Levels change the best tables, and these the levels: two rounds gain all but 0.1% of what more
- * do. */
+/* Levels change the best tables, and these the levels. */
 enum { TRELLIS_PASSES = 2 };
 enum { SIDE = 8, PIXELS = DL2_JPEG_FORWARD_PIXELS, MAX_SIDE = 65500 };
 
