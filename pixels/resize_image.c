@@ -207,6 +207,18 @@ int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *
     return DL2_OK;
 }
 
+int dl2_resize_to(struct dl2_image_resizer *resizer, const struct dl2_image *in,
+                  const struct dl2_resolution *resolution, struct dl2_image *resized,
+                  const struct dl2_image **shown, struct dl2_error *error)
+{
+    uint32_t width = in->width, height = in->height;
+    *shown = in;
+    if (!dl2_resolution_apply(resolution, &width, &height))
+        return DL2_OK;
+    *shown = resized;
+    return dl2_resize_image(resizer, in, resolution->filter, width, height, resized, error);
+}
+
 uint64_t dl2_resize_image_memory(uint32_t in_width, uint32_t in_height, uint32_t width,
                                  uint32_t channels)
 {

@@ -12,6 +12,7 @@
 #include "common/memory.h"
 #include "pixels/image.h"
 #include "pixels/pixel_format.h"
+#include "pixels/resolution.h"
 
 /* Working memory, grown as needed and reused; zeroed at first. One thread at a time. */
 struct dl2_image_resizer {
@@ -30,7 +31,12 @@ int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *
                      enum dl2_interpolation filter, uint32_t width, uint32_t height,
                      struct dl2_image *out, struct dl2_error *error);
 
-/* Bytes that this takes at most beside both images. */
+/* `shown` is `in` at a resolution: `resized`, or `in` itself where that keeps its size. */
+int dl2_resize_to(struct dl2_image_resizer *resizer, const struct dl2_image *in,
+                  const struct dl2_resolution *resolution, struct dl2_image *resized,
+                  const struct dl2_image **shown, struct dl2_error *error);
+
+/* Bytes that dl2_resize_image() takes at most beside both images. */
 uint64_t dl2_resize_image_memory(uint32_t in_width, uint32_t in_height, uint32_t width,
                                  uint32_t channels);
 

@@ -59,19 +59,6 @@ static size_t family_count(const struct dl2_fit_options *options)
 
 /* ---- One image */
 
-/* The image at the resolution; it lies in the worker. */
-static int resize(const struct fit *fit, struct fit_worker *worker, const struct dl2_image **out,
-                  struct dl2_error *error)
-{
-    uint32_t width = worker->image.width, height = worker->image.height;
-    *out = &worker->image;
-    if (!dl2_resolution_apply(fit->resolution, &width, &height))
-        return DL2_OK;
-    *out = &worker->resized;
-    return dl2_resize_image(&worker->resizer, &worker->image, fit->resolution->filter, width,
-                            height, &worker->resized, error);
-}
-
 static int add_crops(const struct fit *fit, size_t sample, const struct dl2_image *image,
                      struct dl2_fit_sensitivity *sensitivity, struct dl2_error *error)
 {
@@ -104,7 +91,8 @@ static int take_image(const struct fit *fit, struct fit_worker *worker, size_t s
     decode.external = fit->options->external;
     DL2_TRY(dl2_dataset_read(fit->dataset, sample, &worker->bytes, &data, &size, error));
     DL2_TRY(dl2_image_decode(data, size, &decode, &worker->image, &worker->scratch, error));
-    DL2_TRY(resize(fit, worker, &image, error));
+    DL2_TRY(dl2_resize_to(&worker->resizer, &worker->image, fit->resolution, &worker->resized,
+                          &image, error));
     DL2_TRY(add_crops(fit, sample, image, sensitivity, error));
     return fit->options->codec->count_coefficients(image, &fit->encode, worker->counts, error);
 }

@@ -563,18 +563,15 @@ static const struct dl2_sidecars *sidecars_of(const struct run *run, size_t slot
 static int resize(struct run *run, struct worker *worker, size_t slot, size_t number, bool first,
                   struct dl2_error *error)
 {
-    const struct dl2_resolution *resolution = &run->resolutions[number];
     struct dl2_sidecars *sidecars = run->sidecars + slot * run->resolution_count;
     const struct dl2_image *image = &worker->image;
-    uint32_t width = image->width, height = image->height;
-    worker->shown = image;
-    if (!dl2_resolution_apply(resolution, &width, &height))
+    DL2_TRY(dl2_resize_to(&worker->resizer, image, &run->resolutions[number], &worker->resized,
+                          &worker->shown, error));
+    if (worker->shown == image)
         return DL2_OK;
-    worker->shown = &worker->resized;
-    DL2_TRY(dl2_resize_image(&worker->resizer, image, resolution->filter, width, height,
-                             &worker->resized, error));
-    return dl2_masks_resize(&worker->masks, &sidecars[0], image->width, image->height, width,
-                            height, &sidecars[number], first ? &run->unresized : NULL, error);
+    return dl2_masks_resize(&worker->masks, &sidecars[0], image->width, image->height,
+                            worker->shown->width, worker->shown->height, &sidecars[number],
+                            first ? &run->unresized : NULL, error);
 }
 
 static bool needs_resolution(const struct run *run, size_t number, size_t index)
@@ -748,23 +745,11 @@ static bool needs_curve(const struct run *run, size_t v)
     return needed && target->name && !dl2_target_is_scanned(target, run->variants[v].codec);
 }
 
-/* worker->image at a variant's resolution. */
-static int sample_resize(struct worker *worker, const struct dl2_resolution *resolution,
-                         struct dl2_error *error)
-{
-    uint32_t width = worker->image.width, height = worker->image.height;
-    worker->shown = &worker->image;
-    if (!dl2_resolution_apply(resolution, &width, &height))
-        return DL2_OK;
-    worker->shown = &worker->resized;
-    return dl2_resize_image(&worker->resizer, &worker->image, resolution->filter, width, height,
-                            &worker->resized, error);
-}
-
 static int sample_variant(const struct dl2_variant *variant, struct worker *worker,
                           double evens[DL2_TARGET_SAMPLES], struct dl2_error *error)
 {
-    DL2_TRY(sample_resize(worker, &variant->resolution, error));
+    DL2_TRY(dl2_resize_to(&worker->resizer, &worker->image, &variant->resolution, &worker->resized,
+                          &worker->shown, error));
     struct dl2_encode_options encode = options_of(worker, variant);
     DL2_TRY(dl2_colours_fit(&worker->colours, variant->codec, worker->shown, &encode, error));
     return dl2_target_sample(&worker->searcher, &variant->target, variant->codec, worker->shown,
