@@ -199,9 +199,9 @@ static const struct dl2_option table[] = {
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = WRITES},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
-     "Pack images in a random order, the same for the same seed: a program that reads "
-     "shards one after the other then meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "the order of SOURCE, which is by class",
+     "Pack images in a random order, the same for the same seed, so that a program that reads "
+     "one shard after the other meets all classes from the beginning",
+     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class",
      .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
