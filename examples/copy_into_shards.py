@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""copy_into_shards.py SOURCE DEST: copies images into tar shards, which dl2 and WebDataset read.
+
+    python3 copy_into_shards.py train-00000-of-00002.parquet,train-00001-of-00002.parquet shards/train
+    python3 copy_into_shards.py mds-folder shards/train
+    python3 copy_into_shards.py train.beton shards/train
+    dl2-transcode --index shards
+
+SOURCE is one of these; the package that reads it comes from PyPI:
+
+  - Parquet files, as Hugging Face publishes datasets (pyarrow): one file, several with commas, or
+    a folder of them
+  - a folder of MosaicML's MDS shards with index.json (mosaicml-streaming)
+  - a .beton file of FFCV (ffcv)
+
+Encoded images are copied byte by byte. Pixels that were not encoded become PNG files, and the
+summary says how many. Classes are numbers; where the source has names for them, classes.txt does,
+too. DEST must not exist. It appears when all is written.
+"""
+import argparse
+import io
+import json
+import os
+import shutil
+import sys
+import tarfile
+
+EXTENSIONS = {b"\xff\xd8\xff": "jpg", b"\x89PNG": "png", b"RIFF": "webp", b"GIF8": "gif",
+              b"BM": "bmp", b"II*\0": "tiff", b"MM\0*": "tiff", b"\0\0\0\x0cjP": "jp2",
+              b"\xff\x0a": "jxl", b"\0\0\0\x0cJXL": "jxl"}
+
+
+def fail(text):
+    sys.exit(f"copy_into_shards.py: {text}")
+
+
+def extension_of(data, place):
+    if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis"):
+        return "avif"
+    for start, extension in EXTENSIONS.items():
+        if data.startswith(start) and (extension != "webp" or data[8:12] == b"WEBP"):
+            return extension
+    fail(f"{place} is no image of a known format; it begins with {data[:8].hex(' ')}")
+
+
+def png(image):
+    out = io.BytesIO()
+    image.save(out, "png", compress_level=1)
+    return out.getvalue()
+
+
+def column(wanted, names, guesses, what):
+    """The name of the column to read: `wanted`, or the first of `guesses` that is there."""
+    found = [name for name in ([wanted] if wanted else guesses) if name in names]
+    if not found:
+        fail(f"which column has the {what}s? Name one of {', '.join(names)} by --{what}")
+    print(f"{what}s: column {found[0]} of {', '.join(names)}")
+    return found[0]
+
+
+# A source is a pair: the names of the classes or None, and a generator of (place for messages,
+# encoded bytes or an image of Pillow, label: a number, a word or None).
+
+def parquet_source(source, options):
+    import pyarrow.parquet
+    files = (sorted(os.path.join(source, name) for name in os.listdir(source)
+                    if name.endswith(".parquet")) if os.path.isdir(source) else source.split(","))
+    schema = pyarrow.parquet.read_schema(files[0])
+    image = column(options.image, schema.names, ("image", "img", "jpg", "png", "webp"), "image")
+    label = column(options.label, schema.names, ("label", "labels", "cls", "class", "fine_label"),
+                   "label")
+    about = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    names = about.get("info", {}).get("features", {}).get(label, {}).get("names")
+
+    def samples():
+        for file in files:
+            row = 0
+            for batch in pyarrow.parquet.ParquetFile(file).iter_batches(64, columns=[image, label]):
+                for value, of_class in zip(batch[image].to_pylist(), batch[label].to_pylist()):
+                    place = f"{file}, row {row}"
+                    data = value.get("bytes") if isinstance(value, dict) else value
+                    if not isinstance(data, bytes):
+                        fail(f"{place} has no bytes of an image in column {image}")
+                    # Hugging Face writes -1 where the class is withheld, as in test splits
+                    yield place, data, None if of_class == -1 else of_class
+                    row += 1
+    return names, samples()
+
+
+def mds_source(source, options):
+    from streaming import StreamingDataset
+    data = StreamingDataset(local=source, shuffle=False, batch_size=1)
+    shard = data.shards[0]
+    image = column(options.image, shard.column_names, ("image", "img", "x", "jpg"), "image")
+    label = column(options.label, shard.column_names, ("label", "class", "y", "cls"), "label")
+    for shard in data.shards:  # encoded images as they are
+        shard.column_encodings = ["bytes" if encoding in ("jpeg", "jpeg_array", "jpegarray", "png")
+                                  else encoding for encoding in shard.column_encodings]
+    return None, ((f"{source}, sample {i}", data[i][image], data[i][label])
+                  for i in range(data.num_samples))
+
+
+def beton_source(source, options):
+    import numpy
+    from ffcv.reader import Reader
+    from PIL import Image
+    reader = Reader(source)
+    image = column(options.image, reader.field_names, ("image",), "image")
+    label = column(options.label, reader.field_names, ("label",), "label")
+    image, label = (f"f{reader.field_names.index(name)}" for name in (image, label))
+    sizes = {int(entry["ptr"]): int(entry["size"]) for entry in reader.alloc_table}
+    bytes_of_file = numpy.memmap(source, numpy.uint8, "r")
+
+    def samples():
+        for number, fields in enumerate(reader.metadata):
+            at = fields[image]
+            start = int(at["data_ptr"])
+            data = bytes_of_file[start:start + sizes[start]]
+            if at["mode"] == 0:  # JPEG; else raw pixels
+                data = data.tobytes()
+            else:
+                data = Image.fromarray(data.reshape(int(at["height"]), int(at["width"]), 3))
+            yield f"{source}, sample {number}", data, int(fields[label])
+    return None, samples()
+
+
+def add(shard, name, data):
+    member = tarfile.TarInfo(name)
+    member.size = len(data)
+    shard.addfile(member, io.BytesIO(data))
+
+
+def key_of(number, of_class):
+    """In a folder of the class, which a copy to a folder of files then has, too."""
+    if of_class in ("", ".", "..") or "/" in of_class or "\n" in of_class:
+        return f"{number:09d}"
+    return of_class.replace("%", "%25").replace(".", "%2E") + f"/{number:09d}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source")
+    parser.add_argument("dest")
+    parser.add_argument("--image", help="column with the images [image and other usual names]")
+    parser.add_argument("--label", help="column with the classes [label and other usual names]")
+    parser.add_argument("--shard", type=int, default=256, help="MiB in a shard [256]")
+    options = parser.parse_args()
+    source, dest = options.source, options.dest.rstrip("/")
+    if os.path.lexists(dest):
+        fail(f"{dest} is there already")
+    if source.endswith(".beton"):
+        names, samples = beton_source(source, options)
+    elif os.path.exists(os.path.join(source, "index.json")):
+        names, samples = mds_source(source, options)
+    else:
+        names, samples = parquet_source(source, options)
+
+    work = dest + ".tmp"
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    count = encoded = unlabelled = shards = filled = 0
+    shard = None
+    for place, data, label in samples:
+        if not isinstance(data, bytes):
+            data, encoded = png(data), encoded + 1
+        if names and label is not None and not 0 <= label < len(names):
+            fail(f"{place} has label {label}, but there are {len(names)} classes")
+        if shard is None or filled >= options.shard << 20:
+            if shard:
+                shard.close()
+            path = os.path.join(work, f"shard-{shards:06d}.tar")
+            shard, shards, filled = tarfile.open(path, "w", format=tarfile.USTAR_FORMAT), shards + 1, 0
+        key = key_of(count, "" if label is None else str(names[label] if names else label))
+        add(shard, f"{key}.{extension_of(data, place)}", data)
+        if label is None:
+            unlabelled += 1
+        else:
+            add(shard, f"{key}.cls", str(label).encode())
+        count, filled = count + 1, filled + len(data)
+    if not count:
+        fail(f"{source} has no images")
+    shard.close()
+    if names:
+        with open(os.path.join(work, "classes.txt"), "w", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in names)
+    os.rename(work, dest)
+    print(f"{dest}: {count} images, {shards} shards; {encoded} images were pixels and are PNG files now, "
+          f"{unlabelled} have no class")
+
+
+main()
