@@ -15,6 +15,7 @@
 #include "ranks/world.h"
 #include "train/configs.h"
 #include "train/hop.h"
+#include "train/makespan.h"
 #include "train/search.h"
 #include "train/train_console.h"
 #include "train/train_options.h"
@@ -42,7 +43,7 @@ static struct {
     struct dl2_train_settings train;
     unsigned list, share;
     const char *configs;
-    bool hop, task;
+    bool hop, task, plan;
     unsigned hop_order;
     bool in_database;
     struct dl2_search_options search;
@@ -101,6 +102,11 @@ static const struct dl2_option options[] = {
      "With --configs or --search, and --ranks or mpirun: each rank trains one model at a time, "
      "from its beginning to its end, on all training images; all ranks must see --out",
      offsetof(__typeof__(settings), task)},
+    {DL2_OPTION_FLAG, "plan", 0, NULL,
+     "With --hop: train only the first epoch of each model, in DIR/plan, and predict from the "
+     "times "
+     "of these visits how long all epochs take, with --hop, with --task, and with a barrier",
+     offsetof(__typeof__(settings), plan)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
      "Find the configuration with the best --goal in the space of FILE, a JSON object of lists "
      "and ranges, as in {\"lr\": {\"min\": 0.001, \"max\": 0.3, \"scale\": \"log\"}, "
@@ -378,7 +384,7 @@ static int train_models_in(struct dl2_train_model *models, size_t count, struct 
         const struct dl2_train_result *result = &models[i].result;
         stopped |= result->stopped;
         failed |= result->stopped || (result->diverged && settings.configs);
-        unfinished |= !result->completed && !result->diverged;
+        unfinished |= !result->completed && !result->diverged && !settings.plan;
     }
     budget_ended = stopped && stop == SIGALRM;
     if (budget_ended)
@@ -454,6 +460,99 @@ static int tell_found(struct dl2_search *search)
     return DL2_EXIT_OK;
 }
 
+/* -- a plan -- */
+
+/* A time for people: "25 s", "3 min 20 s", "2 h 05 min". */
+static const char *time_text(double seconds, char text[32])
+{
+    const unsigned long whole = (unsigned long)fmin(seconds + 0.5, 1e15);
+    if (whole < 60)
+        snprintf(text, 32, "%.3g s", seconds);
+    else if (whole < 3600)
+        snprintf(text, 32, "%lu min %02lu s", whole / 60, whole % 60);
+    else
+        snprintf(text, 32, "%lu h %02lu min", whole / 3600, whole / 60 % 60);
+    return text;
+}
+
+/* Prints what the visits of the first epoch predict. */
+static int print_plan(const struct dl2_makespan_model *models, size_t count, unsigned ranks,
+                      struct dl2_error *error)
+{
+    /* A search begins a model where a rank is idle; --configs has all in training. */
+    const struct dl2_makespan_options how = {.ranks = ranks,
+                                             .at_once =
+                                                 settings.configs ? 0 : settings.search.at_once,
+                                             .order = (enum dl2_hop_order)settings.hop_order,
+                                             .seed = config->seed};
+    double work = 0;
+    for (size_t i = 0; i < count; i++)
+        work += models[i].epochs * (ranks * models[i].visit + models[i].validate);
+    char text[32];
+    printf("%zu models on %u ranks, predicted from their first epochs: %s of work\n", count, ranks,
+           time_text(work, text));
+    for (int way = 0; way < DL2_MAKESPAN_WAYS; way++) {
+        struct dl2_makespan makespan;
+        DL2_TRY(dl2_makespan((enum dl2_makespan_way)way, models, count, &how, &makespan, error));
+        printf("  %-24s %12s, ranks busy for %.0f%% of it\n", dl2_makespan_words[way],
+               time_text(makespan.seconds, text), 100 * makespan.busy);
+    }
+    return DL2_OK;
+}
+
+static int predict(const struct dl2_configs *configs, double validate_every, unsigned ranks,
+                   struct dl2_error *error)
+{
+    struct dl2_makespan_model *models = dl2_calloc(configs->count, sizeof *models);
+    const char **names = dl2_calloc(configs->count, sizeof *names);
+    char *path = dl2_path_join(config->run.out, DL2_VISITS_FILE);
+    int status = models && names && path ? DL2_OK : dl2_error_memory(error, "a plan");
+    for (size_t i = 0; status == DL2_OK && i < configs->count; i++) {
+        names[i] = configs->models[i].config.run.name;
+        models[i].epochs = configs->models[i].config.data.stages[0].epochs;
+        models[i].validate_every = validate_every;
+    }
+    if (status == DL2_OK)
+        status = dl2_makespan_take_visits(path, names, configs->count, ranks, models, error);
+    if (status == DL2_OK)
+        status = print_plan(models, configs->count, ranks, error);
+    free(path);
+    free(names);
+    free(models);
+    return status;
+}
+
+/* Trains the first epoch of each model, which is validated, and predicts the rest. */
+static int plan_models(const struct dl2_configs *configs, struct dl2_world *world)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const double validate_every = config->run.validate_every;
+    for (size_t i = 0; i < configs->count; i++) {
+        configs->models[i].config.run.stop_at = 1;
+        configs->models[i].config.run.validate_every = 1;
+    }
+    const int status = train_models_in(configs->models, configs->count, world, NULL);
+    if (status != DL2_EXIT_OK || dl2_world_rank(world) > 0)
+        return status;
+    if (predict(configs, validate_every, dl2_world_size(world), &error) == DL2_OK)
+        return DL2_EXIT_OK;
+    fprintf(stderr, "%s: %s\n", program.name, error.message);
+    return DL2_EXIT_FAILED;
+}
+
+/* The runs of a plan lie in a folder of their own, and are begun anew each time. */
+static int begin_plan(void)
+{
+    config->run.out = dl2_path_join(config->run.out, "plan");
+    config->run.restart = true;
+    if (config->run.out)
+        return 0;
+    fprintf(stderr, "%s: out of memory\n", program.name);
+    return DL2_EXIT_FAILED;
+}
+
+/* -- searches -- */
+
 /* Rank 0 begins the search, the others wait for it; one that was killed finds it begun. */
 static int begin_search(struct dl2_search *search, const struct dl2_world *world)
 {
@@ -490,9 +589,13 @@ static int search(const struct dl2_common_options *common)
     if (!dl2_train_console.quiet)
         settings.search.tell = tell_round;
     const struct dl2_configs_base base = {&settings.train, &program, common, goes_by_ranks()};
-    int status = dl2_search_open(&settings.search, &base, &search);
+    int status = settings.plan ? begin_plan() : 0;
+    if (status != 0)
+        return status;
+    status = dl2_search_open(&settings.search, &base, &search);
     if (status == 0 && (!goes_by_ranks() || open_ranks(&world, &status)))
-        status = train_search(search, world);
+        status = settings.plan ? plan_models(dl2_search_configs(search), world)
+                               : train_search(search, world);
     dl2_world_close(world);
     dl2_search_close(search);
     return status;
@@ -503,7 +606,8 @@ static int train_configs_in_world(const struct dl2_configs *configs)
     struct dl2_world *world = NULL;
     int status;
     if (open_ranks(&world, &status))
-        status = train_models_in(configs->models, configs->count, world, NULL);
+        status = settings.plan ? plan_models(configs, world)
+                               : train_models_in(configs->models, configs->count, world, NULL);
     dl2_world_close(world);
     return status;
 }
@@ -514,7 +618,9 @@ static int train_configs(const struct dl2_common_options *common)
     struct dl2_configs configs = {.count = 0};
     if (goes_by_ranks() && !config->run.out)
         config->run.out = settings.hop ? "experiments/hop" : "experiments/task";
-    int status = dl2_configs_check_base(&base);
+    int status = settings.plan ? begin_plan() : 0;
+    if (status == 0)
+        status = dl2_configs_check_base(&base);
     if (status == 0)
         status = dl2_configs_read(&configs, &base, settings.configs);
     if (status == 0)
@@ -579,6 +685,20 @@ static int check_several(const struct dl2_common_options *common)
             return dl2_program_usage_error(&program, "--%s needs --search", *name);
     if (!settings.hop && dl2_option_given(&program, common, "hop-order"))
         return dl2_program_usage_error(&program, "--hop-order needs --hop");
+    if (settings.plan && !settings.hop)
+        return dl2_program_usage_error(&program,
+                                       "--plan needs --hop: it predicts from the times of "
+                                       "visits");
+    if (settings.plan && config->run.resume)
+        return dl2_program_usage_error(&program, "--plan excludes --resume: it measures anew");
+    if (settings.plan && settings.search.space && dl2_search_has_rounds(&settings.search))
+        return dl2_program_usage_error(
+            &program,
+            "--plan predicts grid and random: how far a model trains with %s depends on "
+            "results",
+            dl2_search_words[settings.search.algorithm]);
+    if (settings.plan && dl2_option_given(&program, common, "budget"))
+        return dl2_program_usage_error(&program, "--budget has no effect on --plan");
     if (settings.in_database && !settings.hop)
         return dl2_program_usage_error(&program, "--in-database needs --hop");
     if (settings.hop && settings.task)

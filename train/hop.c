@@ -203,24 +203,25 @@ static int look_at(struct hop *hop, size_t number, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* Is the model where it is to stop? With a plan that still wants it, its report is lost, and a
+ * visit makes up for it. */
+static bool is_there(const struct hop *hop, size_t number)
+{
+    const struct dl2_run_state *state = &hop->hoppers[number].state;
+    return state->completed || dl2_run_is_at(state, hop->models[number].config.run.stop_at);
+}
+
 /* Finds out which models are to train on. Returns 1 where none will be any more. */
 static int look_for_wanted(struct hop *hop, bool idle, struct dl2_error *error)
 {
     const struct dl2_hop_plan *plan = hop->options->plan;
     bool over = true;
     for (size_t i = 0; i < hop->count; i++) {
-        hop->wanted[i] = !is_over(&hop->hoppers[i]);
+        hop->wanted[i] = !is_over(&hop->hoppers[i]) && (plan || !is_there(hop, i));
         hop->models[i].result.diverged = hop->hoppers[i].diverged;
         over = over && !hop->wanted[i];
     }
     return plan ? plan->look(plan->context, idle, hop->wanted, error) : over;
-}
-
-/* Is the model where it is to stop? Then its report is lost, and a visit makes up for it. */
-static bool is_there(const struct hop *hop, size_t number)
-{
-    const struct dl2_run_state *state = &hop->hoppers[number].state;
-    return state->completed || dl2_run_is_at(state, hop->models[number].config.run.stop_at);
 }
 
 /* May the model visit this rank's partition next? */

@@ -11,6 +11,7 @@ libtrainer_la_SOURCES = \
 	train/fit.c train/fit.h \
 	train/hop.c train/hop.h \
 	train/in_database.c \
+	train/makespan.c train/makespan.h \
 	train/measure.c \
 	train/mixup.c train/mixup.h \
 	train/predictions.c train/predictions.h \

@@ -6,6 +6,12 @@ tests_train_test_schedule_SOURCES = tests/train/test_schedule.c tests/train/sche
 tests_train_test_schedule_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_schedule_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
 TESTS += tests/train/test_schedule
+
+check_PROGRAMS += tests/train/test_makespan
+tests_train_test_makespan_SOURCES = tests/train/test_makespan.c
+tests_train_test_makespan_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_makespan_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
+TESTS += tests/train/test_makespan
 endif
 EXTRA_DIST += tests/train/make_schedule_vectors.py
 
@@ -33,7 +39,7 @@ train_tests = \
 	tests/train/test_evaluate.sh \
 	tests/train/test_sensitivity.sh \
 	tests/train/test_fit.sh \
-	tests/train/test_hop.sh \
+	tests/train/test_hop.sh tests/train/test_plan.sh \
 	tests/train/test_lost.sh \
 	tests/train/test_measure.sh \
 	tests/train/test_options.sh \

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# --plan: one epoch of each model in a folder of its own, and a prediction for all ways; the trainings themselves are
+# left alone. (Simulated times are held to worked-out ones by test_makespan.)
+. "$srcdir/tests/lib.sh"
+. "$srcdir/tests/train/train_lib.sh"
+make_images data 3 25 7 8
+cat >configs <<'EOF'
+{"name": "a", "epochs": 4}
+{"name": "b", "lr": 0.02}
+{"name": "c", "epochs": 0.5}
+EOF
+plan() { run -d data --seed 1 --configs configs --hop --ranks 2 --out out --plan "$@"; }
+expect 0 plan
+grep -q '^3 models on 2 ranks, predicted from their first epochs' "$work/out" || fail "no prediction: $(cat "$work/out")"
+for way in --hop 'hopping with a barrier' --task; do
+    grep -q -- "^  $way  *[0-9.]* m*s*[a-z0-9 ]*, ranks busy for [0-9]*% of it$" "$work/out" ||
+        fail "no line for $way: $(cat "$work/out")"
+done
+is "$(ls out)" plan "what --plan leaves"
+is "$(wc -l <out/plan/visits.jsonl)" 6 "visits"
+is "$(field out/plan/a/$REPORT completed)" false "a run of four epochs"
+expect 0 plan # begins anew
+is "$(wc -l <out/plan/visits.jsonl)" 6 "visits of the second plan"
+expect 2 plan --resume
+said 'it measures anew'
+expect 2 run -d data --configs configs --task --ranks 2 --plan
+said '--plan needs --hop'
+echo '{"lr": [0.1, 0.2], "seed": [1, 2]}' >space
+expect 2 run -d data --search space --algorithm halving --hop --ranks 2 --out search --plan
+said 'depends on results'
+expect 0 run -d data --search space --algorithm grid --at-once 2 --hop --ranks 2 --out search --plan
+grep -q '^4 models on 2 ranks' "$work/out" || fail "of a search: $(cat "$work/out")"
+is "$(ls search)" plan "what --plan of a search leaves"
