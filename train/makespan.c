@@ -275,6 +275,25 @@ struct measured {
     double plain_seconds, last_seconds;
 };
 
+static int set_times(const char *path, const char *name, unsigned ranks,
+                     const struct measured *measured, struct dl2_makespan_model *model,
+                     struct dl2_error *error)
+{
+    const double last = measured->last_seconds / measured->last;
+    if (!measured->last && (!measured->plain || model->epochs >= 1))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: no whole epoch of model %s, which has to visit %u partitions",
+                             path, name, ranks);
+    if (!measured->last) { /* all that it trains */
+        model->visit = measured->plain_seconds / (model->epochs * ranks);
+        model->validate = 0;
+        return DL2_OK;
+    }
+    model->visit = measured->plain ? measured->plain_seconds / measured->plain : last;
+    model->validate = fmax(0, last - model->visit);
+    return DL2_OK;
+}
+
 int dl2_makespan_take_visits(const char *path, const char *const *names, size_t count,
                              unsigned ranks, struct dl2_makespan_model *models,
                              struct dl2_error *error)
@@ -297,16 +316,8 @@ int dl2_makespan_take_visits(const char *path, const char *const *names, size_t 
             *(is_last ? &all[i].last_seconds : &all[i].plain_seconds) += seconds;
         }
     }
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
-        const double last = all[i].last_seconds / all[i].last;
-        if (!all[i].last)
-            status = dl2_error_set(error, DL2_ERR_FORMAT,
-                                   "%s: no whole epoch of model %s, which has to visit %u "
-                                   "partitions",
-                                   path, names[i], ranks);
-        models[i].visit = all[i].plain ? all[i].plain_seconds / all[i].plain : last;
-        models[i].validate = fmax(0, last - models[i].visit);
-    }
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        status = set_times(path, names[i], ranks, &all[i], &models[i], error);
     dl2_bytes_free(&file);
     free(all);
     return status;

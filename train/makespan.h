@@ -53,9 +53,10 @@ int dl2_makespan(enum dl2_makespan_way way, const struct dl2_makespan_model *mod
 /*
  * Takes the times of visits out of the lines of a file of visits (DL2_VISITS_FILE), in which each
  * model visited all `ranks` partitions in each epoch, and validated in the last visit of it.
- * names[i] is models[i]'s. A visit's time is the mean of those without validation; with one rank,
- * where there is none, it contains validation, whose time is 0 then. DL2_ERR_FORMAT, with a
- * message that names `path`, for a model without a whole epoch.
+ * names[i] is models[i]'s, whose epochs are known. A visit's time is the mean of those without
+ * validation; with one rank, where there is none, it contains validation, whose time is 0 then. So
+ * it is for a model of less than an epoch. DL2_ERR_FORMAT, with a message that names `path`, for
+ * another model without a whole epoch.
  */
 int dl2_makespan_take_visits(const char *path, const char *const *names, size_t count,
                              unsigned ranks, struct dl2_makespan_model *models,

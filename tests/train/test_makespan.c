@@ -115,7 +115,7 @@ static void visits_are_taken_from_their_file(void **state)
                                 "{\"model\":\"b\",\"epoch\":1,\"partition\":1,\"seconds\":4.0}\n"
                                 "{\"model\":\"a\",\"epoch\":2,\"partition\":1,\"seconds\":3.0}\n";
     const char *const names[] = {"a", "b", "d"};
-    struct dl2_makespan_model models[3] = {{0}};
+    struct dl2_makespan_model models[3] = {{.epochs = 2}, {.epochs = 1}, {.epochs = 1}};
     struct dl2_error error = DL2_ERROR_INIT;
     char path[] = "/tmp/dl2-visits.XXXXXX";
     const int file = mkstemp(path);
@@ -129,6 +129,11 @@ static void visits_are_taken_from_their_file(void **state)
     assert_float_equal(models[1].validate, 0, 1e-12);
     assert_int_equal(dl2_makespan_take_visits(path, names, 3, 2, models, &error), DL2_ERR_FORMAT);
     assert_non_null(strstr(error.message, "no whole epoch of model d"));
+    /* Half an epoch, in one visit of two. */
+    const char *const half[] = {"c"};
+    models[0] = (struct dl2_makespan_model){.epochs = 0.5};
+    assert_int_equal(dl2_makespan_take_visits(path, half, 1, 2, models, &error), DL2_OK);
+    assert_float_equal(models[0].visit, 1e9, 1);
     unlink(path);
 }
 

@@ -9,18 +9,18 @@ cat >configs <<'EOF'
 {"name": "b", "lr": 0.02}
 {"name": "c", "epochs": 0.5}
 EOF
-plan() { run -d data --seed 1 --configs configs --hop --ranks 2 --out out --plan "$@"; }
+plan() { run -d data --seed 1 --configs configs --hop --ranks 2 --out hop --plan "$@"; }
 expect 0 plan
 grep -q '^3 models on 2 ranks, predicted from their first epochs' "$work/out" || fail "no prediction: $(cat "$work/out")"
 for way in --hop 'hopping with a barrier' --task; do
     grep -q -- "^  $way  *[0-9.]* m*s*[a-z0-9 ]*, ranks busy for [0-9]*% of it$" "$work/out" ||
         fail "no line for $way: $(cat "$work/out")"
 done
-is "$(ls out)" plan "what --plan leaves"
-is "$(wc -l <out/plan/visits.jsonl)" 6 "visits"
-is "$(field out/plan/a/$REPORT completed)" false "a run of four epochs"
+is "$(ls hop)" plan "what --plan leaves"
+is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits, one of them of half an epoch"
+is "$(field hop/plan/a/$REPORT completed)" false "a run of four epochs"
 expect 0 plan # begins anew
-is "$(wc -l <out/plan/visits.jsonl)" 6 "visits of the second plan"
+is "$(wc -l <hop/plan/visits.jsonl)" 5 "visits of the second plan"
 expect 2 plan --resume
 said 'it measures anew'
 expect 2 run -d data --configs configs --task --ranks 2 --plan
