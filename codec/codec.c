@@ -216,6 +216,27 @@ void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channe
     }
 }
 
+void dl2_flatten_deep(struct dl2_deep_image *image, const uint8_t background[3], bool multiplied)
+{
+    enum { WHITE = UINT16_MAX };
+    const uint32_t channels = image->channels - 1;
+    const uint8_t gray = dl2_luma(background[0], background[1], background[2]);
+    uint16_t *out = dl2_deep_row(image, 0);
+    const uint16_t *in = out;
+    if (channels != 1 && channels != 3)
+        return;
+    for (size_t i = (size_t)image->width * image->height; i; i--, in += channels + 1) {
+        const uint32_t alpha = in[channels];
+        for (uint32_t c = 0; c < channels; c++) {
+            const uint64_t own = (uint64_t)in[c] * (multiplied ? WHITE : alpha);
+            const uint64_t behind = (uint64_t)257 * (channels == 1 ? gray : background[c]);
+            const uint64_t sum = (own + behind * (WHITE - alpha) + WHITE / 2) / WHITE;
+            *out++ = (uint16_t)(sum < WHITE ? sum : WHITE);
+        }
+    }
+    image->channels = channels;
+}
+
 static int codec_check_encode(const struct dl2_codec *codec, const struct dl2_image *image,
                               const struct dl2_encode_options *options, struct dl2_error *error)
 {

@@ -243,11 +243,12 @@ struct dl2_codec {
     int (*read)(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                 struct dl2_raster *raster, struct dl2_error *error);
     /*
-     * In place of read(), of an image of more than 8 bits without transparency and inks: all of it
-     * at 16 bits, as coded. DL2_ERR_UNSUPPORTED for kinds of files that it does not know. NULL: it
-     * knows none.
+     * In place of read(), of an image of more than 8 bits, without inks: all of it at 16 bits, not
+     * turned, with alpha laid over the background. DL2_ERR_UNSUPPORTED for kinds of files that it
+     * does not know. NULL: it knows none.
      */
-    int (*read_deep)(void *state, struct dl2_deep_image *image, struct dl2_error *error);
+    int (*read_deep)(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                     struct dl2_error *error);
     /*
      * The bytes of a rectangle of the open file, for decoders in hardware: the file itself, or if
      * `small` a file made of its part, where one can be made. They stay until the state's next use;
@@ -335,12 +336,13 @@ int dl2_image_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range ra
 int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_options *options,
                      struct dl2_image *image, struct dl2_image *scratch, struct dl2_error *error);
 /*
- * Decodes a whole image of more than 8 bits a sample at 16: 1. 0: it has no more than 8, or
- * transparency, inks or an orientation, or is of a kind that no codec gives at that depth.
- * Negative: an error, as of dl2_image_decode().
+ * Decodes a whole image of more than 8 bits a sample at 16, by the options' limit, background and
+ * orientation: 1. 0: it has no more than 8, or inks, or is of a kind that no codec gives at that
+ * depth. Negative: an error, as of dl2_image_decode().
  */
-int dl2_image_decode_deep(const uint8_t *data, size_t size, uint64_t max_pixels,
-                          struct dl2_deep_image *image, struct dl2_error *error);
+int dl2_image_decode_deep(const uint8_t *data, size_t size,
+                          const struct dl2_decode_options *options, struct dl2_deep_image *image,
+                          struct dl2_error *error);
 /* Checks quality, size and channels, then calls the codec. */
 int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *image,
                      const struct dl2_encode_options *options, struct dl2_bytes *out,

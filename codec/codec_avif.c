@@ -273,27 +273,32 @@ static int avif_read(void *state, const struct dl2_decode_request *request, stru
 }
 
 /* libavif writes no gray: of gray images, R of its R = G = B. */
-static int avif_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+static int avif_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                          struct dl2_error *error)
 {
     struct avif_state *avif = state;
     const avifImage *yuv = avif->decoder->image;
     DL2_TRY(avif_next_image(avif->decoder, error));
-    const uint32_t channels = avif_channels(yuv);
-    const size_t samples = (size_t)yuv->width * yuv->height * 3;
+    const uint32_t channels = avif_channels(yuv), coded = yuv->alphaPlane ? 4 : 3;
     avifRGBImage rgb;
     avifRGBImageSetDefaults(&rgb, yuv);
     rgb.depth = 16;
-    rgb.format = AVIF_RGB_FORMAT_RGB;
-    rgb.rowBytes = yuv->width * 3 * (uint32_t)sizeof(uint16_t);
-    DL2_TRY(dl2_deep_reshape(image, yuv->width, yuv->height, 3, error));
+    rgb.format = coded == 4 ? AVIF_RGB_FORMAT_RGBA : AVIF_RGB_FORMAT_RGB;
+    rgb.rowBytes = yuv->width * coded * (uint32_t)sizeof(uint16_t);
+    DL2_TRY(dl2_deep_reshape(image, yuv->width, yuv->height, coded, error));
     rgb.pixels = image->bytes.data;
     const avifResult result = avifImageYUVToRGB(yuv, &rgb);
     if (result != AVIF_RESULT_OK)
         return avif_fail(result, NULL, error);
     uint16_t *out = dl2_deep_row(image, 0);
-    for (size_t i = 0; channels == 1 && i < samples; i += 3)
-        out[i / 3] = out[i];
-    image->channels = channels;
+    const uint16_t *in = out;
+    for (size_t i = (size_t)yuv->width * yuv->height; channels == 1 && i; i--, in += coded) {
+        *out++ = in[0];
+        if (coded == 4)
+            *out++ = in[3];
+    }
+    image->channels = channels + coded - 3;
+    dl2_flatten_deep(image, background, false);
     return DL2_OK;
 }
 

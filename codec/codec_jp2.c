@@ -555,17 +555,19 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
     return DL2_OK;
 }
 
-/* Gray and RGB whose components all have the image's size. */
+/* Gray and RGB, with opacities or without, whose components all have the image's size. */
 static bool jp2_is_plain_deep(const struct jp2_header *header)
 {
-    return header->plain && !header->palette && header->components == jp2_channels(header) &&
+    return header->plain && !header->palette &&
+           header->components == jp2_channels(header) + jp2_has_alpha(header) &&
            header->space != SPACE_LAB && header->space != SPACE_SYCC;
 }
 
 static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *header,
-                         struct dl2_deep_image *image, struct dl2_error *error)
+                         const uint8_t background[3], struct dl2_deep_image *image,
+                         struct dl2_error *error)
 {
-    const uint32_t width = header->width, height = header->height, step = jp2_channels(header);
+    const uint32_t width = header->width, height = header->height, step = header->components;
     if (decoded->numcomps != step || decoded->color_space == OPJ_CLRSPC_EYCC ||
         jp2_is_ycc(decoded, header))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
@@ -587,6 +589,7 @@ static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *he
                                    (uint64_t)maximum);
         }
     }
+    dl2_flatten_deep(image, background, false);
     return DL2_OK;
 }
 
@@ -662,7 +665,7 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         (area->whole && !opj_end_decompress(codec, stream))) {
         dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
     } else if (deep) {
-        jp2_take_deep(decoded, &jp2->header, deep, &own);
+        jp2_take_deep(decoded, &jp2->header, background, deep, &own);
     } else {
         const uint32_t up = (1u << area->reduction) - 1;
         jp2_take_image(decoded, &jp2->header,
@@ -768,14 +771,15 @@ static int jp2_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
-static int jp2_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+static int jp2_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                         struct dl2_error *error)
 {
     struct jp2_state *jp2 = state;
     struct jp2_area area = {
         .right = jp2->header.width, .bottom = jp2->header.height, .whole = true};
     if (!jp2_is_plain_deep(&jp2->header))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
-    return jp2_run(jp2, &area, NULL, NULL, image, error);
+    return jp2_run(jp2, &area, background, NULL, image, error);
 }
 
 static void jp2_close(void *state)

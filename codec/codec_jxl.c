@@ -368,17 +368,20 @@ static int jxl_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
-static int jxl_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+static int jxl_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                         struct dl2_error *error)
 {
     struct jxl_state *jxl = state;
     const JxlBasicInfo *info = &jxl->info;
-    const JxlPixelFormat format = {info->num_color_channels, JXL_TYPE_UINT16, JXL_NATIVE_ENDIAN, 0};
+    const uint32_t channels = info->num_color_channels + (info->alpha_bits > 0);
+    const JxlPixelFormat format = {channels, JXL_TYPE_UINT16, JXL_NATIVE_ENDIAN, 0};
     if (info->exponent_bits_per_sample || info->bits_per_sample > 16)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: not read at 16 bits");
-    DL2_TRY(dl2_deep_reshape(image, info->xsize, info->ysize, info->num_color_channels, error));
+    DL2_TRY(dl2_deep_reshape(image, info->xsize, info->ysize, channels, error));
     if (!jxl_decode_frame(jxl, &format, image->bytes.data, image->bytes.size))
         return jxl_fail(error);
     JxlDecoderReset(jxl->decoder);
+    dl2_flatten_deep(image, background, false);
     return DL2_OK;
 }
 

@@ -277,31 +277,37 @@ static int png_read_pixels(struct png_state *reader, const struct dl2_decode_req
 }
 
 /* Likewise, at 16 bits. */
-static int png_read_deep_pixels(struct png_state *reader, struct dl2_deep_image *image,
-                                struct dl2_error *error)
+static int png_read_deep_pixels(struct png_state *reader, const uint8_t background[3],
+                                struct dl2_deep_image *image, struct dl2_error *error)
 {
     png_begin(reader);
-    const uint32_t channels =
-        png_get_color_type(reader->png, reader->png_info) & PNG_COLOR_MASK_COLOR ? 3 : 1;
-    if (png_get_bit_depth(reader->png, reader->png_info) != 16 ||
-        png_get_channels(reader->png, reader->png_info) != channels)
+    const int type = png_get_color_type(reader->png, reader->png_info);
+    const bool transparent = png_get_valid(reader->png, reader->png_info, PNG_INFO_tRNS);
+    if (png_get_bit_depth(reader->png, reader->png_info) != 16)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
+    if (transparent)
+        png_set_tRNS_to_alpha(reader->png);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     png_set_swap(reader->png);
 #endif
     png_set_interlace_handling(reader->png);
     png_read_update_info(reader->png, reader->png_info);
     const uint32_t height = reader->info.height;
+    const uint32_t channels = (type & PNG_COLOR_MASK_COLOR ? 3 : 1) +
+                              (type & PNG_COLOR_MASK_ALPHA || transparent ? 1 : 0);
+    if (png_get_channels(reader->png, reader->png_info) != channels)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
     DL2_TRY(dl2_deep_reshape(image, reader->info.width, height, channels, error));
     DL2_TRY(dl2_bytes_resize(&reader->rows, height * sizeof(uint8_t *), error));
     uint8_t **rows = (uint8_t **)(void *)reader->rows.data;
     for (uint32_t y = 0; y < height; y++)
         rows[y] = (uint8_t *)dl2_deep_row(image, y);
     png_read_image(reader->png, rows);
+    dl2_flatten_deep(image, background, false);
     return DL2_OK;
 }
 
-/* Reads the rectangle into `image`, or everything into `deep`. */
+/* Reads the rectangle into `image`, or everything into `deep`, over the request's background. */
 static int png_run(struct png_state *reader, const struct dl2_decode_request *request,
                    struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
 {
@@ -312,7 +318,7 @@ static int png_run(struct png_state *reader, const struct dl2_decode_request *re
     if (!reader->png_info)
         dl2_error_memory(&own, "libpng");
     else if (!setjmp(png_jmpbuf(reader->png)))
-        deep ? png_read_deep_pixels(reader, deep, &own)
+        deep ? png_read_deep_pixels(reader, request->background, deep, &own)
              : png_read_pixels(reader, request, image, &own);
     png_destroy_read_struct(&reader->png, &reader->png_info, NULL);
     return dl2_error_copy(error, &own);
@@ -326,9 +332,12 @@ static int png_read(void *state, const struct dl2_decode_request *request, struc
     return status;
 }
 
-static int png_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+static int png_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                         struct dl2_error *error)
 {
-    return png_run(state, NULL, NULL, image, error);
+    const struct dl2_decode_request request = {
+        .background = {background[0], background[1], background[2]}};
+    return png_run(state, &request, NULL, image, error);
 }
 
 static void png_close(void *state)

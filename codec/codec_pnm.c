@@ -82,6 +82,17 @@ static int pnm_check_length(const struct pnm_header *header, size_t size, struct
     return DL2_OK;
 }
 
+/* A sample at `in`; false if it is above the maximum. */
+static inline bool pnm_sample(const struct pnm_header *header, const uint8_t *in, size_t step,
+                              uint32_t *out, struct dl2_error *error)
+{
+    *out = step == 2 ? (uint32_t)in[0] << 8 | in[1] : in[0];
+    if (*out > header->maximum)
+        dl2_error_set(error, DL2_ERR_FORMAT, "PNM: a sample of %u is above the maximum of %u",
+                      (unsigned)*out, (unsigned)header->maximum);
+    return *out <= header->maximum;
+}
+
 /* The rectangle at (x, y) that fills `image`, scaled to a maximum of 255. */
 static int pnm_scale_samples(const struct pnm_header *header, const uint8_t *data, uint32_t x,
                              uint32_t y, struct dl2_image *image, struct dl2_error *error)
@@ -93,11 +104,9 @@ static int pnm_scale_samples(const struct pnm_header *header, const uint8_t *dat
             data + header->pixels_at + ((uint64_t)(y + row) * header->width + x) * pixel;
         uint8_t *out = image->data + row * image->stride;
         for (size_t i = 0; i < image->stride; i++, in += step) {
-            uint32_t value = step == 2 ? (uint32_t)in[0] << 8 | in[1] : in[0];
-            if (value > maximum)
-                return dl2_error_set(error, DL2_ERR_FORMAT,
-                                     "PNM: a sample of %u is above the maximum of %u",
-                                     (unsigned)value, (unsigned)maximum);
+            uint32_t value;
+            if (!pnm_sample(header, in, step, &value, error))
+                return DL2_ERR_FORMAT;
             out[i] = (uint8_t)((value * 255 + maximum / 2) / maximum);
         }
     }
@@ -150,6 +159,26 @@ static int pnm_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
+static int pnm_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                         struct dl2_error *error)
+{
+    struct pnm_state *pnm = state;
+    const struct pnm_header *header = &pnm->header;
+    const size_t step = pnm_sample_bytes(header);
+    (void)background;
+    DL2_TRY(pnm_check_length(header, pnm->size, error));
+    DL2_TRY(dl2_deep_reshape(image, header->width, header->height, header->channels, error));
+    const uint8_t *in = pnm->data + header->pixels_at;
+    uint16_t *out = dl2_deep_row(image, 0);
+    for (size_t i = image->bytes.size / sizeof *out; i; i--, in += step) {
+        uint32_t value;
+        if (!pnm_sample(header, in, step, &value, error))
+            return DL2_ERR_FORMAT;
+        *out++ = dl2_deep_sample(value, header->maximum);
+    }
+    return DL2_OK;
+}
+
 static int pnm_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -191,6 +220,7 @@ const struct dl2_codec dl2_codec_ppm = {
     .state_size = sizeof(struct pnm_state),
     .open = pnm_open,
     .read = pnm_read,
+    .read_deep = pnm_read_deep,
     .encode = pnm_encode,
     .encoder_parameters = pnm_parameters,
 };

@@ -315,32 +315,77 @@ static int tiff_read(void *state, const struct dl2_decode_request *request, stru
     return DL2_OK;
 }
 
-/* Gray and RGB of 16 bits in strips of whole pixels. */
+/* Gray and RGB of 16 bits, in strips or tiles of whole pixels. */
 static bool tiff_is_plain_deep(const struct tiff_state *tiff)
 {
-    uint16_t bits, samples, format, planar, photometric = PHOTOMETRIC_MINISWHITE;
+    uint16_t bits, samples, format, planar, photometric = PHOTOMETRIC_PALETTE;
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_BITSPERSAMPLE, &bits);
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLESPERPIXEL, &samples);
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_SAMPLEFORMAT, &format);
     TIFFGetFieldDefaulted(tiff->file, TIFFTAG_PLANARCONFIG, &planar);
     TIFFGetField(tiff->file, TIFFTAG_PHOTOMETRIC, &photometric);
-    return bits == 16 && samples == tiff->channels && format == SAMPLEFORMAT_UINT &&
-           planar == PLANARCONFIG_CONTIG && !TIFFIsTiled(tiff->file) &&
-           (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_RGB);
+    return bits == 16 && samples == tiff->channels + (tiff->alpha ? 1 : 0) &&
+           format == SAMPLEFORMAT_UINT && planar == PLANARCONFIG_CONTIG &&
+           (photometric == PHOTOMETRIC_MINISBLACK || photometric == PHOTOMETRIC_MINISWHITE ||
+            photometric == PHOTOMETRIC_RGB);
 }
 
-static int tiff_read_deep(void *state, struct dl2_deep_image *image, struct dl2_error *error)
+static bool tiff_read_deep_strips(struct tiff_state *tiff, struct dl2_deep_image *image)
+{
+    const size_t row = (size_t)image->width * image->channels * sizeof(uint16_t);
+    if (TIFFScanlineSize64(tiff->file) != row)
+        return false;
+    for (uint32_t y = 0; y < image->height; y++)
+        if (TIFFReadScanline(tiff->file, dl2_deep_row(image, y), y, 0) < 0)
+            return false;
+    return true;
+}
+
+/* A tile at a time, which may reach beyond the image. */
+static bool tiff_read_deep_tiles(struct tiff_state *tiff, struct dl2_deep_image *image)
+{
+    const size_t pixel = image->channels * sizeof(uint16_t);
+    uint32_t width = 0, height = 0;
+    size_t row, bytes;
+    TIFFGetField(tiff->file, TIFFTAG_TILEWIDTH, &width);
+    TIFFGetField(tiff->file, TIFFTAG_TILELENGTH, &height);
+    if (!width || !height || !dl2_size_mul(width, pixel, &row) ||
+        !dl2_size_mul(row, height, &bytes) || bytes > MAX_PIECE ||
+        TIFFTileSize64(tiff->file) != bytes ||
+        dl2_bytes_resize(&tiff->pixels, bytes, &tiff->problem) < 0)
+        return false;
+    for (uint64_t top = 0; top < image->height; top += height)
+        for (uint64_t left = 0; left < image->width; left += width) {
+            const uint64_t right = image->width - left < width ? image->width - left : width;
+            const uint64_t bottom = image->height - top < height ? image->height - top : height;
+            if (TIFFReadTile(tiff->file, tiff->pixels.data, (uint32_t)left, (uint32_t)top, 0, 0) <
+                0)
+                return false;
+            for (uint64_t y = 0; y < bottom; y++)
+                memcpy(dl2_deep_row(image, (uint32_t)(top + y)) + left * image->channels,
+                       tiff->pixels.data + y * row, right * pixel);
+        }
+    return true;
+}
+
+static int tiff_read_deep(void *state, const uint8_t background[3], struct dl2_deep_image *image,
+                          struct dl2_error *error)
 {
     struct tiff_state *tiff = state;
+    uint16_t photometric = PHOTOMETRIC_RGB;
     if (!tiff_is_plain_deep(tiff))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "TIFF: not read at 16 bits");
-    DL2_TRY(dl2_deep_reshape(image, tiff->width, tiff->height, tiff->channels, error));
-    const size_t row = (size_t)tiff->width * tiff->channels * sizeof(uint16_t);
-    if ((size_t)TIFFScanlineSize64(tiff->file) != row)
+    DL2_TRY(dl2_deep_reshape(image, tiff->width, tiff->height,
+                             tiff->channels + (tiff->alpha ? 1 : 0), error));
+    if (!(TIFFIsTiled(tiff->file) ? tiff_read_deep_tiles(tiff, image)
+                                  : tiff_read_deep_strips(tiff, image)))
         return tiff_fail(tiff, "TIFF: the file is damaged", error);
-    for (uint32_t y = 0; y < tiff->height; y++)
-        if (TIFFReadScanline(tiff->file, dl2_deep_row(image, y), y, 0) < 0)
-            return tiff_fail(tiff, "TIFF: the file is damaged", error);
+    TIFFGetField(tiff->file, TIFFTAG_PHOTOMETRIC, &photometric);
+    uint16_t *samples = dl2_deep_row(image, 0);
+    const size_t count = image->bytes.size / sizeof *samples;
+    for (size_t i = 0; photometric == PHOTOMETRIC_MINISWHITE && i < count; i += image->channels)
+        samples[i] = (uint16_t)(UINT16_MAX - samples[i]);
+    dl2_flatten_deep(image, background, tiff->alpha == EXTRASAMPLE_ASSOCALPHA);
     return DL2_OK;
 }
 

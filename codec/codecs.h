@@ -55,6 +55,10 @@ static inline uint8_t dl2_blend(unsigned value, unsigned alpha, unsigned backgro
 void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channels,
                  const uint8_t background[3]);
 
+/* Lays an image of 2 or 4 channels over the background, as dl2_flatten(), so that it has 1 or 3;
+ * others stay. `multiplied`: its samples have been multiplied by their opacities. */
+void dl2_flatten_deep(struct dl2_deep_image *image, const uint8_t background[3], bool multiplied);
+
 /* "tiles" or "none", likewise. */
 const char *dl2_restart_find(const char *wanted);
 

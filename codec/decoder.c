@@ -314,27 +314,31 @@ int dl2_image_decode(const uint8_t *data, size_t size, const struct dl2_decode_o
 }
 
 static int decoder_read_deep(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
-                             uint64_t max_pixels, struct dl2_deep_image *image,
+                             const struct dl2_decode_options *options, struct dl2_deep_image *image,
                              struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     struct dl2_image_info info;
-    DL2_TRY(dl2_decoder_open(decoder, data, size, max_pixels, &info, error));
-    if (info.bits <= 8 || info.alpha || info.cmyk || info.orientation != 1 || decoder->unwrapped ||
-        !decoder->codec->read_deep)
+    DL2_TRY(dl2_decoder_open(decoder, data, size, options->max_pixels, &info, error));
+    if (info.bits <= 8 || info.cmyk || decoder->unwrapped || !decoder->codec->read_deep)
         return 0;
-    const int status = decoder->codec->read_deep(decoder->state, image, &why);
+    const int status = decoder->codec->read_deep(decoder->state, options->background, image, &why);
     if (status == DL2_ERR_UNSUPPORTED)
         return 0;
-    return status < 0 ? dl2_error_copy(error, &why) : 1;
+    if (status < 0)
+        return dl2_error_copy(error, &why);
+    if (!options->keep_orientation)
+        DL2_TRY(dl2_deep_orient(image, info.orientation, error));
+    return 1;
 }
 
-int dl2_image_decode_deep(const uint8_t *data, size_t size, uint64_t max_pixels,
-                          struct dl2_deep_image *image, struct dl2_error *error)
+int dl2_image_decode_deep(const uint8_t *data, size_t size,
+                          const struct dl2_decode_options *options, struct dl2_deep_image *image,
+                          struct dl2_error *error)
 {
     struct dl2_decoder *decoder;
     DL2_TRY(dl2_decoder_create(&decoder, error));
-    const int status = decoder_read_deep(decoder, data, size, max_pixels, image, error);
+    const int status = decoder_read_deep(decoder, data, size, options, image, error);
     dl2_decoder_destroy(decoder);
     return status;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/deep_image.h"
 
+#include <string.h>
+
 int dl2_deep_reshape(struct dl2_deep_image *deep, uint32_t width, uint32_t height,
                      uint32_t channels, struct dl2_error *error)
 {
     size_t size;
-    if (!width || !height || (channels != 1 && channels != 3))
+    if (!width || !height || channels < 1 || channels > 4)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no image of %ux%u with %u channels",
                              (unsigned)width, (unsigned)height, (unsigned)channels);
     if (!dl2_size_mul(width, (size_t)channels * sizeof(uint16_t), &size) ||
@@ -16,6 +18,29 @@ int dl2_deep_reshape(struct dl2_deep_image *deep, uint32_t width, uint32_t heigh
     deep->width = width;
     deep->height = height;
     deep->channels = channels;
+    return DL2_OK;
+}
+
+int dl2_deep_orient(struct dl2_deep_image *deep, int orientation, struct dl2_error *error)
+{
+    struct dl2_deep_image turned = {.width = 0};
+    const uint32_t channels = deep->channels;
+    if (orientation <= 1 || orientation > 8)
+        return DL2_OK;
+    const bool transpose = orientation >= 5;
+    DL2_TRY(dl2_deep_reshape(&turned, transpose ? deep->height : deep->width,
+                             transpose ? deep->width : deep->height, channels, error));
+    for (uint32_t y = 0; y < turned.height; y++) {
+        uint16_t *out = dl2_deep_row(&turned, y);
+        for (uint32_t x = 0; x < turned.width; x++, out += channels) {
+            const struct dl2_position from =
+                dl2_position_before(orientation, deep->width, deep->height, x, y);
+            memcpy(out, dl2_deep_row(deep, from.y) + (size_t)from.x * channels,
+                   channels * sizeof *out);
+        }
+    }
+    dl2_bytes_free(&deep->bytes);
+    *deep = turned;
     return DL2_OK;
 }
 

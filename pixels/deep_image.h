@@ -11,7 +11,7 @@
 struct dl2_deep_image {
     struct dl2_bytes bytes; /* height rows of width * channels uint16_t, interleaved, no padding */
     uint32_t width, height;
-    uint32_t channels; /* 1 or 3 */
+    uint32_t channels; /* 1 or 3; 2 or 4 while an opacity stands behind them */
 };
 
 static inline uint16_t *dl2_deep_row(const struct dl2_deep_image *image, uint32_t y)
@@ -22,6 +22,9 @@ static inline uint16_t *dl2_deep_row(const struct dl2_deep_image *image, uint32_
 /* The errors of dl2_image_reshape(). */
 int dl2_deep_reshape(struct dl2_deep_image *deep, uint32_t width, uint32_t height,
                      uint32_t channels, struct dl2_error *error);
+
+/* As dl2_image_orient(). */
+int dl2_deep_orient(struct dl2_deep_image *deep, int orientation, struct dl2_error *error);
 
 /* `deep` becomes the image: 257 times its samples. */
 int dl2_deep_of_image(struct dl2_deep_image *deep, const struct dl2_image *image,

@@ -53,11 +53,6 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
     const bool transpose = orientation >= 5;
-    /* The direction of the output's rows and columns in the source, for each orientation. */
-    const bool flip_x =
-        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool flip_y =
-        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     const uint32_t width = transpose ? image->height : image->width;
     const uint32_t height = transpose ? image->width : image->height;
     const uint32_t channels = image->channels;
@@ -65,12 +60,9 @@ int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image 
     for (uint32_t y = 0; y < height; y++) {
         uint8_t *out = scratch->data + y * scratch->stride;
         for (uint32_t x = 0; x < width; x++, out += channels) {
-            uint32_t sx = transpose ? y : x, sy = transpose ? x : y;
-            if (flip_x)
-                sx = image->width - 1 - sx;
-            if (flip_y)
-                sy = image->height - 1 - sy;
-            memcpy(out, image->data + sy * image->stride + (size_t)sx * channels, channels);
+            const struct dl2_position from =
+                dl2_position_before(orientation, image->width, image->height, x, y);
+            memcpy(out, image->data + from.y * image->stride + (size_t)from.x * channels, channels);
         }
     }
     struct dl2_image turned = *scratch;

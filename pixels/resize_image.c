@@ -185,23 +185,97 @@ static void pick_nearest(const struct dl2_image *in, struct dl2_image *out)
     }
 }
 
+/* Both passes for 16 bits; the samples between them are not rounded. */
+static int pass_deep(struct dl2_image_resizer *resizer, const struct axis *columns,
+                     const struct axis *rows, const struct dl2_deep_image *in,
+                     struct dl2_deep_image *out, struct dl2_error *error)
+{
+    const double one = 1.0 / (1 << DL2_RESIZE_EXACT_BITS);
+    const uint32_t channels = in->channels;
+    const size_t out_row = (size_t)out->width * channels;
+    size_t bytes;
+    if (!dl2_size_mul(out_row * sizeof(double), rows->end - rows->from, &bytes))
+        return dl2_error_set(error, DL2_ERR_LIMIT, "can't resize %ux%u pixels", in->width,
+                             in->height);
+    DL2_TRY(dl2_bytes_resize(&resizer->narrowed, bytes, error));
+    double *const narrowed = (double *)(void *)resizer->narrowed.data, *to = narrowed;
+    for (uint32_t y = rows->from; y < rows->end; y++)
+        for (uint32_t x = 0; x < out->width; x++) {
+            const int32_t *weights = columns->weights + (size_t)x * columns->most;
+            const uint16_t *from = dl2_deep_row(in, y) + (size_t)columns->first[x] * channels;
+            for (uint32_t c = 0; c < channels; c++, from++, to++) {
+                *to = 0;
+                for (uint32_t k = 0; k < columns->taps[x]; k++)
+                    *to += weights[k] * one * from[(size_t)k * channels];
+            }
+        }
+    for (uint32_t y = 0; y < out->height; y++) {
+        const int32_t *weights = rows->weights + (size_t)y * rows->most;
+        const double *from = narrowed + (rows->first[y] - rows->from) * out_row;
+        uint16_t *sample = dl2_deep_row(out, y);
+        for (size_t i = 0; i < out_row; i++, from++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < rows->taps[y]; k++)
+                sum += weights[k] * one * from[k * out_row];
+            sample[i] = (uint16_t)(sum < 0 ? 0 : sum > UINT16_MAX ? UINT16_MAX : sum + 0.5);
+        }
+    }
+    return DL2_OK;
+}
+
+static void pick_nearest_deep(const struct dl2_deep_image *in, struct dl2_deep_image *out)
+{
+    const double across = (double)in->width / out->width, down = (double)in->height / out->height;
+    const uint32_t channels = in->channels;
+    for (uint32_t y = 0; y < out->height; y++) {
+        const uint16_t *from = dl2_deep_row(in, (uint32_t)((y + 0.5) * down));
+        uint16_t *to = dl2_deep_row(out, y);
+        for (uint32_t x = 0; x < out->width; x++, to += channels)
+            memcpy(to, from + (size_t)((x + 0.5) * across) * channels, channels * sizeof *to);
+    }
+}
+
+/* The filters that make an image of `from` pixels one of `to`. */
+static int make_axes(struct dl2_image_resizer *resizer, enum dl2_interpolation filter,
+                     const uint32_t from[2], const uint32_t to[2], struct axis *columns,
+                     struct axis *rows, struct dl2_error *error)
+{
+    const struct kind *kind = &kinds[filter];
+    if (!kind->weight)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no whole image is resized by this filter");
+    DL2_TRY(make_axis(kind, from[0], to[0], &resizer->columns, columns, error));
+    return make_axis(kind, from[1], to[1], &resizer->rows, rows, error);
+}
+
+int dl2_resize_deep(struct dl2_image_resizer *resizer, const struct dl2_deep_image *in,
+                    enum dl2_interpolation filter, uint32_t width, uint32_t height,
+                    struct dl2_deep_image *out, struct dl2_error *error)
+{
+    DL2_TRY(dl2_deep_reshape(out, width, height, in->channels, error));
+    if (filter == DL2_NEAREST) {
+        pick_nearest_deep(in, out);
+        return DL2_OK;
+    }
+    struct axis columns, rows;
+    DL2_TRY(make_axes(resizer, filter, (const uint32_t[]){in->width, in->height},
+                      (const uint32_t[]){width, height}, &columns, &rows, error));
+    return pass_deep(resizer, &columns, &rows, in, out, error);
+}
+
 int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *in,
                      enum dl2_interpolation filter, uint32_t width, uint32_t height,
                      struct dl2_image *out, struct dl2_error *error)
 {
-    const struct kind *kind = &kinds[filter];
     DL2_TRY(dl2_image_reshape(out, width, height, in->channels, error));
     if (filter == DL2_NEAREST) {
         pick_nearest(in, out);
         return DL2_OK;
     }
-    if (!kind->weight)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no whole image is resized by this filter");
     if (!resizer->kernels)
         resizer->kernels = dl2_resize_kernels_for(dl2_simd_flags());
     struct axis columns, rows;
-    DL2_TRY(make_axis(kind, in->width, width, &resizer->columns, &columns, error));
-    DL2_TRY(make_axis(kind, in->height, height, &resizer->rows, &rows, error));
+    DL2_TRY(make_axes(resizer, filter, (const uint32_t[]){in->width, in->height},
+                      (const uint32_t[]){width, height}, &columns, &rows, error));
     DL2_TRY(pass_across(resizer, in, &columns, &rows, error));
     pass_down(resizer, &rows, out);
     return DL2_OK;

@@ -10,6 +10,7 @@
 #define DL2_PIXELS_RESIZE_IMAGE_H
 
 #include "common/memory.h"
+#include "pixels/deep_image.h"
 #include "pixels/image.h"
 #include "pixels/pixel_format.h"
 #include "pixels/resolution.h"
@@ -30,6 +31,11 @@ struct dl2_image_resizer {
 int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *in,
                      enum dl2_interpolation filter, uint32_t width, uint32_t height,
                      struct dl2_image *out, struct dl2_error *error);
+
+/* The same of 16 bits a sample, without rounding between the two passes. */
+int dl2_resize_deep(struct dl2_image_resizer *resizer, const struct dl2_deep_image *in,
+                    enum dl2_interpolation filter, uint32_t width, uint32_t height,
+                    struct dl2_deep_image *out, struct dl2_error *error);
 
 /* `shown` is `in` at a resolution: `resized`, or `in` itself where that keeps its size. */
 int dl2_resize_to(struct dl2_image_resizer *resizer, const struct dl2_image *in,

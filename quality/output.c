@@ -475,11 +475,12 @@ static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *va
     dl2_csv_field(out, key);
     fprintf(out, ",%s", state);
     if (scored)
-        fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d", pair->width,
+        fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d,%d,%d", pair->width,
                 pair->height, pair->bytes, pair->reference_bytes,
-                bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height), pair->identical);
+                bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height), pair->identical,
+                pair->above_8_bits, pair->deep);
     else
-        fputs(",,,,,,", out);
+        fputs(",,,,,,,,", out);
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         fputc(',', out);
         if (scored && !isnan(pair->scores[i].value))
@@ -498,7 +499,9 @@ int dl2_scoring_write_csv(const struct dl2_scoring *scoring, const char *path,
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return dl2_error_memory(error, "%s", path);
-    fputs("variant,key,state,width,height,bytes,reference_bytes,bits_per_pixel,lossless", out);
+    fputs("variant,key,state,width,height,bytes,reference_bytes,bits_per_pixel,lossless,"
+          "above_8_bits,at_16_bits",
+          out);
     for (unsigned i = 0; i < scoring->metric_count; i++)
         fprintf(out, ",%s", scoring->metrics[i]->name);
     fputs(",error\r\n", out);

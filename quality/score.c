@@ -33,7 +33,7 @@ struct score_facts {
     struct dl2_image_info info;
     struct dl2_colour colour;
     struct dl2_deep_image deep; /* the image, if... */
-    bool is_deep;               /* ...it could be decoded at 16 bits */
+    bool is_deep;               /* ...it has more than 8 and could be decoded at 16 bits */
 };
 
 /* The state of a worker thread. */
@@ -41,8 +41,10 @@ struct score_worker {
     struct dl2_scorer *scorer;
     struct dl2_score_lane *lane; /* NULL: the device scores nothing */
     struct dl2_image reference, variant, scratch, resized;
-    const struct dl2_image *shown;  /* what is compared with: `reference`, or `resized`... */
-    struct dl2_resolution shown_at; /* ...to this resolution */
+    const struct dl2_image *shown;    /* what is compared with: `reference`, or `resized`... */
+    struct dl2_resolution shown_at;   /* ...to this resolution */
+    struct dl2_deep_image shown_deep; /* `shown` at 16 bits, once... */
+    bool has_shown_deep;              /* ...it was needed */
     struct dl2_image_resizer resizer;
     struct score_facts reference_facts, variant_facts;
     struct dl2_bytes bytes;
@@ -195,7 +197,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     facts->is_deep = false;
     if (status == DL2_OK && facts->info.bits > 8) {
-        status = dl2_image_decode_deep(data, size, run->options->max_pixels, &facts->deep, error);
+        status = dl2_image_decode_deep(data, size, &options, &facts->deep, error);
         facts->is_deep = status > 0;
         status = status < 0 ? status : DL2_OK;
     }
@@ -221,6 +223,7 @@ static int score_show(const struct score_run *run, struct score_worker *worker,
 {
     worker->shown = image;
     worker->shown_at = *resolution;
+    worker->has_shown_deep = false;
     dl2_scorer_set_reference(worker->scorer, image);
     dl2_scorer_set_original(worker->scorer, &worker->reference);
     return worker->lane ? run->options->device->ops->set_reference(worker->lane, image, error)
@@ -245,14 +248,20 @@ static int score_show_at(const struct score_run *run, struct score_worker *worke
     return score_show(run, worker, &worker->resized, &wanted, error);
 }
 
-/* An image of no more than 8 bits becomes one of 16, to be compared with one that has more. */
-static int score_deepen(struct score_facts *facts, const struct dl2_image *image,
-                        struct dl2_error *error)
+/* Makes shown_deep what is compared with at 16 bits. A file of more than 8 bits is resized at 16;
+ * of another one, what was resized is what the encoder got. */
+static int score_show_deep(struct score_worker *worker, struct dl2_error *error)
 {
-    if (!facts->is_deep && facts->info.bits <= 8) {
-        DL2_TRY(dl2_deep_of_image(&facts->deep, image, error));
-        facts->is_deep = true;
-    }
+    const struct score_facts *facts = &worker->reference_facts;
+    if (worker->has_shown_deep)
+        return DL2_OK;
+    if (!facts->is_deep)
+        DL2_TRY(dl2_deep_of_image(&worker->shown_deep, worker->shown, error));
+    else
+        DL2_TRY(dl2_resize_deep(&worker->resizer, &facts->deep, worker->shown_at.filter,
+                                worker->shown->width, worker->shown->height, &worker->shown_deep,
+                                error));
+    worker->has_shown_deep = true;
     return DL2_OK;
 }
 
@@ -261,22 +270,26 @@ static int score_deep(const struct score_run *run, struct score_worker *worker,
                       struct dl2_pair *pair, struct dl2_error *error)
 {
     struct score_facts *one = &worker->reference_facts, *two = &worker->variant_facts;
+    const struct dl2_deep_image *reference = &one->deep;
     pair->above_8_bits = one->info.bits > 8 || two->info.bits > 8;
-    if (!pair->above_8_bits || pair->resized)
-        return DL2_OK;
-    DL2_TRY(score_deepen(one, &worker->reference, error));
-    DL2_TRY(score_deepen(two, &worker->variant, error));
-    pair->deep = one->is_deep && two->is_deep;
+    pair->deep = pair->above_8_bits && (one->is_deep || one->info.bits <= 8) &&
+                 (two->is_deep || two->info.bits <= 8);
     if (!pair->deep)
         return DL2_OK;
-    pair->identical = dl2_deep_equal(&one->deep, &two->deep);
+    if (!one->is_deep || pair->resized) {
+        DL2_TRY(score_show_deep(worker, error));
+        reference = &worker->shown_deep;
+    }
+    if (!two->is_deep)
+        DL2_TRY(dl2_deep_of_image(&two->deep, &worker->variant, error));
+    pair->identical = dl2_deep_equal(reference, &two->deep);
     for (unsigned i = 0; i < run->scoring->metric_count; i++) {
         const struct dl2_metric *metric = run->scoring->metrics[i];
         double sums[DL2_METRIC_SUMS] = {0};
         if (!metric->measure_deep)
             continue;
-        metric->measure_deep(&one->deep, &two->deep, sums);
-        dl2_score_of_sums(metric, sums, &worker->reference, &worker->variant, &pair->scores[i]);
+        metric->measure_deep(reference, &two->deep, sums);
+        dl2_score_of_sums(metric, sums, worker->shown, &worker->variant, &pair->scores[i]);
     }
     return DL2_OK;
 }
@@ -647,6 +660,7 @@ static void score_run_free(struct score_run *run)
         dl2_colour_free(&worker->variant_facts.colour);
         dl2_bytes_free(&worker->reference_facts.deep.bytes);
         dl2_bytes_free(&worker->variant_facts.deep.bytes);
+        dl2_bytes_free(&worker->shown_deep.bytes);
         dl2_bytes_free(&worker->bytes);
         free(worker->cpu_seconds);
     }

@@ -36,11 +36,11 @@ for codec in $codecs; do
     transcode "$codec" --target "$(echo "$targets" | tr ' ' ,)"
     transcode "$codec" --q 1:100
     # key bytes bpp ssim psnr_y, of each quality
-    score "$work/variants/$codec"-[0-9]*@96 | awk -F , '{ print $2, $6, $8, $11, $10 }' >"$work/all"
+    score "$work/variants/$codec"-[0-9]*@96 | awk -F , '{ print $2, $6, $8, $13, $12 }' >"$work/all"
     for target in $targets; do
         variant=$work/variants/$codec-${target%=*}${target#*=}@96
         sed -n 's/^{"key":"\([^"]*\)".*"probes":\([0-9]*\),"met":\([a-z]*\).*/\1 \2 \3/p' "$variant/dl2-variant.jsonl" >"$work/found"
-        score "$variant" | awk -F , '{ print $2, $6, $8, $11, $10 }' |
+        score "$variant" | awk -F , '{ print $2, $6, $8, $13, $12 }' |
             awk -v codec="$codec" -v name="${target%=*}" -v value="${target#*=}" -v found="$work/found" -v all="$work/all" '
             function good() { return name == "bpp" ? $3 <= value : name == "ssim" ? $4 >= value : $5 >= value }
             BEGIN {

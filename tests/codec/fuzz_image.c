@@ -46,9 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)last;
     }
     struct dl2_deep_image deep = {.width = 0};
-    const int depth = dl2_image_decode_deep(data, size, options.max_pixels, &deep, NULL);
-    if (depth > 0 && (info_status < 0 || deep.width != info.width || deep.height != info.height ||
-                      deep.channels != info.channels))
+    const int depth = dl2_image_decode_deep(data, size, &options, &deep, NULL);
+    if (depth > 0 && (info_status < 0 || deep.width != dl2_upright_width(&info) ||
+                      deep.height != dl2_upright_height(&info) || deep.channels != info.channels))
         abort();
     dl2_bytes_free(&deep.bytes);
     dl2_image_free(&image);

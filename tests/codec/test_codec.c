@@ -662,6 +662,27 @@ static void gif_has_its_first_image(void **state)
 #endif
 
 #ifdef HAVE_TIFF
+/* The samples themselves, over 10 of 255, upright. */
+static void expect_tiff_at_16_bits(const struct sample_tiff *tiff,
+                                   const struct dl2_decode_options *over, uint32_t colours)
+{
+    struct dl2_deep_image deep = {.width = 0};
+    assert_int_equal(dl2_image_decode_deep(file.data, file.size, over, &deep, NULL),
+                     tiff->bits == 16);
+    for (uint32_t i = 0; i < tiff->width * tiff->height * colours && tiff->bits == 16; i++) {
+        const uint32_t x = i / colours % tiff->width, y = i / colours / tiff->width;
+        const uint16_t *pixel = tiff->samples + (size_t)(i / colours) * tiff->channels;
+        const double alpha = tiff->channels == colours ? 1 : pixel[colours] / 65535.0;
+        const double wanted = pixel[i % colours] * alpha + 2570 * (1 - alpha);
+        const bool turned = tiff->orientation == 6;
+        const uint16_t *row = dl2_deep_row(&deep, turned ? x : y);
+        const uint32_t column = turned ? tiff->height - 1 - y : x;
+        assert_int_equal(deep.width, turned ? tiff->height : tiff->width);
+        assert_true(fabs(row[column * colours + i % colours] - wanted) <= 0.5 + 1e-9);
+    }
+    dl2_bytes_free(&deep.bytes);
+}
+
 /* Gray and colour, 8 and 16 bits, with opacities and without, in both byte orders, upright. */
 static void tiff_has_its_first_page(void **state)
 {
@@ -702,6 +723,7 @@ static void tiff_has_its_first_page(void **state)
                         fail_msg("kind %d: %d instead of %g", kind, out.data[at + (size_t)c],
                                  wanted);
                 }
+        expect_tiff_at_16_bits(&tiff, &over, (uint32_t)colours);
         for (size_t size = 0; tiff.pages == 1 && size < file.size; size++)
             assert_true(decode_status(file.data, size, &as_is) < 0);
     }
@@ -850,6 +872,19 @@ static void pnm_headers(void **state)
     struct dl2_bytes text = {(uint8_t *)(uintptr_t)deep, sizeof deep - 1, 0};
     decode_ok(&text, &as_is, &out);
     assert_memory_equal(out.data, "\0\200\377", 3);
+    struct dl2_deep_image full = {.width = 0};
+    assert_int_equal(dl2_image_decode_deep(text.data, text.size, &as_is, &full, NULL), 1);
+    assert_true(full.width == 1 && full.height == 1 && full.channels == 3);
+    assert_memory_equal(full.bytes.data, ((const uint16_t[]){0, 32768, 65535}), 6);
+    text.size--;
+    assert_int_equal(dl2_image_decode_deep(text.data, text.size, &as_is, &full, NULL),
+                     DL2_ERR_FORMAT);
+    text = (struct dl2_bytes){(uint8_t *)(uintptr_t) "P5 1 1 1000 \3\xe9", 14, 0};
+    assert_int_equal(dl2_image_decode_deep(text.data, text.size, &as_is, &full, NULL),
+                     DL2_ERR_FORMAT);
+    text = (struct dl2_bytes){(uint8_t *)(uintptr_t) "P5 1 1 255 \3", 12, 0};
+    assert_int_equal(dl2_image_decode_deep(text.data, text.size, &as_is, &full, NULL), 0);
+    dl2_bytes_free(&full.bytes);
     text = (struct dl2_bytes){(uint8_t *)(uintptr_t)shallow, sizeof shallow - 1, 0};
     decode_ok(&text, &as_is, &out);
     assert_memory_equal(out.data, "\0\167\377", 3);

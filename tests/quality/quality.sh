@@ -45,11 +45,11 @@ grep -q '"too_small": 1' "$work/1.json" || fail 'too small for SSIM, not counted
 image "$work/ref/large.ppm" 200 180 3 0 0
 image "$work/fine/large.ppm" 200 180 3 9 0
 run 0 --metrics ms_ssim,psnr_y --json "$work/chosen.json" --csv "$work/chosen.csv" "$work/ref" "$work/fine"
-is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/chosen.csv")" psnr_y,ms_ssim 'metrics in the CSV'
+is "$(sed -n '1s/.*at_16_bits,\(.*\),error.*/\1/p' "$work/chosen.csv")" psnr_y,ms_ssim 'metrics in the CSV'
 is "$(grep -c '"ssim"\|"psnr_rgb"' "$work/chosen.json")" 0 'metrics that were not chosen'
 grep -q '11 too small for MS-SSIM' "$work/out" || { cat "$work/out" >&2; fail 'too small for MS-SSIM, not counted'; }
 run 0 --metrics all --csv "$work/all.csv" "$work/ref" "$work/fine"
-is "$(sed -n '1s/.*lossless,\(.*\),error.*/\1/p' "$work/all.csv")" "$metrics" 'metrics in the CSV'
+is "$(sed -n '1s/.*at_16_bits,\(.*\),error.*/\1/p' "$work/all.csv")" "$metrics" 'metrics in the CSV'
 grep large "$work/all.csv" | grep -q ',0\.[0-9]*,0\.[0-9]*,[0-9.,]*,'"$(printf '\r')"'$' || fail 'no MS-SSIM of a large image'
 run 2 --metrics ssim,vmaf "$work/ref" "$work/fine"
 said "'vmaf' is not one of $(echo "$metrics" | sed 's/,/, /g'), all, default"
@@ -96,7 +96,7 @@ case $metrics in
     run 0 --metrics butteraugli_max,butteraugli_3 --csv "$work/noise.csv" "$work/noise-0.ppm" "$work/noise-0.ppm" \
         "$work/noise-3.ppm" "$work/noise-12.ppm" "$work/noise-40.ppm"
     grep -q 'intensity target 80' "$work/out" || fail 'the definition does not tell the intensity target'
-    awk -F, 'NR > 1 { bad += NR == 2 ? $10 != 0 || $11 != 0 : !($10 > max && $11 > norm && $11 < $10); max = $10; norm = $11; n++ }
+    awk -F, 'NR > 1 { bad += NR == 2 ? $12 != 0 || $13 != 0 : !($12 > max && $13 > norm && $13 < $12); max = $12; norm = $13; n++ }
         END { exit bad || n != 4 }' "$work/noise.csv" || { cat "$work/noise.csv" >&2; fail 'Butteraugli does not grow with the noise'; } ;;
 esac
 rm "$work/ref/large.ppm" "$work/fine/large.ppm"
@@ -232,17 +232,41 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     grep -q '"at_16_bits": true' deep.json || fail 'the JSON does not say that 16 bits were compared'
     grep -q '"lossless": true' deep.json && fail 'identical, by 8 of 16 bits'
     grep -q '1 with more than 8 bits: PSNR and what is identical at 16 bits' "$work/out" || fail 'the table does not say at how many bits'
-    for format in tiff:tif jp2:jp2; do
+    convert deep.png -alpha set -channel A -evaluate set 43% -depth 16 clear.png || exit 99
+    same_at_16_bits() { # A B
+        run 0 --background 123456 --json deep.json "$1" "$2"
+        grep -q '"at_16_bits": true' deep.json || fail "$2 at 8 bits"
+        grep -q '"lossless": true' deep.json || fail "$2 is not $1 at 16 bits"
+    }
+    same_at_16_bits clear.png clear.png
+    convert deep.png -depth 16 deep.ppm || exit 99
+    same_at_16_bits deep.png deep.ppm
+    for format in tiff:tif jp2:jp2 tiff:tiles.tif; do
         dl2-transcode --version | grep -q "^  ${format%:*}:" || continue
-        convert deep.png -depth 16 "deep.${format#*:}" 2>/dev/null || continue
-        run 0 --json deep.json deep.png "deep.${format#*:}"
-        grep -q '"at_16_bits": true' deep.json || fail "${format%:*} at 8 bits"
-        grep -q '"lossless": true' deep.json || fail "${format%:*} is not the PNG at 16 bits"
+        for image in deep clear; do # tiles of 16 x 16 pixels do not end where the image does
+            tiles=; [ "${format#*:}" = tiles.tif ] && tiles='-define tiff:tile-geometry=16x16'
+            convert $image.png -depth 16 $tiles "$image.${format#*:}" 2>/dev/null || continue
+            same_at_16_bits $image.png "$image.${format#*:}"
+        done
     done
-    convert deep.png -alpha set -channel A -evaluate set 50% -depth 16 clear.png || exit 99
-    run 0 --json deep.json clear.png clear.png
-    grep -q '1 identical to the reference at 8 bits, 1 with more than 8 bits, scored at 8 bits' "$work/out" || fail 'not "at 8 bits"'
-    grep -q '"at_16_bits": true' deep.json && fail 'the JSON says that 16 bits were compared'
+    convert deep.png -rotate -90 -orient RightTop -depth 16 turned.tif 2>/dev/null &&
+        dl2-transcode --version | grep -q '^  tiff:' && same_at_16_bits deep.png turned.tif
+    # An image of 8 bits against one of 16: half a level in 255 is not "identical".
+    convert deep.png -depth 8 "PNG24:shallow.png" || exit 99
+    run 0 --json deep.json --csv deep.csv deep.png shallow.png
+    grep -q '"lossless": true' deep.json && fail 'identical, by 8 of 16 bits'
+    is "$(sed -n 2p deep.csv | cut -d , -f 9-11)" '0,1,1' 'lossless, above_8_bits and at_16_bits of the CSV'
+    # Resized: the reference is resized at its own depth.
+    mkdir -p tall/a && cp deep.png tall/a/
+    expect 0 dl2-transcode --quiet --codec png --short 20 tall small
+    run 0 --metrics psnr_rgb --json deep.json tall small/png@20
+    grep -q '"resized": true' deep.json && grep -q '"at_16_bits": true' deep.json || fail 'a resized reference at 8 bits'
+    # Planes of a TIFF are not read at 16 bits, and the output says so.
+    if dl2-transcode --version | grep -q '^  tiff:' && convert deep.png -interlace Plane -depth 16 planes.tif 2>/dev/null; then
+        run 0 --json deep.json planes.tif planes.tif
+        grep -q '1 identical to the reference at 8 bits, 1 with more than 8 bits, scored at 8 bits' "$work/out" || fail 'not "at 8 bits"'
+        grep -q '"at_16_bits": true' deep.json && fail 'the JSON says that 16 bits were compared'
+    fi
     cd "$OLDPWD" || exit 99
 fi
 

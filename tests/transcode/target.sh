@@ -35,7 +35,7 @@ for codec in jpeg webp jp2 jxl; do
         v=$codec-${metric%:*}${metric#*:}
         is "$(lines "a/$v" | wc -l | tr -d ' ')" 10 "lines of $v"
         expect 0 dl2-quality --quiet --metrics "${metric%:*}" --csv "$work/scores" "$work/src" "$work/a/$v"
-        tr -d '\r' <"$work/scores" | awk -F , 'NR > 1 { print $2, $10 }' | sort >"$work/scored"
+        tr -d '\r' <"$work/scores" | awk -F , 'NR > 1 { print $2, $12 }' | sort >"$work/scored"
         lines "a/$v" | sort | join - "$work/scored" | awk -v least="${metric#*:}" '
             ($6 == "true") != ($7 >= least) || ($4 - $7) ^ 2 > 1e-10 { print; bad = 1 } END { exit bad || NR != 10 }' || fail "scores of $v"
         is "$(lines "a/$v" | grep -c false)" "$(field "a/$v" missed)" "misses of $v"
@@ -52,7 +52,7 @@ lines a/jpeg-ssim0.9 | while read -r key bytes quality rest; do
 done || exit 1
 # shellcheck disable=SC2046
 expect 0 dl2-quality --quiet --metrics ssim --csv "$work/scores" "$work/src" $(ls -d "$work"/all/jpeg-*)
-tr -d '\r' <"$work/scores" | awk -F , 'NR > 1 { q = substr($1, 6) + 0; if ($10 >= 0.9 && (!($2 in low) || q < low[$2])) low[$2] = q }
+tr -d '\r' <"$work/scores" | awk -F , 'NR > 1 { q = substr($1, 6) + 0; if ($12 >= 0.9 && (!($2 in low) || q < low[$2])) low[$2] = q }
     END { for (key in low) print key, low[key] }' | sort >"$work/lowest"
 lines a/jpeg-ssim0.9 | awk '$6 == "true" { print $1, $3 }' | sort >"$work/found"
 cmp "$work/lowest" "$work/found" || fail 'not the lowest qualities'
@@ -89,7 +89,7 @@ lines a/jpeg-ssim0.9 | awk '$3 > 3 { exit 1 }' || fail 'beyond the range'
 run 0 --codec jpeg --target ssim=0.9 --target-rule nearest "$work/src" "$work/nearest"
 lines nearest/jpeg-ssim0.9 | awk '{ print $1 "," $3 }' >"$work/nearest.csv"
 tr -d '\r' <"$work/scores" | awk -F , 'NR == FNR { at[$1] = $2; next } FNR > 1 { q = substr($1, 6) + 0
-    d = $10 > 0.9 ? log(0.1 / (1 - $10)) : log((1 - $10) / 0.1)
+    d = $12 > 0.9 ? log(0.1 / (1 - $12)) : log((1 - $12) / 0.1)
     if (!($2 in best) || d < best[$2]) { best[$2] = d; which[$2] = q } }
     END { for (key in best) { n++; if (which[key] != at[key]) { print key, at[key], which[key]; bad = 1 } } exit bad || n != 10 }' \
     "$work/nearest.csv" - || fail 'not the nearest qualities'
