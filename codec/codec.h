@@ -199,6 +199,10 @@ struct dl2_codec {
     int (*colour)(const uint8_t *data, size_t size, struct dl2_colour *colour,
                   struct dl2_error *error);
 
+    /* Bytes of a whole file that hold the coded image, so that the rest are headers, tables,
+     * markers and metadata; 0 where it is damaged. NULL: not known. */
+    size_t (*coded_bytes)(const uint8_t *data, size_t size);
+
     /*
      * The same file with the restart intervals that the options ask for: quantised coefficients,
      * and so every pixel, stay as they are. 1: it is in `out`; 0: the file has them, or can't have

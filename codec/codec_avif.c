@@ -42,6 +42,21 @@ static bool avif_sniff(const uint8_t *data, size_t size)
     return false;
 }
 
+/* What boxes `mdat` hold. */
+static size_t avif_coded_bytes(const uint8_t *data, size_t size)
+{
+    size_t coded = 0, length;
+    for (size_t at = 0; size - at >= 8; at += length) {
+        length = dl2_read_u32(data + at);
+        if (!length) /* to the end */
+            length = size - at;
+        if (length < 8 || length > size - at) /* 1 is a length of 64 bits, of 4 GB and more */
+            return 0;
+        coded += memcmp(data + at + 4, "mdat", 4) ? 0 : length - 8;
+    }
+    return coded;
+}
+
 static int avif_fail(avifResult result, const avifDiagnostics *diagnostics, struct dl2_error *error)
 {
     int status = DL2_ERR_FORMAT;
@@ -526,6 +541,7 @@ const struct dl2_codec dl2_codec_avif = {
     .version = avif_version,
     .sniff = avif_sniff,
     .colour = avif_colour,
+    .coded_bytes = avif_coded_bytes,
     .state_size = sizeof(struct avif_state),
     .open = avif_open,
     .read = avif_read,

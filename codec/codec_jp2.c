@@ -346,6 +346,28 @@ static int jp2_parse_header(const uint8_t *data, size_t size, struct jp2_header 
     return dl2_error_set(error, DL2_ERR_FORMAT, "JPEG 2000: the file is cut short or has no image");
 }
 
+/* Tile-parts: the codestream behind its main header. */
+static size_t jp2_coded_bytes(const uint8_t *data, size_t size)
+{
+    enum { START_OF_TILE = 0xff90 };
+    const uint8_t *type, *content;
+    size_t at = 0, length;
+    while (!jp2_is_codestream(data, size)) {
+        if (!jp2_next_box(data, size, &at, &type, &content, &length))
+            return 0;
+        if (!memcmp(type, "jp2c", 4)) {
+            if (!jp2_is_codestream(content, length))
+                return 0;
+            data = content;
+            size = length;
+        }
+    }
+    for (at = 2; at <= size && size - at >= 4; at += 2 + (size_t)dl2_read_u16(data + at + 2))
+        if (dl2_read_u16(data + at) == START_OF_TILE)
+            return size - at;
+    return 0;
+}
+
 static bool jp2_has_alpha(const struct jp2_header *header)
 {
     return header->components == 2 || (header->components == 4 && header->space != SPACE_CMYK);
@@ -1008,6 +1030,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .version = jp2_version,
     .sniff = jp2_sniff,
     .colour = jp2_colour,
+    .coded_bytes = jp2_coded_bytes,
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,
     .read = jp2_read,

@@ -488,6 +488,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .version = jpeg_version,
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,
+    .coded_bytes = dl2_jpeg_coded_bytes,
     .colour = dl2_jpeg_colour,
     .set_restart_intervals = jpeg_set_restart_intervals,
     .slice = dl2_jpeg_slice,

@@ -97,6 +97,19 @@ static const uint8_t *png_find_chunk(const uint8_t *data, size_t size, const cha
     return NULL;
 }
 
+static size_t png_coded_bytes(const uint8_t *data, size_t size)
+{
+    size_t coded = 0;
+    uint32_t length;
+    for (size_t at = HEADER; size >= HEADER && size - at >= CHUNK; at += (size_t)length + CHUNK) {
+        length = dl2_read_u32(data + at);
+        if (length > size - at - CHUNK)
+            return 0;
+        coded += memcmp(data + at + 4, "IDAT", 4) ? 0 : length;
+    }
+    return coded;
+}
+
 /* What the chunk holds, or as much of it as can be inflated: the profile's length shows damage. */
 static int png_inflate_profile(const uint8_t *chunk, uint32_t length, struct dl2_bytes *out,
                                struct dl2_error *error)
@@ -509,6 +522,7 @@ const struct dl2_codec dl2_codec_png = {
     .version = png_version,
     .sniff = png_sniff,
     .colour = png_colour,
+    .coded_bytes = png_coded_bytes,
     .state_size = sizeof(struct png_state),
     .open = png_open,
     .read = png_read,

@@ -50,6 +50,16 @@ static const uint8_t *webp_find_chunk(const uint8_t *data, size_t size, const ch
     return NULL;
 }
 
+static size_t webp_coded_bytes(const uint8_t *data, size_t size)
+{
+    static const char *const names[] = {"VP8 ", "VP8L", "ALPH", "ANMF"};
+    size_t coded = 0, length;
+    for (size_t i = 0; size >= RIFF_HEADER && i < sizeof names / sizeof *names; i++)
+        if (webp_find_chunk(data, size, names[i], &length))
+            coded += length;
+    return coded;
+}
+
 /* Orientation from the EXIF chunk, which libwebp leaves to others. */
 static int webp_orientation(const uint8_t *data, size_t size)
 {
@@ -471,6 +481,7 @@ const struct dl2_codec dl2_codec_webp = {
     .version = webp_version,
     .sniff = webp_sniff,
     .colour = webp_colour,
+    .coded_bytes = webp_coded_bytes,
     .state_size = sizeof(struct webp_state),
     .open = webp_open,
     .read = webp_read,

@@ -239,6 +239,14 @@ int dl2_make_folder_of(const char *path, struct dl2_error *error)
     return status;
 }
 
+int dl2_folder_expect(const char *folder, struct dl2_error *error)
+{
+    DL2_TRY(dl2_make_folders(folder, error));
+    return access(folder, W_OK | X_OK) == 0
+               ? DL2_OK
+               : dl2_error_system(error, "%s: can't be written to", folder);
+}
+
 int dl2_file_expect(const char *path, struct dl2_error *error)
 {
     char *folder = folder_of(path);

@@ -57,6 +57,8 @@ int dl2_make_folder_of(const char *path, struct dl2_error *error);
  * now what would be in its way then.
  */
 int dl2_file_expect(const char *path, struct dl2_error *error);
+/* The same for a folder that files are to be written to. */
+int dl2_folder_expect(const char *folder, struct dl2_error *error);
 
 /*
  * All regular files below `root`, symbolic links followed, as paths relative to it, sorted by byte

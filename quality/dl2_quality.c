@@ -78,9 +78,10 @@ static int quality_write_files(const struct quality_arguments *arguments,
         return DL2_OK;
     struct dl2_codec_compare_counts counts;
     DL2_TRY(dl2_codec_compare_write(scoring, arguments->codec_compare, &counts, error));
-    printf("\ncodec-compare: %zu batches of %zu rows in %s; %zu images left out, without a value "
-           "by each metric\n",
-           counts.batches, counts.rows, DL2_SHOWN(arguments->codec_compare), counts.left_out);
+    printf("\ncodec-compare: %zu rows in %s, %zu file%s and batches.json; %zu scored images left "
+           "out, without a value by each metric\n",
+           counts.rows, DL2_SHOWN(arguments->codec_compare), counts.batches,
+           counts.batches == 1 ? "" : "s", counts.left_out);
     return DL2_OK;
 }
 
@@ -90,12 +91,12 @@ static int quality_expect_files(const struct quality_arguments *arguments, struc
     if (arguments->json)
         DL2_TRY(dl2_file_expect(arguments->json, error));
     if (arguments->json_folder)
-        DL2_TRY(dl2_make_folders(arguments->json_folder, error));
+        DL2_TRY(dl2_folder_expect(arguments->json_folder, error));
     if (arguments->codec_compare)
-        DL2_TRY(dl2_make_folders(arguments->codec_compare, error));
+        DL2_TRY(dl2_folder_expect(arguments->codec_compare, error));
     if (arguments->heatmaps) {
         DL2_TRY(dl2_heatmap_check(error));
-        DL2_TRY(dl2_make_folders(arguments->heatmaps, error));
+        DL2_TRY(dl2_folder_expect(arguments->heatmaps, error));
     }
     return arguments->csv ? dl2_file_expect(arguments->csv, error) : DL2_OK;
 }
@@ -161,6 +162,16 @@ static struct dl2_heatmap_options quality_heatmaps(const struct quality_argument
     };
 }
 
+/* Does the device score one of the metrics, by number in the registry? */
+static bool scores_one_of(const struct dl2_score_device_class *device, const bool *metrics)
+{
+    for (unsigned i = 0; dl2_metric_at(i); i++)
+        for (unsigned n = 0; device->metrics[n]; n++)
+            if (metrics[i] && device->metrics[n] == dl2_metric_at(i))
+                return true;
+    return false;
+}
+
 static int quality_score(const struct quality_arguments *arguments,
                          const struct dl2_common_options *common, char **paths, size_t count,
                          struct dl2_error *error)
@@ -183,6 +194,14 @@ static int quality_score(const struct quality_arguments *arguments,
     struct dl2_scoring scoring;
     DL2_TRY(quality_expect_files(arguments, error));
     DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
+    if (options.device && strcmp(arguments->device, "auto") != 0 &&
+        !scores_one_of(options.device->ops, options.metrics)) {
+        dl2_score_device_close(options.device);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--device=%s has no effect: it scores none of these metrics (see "
+                             "--list devices)",
+                             arguments->device);
+    }
     dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
     int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
                                  &scoring, error);

@@ -53,6 +53,58 @@ static void print_note(FILE *out, const char **separator, size_t count, const ch
     *separator = ", ";
 }
 
+/* How a reference's files were encoded before: how many by lossy codecs, and the qualities of those
+ * that are JPEG, of which `known` have one. */
+struct earlier_losses {
+    size_t lossy, known, of_quality[101];
+    unsigned lowest, median, highest;
+};
+
+static void find_earlier_losses(const struct dl2_scoring *scoring, struct earlier_losses *losses)
+{
+    size_t below = 0;
+    *losses = (struct earlier_losses){0};
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_reference_file *file = &scoring->files[i];
+        losses->lossy += file->lossy;
+        losses->known += file->quality > 0;
+        losses->of_quality[file->quality]++;
+    }
+    for (unsigned quality = 1; quality <= 100; quality++) {
+        if (!losses->of_quality[quality])
+            continue;
+        losses->highest = quality;
+        losses->lowest = losses->lowest ? losses->lowest : quality;
+        below += losses->of_quality[quality];
+        losses->median = !losses->median && 2 * below >= losses->known ? quality : losses->median;
+    }
+}
+
+static void print_earlier_losses(FILE *out, const struct dl2_scoring *scoring)
+{
+    struct earlier_losses losses;
+    find_earlier_losses(scoring, &losses);
+    if (!losses.lossy)
+        return;
+    fprintf(out, "%zu of its files %s of a lossy codec already", losses.lossy,
+            losses.lossy == 1 ? "is" : "are");
+    if (losses.known)
+        fprintf(out, ", JPEGs of quality %u (median; %u to %u)", losses.median, losses.lowest,
+                losses.highest);
+    fprintf(out, ": scores are of what was lost since\n");
+}
+
+static void print_headers(FILE *out, const char **separator,
+                          const struct dl2_scored_variant *variant)
+{
+    enum { WORTH_A_NOTE = 10 };
+    const double share = 100.0 * (double)variant->header_bytes / (double)variant->bytes;
+    if (!(share >= WORTH_A_NOTE))
+        return;
+    fprintf(out, "%s%.0f%% of the bytes are headers", *separator, share);
+    *separator = ", ";
+}
+
 static void print_notes(FILE *out, const struct dl2_scoring *scoring,
                         const struct dl2_scored_variant *variant)
 {
@@ -66,6 +118,7 @@ static void print_notes(FILE *out, const struct dl2_scoring *scoring,
                "with more than 8 bits, scored at 8 bits");
     print_note(out, &separator, variant->resized,
                "scored against the reference resized as they are");
+    print_headers(out, &separator, variant);
     print_note(out, &separator, variant->alpha, "with alpha, scored over the background");
     print_note(out, &separator, variant->colours_differ,
                "whose files describe other colours, scored by their numbers");
@@ -125,6 +178,28 @@ static void print_definition(FILE *out, const char *title, const char *text)
     fprintf(out, "\n");
 }
 
+/* Who scored what, if not the processors everything. */
+static void print_devices(FILE *out, const struct dl2_scoring *scoring)
+{
+    bool any = false, all = true;
+    for (unsigned i = 0; i < scoring->metric_count; i++) {
+        any |= scoring->by_device[i];
+        all &= scoring->by_device[i];
+    }
+    if (!any)
+        return;
+    for (int by_device = 1; by_device >= !!all; by_device--) {
+        const char *separator = "  ";
+        fprintf(out, "%-*s", TITLE, by_device ? scoring->device : "cpu");
+        for (unsigned i = 0; i < scoring->metric_count; i++)
+            if (scoring->by_device[i] == by_device) {
+                fprintf(out, "%s%s", separator, scoring->metrics[i]->title);
+                separator = ", ";
+            }
+        fputs("\n", out);
+    }
+}
+
 void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
 {
     int width = (int)strlen("variant");
@@ -133,8 +208,10 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         if (length > (size_t)width)
             width = length < 40 ? (int)length : 40;
     }
-    fprintf(out, "Reference: %s, %zu image%s\n\n", DL2_SHOWN(scoring->reference), scoring->count,
+    fprintf(out, "Reference: %s, %zu image%s\n", DL2_SHOWN(scoring->reference), scoring->count,
             scoring->count == 1 ? "" : "s");
+    print_earlier_losses(out, scoring);
+    fputs("\n", out);
     fprintf(out, "%-*s %7s %10s %8s  %-*s %9s %9s %9s %9s %9s\n", width, "variant", "images",
             "size  ", "bpp", TITLE, "metric", "mean", "median", "5%", "min", "mean MSE");
     for (size_t i = 0; i < scoring->variant_count; i++)
@@ -146,6 +223,7 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         any_of_mse |= scoring->metrics[i]->of_mse != NULL;
         any_lower |= scoring->metrics[i]->lower_is_better;
     }
+    print_devices(out, scoring);
     if (scoring->input_size) {
         char size[64];
         snprintf(size, sizeof size, "%ux%u pixels", scoring->input_size, scoring->input_size);
@@ -236,18 +314,21 @@ size_t dl2_scoring_print_worse(const struct dl2_scoring *scoring,
 void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
                                 const struct dl2_heatmap_options *options, FILE *out)
 {
-    size_t drawn = 0, small = 0, beyond = 0;
+    size_t drawn = 0, small = 0, beyond = 0, deep = 0;
     for (size_t v = 0; v < scoring->variant_count; v++)
         for (size_t i = 0; i < scoring->count; i++) {
             const struct dl2_pair *pair = &scoring->variants[v].pairs[i];
             if (pair->state != DL2_PAIR_SCORED)
                 continue;
             drawn += pair->drawn;
+            deep += pair->drawn && pair->above_8_bits;
             small += !pair->drawn && i < options->limit;
             beyond += i >= options->limit;
         }
     fprintf(out, "\nHeat maps (%s): %zu in %s", dl2_heatmap_errors[options->error], drawn,
             DL2_SHOWN(options->folder));
+    if (deep)
+        fprintf(out, ", at 8 bits of %zu with more", deep);
     if (small)
         fprintf(out, "; none of %zu images that are too small for SSIM", small);
     if (beyond)
@@ -272,6 +353,8 @@ static json_t *score_json(const struct dl2_scoring *scoring,
     json_object_set_new(
         json, "bits_per_pixel",
         dl2_json_real(bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height)));
+    if (pair->header_bytes >= 0)
+        json_object_set_new(json, "header_bytes", json_integer(pair->header_bytes));
     for (unsigned i = 0; i < scoring->metric_count; i++)
         json_object_set_new(json, scoring->metrics[i]->name, dl2_json_real(pair->scores[i].value));
     if (pair->identical)
@@ -344,6 +427,9 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
     json_object_set_new(json, "images", json_integer((json_int_t)variant->states[DL2_PAIR_SCORED]));
     json_object_set_new(json, "pixels", json_integer((json_int_t)variant->pixels));
     json_object_set_new(json, "bytes", json_integer((json_int_t)variant->bytes));
+    json_object_set_new(json, "header_bytes",
+                        variant->header_bytes >= 0 ? json_integer(variant->header_bytes)
+                                                   : json_null());
     json_object_set_new(json, "bits_per_pixel",
                         dl2_json_real(bits_per_pixel(variant->bytes, variant->pixels)));
     json_object_set_new(json, "reference_bytes",
@@ -367,13 +453,25 @@ static json_t *variant_json(const struct dl2_scoring *scoring,
     return json;
 }
 
+static json_t *reference_files_json(const struct dl2_scoring *scoring)
+{
+    struct earlier_losses losses;
+    find_earlier_losses(scoring, &losses);
+    json_t *json = json_object();
+    json_object_set_new(json, "lossy", json_integer((json_int_t)losses.lossy));
+    json_object_set_new(json, "of_known_quality", json_integer((json_int_t)losses.known));
+    json_object_set_new(json, "median_quality",
+                        losses.known ? json_integer(losses.median) : json_null());
+    return json;
+}
+
 /* Writes `count` variants, from `first` on, as one document. */
 static int write_document(const struct dl2_scoring *scoring, size_t first, size_t count,
                           const char *path, struct dl2_error *error)
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
     json_t *lower = json_array(), *one = json_array(), *inputs = json_array();
-    json_t *variants = json_array(), *json = json_object();
+    json_t *by_card = json_array(), *variants = json_array(), *json = json_object();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
         json_object_set_new(definitions, metric->name, json_string(metric->definition));
@@ -385,15 +483,19 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
             json_array_append_new(one, json_string(metric->name));
         if (metric->of_input)
             json_array_append_new(inputs, json_string(metric->name));
+        if (scoring->by_device[i])
+            json_array_append_new(by_card, json_string(metric->name));
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
     json_object_set_new(json, "schema", json_string("dl2-quality/1"));
     json_object_set_new(json, "reference", dl2_json_text(scoring->reference));
+    json_object_set_new(json, "reference_files", reference_files_json(scoring));
     json_object_set_new(json, "reference_cpu_seconds",
                         dl2_json_real(scoring->reference_cpu_seconds));
     json_object_set_new(json, "decoded_on", json_string("cpu"));
     json_object_set_new(json, "scored_on", json_string(scoring->device));
+    json_object_set_new(json, "scored_by_card", by_card);
     json_object_set_new(json, "definitions", definitions);
     json_object_set_new(json, "titles", titles);
     json_object_set_new(json, "units", units);

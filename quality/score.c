@@ -32,6 +32,9 @@ struct score_source {
 struct score_facts {
     struct dl2_image_info info;
     struct dl2_colour colour;
+    const struct dl2_codec *codec;
+    int64_t header_bytes;       /* -1: not known */
+    int quality;                /* of a JPEG; 0: not known */
     struct dl2_deep_image deep; /* the image, if... */
     bool is_deep;               /* ...it has more than 8 and could be decoded at 16 bits */
 };
@@ -170,6 +173,19 @@ static int score_find_sample(const struct score_source *source, const char *key,
                          one.path, other.path);
 }
 
+/* How the file was encoded. */
+static void score_look(struct score_facts *facts, const uint8_t *data, size_t size)
+{
+    struct dl2_coding coding;
+    facts->codec = dl2_codec_sniff(data, size);
+    facts->header_bytes = -1;
+    facts->quality = 0;
+    if (facts->codec && facts->codec->coded_bytes)
+        facts->header_bytes = (int64_t)(size - facts->codec->coded_bytes(data, size));
+    if (facts->codec && facts->codec->coding && facts->codec->coding(data, size, &coding))
+        facts->quality = coding.quality;
+}
+
 static int score_decode(const struct score_run *run, struct score_worker *worker,
                         const struct score_source *source, size_t index, struct dl2_image *image,
                         struct score_facts *facts, uint64_t *bytes, struct dl2_error *error)
@@ -189,6 +205,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     if (status < 0)
         return status;
     *bytes = size;
+    score_look(facts, data, size);
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
     options.max_pixels = run->options->max_pixels;
     options.external = run->options->external;
@@ -348,6 +365,7 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     pair->alpha = one->info.alpha || two->info.alpha;
     pair->colours_differ = !dl2_colour_equal(&one->colour, &two->colour);
     pair->resized = reference == &worker->resized;
+    pair->header_bytes = two->header_bytes;
     pair->width = variant->width;
     pair->height = variant->height;
     pair->state = DL2_PAIR_SCORED;
@@ -375,8 +393,12 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
         return dl2_error_set(error, status, "%s", why.message);
     if (status < 0)
         dl2_error_prefix(&why, "reference");
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
+        const struct score_facts *facts = &worker->reference_facts;
+        run->scoring->files[item] = (struct dl2_reference_file){
+            .lossy = facts->codec && facts->codec->lossy, .quality = (uint8_t)facts->quality};
         DL2_TRY(score_show(run, worker, &worker->reference, &(struct dl2_resolution){0}, error));
+    }
     now = dl2_clock_thread_cpu();
     worker->reference_cpu_seconds += now - start;
     const int reference_status = status;
@@ -455,6 +477,7 @@ static int score_aggregate(const struct dl2_scoring *scoring,
 static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_variant *variant,
                         struct dl2_error *error)
 {
+    bool headers_known = true;
     for (size_t i = 0; i < scoring->count; i++) {
         const struct dl2_pair *pair = &variant->pairs[i];
         variant->states[pair->state]++;
@@ -462,6 +485,10 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
             continue;
         variant->pixels += (uint64_t)pair->width * pair->height;
         variant->bytes += pair->bytes;
+        if (pair->header_bytes < 0)
+            headers_known = false;
+        else
+            variant->header_bytes += pair->header_bytes;
         variant->reference_bytes += pair->reference_bytes;
         variant->identical += pair->identical;
         variant->above_8_bits += pair->above_8_bits;
@@ -470,6 +497,8 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->resized += pair->resized;
         variant->colours_differ += pair->colours_differ;
     }
+    if (!headers_known || !variant->states[DL2_PAIR_SCORED])
+        variant->header_bytes = -1;
     for (unsigned i = 0; i < scoring->metric_count; i++)
         DL2_TRY(score_aggregate(scoring, variant, i, &variant->aggregates[i], error));
     return DL2_OK;
@@ -558,7 +587,8 @@ static int score_open_reference(struct score_run *run, struct dl2_error *error)
         return status;
     }
     scoring->keys = dl2_calloc(run->reference.count, sizeof *scoring->keys);
-    if (!scoring->keys)
+    scoring->files = dl2_calloc(run->reference.count, sizeof *scoring->files);
+    if (!scoring->keys || !scoring->files)
         return dl2_error_memory(error, "%zu keys", run->reference.count);
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
@@ -613,6 +643,7 @@ static void score_choose_metrics(struct score_run *run)
         if (number >= 0)
             scoring->device = options->device->ops->name;
         run->uses_device |= number >= 0;
+        scoring->by_device[scoring->metric_count] = number >= 0;
         run->device_metrics[scoring->metric_count] = number;
         scoring->metrics[scoring->metric_count++] = metric;
     }
@@ -711,6 +742,7 @@ void dl2_scoring_free(struct dl2_scoring *scoring)
     for (size_t i = 0; i < scoring->count; i++)
         free(scoring->keys[i]);
     free(scoring->keys);
+    free(scoring->files);
     free(scoring->variants);
     *scoring = (struct dl2_scoring){.count = 0};
 }

@@ -46,8 +46,15 @@ struct dl2_pair {
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
     uint32_t width, height; /* pixels */
     uint64_t bytes, reference_bytes;
+    int64_t header_bytes; /* of `bytes`, those that do not hold the coded image; -1: not known */
     struct dl2_score scores[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
     char *error;                               /* why it failed or is mismatched; else NULL */
+};
+
+/* How a file of the reference was encoded: what was lost before. */
+struct dl2_reference_file {
+    bool lossy;      /* its codec is one that can lose something */
+    uint8_t quality; /* of a JPEG, 1 to 100; 0: not known */
 };
 
 /* One metric over a variant. Values are NAN where no image has one. */
@@ -76,6 +83,7 @@ struct dl2_scored_variant {
     size_t extra_count;
     size_t states[DL2_PAIR_STATES];                    /* pairs by state */
     uint64_t pixels, bytes, reference_bytes;           /* sums over the scored pairs */
+    int64_t header_bytes;                              /* likewise; -1: not known of all of them */
     size_t identical;                                  /* scored pairs without any difference */
     size_t above_8_bits, deep, alpha, colours_differ;  /* scored pairs */
     struct dl2_aggregate aggregates[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
@@ -86,11 +94,13 @@ struct dl2_scoring {
     const char *reference; /* path */
     const char *device;    /* "cuda", if a card scored at least one of the metrics; else "cpu" */
     const struct dl2_metric *metrics[DL2_METRIC_COUNT]; /* those that were scored */
+    bool by_device[DL2_METRIC_COUNT];                   /* which of them by the device */
     unsigned metric_count;
-    unsigned input_size;          /* 0: no metric has of_input */
-    size_t count;                 /* images of the reference */
-    char **keys;                  /* [count], in the dataset's order */
-    double reference_cpu_seconds; /* reading and decoding the reference */
+    unsigned input_size;              /* 0: no metric has of_input */
+    size_t count;                     /* images of the reference */
+    char **keys;                      /* [count], in the dataset's order */
+    struct dl2_reference_file *files; /* [count] */
+    double reference_cpu_seconds;     /* reading and decoding the reference */
     struct dl2_scored_variant *variants;
     size_t variant_count;
 };

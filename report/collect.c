@@ -189,6 +189,7 @@ static int take_scored(struct walk *walk, const char *path, const char *file,
         study->metric_units = json_incref(json_object_get(quality, "units"));
         study->lower_is_better = json_incref(json_object_get(quality, "lower_is_better"));
         study->one_is_best = json_incref(json_object_get(quality, "one_is_best"));
+        study->reference_files = json_incref(json_object_get(quality, "reference_files"));
     }
     json_t *entries = json_object_get(quality, "variants"), *entry;
     int status = DL2_OK;

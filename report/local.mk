@@ -72,6 +72,7 @@ libreport_la_SOURCES = \
 	report/page/section_quality.c \
 	report/page/section_regimens.c \
 	report/page/section_search.c \
+	report/page/section_sizes.c \
 	report/page/section_survey.c \
 	report/page/section_tables.c \
 	report/page/section_throughput.c \

@@ -197,6 +197,7 @@ void dl2_study_free(struct dl2_study *study)
     json_decref(study->metric_units);
     json_decref(study->lower_is_better);
     json_decref(study->one_is_best);
+    json_decref(study->reference_files);
     *study = (struct dl2_study){0};
 }
 

@@ -91,6 +91,7 @@ struct dl2_study {
     /* dl2-quality's: metric to text; or NULL */
     json_t *definitions, *metric_titles, *metric_units;
     json_t *lower_is_better, *one_is_best; /* its lists of metrics; or NULL */
+    json_t *reference_files;               /* how the sources were encoded; or NULL */
     struct dl2_rounds rounds; /* the speeds of loading and training, each measured alone */
 };
 

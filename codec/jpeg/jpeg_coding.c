@@ -171,3 +171,36 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
                      (!strcmp(coding->colour, "gray") || !strcmp(coding->colour, "YCbCr"));
     return true;
 }
+
+/* Where the next marker is that is no restart marker, from entropy-coded data on; *restarts counts
+ * the others. */
+static size_t jpeg_end_of_scan(const uint8_t *data, size_t size, size_t at, size_t *restarts)
+{
+    while (at < size) {
+        const uint8_t *const found = memchr(data + at, 0xff, size - at);
+        if (!found || found + 1 == data + size)
+            return size;
+        at = (size_t)(found - data);
+        const unsigned code = found[1];
+        const bool restart = code >= DL2_JPEG_RST0 && code < DL2_JPEG_RST0 + 8;
+        if (code && code != 0xff && !restart)
+            return at;
+        *restarts += restart;
+        at += code == 0xff ? 1 : 2;
+    }
+    return size;
+}
+
+size_t dl2_jpeg_coded_bytes(const uint8_t *data, size_t size)
+{
+    struct dl2_jpeg_marker marker = {.end = 2};
+    size_t coded = 0, restarts = 0;
+    while (marker.end < size && dl2_jpeg_next_marker(&marker, data, size)) {
+        if (marker.code != SOS)
+            continue;
+        const size_t end = jpeg_end_of_scan(data, size, marker.end, &restarts);
+        coded += end - marker.end;
+        marker.end = end;
+    }
+    return coded - 2 * restarts;
+}

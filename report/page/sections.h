@@ -15,6 +15,7 @@
     X(about)                                                                                       \
     X(answer)                                                                                      \
     X(variants)                                                                                    \
+    X(sizes)                                                                                       \
     X(crops)                                                                                       \
     X(accuracy)                                                                                    \
     X(classes)                                                                                     \

@@ -12,7 +12,8 @@ static void open_table(struct dl2_table *table)
     if (table->opened)
         return;
     table->opened = true;
-    dl2_html_markup(table->html, "<div class='scroll' tabindex='0'><table");
+    dl2_html_markup(table->html,
+                    "<div class='scroll' tabindex='0' role='group' aria-label='Table'><table");
     dl2_html_markup(table->html, table->attributes ? table->attributes : "");
     dl2_html_markup(table->html, "><thead><tr>");
 }

@@ -19,6 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (codec && codec->coding && codec->coding(data, size, &coding) &&
         (coding.quality < 0 || coding.quality > 100 || !*coding.subsampling))
         abort();
+    if (codec && codec->coded_bytes && codec->coded_bytes(data, size) > size)
+        abort();
     int info_status = dl2_image_read_info(data, size, &info, &info_error);
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
     struct dl2_colour colour = DL2_COLOUR_INIT;

@@ -31,7 +31,10 @@ for x, y in zip(a["variants"], b["variants"]):
 assert seen > 20, seen
 PY
 done
-expect 0 "$fake" --quiet --metrics ms_ssim --device cuda --json "$work/json" "$work/images" "$work/variants/jpeg-40"
+grep -q '^cuda  *PSNR RGB, PSNR Y, SSIM Y$' "$work/out" && grep -q '^cpu  *MS-SSIM Y, ' "$work/out" || fail "who scored what: $(cat "$work/out")"
+expect 1 "$fake" --quiet --metrics ms_ssim --device cuda "$work/images" "$work/variants/jpeg-40"
+grep -q -e '--device=cuda has no effect' "$work/err" || fail "the card scores nothing, and nothing is said: $(cat "$work/err")"
+expect 0 "$fake" --quiet --metrics ms_ssim --device auto --json "$work/json" "$work/images" "$work/variants/jpeg-40"
 grep -q '"scored_on": "cpu"' "$work/json" || fail "the card is said to have scored what it can't"
 expect 0 "$fake" --list devices
 grep -q "^cuda	.*	psnr_rgb,psnr_y,ssim\$" "$work/out" || fail "the card's metrics: $(cat "$work/out")"

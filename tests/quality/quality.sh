@@ -270,6 +270,57 @@ if command -v convert >/dev/null 2>&1 && dl2-transcode --version | grep -q '^  p
     cd "$OLDPWD" || exit 99
 fi
 
+# ---- What sizes stand on: bytes that are not the coded image, and files that had lost something before
+if [ -n "${PYTHON3:-}" ] && dl2-transcode --list codecs | grep -q '^jpeg'; then
+    mkdir -p "$work/stand/ref" && image "$work/stand/ref/a.ppm" 500 300 3 0 0
+    set --
+    for codec in jpeg webp png avif jp2; do
+        dl2-transcode --list codecs | grep -q "^$codec	" || continue
+        options='--q 30,60'
+        case $codec in jpeg) options="$options --restart=none" ;; png) options= ;; esac
+        expect 0 dl2-transcode --quiet --codec $codec $options "$work/stand/ref" "$work/stand"
+        for variant in "$work/stand/$codec" "$work/stand/$codec-30" "$work/stand/$codec-60"; do
+            [ -d "$variant" ] && set -- "$@" "$variant"
+        done
+    done
+    expect 0 dl2-transcode --quiet --codec jpeg --q 60 --restart tiles "$work/stand/ref" "$work/stand/tiles"
+    run 0 --json "$work/stand.json" "$work/stand/ref" "$work/stand/tiles/jpeg-60" "$@"
+    "$PYTHON3" - "$work/stand.json" <<'END' || fail 'header bytes'
+import glob, json, re, sys
+def of_jpeg(data):
+    scan = data.index(b"\xff\xda")
+    start = scan + 2 + int.from_bytes(data[scan + 2:scan + 4], "big")
+    return start + 2 + 2 * len(re.findall(rb"\xff[\xd0-\xd7]", data[start:]))
+def of_png(data):
+    at, left = 8, len(data)
+    while at < len(data):
+        length = int.from_bytes(data[at:at + 4], "big")
+        left -= length * (data[at + 4:at + 8] == b"IDAT")
+        at += 12 + length
+    return left
+def of_webp(data):
+    return 20 + len(data) % 2
+known, got = {"jpg": of_jpeg, "png": of_png, "webp": of_webp}, {}
+for v in json.load(open(sys.argv[1]))["variants"]:
+    [file] = [f for f in glob.glob(v["path"] + "/a.*")]
+    got["tiles" if "/tiles/" in file else v["variant"]] = v["header_bytes"]
+    assert v["header_bytes"] == v["per_image"][0]["header_bytes"]
+    extension = file.rsplit(".", 1)[1]
+    if extension in known:
+        expected = known[extension](open(file, "rb").read())
+        assert v["header_bytes"] == expected, (file, v["header_bytes"], expected)
+    else: # boxes
+        assert 100 < v["header_bytes"] < min(1000, v["bytes"]), (file, v["header_bytes"])
+assert got["tiles"] > got["jpeg-60"] + 6, got
+for codec in "avif", "jp2":
+    assert got.get(codec + "-30") == got.get(codec + "-60"), got
+END
+    grep -q '"lossy": 0' "$work/stand.json" || fail 'a source of PPM is said to have lost something'
+    run 0 --json "$work/stand.json" "$work/stand/jpeg-60" "$work/stand/jpeg-30"
+    grep -q '^1 of its files is of a lossy codec already, JPEGs of quality 60 (median; 60 to 60)' "$work/out" || fail 'no generation of loss'
+    grep -A 4 '"reference_files"' "$work/stand.json" | grep -q '"median_quality": 60' || fail 'no quality of the sources'
+fi
+
 # ---- Crops, chosen by earlier scores
 if [ -z "${PYTHON3:-}" ] || ! dl2-transcode --list codecs | grep -q '^png'; then
     echo 'crops are not tested: that takes python3 and a build with PNG'

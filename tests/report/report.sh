@@ -43,6 +43,18 @@ says "$page" "A &lt;title&gt; &amp; more" "make study &#39;X=&lt;1&gt;&#39;" "26
     "train/rose/&lt;7&gt;.png: not a &quot;PNG&quot; &amp; nothing else" \
     "A &lt;fast&gt; &amp; &quot;quoted&quot; processor" "webp-50" "within tolerance" "Wang 2004"
 says "$page" '−10.0 <small>' 'badge beyond'
+
+# What sizes stand on: what was measured, and that nothing was.
+says "$page" '<h2>What the sizes stand on</h2>' "<td>not measured</td>" "How the sources were encoded is not recorded"
+stand=$work/stand
+reference_files='{"lossy": 900, "of_known_quality": 800, "median_quality": 92}' header_bytes=300000
+variant "$stand" jpeg-10 jpeg 10 500000 26.1 0.8 2900
+variant "$stand" jpeg-50 jpeg 50 3000000 31.5 0.93 2800
+load "$stand" raw 900
+expect 0 dl2-report "$stand" -o "$work/stand.html"
+says "$work/stand.html" '<td>300</td><td>10 to 60 %</td>' 'jpeg-10: more than half of these files are headers' \
+    '900 sources are files of a lossy codec already, 800 of them JPEGs, of quality 92 in the median'
+unset reference_files header_bytes
 for plot in rate-psnr_rgb rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
     curves-small-jpeg curves-small-webp timeline-small-raw timeline-small-jpeg-10; do
     for part in dat gp; do
