@@ -1,13 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Megapixels a second of one core by each metric, dl2's beside those of other programs: scikit-image (python3-skimage),
-# ffmpeg, ImageMagick's compare, and libjxl's tools, as far as they are there. All score the same two images of 768x512
+# ffmpeg, ImageMagick's compare, libjxl's tools, and PyPI's ssimulacra2, psnr-hvsm and sewar, as far as they are there
+# (PEERS names the Python that has the last three). All score the same two images of 768x512
 # pixels in 8-bit RGB, in turns, one program after the other in each round; the table has the median of the rounds,
 # with the lowest and the highest where they are more than 10% apart.
 # Time is that of the processor. Of programs it is what a run takes longer than one that reads the same images and
 # scores nothing; in-process figures (dl2, scikit-image) leave out reading by themselves.
 #
-#     make tests/bench/bench_metrics tests/quality/make_image && sh $srcdir/tests/bench/metrics.sh [ROUNDS]
+#     make tests/bench/bench_metrics tests/quality/make_image
+#     python3 -m venv peers && peers/bin/pip install ssimulacra2 psnr-hvsm sewar
+#     PEERS=peers/bin/python sh $srcdir/tests/bench/metrics.sh [ROUNDS]
 #
 # Run it in the build folder.
 set -eu
@@ -15,7 +18,7 @@ out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 ./tests/quality/make_image "$out/a.ppm" 768 512 3 0 0
 ./tests/quality/make_image "$out/b.ppm" 768 512 3 10 0
 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MAGICK_THREAD_LIMIT=1 "${PYTHON3:-python3}" - "$out" "${1:-3}" <<'END'
-import os, resource, shutil, statistics, subprocess, sys, time
+import json, os, resource, shutil, statistics, subprocess, sys, time
 
 folder, rounds = sys.argv[1], int(sys.argv[2])
 A, B, MEGAPIXELS = f"{folder}/a.ppm", f"{folder}/b.ppm", 768 * 512 / 1e6
@@ -97,13 +100,60 @@ def libjxl():
     return rates
 
 
+# Each beside an image that it decodes itself or is given; only scoring counts.
+PEERS = """
+import contextlib, importlib, io, json, os, sys, time
+rates, absent, megapixels = {}, [], 768 * 512 / 1e6
+
+def load(name):
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return importlib.import_module(name)
+    except ImportError:
+        absent.append("PyPI's " + name)
+
+def measure(metric, function):
+    best, end = 9e9, time.process_time() + 0.5
+    while best == 9e9 or time.process_time() < end:
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    rates[metric] = megapixels / best
+
+try:
+    import numpy as np
+    a, b = (np.frombuffer(open(name, "rb").read()[-3 * 768 * 512:], np.uint8).reshape(512, 768, 3) for name in sys.argv[1:])
+    y, z = (image @ np.array([0.299, 0.587, 0.114]) for image in (a, b))
+except ImportError:
+    absent.append("PyPI's numpy")
+else:
+    if hvsm := load("psnr_hvsm"):
+        measure("psnr_hvs_m", lambda: hvsm.BACKENDS["cpp"]["psnr_hvs_hvsm"](y / 255, z / 255))
+    if sewar := load("sewar"):
+        measure("ms_ssim", lambda: sewar.msssim(y, z, MAX=255))
+    if load("ssimulacra2"):
+        from ssimulacra2 import compute_ssimulacra2
+        measure("ssimulacra2", lambda: compute_ssimulacra2(*sys.argv[1:]))
+print(json.dumps([rates, absent]))
+"""
+
+
+def peers():
+    result = subprocess.run([os.environ["PEERS"], "-c", PEERS, A, B], capture_output=True, text=True)
+    if result.returncode:
+        sys.exit(f"{os.environ['PEERS']}: {result.stderr}")
+    rates, missing = json.loads(result.stdout.splitlines()[-1])
+    absent.extend(missing)
+    return rates
+
+
 def has_skimage():
     return subprocess.run([sys.executable, "-c", "import skimage"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 programs = {"dl2": (dl2, True), "scikit-image": (scikit_image, has_skimage()),
             "ffmpeg": (ffmpeg, shutil.which("ffmpeg")), "ImageMagick": (magick, shutil.which("compare")),
-            "libjxl": (libjxl, True)}
+            "libjxl": (libjxl, True), "PyPI": (peers, os.environ.get("PEERS"))}
 absent += [name for name, (_, there) in programs.items() if not there]
 results = {}
 for _ in range(rounds):
