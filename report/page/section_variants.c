@@ -32,7 +32,8 @@ struct variants_view {
     const struct dl2_page *page;
     bool copies; /* are there files that are the source's own? */
     bool resized;
-    unsigned draws; /* of the bootstrap; 0: none */
+    long long above_8_bits, at_16_bits; /* images, of the variant with the most of the first */
+    unsigned draws;                     /* of the bootstrap; 0: none */
 };
 
 /* The columns of numbers. */
@@ -120,6 +121,12 @@ static void write_note(struct dl2_html *html, const struct variants_view *view)
         dl2_html_markup(html, "What stands behind an @ is the size that images were resized to. "
                               "Bits per pixel are of the original&#39;s pixels all the same. "
                               "Resized images have no PSNR and SSIM to the original. ");
+    if (view->above_8_bits)
+        dl2_html_format(html,
+                        "Up to %lld images of a variant, or their originals, have more than 8 bits "
+                        "a sample: PSNR RGB and Y are of 16 bits of %lld of them, all other scores "
+                        "of 8. ",
+                        view->above_8_bits, view->at_16_bits);
     if (view->copies)
         dl2_html_markup(html, "Copied files are the source's own, which encoding again would not "
                               "make smaller. ");
@@ -150,7 +157,13 @@ void dl2_section_variants(const struct dl2_page *page, struct dl2_html *html)
     struct variants_view view = {.page = page,
                                  .draws = study->arch_count ? page->analyses[0].question.draws : 0};
     for (size_t v = 0; v < study->variant_count; v++) {
+        const json_t *scored = study->variants[v].scored;
+        const long long above = dl2_json_get_integer(scored, "above_8_bits", 0);
         view.resized |= study->variants[v].resized;
+        if (above > view.above_8_bits) {
+            view.above_8_bits = above;
+            view.at_16_bits = dl2_json_get_integer(scored, "at_16_bits", 0);
+        }
         view.copies |= dl2_json_get_real(study->variants[v].made, "copied", 0) > 0;
     }
     dl2_html_markup(html, "<h2>Variants</h2>\n");

@@ -33,7 +33,7 @@ JSON
 {"schema": "dl2-quality/1", "reference": "somewhere", ${reference_files:+"\"reference_files\": $reference_files,"} "definitions": {"ssim": "Wang 2004"},
  "titles": {"psnr_rgb": "PSNR RGB", "ssim": "SSIM"}, "units": {"psnr_rgb": "dB", "ssim": ""}, "variants": [
  {"variant": "$2", "path": "x", "codec": "$3", "quality": $4, "images": 1000, "pixels": 10000000,
-  "bytes": $5, ${header_bytes:+"\"header_bytes\": $header_bytes,"} "bits_per_pixel": 1, "reference_bytes": 20000000, "cpu_seconds": 1,
+  "bytes": $5, ${header_bytes:+"\"header_bytes\": $header_bytes, \"above_8_bits\": 7, \"at_16_bits\": 6,"} "bits_per_pixel": 1, "reference_bytes": 20000000, "cpu_seconds": 1,
   "metrics": {"psnr_rgb": {"mean": $6, "median": $6, "p5": $6, "min": $6, "of_mean_mse": $6},
               "ssim": {"mean": $7, "median": $7, "p5": $7, "min": $7}},
   "missing": [], "extra": [${extra:-}], "mismatched": [], "failed": [], "per_image": []}]}

@@ -53,6 +53,7 @@ variant "$stand" jpeg-50 jpeg 50 3000000 31.5 0.93 2800
 load "$stand" raw 900
 expect 0 dl2-report "$stand" -o "$work/stand.html"
 says "$work/stand.html" '<td>300</td><td>10 to 60 %</td>' 'jpeg-10: more than half of these files are headers' \
+    'Up to 7 images of a variant, or their originals, have more than 8 bits a sample: PSNR RGB and Y are of 16 bits of 6' \
     '900 sources are files of a lossy codec already, 800 of them JPEGs, of quality 92 in the median'
 unset reference_files header_bytes
 for plot in rate-psnr_rgb rate-ssim accuracy-bytes-small accuracy-load-small accuracy-train-small \
