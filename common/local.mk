@@ -20,5 +20,6 @@ libcommon_la_SOURCES = \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \
 	common/streams.c common/streams.h \
-	common/thread.c common/thread.h
+	common/thread.c common/thread.h \
+	common/work_part.c common/work_part.h
 libcommon_la_LIBADD = $(JANSSON_LIBS)

@@ -28,6 +28,8 @@ static void draw(struct dl2_progress *progress, double now, const char *note)
     double elapsed = now - progress->started;
     double rate = elapsed > 0 ? (double)progress->done / elapsed : 0;
     double left = rate > 0 ? (double)(progress->total - progress->done) / rate : 0;
+    if (progress->cost_done > 0)
+        left = elapsed * (progress->cost - progress->cost_done) / progress->cost_done;
     if (progress->terminal) {
         char bar[BAR_WIDTH + 1];
         size_t full = progress->total ? progress->done * BAR_WIDTH / progress->total : 0;

@@ -16,6 +16,9 @@ struct dl2_progress {
     const char *unit;  /* "images" */
     size_t total;
     size_t done;
+    /* Where items differ in what they take: of all and of those that are done, in any unit, for the
+     * time that is left. 0: they do not. The caller's, before dl2_progress_update(). */
+    double cost, cost_done;
     double started, last_drawn; /* dl2_clock_wall() */
     bool terminal, quiet, drawn;
 };

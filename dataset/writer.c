@@ -296,6 +296,16 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
     return status;
 }
 
+int dl2_writer_reserve(const char *path, const struct dl2_writer_options *options,
+                       const struct dl2_dataset *source, struct dl2_error *error)
+{
+    struct dl2_writer *writer;
+    DL2_TRY(dl2_writer_open_like(path, options, source, &writer, error));
+    writer->finished = true; /* its mark stays */
+    dl2_writer_close(writer);
+    return DL2_OK;
+}
+
 /* ---- Shards */
 
 /*

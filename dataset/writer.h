@@ -76,6 +76,11 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
                          const struct dl2_dataset *source, struct dl2_writer **out,
                          struct dl2_error *error);
 
+/* Clears the place of such a container and marks it as one that is being written, so that nobody
+ * reads it until a later dl2_writer_open_like() has completed it. */
+int dl2_writer_reserve(const char *path, const struct dl2_writer_options *options,
+                       const struct dl2_dataset *source, struct dl2_error *error);
+
 /*
  * DL2_ERR_ARGUMENT for the address of a table with words that have no effect on writing, such as
  * patience=; the message says why. dl2_writer_open() asks, too.

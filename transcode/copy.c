@@ -591,7 +591,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .result = result,
                         .packed = dl2_container_is_packed(options->pack.container),
                         .origin = "0000000000000000"};
-    int lock = -1;
+    struct dl2_output_lock lock = {.fd = -1};
     int status = check_places(options, error);
     const bool folder = !dl2_dataset_is_database(options->dest); /* a table has its own lock */
     if (status == DL2_OK && folder)
@@ -606,7 +606,6 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     dl2_bytes_free(&copy.companions);
     json_decref(copy.summary);
     free(copy.keys);
-    if (lock >= 0)
-        close(lock);
+    dl2_output_unlock(&lock);
     return status;
 }

@@ -10,9 +10,11 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/thread.h"
+#include "common/work_part.h"
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
+#include "ranks/world.h"
 #include "transcode/copy.h"
 #include "transcode/fit_tables.h"
 #include "transcode/survey.h"
@@ -73,6 +75,8 @@ static struct arguments {
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;
     uint64_t shuffle; /* a seed, if it was given */
+    struct dl2_work_part part;
+    unsigned ranks; /* to start; 0: none */
     unsigned input_size;
     double crop_area[2];
     unsigned list;
@@ -201,8 +205,7 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
      "Pack images in a random order, the same for the same seed, so that a program that reads "
      "one shard after the other meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class",
-     .commands = WRITES},
+     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = WRITES},
@@ -225,6 +228,18 @@ static const struct dl2_option table[] = {
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
      "DEST that SOURCE lacks) instead of naming them",
      AT(prune), .commands = WRITES},
+
+    {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
+    {DL2_OPTION_PARSE, "part", 0, "I/N",
+     "Make part I of N, for example 2/4: about every Nth image, by bytes. Any number of parts run "
+     "at once, on any machine that sees SOURCE and DEST, and the one that ends last completes the "
+     "variants, with the bytes of one run. The same command without --part makes what is missing "
+     "and completes them, too",
+     AT(part), .parse = dl2_work_part_parse, .unset = "all images", .commands = ENCODES},
+    {DL2_OPTION_UINT, "ranks", 0, "N",
+     "Start N processes on this machine that divide what there is to do; mpirun and srun start "
+     "them on several",
+     AT(ranks), .min = 1, .max = 256, .unset = "one, or those of mpirun", .commands = ENCODES},
 
     {DL2_OPTION_GROUP, .help = "Options for fitted tables:"},
     {DL2_OPTION_TEXT, "fit-tables", 0, "FILE",
@@ -850,11 +865,44 @@ static int save_facts(const struct dl2_transcode_result *result, struct dl2_erro
     return DL2_OK;
 }
 
-static int transcode(char **places)
+/* Why the processes that were asked for cannot share this run, or NULL. */
+static const char *find_sharing_conflict(const char *dest, const struct dl2_world *world)
+{
+    const bool parts = arguments.part.count;
+    if (parts && arguments.ranks)
+        return "--part and --ranks exclude one another";
+    if ((parts || arguments.ranks || world) && dl2_dataset_is_database(dest))
+        return "parts and ranks need a DEST that is a folder: a table is written in one "
+               "transaction";
+    if (parts && arguments.force)
+        return "--force has no effect with --part, each of which would undo the others; remove the "
+               "variants in DEST instead";
+    return NULL;
+}
+
+/* Says what a part's user has to know. */
+static void print_part(const struct dl2_transcode_result *result)
+{
+    const struct dl2_work_part *part = &arguments.part;
+    if (!part->count)
+        return;
+    printf("part %u/%u has ended", part->number, part->count);
+    if (result->complete)
+        printf(", and the variants are complete\n");
+    else if (result->parts_missing)
+        printf("; %u of %u parts are missing, the first is %u/%u\n", result->parts_missing,
+               part->count, result->first_missing, part->count);
+    else
+        printf("; others are at work, and the last one completes the variants\n");
+}
+
+/* Makes the variants in this process: alone, or as a rank. */
+static int transcode_in_world(char **places, const struct dl2_world *world)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_transcode_target *targets = NULL;
     size_t target_count = 0;
+    const bool first = dl2_world_rank(world) == 0;
     if (make_targets(&targets, &target_count, &error) < 0) {
         free(targets);
         return dl2_program_usage_error(&program, "%s", error.message);
@@ -874,27 +922,68 @@ static int transcode(char **places)
         .never_larger = arguments.never_larger,
         .colour = arguments.colour,
         .prune = arguments.prune,
+        .part = arguments.part,
+        .world = world,
         .progress = &progress};
+    if (world && !dl2_option_given(&program, &common, "jobs"))
+        options.jobs = (common.jobs + world->sharers - 1) / world->sharers;
+    if (world)
+        options.memory /= world->local_size;
     options.decode.max_pixels = arguments.max_pixels;
     options.decode.external = &arguments.external;
     memcpy(options.decode.background, arguments.background, sizeof arguments.background);
 
     struct dl2_transcode_result result;
-    dl2_progress_begin(&progress, "transcode", "images", 0, common.quiet);
+    char label[64] = "transcode";
+    if (world)
+        snprintf(label, sizeof label, "transcode, 1 of %u ranks", dl2_world_size(world));
+    dl2_progress_begin(&progress, label, "images", 0, common.quiet || !first);
     int status = dl2_transcode(&options, &result, &error);
     dl2_progress_end(&progress);
     const bool failures = status == DL2_OK && result.failed_sources;
-    if (status == DL2_OK)
+    if (status == DL2_OK && first)
         print_table(&result);
-    if (status == DL2_OK && arguments.facts)
+    if (status == DL2_OK && first)
+        print_part(&result);
+    if (status == DL2_OK && arguments.facts && result.complete)
         status = save_facts(&result, &error);
-    if (failures)
-        fprintf(stderr, "%s: %zu of %zu images failed; they are named above and in %s\n",
-                program.name, result.failed_sources, result.sources,
-                dl2_dataset_is_database(places[1]) ? "the tables' comments" : "dl2-variant.json");
+    if (failures && first)
+        fprintf(stderr, "%s: %zu of %zu images failed; they are named above%s\n", program.name,
+                result.failed_sources, result.sources,
+                !result.complete                     ? ""
+                : dl2_dataset_is_database(places[1]) ? " and in the tables' comments"
+                                                     : " and in dl2-variant.json");
     dl2_transcode_result_free(&result);
     free(targets);
+    if (!first) /* rank 0 says it */
+        return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     return end_program(status, &error, failures);
+}
+
+static int transcode(char **places)
+{
+    const struct dl2_world_options options = {.ranks = arguments.ranks};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_world *world = NULL;
+    int exit_status = DL2_EXIT_FAILED, status = DL2_OK;
+    const char *conflict = find_sharing_conflict(places[1], NULL);
+    if (conflict)
+        return dl2_program_usage_error(&program, "%s", conflict);
+    if (!arguments.part.count) /* parts are alone, whoever starts them */
+        status = dl2_world_open(&options, &world, &exit_status, &error);
+    if (error.status)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    conflict = status == DL2_OK && dl2_world_size(world) > 1
+                   ? find_sharing_conflict(places[1], world)
+                   : NULL;
+    if (conflict && dl2_world_rank(world) == 0)
+        fprintf(stderr, "%s: %s\n", program.name, conflict);
+    if (conflict)
+        exit_status = DL2_EXIT_USAGE;
+    else if (status == DL2_OK)
+        exit_status = transcode_in_world(places, dl2_world_size(world) > 1 ? world : NULL);
+    dl2_world_close(world);
+    return exit_status;
 }
 
 static int copy(char **places)

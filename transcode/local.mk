@@ -12,6 +12,7 @@ libtranscode_la_SOURCES = \
 	transcode/fit_tables.c transcode/fit_tables.h \
 	transcode/masks.c transcode/masks.h \
 	transcode/output_folder.c transcode/output_folder.h \
+	transcode/staged.c transcode/staged.h \
 	transcode/survey.c transcode/survey.h \
 	transcode/target.c transcode/target.h \
 	transcode/target_scan.c transcode/target_scan.h \
@@ -20,7 +21,7 @@ libtranscode_la_SOURCES = \
 	transcode/transcode.c transcode/transcode.h \
 	transcode/variant.c transcode/variant.h \
 	transcode/variant_load.c transcode/variant_state.h
-libtranscode_la_LIBADD = libreuse.la libquality.la libcodec.la libdataset.la libcommon.la
+libtranscode_la_LIBADD = libreuse.la libquality.la libcodec.la libdataset.la libranks.la libcommon.la
 
 bin_PROGRAMS += dl2-transcode
 dl2_commands += dl2-transcode

@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOCK_NAME ".dl2-transcode.lock"
+
+/* How often a part looks at a lock, 50 ms apart, before it says that it is waiting. */
+enum { PATIENCE = 40 };
 
 static char *add_slash(const char *path)
 {
@@ -177,25 +181,112 @@ int dl2_output_check_source(const struct dl2_dataset *dataset, const char *sourc
     return check_classes(dataset, source, progress, error);
 }
 
-int dl2_output_lock(const char *dest, struct dl2_progress *progress, int *lock,
-                    struct dl2_error *error)
+/* As flock(), again where a signal interrupts it. Waiting for others is no error: 1. */
+static int lock_file(const struct dl2_output_lock *lock, int how, struct dl2_error *error)
+{
+    while (flock(lock->fd, how) != 0) {
+        if (errno == EWOULDBLOCK)
+            return 1;
+        if (errno != EINTR)
+            return dl2_error_system(error, "the folder of the variants can't be locked; that "
+                                           "needs a file system with flock()");
+    }
+    return DL2_OK;
+}
+
+static int open_lock(const char *dest, struct dl2_output_lock *lock, struct dl2_error *error)
 {
     char *path = dl2_path_join(dest, LOCK_NAME);
     if (!path)
         return dl2_error_memory(error, "a path");
-    int status = DL2_OK;
-    *lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*lock < 0) {
-        status = dl2_error_system(error, "%s: can't be written", path);
-    } else if (flock(*lock, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            dl2_progress_message(progress,
-                                 "%s: another dl2-transcode is writing here; waiting for it", dest);
-        while (flock(*lock, LOCK_EX) != 0 && status == DL2_OK) {
-            if (errno != EINTR)
-                status = dl2_error_system(error, "%s: can't be locked", path);
-        }
-    }
+    lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int status =
+        lock->fd < 0 ? dl2_error_system(error, "%s: can't be written", path) : DL2_OK;
     free(path);
     return status;
+}
+
+static void tell_waiting(const char *dest, struct dl2_progress *progress)
+{
+    dl2_progress_message(progress, "%s: another dl2-transcode is writing here; waiting for it",
+                         dest);
+}
+
+int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_output_lock *lock,
+                    struct dl2_error *error)
+{
+    DL2_TRY(open_lock(dest, lock, error));
+    int status = lock_file(lock, LOCK_EX | LOCK_NB, error);
+    if (status != 1)
+        return status;
+    tell_waiting(dest, progress);
+    return lock_file(lock, LOCK_EX, error);
+}
+
+/* Compares the digest of the part that had the lock alone. */
+static int check_digest(const char *dest, const char *digest, const struct dl2_output_lock *lock,
+                        struct dl2_error *error)
+{
+    char text[64] = "";
+    const ssize_t size = pread(lock->fd, text, sizeof text - 1, 0);
+    if (size < 0)
+        return dl2_error_system(error, "%s: its lock can't be read", dest);
+    return !strcmp(text, digest)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_CANCELED,
+                               "%s: parts of another run are at work here: with other options, "
+                               "another number of parts, or other versions of dl2 or of the "
+                               "codecs' libraries; wait for them, or name another DEST",
+                               dest);
+}
+
+int dl2_output_lock_part(const char *dest, const char *digest, struct dl2_progress *progress,
+                         struct dl2_output_lock *lock, bool *joins, struct dl2_error *error)
+{
+    unsigned waits = 0;
+    *joins = false;
+    DL2_TRY(open_lock(dest, lock, error));
+    for (;;) {
+        int status = lock_file(lock, LOCK_EX | LOCK_NB, error);
+        if (status == DL2_OK)
+            break;
+        if (status == 1 && (status = lock_file(lock, LOCK_SH | LOCK_NB, error)) == DL2_OK) {
+            *joins = true;
+            return check_digest(dest, digest, lock, error);
+        }
+        if (status < 0)
+            return status;
+        if (waits++ < PATIENCE) { /* most often another part that puts things in order */
+            nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+            continue;
+        }
+        tell_waiting(dest, progress);
+        DL2_TRY(lock_file(lock, LOCK_SH, error)); /* waits */
+        DL2_TRY(lock_file(lock, LOCK_UN, error));
+    }
+    const size_t size = strlen(digest);
+    return ftruncate(lock->fd, 0) == 0 && pwrite(lock->fd, digest, size, 0) == (ssize_t)size
+               ? DL2_OK
+               : dl2_error_system(error, "%s: its lock can't be written", dest);
+}
+
+int dl2_output_share(struct dl2_output_lock *lock, struct dl2_error *error)
+{
+    return lock_file(lock, LOCK_SH, error);
+}
+
+int dl2_output_take_over(struct dl2_output_lock *lock, bool *alone, struct dl2_error *error)
+{
+    /* Given up first: of two that end together, each would see the other's share. */
+    DL2_TRY(lock_file(lock, LOCK_UN, error));
+    const int status = lock_file(lock, LOCK_EX | LOCK_NB, error);
+    *alone = status == DL2_OK;
+    return status < 0 ? status : DL2_OK;
+}
+
+void dl2_output_unlock(struct dl2_output_lock *lock)
+{
+    if (lock->fd >= 0)
+        close(lock->fd);
+    lock->fd = -1;
 }

@@ -32,10 +32,27 @@ int dl2_output_check_source(const struct dl2_dataset *dataset, const char *sourc
                             struct dl2_error *error);
 
 /*
- * Waits until no other run writes to `dest`, a folder that is there, and says so where it has to.
- * Closing *lock ends it; the lock file stays, since another run may be waiting.
+ * The lock of a DEST, a folder that is there. Either one run has it, or any number of parts of one
+ * run share it. It ends with the process; its file stays, since another run may be waiting.
  */
-int dl2_output_lock(const char *dest, struct dl2_progress *progress, int *lock,
+struct dl2_output_lock {
+    int fd; /* -1: none */
+};
+
+/* Waits until no other run writes to `dest`, and says so where it has to. */
+int dl2_output_lock(const char *dest, struct dl2_progress *progress, struct dl2_output_lock *lock,
                     struct dl2_error *error);
+
+/*
+ * The same for a part. *joins: other parts are at work. Else this one has the lock alone, so that
+ * it can put things in order, until dl2_output_share(). DL2_ERR_CANCELED if those at work have
+ * another digest: another command, other versions or another number of parts.
+ */
+int dl2_output_lock_part(const char *dest, const char *digest, struct dl2_progress *progress,
+                         struct dl2_output_lock *lock, bool *joins, struct dl2_error *error);
+int dl2_output_share(struct dl2_output_lock *lock, struct dl2_error *error);
+/* Takes the lock alone if nobody else has it; otherwise gives it up, and *alone is false. */
+int dl2_output_take_over(struct dl2_output_lock *lock, bool *alone, struct dl2_error *error);
+void dl2_output_unlock(struct dl2_output_lock *lock);
 
 #endif

@@ -10,6 +10,7 @@
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "pixels/resize.h"
+#include "ranks/world.h"
 #include "transcode/masks.h"
 #include "transcode/output_folder.h"
 #include "transcode/reuse.h"
@@ -21,7 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <xxhash.h>
 
 enum {
     /* Memory that a worker keeps from image to image. */
@@ -29,7 +30,12 @@ enum {
     MAX_STRAYS_NAMED = 10,
     /* What a search takes for each pixel: what was decoded, and files that are tried together. */
     SEARCH_BYTES = 20,
+    /* What an image costs whatever its size, in bytes of the source. */
+    IMAGE_COST = 8192,
 };
+
+#define PARTS_STEM ".dl2-transcode.part"
+enum { DIGEST_SIZE = 32 };
 
 /* ---- Memory of the images in work */
 
@@ -104,8 +110,18 @@ struct run {
     struct gate gate;
     size_t *todo; /* item numbers */
     size_t todo_count;
-    int lock;
+    struct dl2_output_lock *lock;
     bool packed; /* variants are containers, not folders of files */
+    /* The part that this pass makes; 0 of 0: it makes all that is missing and completes. */
+    struct dl2_work_part part;
+    bool alone;   /* a part by itself, no rank */
+    bool joins;   /* other such parts are at work */
+    bool is_done; /* there was nothing to do, for no part */
+    bool follows; /* parts of this process' run have been made */
+    struct dl2_part_file part_file;
+    char *parts_stem;         /* of a part by itself */
+    char digest[DIGEST_SIZE]; /* likewise: what is to be done */
+    uint16_t *owners;         /* [source.count] the parts that have the items; NULL: no part */
 };
 
 /* ---- What there is to do */
@@ -216,6 +232,8 @@ static int open_source(struct run *run, struct dl2_error *error)
     options.reads = dl2_codec_reads;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
     run->source.ignored = dl2_dataset_ignored(run->dataset);
+    if (run->follows) /* all has been said */
+        return DL2_OK;
     /* Files in folders have the splits that the source's folders have. */
     dl2_dataset_tell(run->dataset, run->options->source, run->packed, run->progress);
     return dl2_output_check_source(run->dataset, run->options->source, run->options->pack.container,
@@ -296,39 +314,124 @@ static void tell_kept_failures(const struct run *run, size_t index)
         }
 }
 
-/* Fails what would be written to a taken name, lists the items that some variant lacks. */
+/* Must something be done for the item in this pass? */
+static bool is_needed(const struct run *run, size_t index)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const uint8_t state = run->variants[v].records[index].state;
+        if (state == DL2_RECORD_MISSING || (state == DL2_RECORD_STAGED && !run->part.count))
+            return true;
+    }
+    return false;
+}
+
+/* Does this pass have the item? */
+static bool is_own(const struct run *run, size_t index)
+{
+    return !run->owners || run->owners[index] == run->part.number;
+}
+
+static int load_variants(struct run *run, struct dl2_error *error)
+{
+    const bool force =
+        run->options->force && !run->follows && dl2_world_rank(run->options->world) == 0;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct dl2_variant *variant = &run->variants[v];
+        variant->part = run->part;
+        variant->joins = run->joins;
+        variant->follows = run->follows;
+        DL2_TRY(dl2_variant_load(variant, &run->source, force, error));
+    }
+    return DL2_OK;
+}
+
+/* Begins what a part may have to write, whether that has to or not: once others have begun to
+ * write, nothing can be put in order any more. */
+static int begin_variants(struct run *run, struct dl2_error *error)
+{
+    run->is_done = true;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        bool needed = false;
+        for (size_t i = 0; i < run->source.count && !needed; i++)
+            needed = run->source.items[i].same_key_as == SIZE_MAX &&
+                     run->variants[v].records[i].state == DL2_RECORD_MISSING;
+        run->is_done = run->is_done && !needed && dl2_variant_was_complete(&run->variants[v]);
+        if (needed)
+            DL2_TRY(dl2_variant_begin(&run->variants[v], error));
+    }
+    return DL2_OK;
+}
+
+/* Divides the items: for ranks, by what rank 0 sees that there is to do. */
+static int divide(struct run *run, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->options->world;
+    const size_t count = run->source.count;
+    if (!run->part.count)
+        return DL2_OK;
+    uint64_t *costs = dl2_calloc(count, sizeof *costs), sum = 0;
+    run->owners = dl2_calloc(count, sizeof *run->owners);
+    int status = costs && run->owners ? DL2_OK : dl2_error_memory(error, "images");
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        const struct dl2_source_item *item = &run->source.items[i];
+        const uint64_t facts[] = {XXH3_64bits(item->key, strlen(item->key)), item->bytes, sum};
+        sum = XXH3_64bits(facts, sizeof facts);
+        if (item->same_key_as == SIZE_MAX && (!world || is_needed(run, i)))
+            costs[i] = item->bytes + IMAGE_COST;
+    }
+    if (status == DL2_OK)
+        status = dl2_work_divide(costs, count, run->part.count, run->owners, error);
+    free(costs);
+    status = dl2_world_agree(world, status, error);
+    if (status < 0 || !world)
+        return status;
+    uint64_t first = sum;
+    DL2_TRY(world->ops->broadcast(world, 0, &first, sizeof first, error));
+    status = first == sum ? DL2_OK
+                          : dl2_error_set(error, DL2_ERR_CANCELED,
+                                          "%s: rank %u sees other images there than rank 0; has "
+                                          "the source changed just now? Run again",
+                                          run->options->source, dl2_world_rank(world));
+    DL2_TRY(dl2_world_agree(world, status, error));
+    return world->ops->broadcast(world, 0, run->owners, count * sizeof *run->owners, error);
+}
+
+/* Fails an item that would be written to a taken name. */
+static int fail_twin(struct run *run, size_t index, struct dl2_error *error)
+{
+    const struct dl2_source_item *item = &run->source.items[index];
+    const char *other = run->source.items[item->same_key_as].name;
+    if (!run->follows)
+        dl2_progress_message(run->progress,
+                             "%s: would be written to the same name as %s; rename one of them",
+                             item->path, other);
+    for (size_t v = 0; v < run->variant_count; v++) {
+        char *message;
+        if (asprintf(&message, "would be written to the same name as %s", other) < 0)
+            return dl2_error_memory(error, "images");
+        DL2_TRY(dl2_variant_fail(&run->variants[v], item, index, message, error));
+    }
+    return DL2_OK;
+}
+
+/* Fails what would be written to a taken name, lists the items that this pass has to do. */
 static int plan_items(struct run *run, struct dl2_error *error)
 {
-    for (size_t v = 0; v < run->variant_count; v++)
-        DL2_TRY(dl2_variant_load(&run->variants[v], &run->source, run->options->force, error));
-    if (run->options->prune)
+    if (!run->part.count && run->options->prune)
         DL2_TRY(prune(run, error));
-    else
+    else if (!run->part.count)
         name_strays(run);
     run->todo = dl2_calloc(run->source.count, sizeof *run->todo);
     if (!run->todo)
         return dl2_error_memory(error, "images");
     for (size_t i = 0; i < run->source.count; i++) {
-        const struct dl2_source_item *item = &run->source.items[i];
-        bool needed = false;
-        tell_kept_failures(run, i);
-        for (size_t v = 0; v < run->variant_count; v++)
-            needed = needed || run->variants[v].records[i].state == DL2_RECORD_MISSING;
-        if (item->same_key_as == SIZE_MAX) {
-            if (needed)
-                run->todo[run->todo_count++] = i;
+        if (!is_own(run, i))
             continue;
-        }
-        const char *other = run->source.items[item->same_key_as].name;
-        dl2_progress_message(run->progress,
-                             "%s: would be written to the same name as %s; rename one of them",
-                             item->path, other);
-        for (size_t v = 0; v < run->variant_count; v++) {
-            char *message;
-            if (asprintf(&message, "would be written to the same name as %s", other) < 0)
-                return dl2_error_memory(error, "images");
-            DL2_TRY(dl2_variant_fail(&run->variants[v], item, i, message, error));
-        }
+        tell_kept_failures(run, i);
+        if (run->source.items[i].same_key_as != SIZE_MAX)
+            DL2_TRY(fail_twin(run, i, error));
+        else if (is_needed(run, i))
+            run->todo[run->todo_count++] = i;
     }
     return DL2_OK;
 }
@@ -338,6 +441,12 @@ static int plan_items(struct run *run, struct dl2_error *error)
 static bool needs(const struct run *run, size_t v, size_t index)
 {
     return run->variants[v].records[index].state == DL2_RECORD_MISSING;
+}
+
+/* Has a part made it, so that it only has to be packed? */
+static bool waits(const struct run *run, size_t v, size_t index)
+{
+    return !run->part.count && run->variants[v].records[index].state == DL2_RECORD_STAGED;
 }
 
 static void set_failure(struct outcome *outcome, const struct dl2_error *error)
@@ -671,6 +780,33 @@ static void release_if_large(struct worker *worker, size_t variants)
     dl2_bytes_free(&worker->taken);
 }
 
+static bool needs_encoding(const struct run *run, size_t index)
+{
+    bool any = false;
+    for (size_t v = 0; v < run->variant_count; v++)
+        any = any || needs(run, v, index);
+    return any;
+}
+
+/* Makes what lies beside images that parts have made, as the parts had it. */
+static void resize_beside_staged(struct run *run, struct worker *worker, size_t slot, size_t index,
+                                 struct outcome *outcomes)
+{
+    struct dl2_sidecars *sidecars = run->sidecars + slot * run->resolution_count;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const struct dl2_record *record = &run->variants[v].records[index];
+        struct dl2_sidecars *own = &sidecars[run->resolution_of[v]];
+        if (!waits(run, v, index) || own->count ||
+            (record->width == record->source_width && record->height == record->source_height))
+            continue;
+        struct dl2_error error = DL2_ERROR_INIT;
+        if (dl2_masks_resize(&worker->masks, &sidecars[0], record->source_width,
+                             record->source_height, record->width, record->height, own, NULL,
+                             &error) < 0)
+            set_failure(&outcomes[v], &error);
+    }
+}
+
 static int work(void *context, unsigned number, size_t slot, size_t n, struct dl2_error *error)
 {
     struct run *run = context;
@@ -684,11 +820,14 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     for (size_t v = 0; v < run->variant_count; v++)
         outcomes[v] = (struct outcome){.encoded = outcomes[v].encoded};
     struct dl2_sidecars *sidecars = &run->sidecars[slot * run->resolution_count];
-    int status = dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own);
+    const bool encodes = needs_encoding(run, index);
+    int status =
+        encodes ? dl2_dataset_read(run->dataset, item->sample, &worker->file, &data, &size, &own)
+                : DL2_OK;
     if (status == DL2_OK)
         status = dl2_dataset_read_sidecars(run->dataset, item->sample, sidecars, &own);
     uint64_t bytes = 0;
-    if (status == DL2_OK) {
+    if (status == DL2_OK && encodes) {
         worker->source = data;
         worker->source_size = size;
         worker->reuse = (struct dl2_reuse){0};
@@ -719,10 +858,11 @@ static int work(void *context, unsigned number, size_t slot, size_t n, struct dl
     if (status < 0) {
         drop_path(&own, item->path);
         for (size_t v = 0; v < run->variant_count; v++) {
-            if (needs(run, v, index))
+            if (needs(run, v, index) || (!encodes && waits(run, v, index)))
                 set_failure(&outcomes[v], &own);
         }
     }
+    resize_beside_staged(run, worker, slot, index, outcomes);
     return DL2_OK;
 }
 
@@ -852,6 +992,15 @@ static int make_curves(struct run *run, struct dl2_error *error)
     return status;
 }
 
+/* How long an item takes, in proportion: one that only has to be packed takes next to nothing. */
+static double cost_of(const struct run *run, size_t index)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        if (needs(run, v, index))
+            return (double)(run->source.items[index].bytes + IMAGE_COST);
+    return IMAGE_COST / 8.0;
+}
+
 /* Names a failure once, whatever number of variants it befell. */
 static void tell_failures(const struct run *run, const struct outcome *outcomes,
                           const struct dl2_source_item *item)
@@ -866,18 +1015,35 @@ static void tell_failures(const struct run *run, const struct outcome *outcomes,
     }
 }
 
+/* Makes the outcome an image that a part has made. */
+static int take_staged(struct dl2_variant *variant, size_t index, struct outcome *outcome,
+                       struct dl2_error *error)
+{
+    DL2_TRY(dl2_variant_begin(variant, error));
+    DL2_TRY(dl2_variant_read_staged(variant, index, &outcome->encoded, error));
+    outcome->record = variant->records[index];
+    outcome->record.state = DL2_RECORD_VALID;
+    variant->records[index].reduction.colour = NULL; /* the outcome has its strings now */
+    variant->records[index].sidecars = NULL;
+    variant->made--; /* by this pass it was not */
+    outcome->tried = true;
+    return DL2_OK;
+}
+
 /* Puts what was encoded into the containers; one that can't hold an image's name fails it. */
 static int pack(const struct run *run, const struct dl2_source_item *item, size_t slot,
-                struct outcome *outcomes, struct dl2_error *error)
+                size_t index, struct outcome *outcomes, struct dl2_error *error)
 {
     for (size_t v = 0; v < run->variant_count; v++) {
         struct outcome *outcome = &outcomes[v];
+        if (waits(run, v, index) && !outcome->tried)
+            DL2_TRY(take_staged(&run->variants[v], index, outcome, error));
         if (!outcome->tried || outcome->record.state != DL2_RECORD_VALID)
             continue;
         struct dl2_error own = DL2_ERROR_INIT;
-        const int status =
-            dl2_variant_pack(&run->variants[v], item, outcome->encoded.data, outcome->encoded.size,
-                             sidecars_of(run, slot, run->resolution_of[v]), &outcome->record, &own);
+        const int status = dl2_variant_pack(
+            &run->variants[v], item, index, outcome->encoded.data, outcome->encoded.size,
+            sidecars_of(run, slot, run->resolution_of[v]), &outcome->record, &own);
         if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT || status == DL2_ERR_ARGUMENT)
             set_failure(outcome, &own);
         else if (status < 0)
@@ -894,8 +1060,9 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
     struct outcome *outcomes = run->outcomes + slot * run->variant_count;
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
+    run->progress->cost_done += cost_of(run, index);
     if (run->packed)
-        DL2_TRY(pack(run, item, slot, outcomes, error));
+        DL2_TRY(pack(run, item, slot, index, outcomes, error));
     for (size_t r = 0; r < run->resolution_count; r++)
         dl2_sidecars_free(&run->sidecars[slot * run->resolution_count + r]);
     tell_failures(run, outcomes, item);
@@ -968,6 +1135,9 @@ static int make_all(struct run *run, struct dl2_error *error)
     for (unsigned i = 0; status == DL2_OK && i < loop.jobs; i++)
         status = make_worker(&run->workers[i], run->variant_count, error);
     run->progress->total = run->todo_count;
+    run->progress->cost = run->progress->cost_done = 0;
+    for (size_t n = 0; n < run->todo_count; n++)
+        run->progress->cost += cost_of(run, run->todo[n]);
     if (status == DL2_OK)
         status = make_curves(run, error);
     if (status == DL2_OK)
@@ -1122,19 +1292,68 @@ static void tell_pixels_only(const struct run *run, const struct dl2_variant *va
                              variant->root, variant->totals.pixels_only);
 }
 
-static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
+/* Words of 16 digits that differ where variants or the number of parts do. */
+static int make_digest(struct run *run, struct dl2_error *error)
+{
+    uint64_t sum = run->options->pack.shard_bytes;
+    for (size_t v = 0; v < run->variant_count; v++) {
+        const struct dl2_variant *variant = &run->variants[v];
+        char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS), *text = NULL;
+        const int length =
+            about ? asprintf(&text, "%s %s %s", variant->name, variant->pack.container, about) : -1;
+        free(about);
+        if (length < 0)
+            return dl2_error_memory(error, "variants");
+        sum = XXH3_64bits_withSeed(text, (size_t)length, sum);
+        free(text);
+    }
+    snprintf(run->digest, sizeof run->digest, "%016" PRIx64 "-%u", sum, run->part.count);
+    return DL2_OK;
+}
+
+/* Waits for DEST to be free for this pass. */
+static int lock_dest(struct run *run, struct dl2_error *error)
+{
+    const char *dest = run->options->dest;
+    if (dl2_dataset_is_database(dest) || run->follows) /* tables have locks of their own */
+        return DL2_OK;
+    DL2_TRY(dl2_make_folders(dest, error));
+    if (!run->alone)
+        return dl2_output_lock(dest, run->progress, run->lock, error);
+    DL2_TRY(make_digest(run, error));
+    DL2_TRY(dl2_output_lock_part(dest, run->digest, run->progress, run->lock, &run->joins, error));
+    return dl2_part_file_open(&run->part_file, run->parts_stem, &run->part, error);
+}
+
+static int prepare(struct run *run, struct dl2_error *error)
 {
     DL2_TRY(init_variants(run, error));
     DL2_TRY(check_places(run, error));
     DL2_TRY(open_source(run, error));
-    if (!dl2_dataset_is_database(run->options->dest)) { /* tables have locks of their own */
-        DL2_TRY(dl2_make_folders(run->options->dest, error));
-        DL2_TRY(dl2_output_lock(run->options->dest, run->progress, &run->lock, error));
-    }
-    DL2_TRY(collect(run, error));
-    DL2_TRY(plan_items(run, error));
-    if (run->todo_count)
-        DL2_TRY(make_all(run, error));
+    if (dl2_world_rank(run->options->world) == 0)
+        DL2_TRY(lock_dest(run, error));
+    return collect(run, error);
+}
+
+/* What a part, or rank 0, does while no other one writes. */
+static int put_in_order(struct run *run, struct dl2_error *error)
+{
+    DL2_TRY(load_variants(run, error));
+    if (!run->part.count || run->joins)
+        return DL2_OK;
+    DL2_TRY(begin_variants(run, error));
+    return run->alone ? dl2_output_share(run->lock, error) : DL2_OK;
+}
+
+static int end_part(struct run *run, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++)
+        DL2_TRY(dl2_variant_end_part(&run->variants[v], &run->source, error));
+    return run->alone ? dl2_part_file_end(&run->part_file, run->digest, error) : DL2_OK;
+}
+
+static int complete(struct run *run, struct dl2_error *error)
+{
     for (size_t v = 0; v < run->variant_count; v++) {
         DL2_TRY(dl2_variant_finish(&run->variants[v], &run->source, error));
         char *left_out = dl2_variant_left_out(&run->variants[v]);
@@ -1143,6 +1362,26 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
         free(left_out);
         tell_pixels_only(run, &run->variants[v]);
     }
+    if (run->parts_stem)
+        dl2_part_files_remove(run->parts_stem);
+    return DL2_OK;
+}
+
+/* Ranks take each step together, so that none waits for one that has failed. */
+static int run_all(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    const struct dl2_world *world = run->options->world;
+    const bool first = dl2_world_rank(world) == 0;
+    DL2_TRY(dl2_world_agree(world, prepare(run, error), error));
+    DL2_TRY(dl2_world_agree(world, first ? put_in_order(run, error) : DL2_OK, error));
+    DL2_TRY(dl2_world_agree(world, first ? DL2_OK : load_variants(run, error), error));
+    DL2_TRY(divide(run, error));
+    int status = plan_items(run, error);
+    if (status == DL2_OK && run->todo_count)
+        status = make_all(run, error);
+    if (status == DL2_OK)
+        status = run->part.count ? end_part(run, error) : complete(run, error);
+    DL2_TRY(dl2_world_agree(world, status, error));
     char *unresized = dl2_unresized_message(&run->unresized);
     if (unresized)
         dl2_progress_message(run->progress, "%s: %s", run->options->source, unresized);
@@ -1150,43 +1389,130 @@ static int run_all(struct run *run, struct dl2_transcode_result *result, struct 
     return report(run, result, error);
 }
 
+static int run_pass(struct run *run, struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    *result = (struct dl2_transcode_result){0};
+    run->progress = run->options->progress;
+    run->gate.limit = run->options->memory;
+    run->packed = dl2_container_is_packed(run->options->pack.container);
+    run->part_file.fd = -1;
+    pthread_mutex_init(&run->gate.mutex, NULL);
+    pthread_cond_init(&run->gate.changed, NULL);
+    pthread_mutex_init(&run->unresized.mutex, NULL);
+    run->parts_stem = dl2_dataset_is_database(run->options->dest)
+                          ? NULL
+                          : dl2_path_join(run->options->dest, PARTS_STEM);
+    const int status = run_all(run, result, error);
+    for (size_t v = 0; v < run->variant_count; v++)
+        dl2_variant_free(&run->variants[v], run->source.count);
+    for (size_t i = 0; i < run->source.count; i++) {
+        free(run->source.items[i].key_text);
+        free(run->source.items[i].name_text);
+    }
+    free(run->variants);
+    free(run->source.items);
+    free(run->source.by_key);
+    free(run->workers);
+    free(run->outcomes);
+    free(run->sidecars);
+    free(run->resolutions);
+    free(run->resolution_of);
+    free(run->curves);
+    free(run->owners);
+    dl2_left_out_free(&run->unresized.counts);
+    pthread_mutex_destroy(&run->unresized.mutex);
+    free(run->todo);
+    if (run->dataset)
+        dl2_dataset_close(run->dataset);
+    free(run->parts_stem);
+    dl2_part_file_close(&run->part_file);
+    pthread_cond_destroy(&run->gate.changed);
+    pthread_mutex_destroy(&run->gate.mutex);
+    return status;
+}
+
+/* The pass over what parts have left. `made`: by this process or its world, of each variant. */
+static int follow(const struct dl2_transcode_options *options, struct dl2_output_lock *lock,
+                  const double *made, struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    struct dl2_transcode_options own = *options;
+    struct dl2_progress *progress = options->progress;
+    own.world = NULL;
+    own.part = (struct dl2_work_part){0};
+    struct run run = {.options = &own, .lock = lock, .follows = true};
+    dl2_progress_end(progress);
+    dl2_progress_begin(progress, "complete", progress->unit, 0, progress->quiet);
+    dl2_transcode_result_free(result);
+    const int status = run_pass(&run, result, error);
+    for (size_t v = 0; status == DL2_OK && v < result->variant_count; v++)
+        result->variants[v].made += (size_t)made[v];
+    result->complete = status == DL2_OK;
+    return status;
+}
+
+/* Completes the variants if the part that was made is the last one, or there was nothing to do. */
+static int end_if_last(const struct run *part, const double *made, const char *stem,
+                       struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    bool alone;
+    DL2_TRY(dl2_output_take_over(part->lock, &alone, error));
+    result->parts_missing =
+        dl2_part_files_missing(stem, part->part.count, part->digest, &result->first_missing);
+    return alone && (part->is_done || !result->parts_missing)
+               ? follow(part->options, part->lock, made, result, error)
+               : DL2_OK;
+}
+
+/* Images that this process and the ranks of its world have made, of each variant: to free. */
+static double *count_made(const struct dl2_transcode_options *options,
+                          const struct dl2_transcode_result *result, struct dl2_error *error)
+{
+    double *made = dl2_calloc(options->target_count, sizeof *made);
+    for (size_t v = 0; made && v < result->variant_count; v++)
+        made[v] = (double)result->variants[v].made;
+    if (!made)
+        dl2_error_memory(error, "variants");
+    else if (dl2_world_sum(options->world, made, options->target_count, error) < 0) {
+        free(made);
+        made = NULL;
+    }
+    return made;
+}
+
+static int transcode_parts(const struct dl2_transcode_options *options,
+                           struct dl2_output_lock *lock, struct dl2_transcode_result *result,
+                           struct dl2_error *error)
+{
+    const struct dl2_world *world = options->world;
+    struct run run = {.options = options, .lock = lock, .alone = !world, .part = options->part};
+    if (world)
+        run.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
+    DL2_TRY(run_pass(&run, result, error));
+    double *made = count_made(options, result, error);
+    char *stem = dl2_path_join(options->dest, PARTS_STEM);
+    int status = made && stem ? DL2_OK : dl2_error_memory(error, "variants");
+    if (status == DL2_OK && !world)
+        status = end_if_last(&run, made, stem, result, error);
+    else if (status == DL2_OK && dl2_world_rank(world) == 0)
+        status = follow(options, lock, made, result, error);
+    free(made);
+    free(stem);
+    return dl2_world_agree(world, status, error);
+}
+
 int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transcode_result *result,
                   struct dl2_error *error)
 {
-    *result = (struct dl2_transcode_result){0};
-    struct run run = {.options = options,
-                      .progress = options->progress,
-                      .gate = {.limit = options->memory},
-                      .lock = -1,
-                      .packed = dl2_container_is_packed(options->pack.container)};
-    pthread_mutex_init(&run.gate.mutex, NULL);
-    pthread_cond_init(&run.gate.changed, NULL);
-    pthread_mutex_init(&run.unresized.mutex, NULL);
-    int status = run_all(&run, result, error);
-    for (size_t v = 0; v < run.variant_count; v++)
-        dl2_variant_free(&run.variants[v], run.source.count);
-    for (size_t i = 0; i < run.source.count; i++) {
-        free(run.source.items[i].key_text);
-        free(run.source.items[i].name_text);
+    struct dl2_output_lock lock = {.fd = -1};
+    int status;
+    if (options->part.count || options->world) {
+        status = transcode_parts(options, &lock, result, error);
+    } else {
+        struct run run = {.options = options, .lock = &lock};
+        status = run_pass(&run, result, error);
+        result->complete = status == DL2_OK;
     }
-    free(run.variants);
-    free(run.source.items);
-    free(run.source.by_key);
-    free(run.workers);
-    free(run.outcomes);
-    free(run.sidecars);
-    free(run.resolutions);
-    free(run.resolution_of);
-    free(run.curves);
-    dl2_left_out_free(&run.unresized.counts);
-    pthread_mutex_destroy(&run.unresized.mutex);
-    free(run.todo);
-    if (run.dataset)
-        dl2_dataset_close(run.dataset);
-    if (run.lock >= 0)
-        close(run.lock);
-    pthread_cond_destroy(&run.gate.changed);
-    pthread_mutex_destroy(&run.gate.mutex);
+    dl2_output_unlock(&lock);
     return status;
 }
 

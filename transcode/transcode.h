@@ -6,6 +6,12 @@
  * Which images are made again: those without a file, whose source has another size or time than
  * when they were made, whose file has another size than was written, and all where options or the
  * encoder's library changed. The bytes are the same for any number of jobs.
+ *
+ * Several processes can share the work, by parts that know nothing of each other (`part`) or by
+ * ranks (`world`). Each makes its images and notes them in a journal of its own; then one of them,
+ * the last part or rank 0, makes the same pass as a run by itself does: it takes what is noted,
+ * makes what is missing, and completes the variants. So nothing that a part loses is lost to the
+ * result, and the bytes are those of one process.
  */
 #ifndef DL2_TRANSCODE_TRANSCODE_H
 #define DL2_TRANSCODE_TRANSCODE_H
@@ -13,6 +19,7 @@
 #include "codec/codec.h"
 #include "common/error.h"
 #include "common/progress.h"
+#include "common/work_part.h"
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
@@ -30,6 +37,8 @@ struct dl2_transcode_target {
     struct dl2_resolution resolution;
 };
 
+struct dl2_world;
+
 struct dl2_transcode_options {
     const char *source, *dest;
     const struct dl2_transcode_target *targets;
@@ -43,6 +52,10 @@ struct dl2_transcode_options {
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
     enum dl2_colour_rule colour;
     bool prune; /* remove files of earlier runs that no source image accounts for */
+    /* The images are divided by their bytes. With `part`, of all images: not with `force`, and DEST
+     * may not be a database. With `world`, of those that have to be made; NULL: one process. */
+    struct dl2_work_part part;
+    const struct dl2_world *world;
     struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 
@@ -57,15 +70,17 @@ struct dl2_transcode_result {
         double encode_cpu; /* seconds, of all images, also from earlier runs */
     } * variants;
     size_t variant_count;
-    size_t sources;        /* images found */
-    size_t ignored;        /* other files */
-    size_t failed_sources; /* images that at least one variant lacks */
+    size_t sources;                        /* images found */
+    size_t ignored;                        /* other files */
+    size_t failed_sources;                 /* images that at least one variant lacks */
+    bool complete;                         /* else a part has ended, and others have not */
+    unsigned parts_missing, first_missing; /* of these, and the lowest of them */
 };
 
 /*
  * DL2_ERR_ARGUMENT where DEST and SOURCE are in each other's way; other errors (no images, a full
  * disk) end the run, which a later one continues. Images that can't be read are no error here but
- * counted. `result` is to be freed in any case.
+ * counted. `result` is to be freed in any case. Collective with `world`, and rank 0 has the result.
  */
 int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transcode_result *result,
                   struct dl2_error *error);

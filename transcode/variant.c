@@ -14,6 +14,7 @@
 
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -48,6 +49,30 @@ int dl2_variant_add_text(char ***list, size_t *count, char *text, struct dl2_err
     grown[(*count)++] = text;
     grown[*count] = NULL;
     return DL2_OK;
+}
+
+int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start, char ***names,
+                            size_t *count, struct dl2_error *error)
+{
+    DIR *folder = opendir(variant->root);
+    const struct dirent *entry;
+    int status = DL2_OK;
+    *names = NULL;
+    *count = 0;
+    if (!folder)
+        return errno == ENOENT ? DL2_OK
+                               : dl2_error_system(error, "%s: can't be listed", variant->root);
+    while (status == DL2_OK && (entry = readdir(folder)))
+        if (!strncmp(entry->d_name, start, strlen(start)))
+            status = dl2_variant_add_text(names, count, strdup(entry->d_name), error);
+    closedir(folder);
+    if (*count)
+        qsort(*names, *count, sizeof **names, dl2_compare_texts);
+    if (status < 0) {
+        dl2_free_list(*names);
+        *names = NULL;
+    }
+    return status;
 }
 
 size_t dl2_variant_find_item(const struct dl2_source_items *items, const char *key)
@@ -232,6 +257,22 @@ static int remove_inside(const struct dl2_variant *variant, const char *name,
     return status;
 }
 
+/* Removes what runs that were cut short, and parts, have noted. */
+static int remove_journals(const struct dl2_variant *variant, struct dl2_error *error)
+{
+    static const char *const starts[] = {DL2_VARIANT_JOURNAL, DL2_STAGED_IMAGES};
+    int status = DL2_OK;
+    for (size_t s = 0; status == DL2_OK && s < sizeof starts / sizeof *starts; s++) {
+        char **names;
+        size_t count;
+        status = dl2_variant_list_hidden(variant, starts[s], &names, &count, error);
+        for (size_t i = 0; status == DL2_OK && i < count; i++)
+            status = remove_inside(variant, names[i], error);
+        dl2_free_list(names);
+    }
+    return status;
+}
+
 /* What dl2-variant.json says: a new reference, or NULL if memory runs out. */
 static json_t *summarise(const struct dl2_variant *variant, bool complete, json_t *failed,
                          size_t ignored)
@@ -299,24 +340,26 @@ static int save_beginning(const struct dl2_variant *variant, struct dl2_error *e
     return status;
 }
 
-static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
+/* Opens a journal, and for a part of a packed variant the file that its images wait in. */
+static int open_journal(struct dl2_variant *variant, struct dl2_error *error)
 {
-    if (!variant->is_table)
-        DL2_TRY(dl2_make_folders(variant->root, error));
-    if (variant->packed) /* first, since it knows what is in the way */
-        DL2_TRY(dl2_writer_open_like(variant->root, &variant->pack, variant->source_dataset,
-                                     &variant->writer, error));
-    if (variant->is_table) /* the old table stays as it is until the end */
-        return DL2_OK;
-    if (!variant->same_options) {
-        /* Lines of other options must be gone before dl2-variant.json vouches for them. */
-        DL2_TRY(remove_inside(variant, DL2_FACTS_LINES_NAME, error));
-        DL2_TRY(remove_inside(variant, DL2_VARIANT_JOURNAL, error));
+    char part[DL2_WORK_PART_NAME], *name = NULL, *path = NULL;
+    dl2_work_part_name(&variant->part, part);
+    int status = DL2_OK;
+    if (variant->packed) {
+        status = asprintf(&name, DL2_STAGED_IMAGES "%s", part) < 0
+                     ? dl2_error_memory(error, "a variant")
+                     : DL2_OK;
+        path = status == DL2_OK ? dl2_variant_inside(variant, name, error) : NULL;
+        status = path ? dl2_staging_begin(&variant->staging, path, error) : DL2_ERR_MEMORY;
+        free(name);
+        free(path);
+        DL2_TRY(status);
     }
-    int status = save_beginning(variant, error);
-    if (status < 0 || variant->packed)
-        return status;
-    char *path = dl2_variant_inside(variant, DL2_VARIANT_JOURNAL, error);
+    if (asprintf(&name, DL2_VARIANT_JOURNAL "%s", part) < 0)
+        return dl2_error_memory(error, "a variant");
+    path = dl2_variant_inside(variant, name, error);
+    free(name);
     if (!path)
         return DL2_ERR_MEMORY;
     variant->journal = fopen(path, "ae");
@@ -325,6 +368,41 @@ static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
         status = dl2_error_system(error, "%s: can't be written", path);
     free(path);
     return status;
+}
+
+/* Other parts at work have begun the variant already: with the same options, or they would not have
+ * let this one in. */
+static int join_variant(struct dl2_variant *variant, struct dl2_error *error)
+{
+    if (!variant->same_options || !json_is_false(json_object_get(variant->old, "complete")))
+        return dl2_error_set(error, DL2_ERR_CANCELED,
+                             "%s: its source has changed since other parts of the run began; run "
+                             "this part again when they have ended",
+                             variant->root);
+    return open_journal(variant, error);
+}
+
+static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
+{
+    if (variant->joins)
+        return join_variant(variant, error);
+    if (!variant->is_table)
+        DL2_TRY(dl2_make_folders(variant->root, error));
+    if (variant->packed && variant->part.count)
+        DL2_TRY(dl2_writer_reserve(variant->root, &variant->pack, variant->source_dataset, error));
+    else if (variant->packed) /* first, since it knows what is in the way */
+        DL2_TRY(dl2_writer_open_like(variant->root, &variant->pack, variant->source_dataset,
+                                     &variant->writer, error));
+    if (variant->is_table) /* the old table stays as it is until the end */
+        return DL2_OK;
+    /* Lines of other options must be gone before dl2-variant.json vouches for them; those of a
+     * container go with it. */
+    if (variant->packed || !variant->same_options)
+        DL2_TRY(remove_inside(variant, DL2_FACTS_LINES_NAME, error));
+    if (!variant->same_options)
+        DL2_TRY(remove_journals(variant, error));
+    DL2_TRY(save_beginning(variant, error));
+    return variant->packed && !variant->part.count ? DL2_OK : open_journal(variant, error);
 }
 
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error)
@@ -382,7 +460,7 @@ static void print_found(const struct dl2_target_result *found, FILE *out)
  * building a JSON object for each took 3% of a JPEG sweep's time.
  */
 static void print_line(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                       const struct dl2_record *record, FILE *out)
+                       const struct dl2_record *record, const struct dl2_staged *staged, FILE *out)
 {
     fputs("{\"key\":\"", out);
     print_escaped(out, item->key_text);
@@ -406,6 +484,8 @@ static void print_line(const struct dl2_variant *variant, const struct dl2_sourc
                 record->source_width, record->source_height);
     dl2_reduction_print(&record->reduction, out);
     print_sidecars(item, record->sidecars, out);
+    if (staged)
+        dl2_staged_print(staged, out);
     fputs("}\n", out);
 }
 
@@ -418,7 +498,7 @@ static char *line_of(const struct dl2_variant *variant, const struct dl2_source_
     FILE *out = open_memstream(&line, &length);
     if (!out)
         return NULL;
-    print_line(variant, item, record, out);
+    print_line(variant, item, record, NULL, out);
     const bool whole = !ferror(out);
     if (fclose(out) == 0 && whole)
         return line;
@@ -426,11 +506,20 @@ static char *line_of(const struct dl2_variant *variant, const struct dl2_source_
     return NULL;
 }
 
-int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
+int dl2_variant_read_staged(struct dl2_variant *variant, size_t index, struct dl2_bytes *out,
+                            struct dl2_error *error)
+{
+    return dl2_staging_get(&variant->staging, &variant->staged[index],
+                           variant->records[index].bytes, out, error);
+}
+
+int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                      const void *data, size_t size, const struct dl2_sidecars *sidecars,
                      const struct dl2_record *record, struct dl2_error *error)
 {
     char *line = NULL;
+    if (variant->part.count)
+        return dl2_staging_put(&variant->staging, data, size, &variant->staged[index], error);
     if (variant->is_table) {
         if (!(line = line_of(variant, item, record)))
             return dl2_error_memory(error, "a variant");
@@ -483,6 +572,19 @@ char *dl2_variant_left_out(const struct dl2_variant *variant)
                                 dl2_container_leaves_out(variant->pack.container));
 }
 
+/* What a killed run must do again: little, and without a system call for each image. */
+static int flush_journal(struct dl2_variant *variant, struct dl2_error *error)
+{
+    const double now = dl2_clock_wall();
+    if (now - variant->flushed > FLUSH_SECONDS) {
+        variant->flushed = now;
+        fflush(variant->journal);
+    }
+    return ferror(variant->journal)
+               ? dl2_error_system(error, "%s: its journal can't be written", variant->root)
+               : DL2_OK;
+}
+
 int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                     const struct dl2_record *record, struct dl2_error *error)
 {
@@ -490,18 +592,31 @@ int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *i
     free(variant->records[index].reduction.colour);
     variant->records[index] = *record;
     variant->made++;
-    if (variant->packed)
+    if (!variant->journal)
         return DL2_OK;
-    print_line(variant, item, record, variant->journal);
-    /* What a killed run must do again: little, and without a system call for each image. */
-    double now = dl2_clock_wall();
-    if (now - variant->flushed > FLUSH_SECONDS) {
-        variant->flushed = now;
-        fflush(variant->journal);
-    }
-    return ferror(variant->journal) ? dl2_error_system(error, "%s/%s: can't be written",
-                                                       variant->root, DL2_VARIANT_JOURNAL)
-                                    : DL2_OK;
+    print_line(variant, item, record, variant->packed ? &variant->staged[index] : NULL,
+               variant->journal);
+    return flush_journal(variant, error);
+}
+
+/* Tells the run that completes the variant, so that it need not try again what a part has tried. */
+static int note_failure(struct dl2_variant *variant, const struct dl2_source_item *item,
+                        const char *message, struct dl2_error *error)
+{
+    char sum[DL2_SIDECAR_SUM_SIZE];
+    DL2_TRY(dl2_variant_begin(variant, error));
+    dl2_variant_show_sum(item, sum);
+    json_t *line = json_pack("{s:s, s:s, s:o, s:I, s:I, s:s}", "key", item->key_text, "source",
+                             item->name_text, "error", dl2_json_text(message), "source_bytes",
+                             (json_int_t)item->bytes, "source_mtime_ns", (json_int_t)item->mtime_ns,
+                             "beside_sum", sum);
+    char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (!text)
+        return dl2_error_memory(error, "a variant");
+    fprintf(variant->journal, "%s\n", text);
+    free(text);
+    return flush_journal(variant, error);
 }
 
 int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
@@ -511,6 +626,8 @@ int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *
     free(variant->errors[index]);
     variant->errors[index] = message;
     record->state = DL2_RECORD_FAILED;
+    if (variant->part.count && message && !record->unread && item->same_key_as == SIZE_MAX)
+        DL2_TRY(note_failure(variant, item, message, error));
     if (!record->has_output || item->same_key_as != SIZE_MAX)
         return DL2_OK;
     DL2_TRY(dl2_variant_begin(variant, error));
@@ -595,7 +712,7 @@ static int sum_up(struct dl2_variant *variant, const struct dl2_source_items *it
         const struct dl2_record *record = &variant->records[i];
         if (record->state == DL2_RECORD_FAILED)
             totals.failed++;
-        if (record->state != DL2_RECORD_VALID)
+        if (record->state != DL2_RECORD_VALID && record->state != DL2_RECORD_STAGED)
             continue;
         totals.images++;
         totals.pixels += (uint64_t)record->width * record->height;
@@ -622,7 +739,7 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
 {
     const json_t *old = variant->old;
     const struct dl2_variant_totals *totals = &variant->totals;
-    return !variant->begun && variant->same_options &&
+    return !variant->begun && variant->same_options && variant->packed == variant->kept &&
            json_is_true(json_object_get(old, "complete")) &&
            dl2_json_get_integer(old, "images", -1) == (long long)totals->images &&
            dl2_json_get_integer(old, "bytes", -1) == (long long)totals->bytes &&
@@ -640,7 +757,7 @@ static int save_lines(const struct dl2_variant *variant, const struct dl2_source
     FILE *out = path ? open_memstream(&text, &size) : NULL;
     for (size_t i = 0; out && i < items->count; i++)
         if (variant->records[i].state == DL2_RECORD_VALID)
-            print_line(variant, &items->items[i], &variant->records[i], out);
+            print_line(variant, &items->items[i], &variant->records[i], NULL, out);
     const bool whole = out && !ferror(out);
     int status = out && fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
                                                   : dl2_error_memory(error, "a variant");
@@ -699,6 +816,17 @@ static int complete_variant(struct dl2_variant *variant, const struct dl2_source
     return dl2_facts_save(variant->root, summary, error);
 }
 
+int dl2_variant_end_part(struct dl2_variant *variant, const struct dl2_source_items *items,
+                         struct dl2_error *error)
+{
+    DL2_TRY(sum_up(variant, items, error));
+    DL2_TRY(dl2_staging_end(&variant->staging, error));
+    const bool whole = !variant->journal || fclose(variant->journal) == 0;
+    variant->journal = NULL;
+    return whole ? DL2_OK
+                 : dl2_error_system(error, "%s: its journal can't be written", variant->root);
+}
+
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
                        struct dl2_error *error)
 {
@@ -716,7 +844,7 @@ int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_item
     json_decref(failed);
     /* Also if nothing was to be done: a run may have been killed before it came to this. */
     if (status == DL2_OK && !variant->is_table)
-        status = remove_inside(variant, DL2_VARIANT_JOURNAL, error);
+        status = remove_journals(variant, error);
     return status;
 }
 
@@ -725,6 +853,8 @@ void dl2_variant_free(struct dl2_variant *variant, size_t items)
     if (variant->journal)
         fclose(variant->journal);
     dl2_writer_close(variant->writer);
+    dl2_staging_free(&variant->staging);
+    free(variant->staged);
     for (size_t i = 0; variant->errors && i < items; i++)
         free(variant->errors[i]);
     for (size_t i = 0; variant->records && i < items; i++) {

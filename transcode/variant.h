@@ -5,6 +5,8 @@
  *   dl2-variant.json        what it is, and sums (docs/formats.md)
  *   dl2-variant.jsonl       a line an image, once a run has ended
  *   .dl2-variant.journal    the same lines as they come, until a run has ended
+ *   .dl2-variant.journal-2-of-4  the same of a part of a run, also of images that failed, until
+ *                           the variant is complete
  *
  * What can be relied on at any moment, also after SIGKILL: files under their final names are whole,
  * and an image that has a line was made by the options that dl2-variant.json names, from a source
@@ -23,6 +25,10 @@
  * source has something else beside it now is made again. What lines of earlier runs name and those
  * of this run don't is removed at the end.
  *
+ * A part of a run (`part`) reads the journals of all parts and writes its own. Its images of a
+ * packed variant wait to be packed (transcode/staged.h). A run that is no part takes all that is
+ * there, makes what is missing, and completes the variant.
+ *
  * Threads: dl2_variant_begin() and dl2_variant_put_sidecars() on any; everything else on one at a
  * time.
  */
@@ -31,12 +37,14 @@
 
 #include "codec/codec.h"
 #include "common/error.h"
+#include "common/work_part.h"
 #include "dataset/dataset.h"
 #include "dataset/sidecars.h"
 #include "dataset/variant_facts.h"
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
+#include "transcode/staged.h"
 #include "transcode/target_search.h"
 #include "transcode/transcode.h"
 
@@ -70,6 +78,7 @@ enum dl2_record_state {
     DL2_RECORD_MISSING, /* to be made */
     DL2_RECORD_VALID,
     DL2_RECORD_FAILED,
+    DL2_RECORD_STAGED, /* made by a part; it waits to be packed */
 };
 
 /* The facts that a variant keeps about an item. */
@@ -126,6 +135,12 @@ struct dl2_variant {
     size_t stray_count;
     bool same_options; /* the files that were found were made by these options */
     bool begun;        /* something has been written in this run */
+    /* The caller sets these three before dl2_variant_load(). */
+    struct dl2_work_part part; /* that this run makes */
+    bool joins;                /* other parts are at work, so what is there stays */
+    bool follows;              /* images that failed in parts have failed */
+    struct dl2_staging staging;
+    struct dl2_staged *staged; /* [items] of those that are DL2_RECORD_STAGED; NULL: none is */
     pthread_mutex_t mutex;
     FILE *journal;
     double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
@@ -152,6 +167,9 @@ int dl2_variant_note_order(struct dl2_variant *variant, uint64_t seed, struct dl
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error);
 
+/* Did a run complete the variant, by these options, before this one? After dl2_variant_load(). */
+bool dl2_variant_was_complete(const struct dl2_variant *variant);
+
 /* "ROOT/KEY.EXT" into buffer, which grows. */
 int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
                      struct dl2_bytes *buffer, struct dl2_error *error);
@@ -159,9 +177,13 @@ int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_
 /* To be called before a file below root changes; does something once. */
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
 
+/* Reads an image that waits to be packed. */
+int dl2_variant_read_staged(struct dl2_variant *variant, size_t index, struct dl2_bytes *out,
+                            struct dl2_error *error);
+
 /* Puts an image and what lies beside it into a packed variant, after dl2_variant_begin(), in the
- * source's order. `record` is the one that dl2_variant_add() gets next. */
-int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item,
+ * source's order; in a part, notes it there. `record` is what dl2_variant_add() gets next. */
+int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
                      const void *data, size_t size, const struct dl2_sidecars *sidecars,
                      const struct dl2_record *record, struct dl2_error *error);
 
@@ -188,6 +210,10 @@ int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *
 /* Removes the strays that have the codec's extension, and those beside them; returns how many
  * through *removed. */
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error);
+
+/* Ends a part: sums up what it knows, and closes what it has written. */
+int dl2_variant_end_part(struct dl2_variant *variant, const struct dl2_source_items *items,
+                         struct dl2_error *error);
 
 /* Sums up; writes both files unless they are there and say the same. */
 int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,

@@ -7,6 +7,7 @@
 #include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -28,6 +29,11 @@ static bool made_by_same_options(const struct dl2_variant *variant)
         return false;
     return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
                       json_object_get(json_object_get(variant->about, "libraries"), codec));
+}
+
+bool dl2_variant_was_complete(const struct dl2_variant *variant)
+{
+    return variant->same_options && json_is_true(json_object_get(variant->old, "complete"));
 }
 
 /* Notes a file beside an image that a line names; a line that names anything else is damaged. */
@@ -70,10 +76,37 @@ static bool read_sidecar(const struct dl2_variant *variant, const struct dl2_sou
     return good;
 }
 
+/* Lines that are read. */
+struct lines {
+    const uint64_t *output_bytes; /* of the files that are there */
+    bool staged;                  /* their images wait in the file that was added last */
+};
+
+/* Is the image of a line there? */
+static bool has_image(const struct dl2_variant *variant, const struct lines *lines, size_t index,
+                      const json_t *line, uint64_t bytes)
+{
+    if (lines->staged)
+        return dl2_staged_read_line(&variant->staging, line, bytes, &variant->staged[index]);
+    return variant->records[index].has_output && lines->output_bytes[index] == bytes;
+}
+
+/* A part has failed to make the image. */
+static int take_failed_line(struct dl2_variant *variant, size_t index, const char *why,
+                            struct dl2_error *error)
+{
+    if (!variant->follows)
+        return DL2_OK;
+    free(variant->errors[index]);
+    variant->errors[index] = strdup(why);
+    variant->records[index].state = DL2_RECORD_FAILED;
+    return variant->errors[index] ? DL2_OK : dl2_error_memory(error, "a variant");
+}
+
 /* A line counts if its source and what lies beside that are still the same files, and its output
  * has its size. */
 static int take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
-                     const uint64_t *output_bytes, const json_t *line, struct dl2_error *error)
+                     const struct lines *lines, const json_t *line, struct dl2_error *error)
 {
     const char *key = dl2_json_get_text(line, "key", NULL);
     size_t index = key ? dl2_variant_find_item(items, key) : SIZE_MAX, i;
@@ -82,6 +115,7 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     const struct dl2_source_item *item = &items->items[index];
     struct dl2_record *record = &variant->records[index];
     const json_t *sidecars = json_object_get(line, "beside");
+    const char *why = dl2_json_get_text(line, "error", NULL);
     json_t *name;
     char sum[DL2_SIDECAR_SUM_SIZE];
     if (!variant->packed)
@@ -92,8 +126,11 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
         return DL2_OK;
     uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
     if ((uint64_t)dl2_json_get_integer(line, "source_bytes", -1) != item->bytes ||
-        dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns ||
-        !record->has_output || output_bytes[index] != bytes)
+        dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns)
+        return DL2_OK;
+    if (why)
+        return take_failed_line(variant, index, why, error);
+    if (!has_image(variant, lines, index, line, bytes))
         return DL2_OK;
     free(record->sidecars);
     record->sidecars = NULL;
@@ -117,13 +154,13 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->copied = json_is_true(json_object_get(line, "copied"));
     record->pixels_only = json_is_true(json_object_get(line, "pixels_only"));
     DL2_TRY(dl2_reduction_read(&record->reduction, line, error));
-    record->state = DL2_RECORD_VALID;
+    record->state = lines->staged ? DL2_RECORD_STAGED : DL2_RECORD_VALID;
     return DL2_OK;
 }
 
 /* What isn't a line (the end of a journal that was cut) is none. */
 static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                      const uint64_t *output_bytes, const struct dl2_bytes *text,
+                      const struct lines *lines, const struct dl2_bytes *text,
                       struct dl2_error *error)
 {
     for (size_t at = 0; at < text->size;) {
@@ -133,7 +170,7 @@ static int take_lines(struct dl2_variant *variant, const struct dl2_source_items
             break;
         json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
         const int status =
-            json_is_object(line) ? take_line(variant, items, output_bytes, line, error) : DL2_OK;
+            json_is_object(line) ? take_line(variant, items, lines, line, error) : DL2_OK;
         json_decref(line);
         if (status < 0)
             return status;
@@ -142,33 +179,77 @@ static int take_lines(struct dl2_variant *variant, const struct dl2_source_items
     return DL2_OK;
 }
 
+/* The same of a file, line by line: there are as many as images. None is an empty one. */
+static int take_file(struct dl2_variant *variant, const struct dl2_source_items *items,
+                     const struct lines *lines, const char *name, struct dl2_error *error)
+{
+    char *path = dl2_variant_inside(variant, name, error), *line = NULL;
+    if (!path)
+        return DL2_ERR_MEMORY;
+    int status = DL2_OK;
+    size_t capacity = 0;
+    FILE *file = fopen(path, "re");
+    if (!file && errno != ENOENT)
+        status = dl2_error_system(error, "%s: can't be read", path);
+    for (ssize_t size; file && status == DL2_OK && (size = getline(&line, &capacity, file)) > 0;) {
+        const struct dl2_bytes one = {.data = (uint8_t *)line, .size = (size_t)size};
+        status = take_lines(variant, items, lines, &one, error);
+    }
+    if (file && ferror(file) && status == DL2_OK)
+        status = dl2_error_system(error, "%s: can't be read", path);
+    if (file)
+        fclose(file);
+    free(line);
+    free(path);
+    return status;
+}
+
 /* The lines of runs that ended. */
 static int take_old_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
                           const uint64_t *output_bytes, struct dl2_error *error)
 {
+    const struct lines lines = {output_bytes, false};
+    if (!variant->is_table)
+        return take_file(variant, items, &lines, DL2_FACTS_LINES_NAME, error);
     struct dl2_bytes text = DL2_BYTES_INIT;
     int status = dl2_facts_load_lines(variant->root, &text, error);
     if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, &text, error);
+        status = take_lines(variant, items, &lines, &text, error);
     dl2_bytes_free(&text);
     return status;
 }
 
-/* The lines of a run that was cut short; none has no journal. */
-static int take_journal(struct dl2_variant *variant, const struct dl2_source_items *items,
-                        const uint64_t *output_bytes, struct dl2_error *error)
+/* Adds the file that the images of a journal wait in. */
+static int add_staged_file(struct dl2_variant *variant, const char *journal,
+                           struct dl2_error *error)
 {
-    char *path = dl2_variant_inside(variant, DL2_VARIANT_JOURNAL, error);
-    if (!path)
-        return DL2_ERR_MEMORY;
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    if (dl2_is_file(path))
-        status = dl2_file_read(path, DL2_JSON_MAX_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = take_lines(variant, items, output_bytes, &text, error);
-    dl2_bytes_free(&text);
-    free(path);
+    char *name, *path;
+    if (asprintf(&name, DL2_STAGED_IMAGES "%s", journal + strlen(DL2_VARIANT_JOURNAL)) < 0)
+        return dl2_error_memory(error, "a variant");
+    path = dl2_variant_inside(variant, name, error);
+    free(name);
+    return path ? dl2_staging_add_file(&variant->staging, path, error) : DL2_ERR_MEMORY;
+}
+
+/* The lines of a run that was cut short, and of parts. */
+static int take_journals(struct dl2_variant *variant, const struct dl2_source_items *items,
+                         const uint64_t *output_bytes, struct dl2_error *error)
+{
+    const struct lines lines = {output_bytes, variant->packed};
+    char **names;
+    size_t count;
+    int status = dl2_variant_list_hidden(variant, DL2_VARIANT_JOURNAL, &names, &count, error);
+    if (status == DL2_OK && variant->packed && !variant->staged && (count || variant->part.count)) {
+        variant->staged = dl2_calloc(items->count, sizeof *variant->staged);
+        status = variant->staged ? DL2_OK : dl2_error_memory(error, "a variant");
+    }
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        if (variant->packed)
+            status = add_staged_file(variant, names[i], error);
+        if (status == DL2_OK)
+            status = take_file(variant, items, &lines, names[i], error);
+    }
+    dl2_free_list(names);
     return status;
 }
 
@@ -352,7 +433,7 @@ static int load_packed(struct dl2_variant *variant, const struct dl2_source_item
                        uint64_t *output_bytes, struct dl2_error *error)
 {
     size_t packed = 0, valid = 0;
-    bool keep = variant->same_options && json_is_true(json_object_get(variant->old, "complete")) &&
+    bool keep = dl2_variant_was_complete(variant) &&
                 look_into_container(variant, items, output_bytes, &packed);
     if (keep) {
         DL2_TRY(take_old_lines(variant, items, output_bytes, error));
@@ -374,8 +455,7 @@ static int load_packed(struct dl2_variant *variant, const struct dl2_source_item
         free(variant->errors[i]);
         variant->errors[i] = NULL;
     }
-    variant->same_options = variant->same_options && keep;
-    return DL2_OK;
+    return keep || variant->is_table ? DL2_OK : take_journals(variant, items, output_bytes, error);
 }
 
 /* A tree would be lost in a container's folder: no reader would look for it there. */
@@ -397,7 +477,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
         return dl2_error_memory(error, "a variant");
     variant->source_dataset = items->dataset;
     if (!variant->is_table && !dl2_is_folder(variant->root))
-        return DL2_OK;
+        return variant->packed ? take_journals(variant, items, NULL, error) : DL2_OK;
     if (!variant->packed)
         DL2_TRY(refuse_container(variant, error));
     uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
@@ -416,7 +496,10 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     if (status == DL2_OK)
         status = take_old_lines(variant, items, output_bytes, error);
     if (status == DL2_OK)
-        status = take_journal(variant, items, output_bytes, error);
+        status = take_journals(variant, items, output_bytes, error);
+    /* A part of a run that is complete has nothing to do; a run by itself tries them again. */
+    if (status == DL2_OK && variant->part.count && dl2_variant_was_complete(variant))
+        status = take_failures(variant, items, error);
     free(output_bytes);
     return status;
 }

@@ -12,6 +12,11 @@
 char *dl2_variant_inside(const struct dl2_variant *variant, const char *name,
                          struct dl2_error *error);
 
+/* The names in the variant's folder that start with `start`, which has a dot in front: a list to
+ * free, empty if there are none. */
+int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start, char ***names,
+                            size_t *count, struct dl2_error *error);
+
 /* Adds `text`, which it takes over, to a NULL-ended list. NULL in `text` counts as no memory. */
 int dl2_variant_add_text(char ***list, size_t *count, char *text, struct dl2_error *error);
 

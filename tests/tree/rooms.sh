@@ -14,8 +14,8 @@ allowed() {
     pixels | dataset | ranks) echo common ;;
     report) echo common dataset/group_column.h ;;
     codec) echo pixels common ;;
-    quality) echo codec dataset pixels common cuda/score_device_cuda.h ;;
-    transcode) echo quality codec dataset pixels common ;;
+    quality) echo codec dataset ranks pixels common cuda/score_device_cuda.h ;;
+    transcode) echo quality codec dataset ranks pixels common ;;
     loader) echo codec dataset pixels common cuda/decode.h ;;
     load) echo loader codec dataset pixels common ;;
     device) echo ranks common ;;
