@@ -8,12 +8,15 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/quote.h"
+#include "common/work_part.h"
 #include "dataset/subset_options.h"
 #include "dataset/variant_facts.h"
 #include "quality/codec_compare.h"
 #include "quality/crops.h"
 #include "quality/output.h"
 #include "quality/score.h"
+#include "quality/score_share.h"
+#include "ranks/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +39,8 @@ struct quality_arguments {
     const char *heatmaps;           /* folder, or NULL */
     unsigned heatmap_error;         /* enum dl2_heatmap_error, or UNSET */
     unsigned heatmap_limit;         /* 0: not given */
+    struct dl2_work_part part;
+    unsigned ranks; /* to start; 0: none */
 };
 
 /* Finds the colour that the variants were flattened on, from their dl2-variant.json; white if none
@@ -140,6 +145,10 @@ static const char *quality_find_conflict(const struct quality_arguments *argumen
 {
     bool metrics[DL2_METRIC_COUNT];
     const bool of_input = choose_metrics(arguments, metrics);
+    if (arguments->part.count && arguments->ranks)
+        return "--part and --ranks exclude one another";
+    if (arguments->part.count && !arguments->json)
+        return "--part needs --json FILE, beside which parts keep their scores until all are there";
     if (arguments->crops && !arguments->json_folder)
         return "--crops: say with --json-dir where the scores are";
     if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
@@ -172,11 +181,64 @@ static bool scores_one_of(const struct dl2_score_device_class *device, const boo
     return false;
 }
 
+/* Opens the device that is to score, and refuses one that scores none of the metrics. */
+static int quality_open_device(const struct quality_arguments *arguments,
+                               struct dl2_scoring_options *options, struct dl2_error *error)
+{
+    DL2_TRY(dl2_score_device_open(arguments->device, &options->device, error));
+    if (!options->device || strcmp(arguments->device, "auto") == 0 ||
+        scores_one_of(options->device->ops, options->metrics))
+        return DL2_OK;
+    dl2_score_device_close(options->device);
+    options->device = NULL;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "--device=%s has no effect: it scores none of these metrics (see "
+                         "--list devices)",
+                         arguments->device);
+}
+
+/* ".scores.json.part" beside scores.json, from which the names of parts' files are made: to free.
+ */
+static char *quality_part_stem(const char *json)
+{
+    char *stem;
+    const char *base = dl2_path_base(json);
+    return asprintf(&stem, "%.*s.%s.part", (int)(base - json), json, base) < 0 ? NULL : stem;
+}
+
+static void quality_print_part(const struct dl2_score_share *share)
+{
+    printf("part %u/%u has ended", share->part.number, share->part.count);
+    if (share->parts_missing)
+        printf("; %u of %u parts are missing, the first is %u/%u\n", share->parts_missing,
+               share->part.count, share->first_missing, share->part.count);
+    else
+        printf("; another part has completed the scores\n");
+}
+
+/* Prints and writes what was scored: 1 if something is wrong with it. */
+static int quality_report(const struct quality_arguments *arguments,
+                          const struct dl2_scoring_options *options,
+                          const struct dl2_scoring *scoring, struct dl2_error *error)
+{
+    dl2_scoring_print(scoring, stdout);
+    const size_t worse =
+        dl2_scoring_print_worse(scoring, arguments->bounds, arguments->bound_count, stdout);
+    if (arguments->heatmaps)
+        dl2_scoring_print_heatmaps(scoring, &options->heatmaps, stdout);
+    fflush(stdout);
+    dl2_scoring_print_faults(scoring, stderr);
+    const int status = quality_write_files(arguments, scoring, error);
+    return status == DL2_OK && (worse || dl2_scoring_has_faults(scoring)) ? 1 : status;
+}
+
 static int quality_score(const struct quality_arguments *arguments,
-                         const struct dl2_common_options *common, char **paths, size_t count,
-                         struct dl2_error *error)
+                         const struct dl2_common_options *common, const struct dl2_world *world,
+                         char **paths, size_t count, struct dl2_error *error)
 {
     struct dl2_progress progress;
+    struct dl2_score_share share = {.part = arguments->part, .world = world, .file = {-1}};
+    const bool first = dl2_world_rank(world) == 0;
     uint8_t background[3];
     if (arguments->background)
         DL2_TRY(dl2_parse_colour(arguments->background, background, error));
@@ -191,35 +253,31 @@ static int quality_score(const struct quality_arguments *arguments,
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
     choose_metrics(arguments, options.metrics);
-    struct dl2_scoring scoring;
-    DL2_TRY(quality_expect_files(arguments, error));
-    DL2_TRY(dl2_score_device_open(arguments->device, &options.device, error));
-    if (options.device && strcmp(arguments->device, "auto") != 0 &&
-        !scores_one_of(options.device->ops, options.metrics)) {
-        dl2_score_device_close(options.device);
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "--device=%s has no effect: it scores none of these metrics (see "
-                             "--list devices)",
-                             arguments->device);
+    struct dl2_scoring scoring = {.count = 0};
+    char *stem = arguments->part.count ? quality_part_stem(arguments->json) : NULL;
+    share.stem = stem;
+    if (world) {
+        share.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
+        options.jobs = (options.jobs + world->sharers - 1) / world->sharers;
     }
-    dl2_progress_begin(&progress, "quality", "images", 0, common->quiet);
-    int status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
+    if (share.part.count)
+        options.share = &share;
+    int status = quality_expect_files(arguments, error);
+    if (status == DL2_OK)
+        status = quality_open_device(arguments, &options, error);
+    status = dl2_world_agree(world, status, error);
+    dl2_progress_begin(&progress, "quality", "images", 0, common->quiet || !first);
+    if (status == DL2_OK)
+        status = dl2_scoring_run(paths[0], (const char *const *)paths + 1, count - 1, &options,
                                  &scoring, error);
     dl2_progress_end(&progress);
     dl2_score_device_close(options.device);
-    if (status < 0)
-        return status;
-    dl2_scoring_print(&scoring, stdout);
-    const size_t worse =
-        dl2_scoring_print_worse(&scoring, arguments->bounds, arguments->bound_count, stdout);
-    if (arguments->heatmaps)
-        dl2_scoring_print_heatmaps(&scoring, &options.heatmaps, stdout);
-    fflush(stdout);
-    dl2_scoring_print_faults(&scoring, stderr);
-    status = quality_write_files(arguments, &scoring, error);
-    if (status == DL2_OK && (worse || dl2_scoring_has_faults(&scoring)))
-        status = 1;
+    if (status == DL2_OK && (!options.share || share.complete))
+        status = quality_report(arguments, &options, &scoring, error);
+    else if (status == DL2_OK && !world)
+        quality_print_part(&share);
     dl2_scoring_free(&scoring);
+    free(stem);
     return status;
 }
 
@@ -422,6 +480,15 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
+    {DL2_OPTION_PARSE, "part", 0, "I/N",
+     "Score part I of N, for example 2/4: about every Nth image, by bytes. Any number of parts run "
+     "at once, on any machine that sees the datasets and --json's FILE, and the one that ends last "
+     "prints and writes what one process does",
+     AT(part), .parse = dl2_work_part_parse, .unset = "all images", .commands = SCORES},
+    {DL2_OPTION_UINT, "ranks", 0, "N",
+     "Start N processes on this machine that divide the images; mpirun and srun start them on "
+     "several",
+     AT(ranks), .min = 1, .max = 256, .unset = "one, or those of mpirun", .commands = SCORES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
      "Values differ by at most 1e-5. The processors decode in any case, because a card's decoder "
@@ -444,6 +511,35 @@ static struct dl2_program program = {
     .print_versions = dl2_codec_print_versions,
     .min_arguments = 2,
 };
+
+static int quality_end(int status, const struct dl2_error *error)
+{
+    if (status < 0)
+        fprintf(stderr, "%s: %s\n", program.name, error->message);
+    return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+}
+
+/* Scores in this process, alone or as a rank, of which rank 0 says how it ended. */
+static int quality_score_in_world(const struct dl2_common_options *common, char **paths,
+                                  size_t count)
+{
+    const struct dl2_world_options world_options = {.ranks = arguments.ranks};
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_world *world = NULL;
+    int exit_status = DL2_EXIT_FAILED, status = DL2_OK;
+    if (!arguments.part.count) /* parts are alone, whoever starts them */
+        status = dl2_world_open(&world_options, &world, &exit_status, &error);
+    if (error.status)
+        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    if (status != DL2_OK)
+        return exit_status;
+    status = quality_score(&arguments, common, dl2_world_size(world) > 1 ? world : NULL, paths,
+                           count, &error);
+    exit_status = dl2_world_rank(world) ? (status ? DL2_EXIT_FAILED : DL2_EXIT_OK)
+                                        : quality_end(status, &error);
+    dl2_world_close(world);
+    return exit_status;
+}
 
 int main(int argc, char **argv)
 {
@@ -474,10 +570,9 @@ int main(int argc, char **argv)
         free(paths);
         return dl2_program_usage_error(&program, "%s", conflict);
     }
-    int status = arguments.crops ? quality_crop(&arguments, paths, count, &error)
-                                 : quality_score(&arguments, &common, paths, count, &error);
-    if (status < 0)
-        fprintf(stderr, "%s: %s\n", program.name, error.message);
+    const int exit_status =
+        arguments.crops ? quality_end(quality_crop(&arguments, paths, count, &error), &error)
+                        : quality_score_in_world(&common, paths, count);
     free(paths);
-    return status ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    return exit_status;
 }

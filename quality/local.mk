@@ -54,7 +54,8 @@ dl2_quality_SOURCES = \
 	quality/dl2_quality.c \
 	quality/heatmap.c quality/heatmap.h \
 	quality/output.c quality/output.h \
-	quality/score.c quality/score.h
+	quality/score.c quality/score.h \
+	quality/score_share.c quality/score_share.h
 # Leave out the CUDA libraries that it doesn't call.
 dl2_quality_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
-dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libcommon.la
+dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libranks.la libcommon.la

@@ -12,10 +12,12 @@
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "pixels/resize_image.h"
+#include "quality/score_share.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Largest encoded file that is read, bytes. */
 #define MAX_FILE_BYTES ((uint64_t)1 << 31)
@@ -62,6 +64,8 @@ struct score_run {
     struct score_source *variants;
     struct score_worker *workers;
     unsigned worker_count;
+    size_t *todo; /* numbers of the images that this process scores */
+    size_t todo_count;
     bool uses_device;
     int device_metrics[DL2_METRIC_COUNT]; /* by the scoring's metric: its place in the device's
                                              list, or -1 */
@@ -373,10 +377,11 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
 }
 
 /* Scores an image of the reference against all variants. */
-static int score_image(void *context, unsigned worker_index, size_t slot, size_t item,
+static int score_image(void *context, unsigned worker_index, size_t slot, size_t n,
                        struct dl2_error *error)
 {
     struct score_run *run = context;
+    const size_t item = run->todo[n];
     struct score_worker *worker = &run->workers[worker_index];
     struct dl2_error why = DL2_ERROR_INIT;
     (void)slot;
@@ -649,14 +654,82 @@ static void score_choose_metrics(struct score_run *run)
     }
 }
 
-static int score_all(struct score_run *run, const char *const *variants, struct dl2_error *error)
+static int score_add_dataset(const struct score_source *source, uint64_t *sum,
+                             struct dl2_error *error)
+{
+    uint64_t facts[] = {*sum, 0};
+    if (source->dataset)
+        DL2_TRY(dl2_dataset_fingerprint(source->dataset, &facts[1], error));
+    *sum = XXH3_64bits(facts, sizeof facts);
+    return DL2_OK;
+}
+
+/* A sum that differs where scores may: by datasets, metrics, options and versions. */
+static int score_sum_facts(const struct score_run *run, uint64_t *sum, struct dl2_error *error)
+{
+    const struct dl2_scoring *scoring = run->scoring;
+    json_t *facts = json_pack(
+        "{s:o, s:s, s:i, s:I, s:i, s:i, s:i, s:b, s:i, s:i, s:o}", "libraries",
+        dl2_codec_versions(), "device", scoring->device, "input_size", (int)scoring->input_size,
+        "max_pixels", (json_int_t)run->options->max_pixels, "r", run->options->background[0], "g",
+        run->options->background[1], "b", run->options->background[2], "maps",
+        run->options->heatmaps.folder != NULL, "maps_of", (int)run->options->heatmaps.error,
+        "limit", (int)run->options->heatmaps.limit, "metrics", json_array());
+    json_t *metrics = json_object_get(facts, "metrics");
+    for (unsigned i = 0; i < scoring->metric_count; i++)
+        json_array_append_new(metrics, json_string(scoring->metrics[i]->name));
+    char *text = facts ? json_dumps(facts, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(facts);
+    if (!text)
+        return dl2_error_memory(error, "metrics");
+    *sum = XXH3_64bits(text, strlen(text));
+    free(text);
+    DL2_TRY(score_add_dataset(&run->reference, sum, error));
+    for (size_t i = 0; i < scoring->variant_count; i++)
+        DL2_TRY(score_add_dataset(&run->variants[i], sum, error));
+    return DL2_OK;
+}
+
+/* What an image costs whatever its size, in bytes of the reference. */
+enum { SCORE_IMAGE_COST = 8192 };
+
+static int score_divide(struct score_run *run, struct dl2_error *error)
+{
+    struct dl2_score_share *share = run->options->share;
+    const size_t count = run->scoring->count;
+    uint64_t *costs = dl2_calloc(count, sizeof *costs), sum = 0;
+    run->todo = dl2_calloc(count, sizeof *run->todo);
+    int status = costs && run->todo ? DL2_OK : dl2_error_memory(error, "%zu images", count);
+    if (status == DL2_OK && share && !run->reference.dataset)
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: an image file has no parts; parts and ranks share datasets",
+                               run->scoring->reference);
+    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+        struct dl2_sample sample;
+        score_sample(&run->reference, i, &sample);
+        costs[i] = sample.bytes + SCORE_IMAGE_COST;
+    }
+    if (status == DL2_OK && share)
+        status = score_sum_facts(run, &sum, error);
+    if (status == DL2_OK && share)
+        status = dl2_score_share_begin(share, costs, count, sum, error);
+    for (size_t i = 0; status == DL2_OK && i < count; i++)
+        if (!share || dl2_score_share_has(share, i))
+            run->todo[run->todo_count++] = i;
+    free(costs);
+    return status;
+}
+
+/* Scores what this process has to. */
+static int score_own(struct score_run *run, const char *const *variants, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
     DL2_TRY(score_open_reference(run, error));
     for (size_t i = 0; i < scoring->variant_count; i++)
         DL2_TRY(score_open_variant(run, i, variants[i], error));
+    DL2_TRY(score_divide(run, error));
     struct dl2_parallel loop = {.jobs = run->options->jobs,
-                                .count = scoring->count,
+                                .count = run->todo_count,
                                 .work = score_image,
                                 .emit = score_show_progress,
                                 .context = run};
@@ -670,6 +743,18 @@ static int score_all(struct score_run *run, const char *const *variants, struct 
         for (size_t v = 0; v < scoring->variant_count; v++)
             scoring->variants[v].cpu_seconds += run->workers[i].cpu_seconds[v];
     }
+    return DL2_OK;
+}
+
+static int score_all(struct score_run *run, const char *const *variants, struct dl2_error *error)
+{
+    struct dl2_scoring *scoring = run->scoring;
+    struct dl2_score_share *share = run->options->share;
+    int status = score_own(run, variants, error);
+    if (share)
+        status = dl2_score_share_end(share, scoring, status, error);
+    if (status < 0 || (share && !share->complete))
+        return status;
     for (size_t i = 0; i < scoring->variant_count; i++)
         DL2_TRY(score_sum_up(scoring, &scoring->variants[i], error));
     return DL2_OK;
@@ -696,6 +781,9 @@ static void score_run_free(struct score_run *run)
         free(worker->cpu_seconds);
     }
     free(run->workers);
+    free(run->todo);
+    if (run->options->share)
+        dl2_score_share_free(run->options->share);
     for (size_t i = 0; run->variants && i < run->scoring->variant_count; i++)
         score_source_close(&run->variants[i]);
     free(run->variants);

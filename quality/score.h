@@ -105,6 +105,8 @@ struct dl2_scoring {
     size_t variant_count;
 };
 
+struct dl2_score_share;
+
 struct dl2_scoring_options {
     unsigned jobs;            /* 0: dl2_cpu_count() */
     struct dl2_subset subset; /* of the reference's and the variants' images for training */
@@ -117,6 +119,9 @@ struct dl2_scoring_options {
     struct dl2_heatmap_options heatmaps;
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
     struct dl2_score_device *device;
+    /* Other processes score other images: quality/score_share.h. Where that does not complete the
+     * scoring, it has no sums. Only of datasets; NULL: this process scores all. */
+    struct dl2_score_share *share;
     struct dl2_progress *progress; /* counts the images that have met all their variants; or NULL */
 };
 

@@ -25,11 +25,11 @@ int dl2_staging_begin(struct dl2_staging *staging, const char *path, struct dl2_
 }
 
 int dl2_staging_put(struct dl2_staging *staging, const void *data, size_t size,
-                    struct dl2_staged *staged, struct dl2_error *error)
+                    struct dl2_staged_image *staged, struct dl2_error *error)
 {
     if (fwrite(data, 1, size, staging->out) != size || fflush(staging->out) != 0)
         return dl2_error_system(error, "%s: can't be written", staging->out_path);
-    *staged = (struct dl2_staged){.at = staging->end, .sum = XXH3_64bits(data, size)};
+    *staged = (struct dl2_staged_image){.at = staging->end, .sum = XXH3_64bits(data, size)};
     staging->end += size;
     return DL2_OK;
 }
@@ -41,7 +41,7 @@ int dl2_staging_end(struct dl2_staging *staging, struct dl2_error *error)
     return whole ? DL2_OK : dl2_error_system(error, "%s: can't be written", staging->out_path);
 }
 
-void dl2_staged_print(const struct dl2_staged *staged, FILE *out)
+void dl2_staged_print(const struct dl2_staged_image *staged, FILE *out)
 {
     fprintf(out, ",\"at\":%" PRIu64 ",\"sum\":\"%016" PRIx64 "\"", staged->at, staged->sum);
 }
@@ -62,7 +62,7 @@ int dl2_staging_add_file(struct dl2_staging *staging, char *path, struct dl2_err
 }
 
 bool dl2_staged_read_line(const struct dl2_staging *staging, const json_t *line, uint64_t size,
-                          struct dl2_staged *staged)
+                          struct dl2_staged_image *staged)
 {
     const struct dl2_staged_file *file = &staging->files[staging->count - 1];
     const long long at = dl2_json_get_integer(line, "at", -1);
@@ -70,7 +70,7 @@ bool dl2_staged_read_line(const struct dl2_staging *staging, const json_t *line,
     if (at < 0 || (uint64_t)at > file->bytes || size > file->bytes - (uint64_t)at ||
         strlen(sum) != 16)
         return false;
-    *staged = (struct dl2_staged){
+    *staged = (struct dl2_staged_image){
         .at = (uint64_t)at, .sum = strtoull(sum, NULL, 16), .file = staging->count - 1};
     return true;
 }
@@ -84,8 +84,8 @@ static void close_files(struct dl2_staging *staging)
     }
 }
 
-int dl2_staging_get(struct dl2_staging *staging, const struct dl2_staged *staged, uint64_t size,
-                    struct dl2_bytes *out, struct dl2_error *error)
+int dl2_staging_get(struct dl2_staging *staging, const struct dl2_staged_image *staged,
+                    uint64_t size, struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_staged_file *file = &staging->files[staged->file];
     if (file->fd < 0)

@@ -26,7 +26,7 @@
 
 #define DL2_STAGED_IMAGES ".dl2-variant.images"
 
-struct dl2_staged {
+struct dl2_staged_image {
     uint64_t at, sum;
     uint32_t file; /* its number in struct dl2_staging */
 };
@@ -48,19 +48,19 @@ struct dl2_staging {
 int dl2_staging_begin(struct dl2_staging *staging, const char *path, struct dl2_error *error);
 /* Appends an image. It is in the system's hands when this returns, so that a line may name it. */
 int dl2_staging_put(struct dl2_staging *staging, const void *data, size_t size,
-                    struct dl2_staged *staged, struct dl2_error *error);
+                    struct dl2_staged_image *staged, struct dl2_error *error);
 int dl2_staging_end(struct dl2_staging *staging, struct dl2_error *error);
 /* Prints what a line has of it. */
-void dl2_staged_print(const struct dl2_staged *staged, FILE *out);
+void dl2_staged_print(const struct dl2_staged_image *staged, FILE *out);
 
 /* Adds a file that is read; its number is that of the last. One that is not there has no bytes. */
 int dl2_staging_add_file(struct dl2_staging *staging, char *path, struct dl2_error *error);
 /* What a line has, of the file that was added last; false: its image is not there as a whole. */
 bool dl2_staged_read_line(const struct dl2_staging *staging, const json_t *line, uint64_t size,
-                          struct dl2_staged *staged);
+                          struct dl2_staged_image *staged);
 /* Reads an image: DL2_ERR_FORMAT if its bytes have changed. Replaces what `out` holds. */
-int dl2_staging_get(struct dl2_staging *staging, const struct dl2_staged *staged, uint64_t size,
-                    struct dl2_bytes *out, struct dl2_error *error);
+int dl2_staging_get(struct dl2_staging *staging, const struct dl2_staged_image *staged,
+                    uint64_t size, struct dl2_bytes *out, struct dl2_error *error);
 void dl2_staging_free(struct dl2_staging *staging);
 
 #endif

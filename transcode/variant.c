@@ -460,7 +460,8 @@ static void print_found(const struct dl2_target_result *found, FILE *out)
  * building a JSON object for each took 3% of a JPEG sweep's time.
  */
 static void print_line(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                       const struct dl2_record *record, const struct dl2_staged *staged, FILE *out)
+                       const struct dl2_record *record, const struct dl2_staged_image *staged,
+                       FILE *out)
 {
     fputs("{\"key\":\"", out);
     print_escaped(out, item->key_text);

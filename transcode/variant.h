@@ -140,7 +140,8 @@ struct dl2_variant {
     bool joins;                /* other parts are at work, so what is there stays */
     bool follows;              /* images that failed in parts have failed */
     struct dl2_staging staging;
-    struct dl2_staged *staged; /* [items] of those that are DL2_RECORD_STAGED; NULL: none is */
+    struct dl2_staged_image
+        *staged; /* [items] of those that are DL2_RECORD_STAGED; NULL: none is */
     pthread_mutex_t mutex;
     FILE *journal;
     double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
