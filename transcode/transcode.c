@@ -217,12 +217,23 @@ static int sort_by_key(struct dl2_source_items *source, struct dl2_error *error)
     return DL2_OK;
 }
 
-static char *text_of(const char *bytes)
+/* `bytes` as UTF-8: most often themselves. */
+static const char *text_of(const char *bytes)
 {
     json_t *json = dl2_json_text(bytes);
-    char *text = json ? strdup(json_string_value(json)) : NULL;
+    const char *value = json_string_value(json), *text = NULL;
+    if (value)
+        text = strcmp(value, bytes) ? strdup(value) : bytes;
     json_decref(json);
     return text;
+}
+
+static void free_item(const struct dl2_source_item *item)
+{
+    if (item->key_text != item->key)
+        free((char *)item->key_text);
+    if (item->name_text != item->name)
+        free((char *)item->name_text);
 }
 
 static int open_source(struct run *run, struct dl2_error *error)
@@ -253,7 +264,7 @@ static int collect(struct run *run, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(run->dataset, i, &sample);
-        char *key_text = text_of(sample.key), *name_text = text_of(sample.name);
+        const char *key_text = text_of(sample.key), *name_text = text_of(sample.name);
         const uint64_t sidecar_sum = dl2_dataset_sidecar_sum(run->dataset, i);
         source->items[source->count++] = (struct dl2_source_item){.sample = i,
                                                                   .key = sample.key,
@@ -1405,10 +1416,8 @@ static int run_pass(struct run *run, struct dl2_transcode_result *result, struct
     const int status = run_all(run, result, error);
     for (size_t v = 0; v < run->variant_count; v++)
         dl2_variant_free(&run->variants[v], run->source.count);
-    for (size_t i = 0; i < run->source.count; i++) {
-        free(run->source.items[i].key_text);
-        free(run->source.items[i].name_text);
-    }
+    for (size_t i = 0; i < run->source.count; i++)
+        free_item(&run->source.items[i]);
     free(run->variants);
     free(run->source.items);
     free(run->source.by_key);

@@ -750,20 +750,25 @@ static bool says_the_same(const struct dl2_variant *variant, const json_t *faile
            (!json_array_size(failed) || dl2_variant_decodes_alike(variant));
 }
 
+/* Written as dl2_file_write() does, but line by line: there may be very many. */
 static int save_lines(const struct dl2_variant *variant, const struct dl2_source_items *items,
                       struct dl2_error *error)
 {
-    char *text = NULL, *path = dl2_variant_inside(variant, DL2_FACTS_LINES_NAME, error);
-    size_t size;
-    FILE *out = path ? open_memstream(&text, &size) : NULL;
+    char *path = dl2_variant_inside(variant, DL2_FACTS_LINES_NAME, error);
+    char *temporary =
+        dl2_variant_inside(variant, "." DL2_FACTS_LINES_NAME DL2_TEMPORARY_SUFFIX, error);
+    FILE *out = path && temporary ? fopen(temporary, "we") : NULL;
     for (size_t i = 0; out && i < items->count; i++)
         if (variant->records[i].state == DL2_RECORD_VALID)
             print_line(variant, &items->items[i], &variant->records[i], NULL, out);
     const bool whole = out && !ferror(out);
-    int status = out && fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
-                                                  : dl2_error_memory(error, "a variant");
+    int status = DL2_OK;
+    if (!path || !temporary)
+        status = DL2_ERR_MEMORY;
+    else if (!out || fclose(out) != 0 || !whole || rename(temporary, path) != 0)
+        status = dl2_error_system(error, "%s: can't be written", path);
     free(path);
-    free(text);
+    free(temporary);
     return status;
 }
 

@@ -58,7 +58,8 @@ struct dl2_source_item {
     const char *key;            /* path without extension */
     const char *name;           /* path from the source's root */
     const char *path;           /* for messages */
-    char *key_text, *name_text; /* the same as UTF-8, what isn't replaced; the item's own */
+    /* The same as UTF-8, where what is not is replaced: then the item's own strings, to free. */
+    const char *key_text, *name_text;
     uint64_t bytes;
     int64_t mtime_ns;
     int label;            /* for packed variants */

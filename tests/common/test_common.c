@@ -12,6 +12,7 @@
 #include "common/random.h"
 #include "common/stats.h"
 #include "common/thread.h"
+#include "common/work_part.h"
 #include "pixels/image.h"
 #include "tests/unit.h"
 
@@ -853,6 +854,65 @@ static void groups_without_a_shell_are_named(void **state)
     signal(SIGCHLD, before);
 }
 
+/* Parts cost the same up to one item, and the division is that of a plain search. */
+static void work_is_divided_by_cost(void **state)
+{
+    enum { ITEMS = 1000, PARTS = 7 };
+    uint64_t costs[ITEMS], sums[PARTS] = {0}, most = 0;
+    uint16_t owners[ITEMS];
+    struct dl2_random random;
+    dl2_random_init(&random, 1, DL2_RANDOM_TARGET, 3, 4);
+    for (size_t i = 0; i < ITEMS; i++)
+        costs[i] = dl2_random_u32(&random) % 5000;
+    assert_int_equal(dl2_work_divide(costs, ITEMS, PARTS, owners, NULL), DL2_OK);
+    for (size_t i = 0; i < ITEMS; i++) {
+        unsigned least = 0;
+        for (unsigned p = 1; p < PARTS; p++)
+            least = sums[p] < sums[least] ? p : least;
+        assert_int_equal(owners[i], least + 1);
+        sums[least] += costs[i];
+        most = costs[i] > most ? costs[i] : most;
+    }
+    for (unsigned p = 1; p < PARTS; p++)
+        assert_true(sums[p] < sums[0] + most && sums[0] < sums[p] + most);
+    assert_int_equal(dl2_work_divide(costs, 2, DL2_WORK_PARTS_MAX, owners, NULL), DL2_OK);
+    assert_true(owners[0] == 1 && owners[1] == 2);
+}
+
+static void parts_are_locked_and_marked(void **state)
+{
+    const char *scratch = *state;
+    struct dl2_part_file file = {-1}, other = {-1};
+    struct dl2_work_part part;
+    struct dl2_error error = DL2_ERROR_INIT;
+    unsigned first;
+    char *stem = dl2_path_join(scratch, "stem");
+    assert_int_equal(dl2_work_part_parse("2/3", &part, &error), DL2_OK);
+    assert_true(part.number == 2 && part.count == 3);
+    assert_int_equal(dl2_part_file_open(&file, stem, &part, &error), DL2_OK);
+    assert_int_equal(dl2_part_file_open(&other, stem, &part, &error), DL2_ERR_CANCELED);
+    assert_non_null(strstr(error.message, "another process is making part 2/3"));
+    assert_int_equal(dl2_part_files_missing(stem, 3, "this", &first), 3);
+    assert_int_equal(first, 1);
+    assert_int_equal(dl2_part_file_end(&file, "this", NULL), DL2_OK);
+    dl2_part_file_close(&file);
+    assert_int_equal(dl2_part_files_missing(stem, 3, "this", &first), 2);
+    assert_int_equal(dl2_part_files_missing(stem, 3, "that", &first), 3);
+    assert_int_equal(dl2_part_files_missing(stem, 2, "this", &first), 2);
+    /* A part that begins again has not ended. */
+    assert_int_equal(dl2_part_file_open(&file, stem, &part, NULL), DL2_OK);
+    assert_int_equal(dl2_part_files_missing(stem, 3, "this", &first), 3);
+    dl2_part_file_close(&file);
+    char *neighbour = dl2_path_join(scratch, "stem-2-of-3.scores");
+    assert_int_equal(dl2_file_write(neighbour, "x", 1, NULL), DL2_OK);
+    dl2_part_files_remove(stem);
+    char *own = dl2_path_join(scratch, "stem-2-of-3");
+    assert_true(!dl2_is_file(own) && dl2_is_file(neighbour));
+    free(own);
+    free(neighbour);
+    free(stem);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -884,6 +944,8 @@ int main(void)
         cmocka_unit_test(groups_without_a_shell_are_named),
         cmocka_unit_test(monitor_samples_the_process),
         cmocka_unit_test(long_timelines_are_thinned),
+        cmocka_unit_test(work_is_divided_by_cost),
+        cmocka_unit_test_setup_teardown(parts_are_locked_and_marked, make_scratch, drop_scratch),
     };
     return cmocka_run_group_tests_name("common", tests, NULL, NULL);
 }

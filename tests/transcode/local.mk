@@ -4,10 +4,10 @@ tests_transcode_images_SOURCES = tests/transcode/images.c tests/codec/sample_fil
 tests_transcode_images_CFLAGS = $(sample_cflags)
 tests_transcode_images_LDADD = libcodec.la $(sample_libs)
 TESTS += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
-	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
+	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/parts_kill.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
 	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 EXTRA_DIST += tests/transcode/transcode.sh tests/transcode/kill.sh tests/transcode/container.sh tests/transcode/copy.sh \
-	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
+	tests/transcode/resolution.sh tests/transcode/settings.sh tests/transcode/parts.sh tests/transcode/parts_kill.sh tests/transcode/target.sh tests/transcode/sidecars.sh tests/transcode/colour.sh \
 	tests/transcode/survey.sh tests/transcode/fit_tables.sh tests/transcode/tables.sh tests/transcode/external.sh tests/transcode/external_cjxl.sh
 
 check_PROGRAMS += tests/transcode/fuzz_variant
@@ -38,7 +38,7 @@ endif
 EXTRA_PROGRAMS += tests/bench/bench_target
 tests_bench_bench_target_SOURCES = tests/bench/bench_target.c
 tests_bench_bench_target_LDADD = libtranscode.la
-EXTRA_DIST += tests/bench/targets.sh
+EXTRA_DIST += tests/bench/targets.sh tests/bench/many_files.sh tests/bench/share_transcode.sh
 
 if HAVE_CMOCKA
 check_PROGRAMS += tests/transcode/test_target
