@@ -197,8 +197,7 @@ static int quality_open_device(const struct quality_arguments *arguments,
                          arguments->device);
 }
 
-/* ".scores.json.part" beside scores.json, from which the names of parts' files are made: to free.
- */
+/* ".scores.json.part" beside scores.json: what the names of parts' files begin with. To free. */
 static char *quality_part_stem(const char *json)
 {
     char *stem;

@@ -905,7 +905,7 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
     const bool first = dl2_world_rank(world) == 0;
     if (make_targets(&targets, &target_count, &error) < 0) {
         free(targets);
-        return dl2_program_usage_error(&program, "%s", error.message);
+        return first ? dl2_program_usage_error(&program, "%s", error.message) : DL2_EXIT_USAGE;
     }
     struct dl2_progress progress;
     struct dl2_transcode_options options = {

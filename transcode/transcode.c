@@ -116,7 +116,7 @@ struct run {
     struct dl2_work_part part;
     bool alone;   /* a part by itself, no rank */
     bool joins;   /* other such parts are at work */
-    bool is_done; /* there was nothing to do, for no part */
+    bool is_done; /* there was nothing to make, for no part */
     bool follows; /* parts of this process' run have been made */
     struct dl2_part_file part_file;
     char *parts_stem;         /* of a part by itself */
@@ -366,7 +366,7 @@ static int begin_variants(struct run *run, struct dl2_error *error)
         for (size_t i = 0; i < run->source.count && !needed; i++)
             needed = run->source.items[i].same_key_as == SIZE_MAX &&
                      run->variants[v].records[i].state == DL2_RECORD_MISSING;
-        run->is_done = run->is_done && !needed && dl2_variant_was_complete(&run->variants[v]);
+        run->is_done = run->is_done && !needed;
         if (needed)
             DL2_TRY(dl2_variant_begin(&run->variants[v], error));
     }
@@ -1459,7 +1459,7 @@ static int follow(const struct dl2_transcode_options *options, struct dl2_output
     return status;
 }
 
-/* Completes the variants if the part that was made is the last one, or there was nothing to do. */
+/* Completes the variants if the part is the last one, or there was nothing to make for any. */
 static int end_if_last(const struct run *part, const double *made, const char *stem,
                        struct dl2_transcode_result *result, struct dl2_error *error)
 {

@@ -54,10 +54,10 @@
 
 /* A source image. Strings are the dataset's unless said otherwise. */
 struct dl2_source_item {
-    size_t sample;              /* its number in the dataset */
-    const char *key;            /* path without extension */
-    const char *name;           /* path from the source's root */
-    const char *path;           /* for messages */
+    size_t sample;    /* its number in the dataset */
+    const char *key;  /* path without extension */
+    const char *name; /* path from the source's root */
+    const char *path; /* for messages */
     /* The same as UTF-8, where what is not is replaced: then the item's own strings, to free. */
     const char *key_text, *name_text;
     uint64_t bytes;

@@ -112,6 +112,20 @@ for container in folder tar; do
     grep -q 'part 2/5 has ended, and the variants are complete' "$work/out" || fail "nothing to do: $(cat "$work/out")"
     same "$work/small-$container" "$dest"
 done
+# Where every image is made, any part completes the rest.
+for container in folder tar; do
+    rm -rf "$dest.made"
+    now="--quiet --codec jpeg --q 30 --container $container"
+    expect 0 dl2-transcode $now --part 1/2 "$work/small" "$dest.made"
+    expect 0 dl2-transcode $now --part 2/3 "$work/small" "$dest.made"
+    expect 0 dl2-transcode $now --part 1/3 "$work/small" "$dest.made"
+    rm "$dest.made"/.dl2-transcode.part-* # as if all were of other divisions
+    expect 0 dl2-transcode $now --part 3/3 "$work/small" "$dest.made"
+    grep -q '; 2 of 3 parts are missing' "$work/out" || fail "3/3: $(cat "$work/out")"
+    expect 0 dl2-transcode $now --part 3/3 "$work/small" "$dest.made"
+    grep -q 'part 3/3 has ended, and the variants are complete' "$work/out" || fail "3/3: $(cat "$work/out")"
+    same "$work/small-$container" "$dest.made"
+done
 # Options that change make everything again, and no image of others is taken.
 expect 0 dl2-transcode $again --part 1/2 "$work/small" "$dest.other"
 expect 0 dl2-transcode $again --effort 1 --part 1/2 "$work/small" "$dest.other"
