@@ -433,11 +433,17 @@ static void write_values(const struct job *job, const uint8_t *bytes, size_t cou
         kernels->halves(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
 }
 
+/* Values from one channel to the next where each has a plane. */
+static size_t plane_of(const struct dl2_resize_output *out)
+{
+    return out->plane ? out->plane : (size_t)out->width * out->height;
+}
+
 static void write_row(const struct job *job, uint32_t y)
 {
     const struct dl2_resize_output *out = job->out;
     const bool gray = job->raster->color == DL2_COLOR_GRAY;
-    const size_t width = out->width, plane = width * out->height;
+    const size_t width = out->width, plane = plane_of(out);
     int16_t *const words[3] = {job->words[0], job->words[gray ? 0 : 1], job->words[gray ? 0 : 2]};
     const bool direct = out->dtype == DL2_UINT8;
     if (out->channels == 3 && out->layout == DL2_NHWC) {
@@ -491,7 +497,7 @@ int dl2_convert_pixels(struct dl2_resizer *resizer, const uint8_t *pixels,
     if (!resizer->kernels)
         resizer->kernels = dl2_resize_kernels_for(dl2_simd_flags());
     struct job job = {.kernels = resizer->kernels, .out = out};
-    const size_t width = out->width, row = width * out->channels, plane = width * out->height;
+    const size_t width = out->width, row = width * out->channels, plane = plane_of(out);
     DL2_TRY(dl2_bytes_resize(&resizer->lines, row, error));
     job.bytes = resizer->lines.data;
     make_affine(&job);
