@@ -94,6 +94,17 @@ expect 0 dl2-load check "$work/bad"
 said 'if each such folder is a clip, say --samples clips'
 expect 1 dl2-load check --samples clips --split nonsense "$work/bad"
 
+# ---- What lies beside a clip's first frame is the item's; what lies beside others is left out, and said
+cp -R "$work/src" "$work/beside"
+echo '{"caption": "a run"}' | tee "$work/beside/train/run/c1/1.json" >"$work/beside/train/run/c1/2.json"
+expect 0 dl2-transcode --quiet --copy --container=gulp "$work/beside" "$work/beside-gulp"
+said 'left out beside frames: 1 .json'
+grep -q '"run/c1": .*"caption": "a run"' "$work/beside-gulp/train/meta_0.gmeta" || fail 'no metadata'
+expect 0 dl2-transcode --quiet --copy "$work/beside-gulp" "$work/beside-folder"
+grep -q '"caption": "a run"' "$work/beside-folder/train/run/c1/00000.json" || fail 'no metadata in a folder'
+expect 0 dl2-transcode --quiet -c jpeg -q 60 --container=tar "$work/beside" "$work/beside-tar"
+said 'left out beside frames: 1 .json'
+
 # ---- What has no use for clips says so
 expect 1 dl2-train --quiet --data "$work/gulp" --epochs 1 --image-size 16 --out "$work/run"
 said 'has no networks for clips yet: --frames 1'
