@@ -77,6 +77,21 @@ is "$(awk '$1 == "jpeg-60" { print $3 }' "$work/out")" $frames 'clips were kept 
 expect 1 dl2-quality --quiet "$work/src" "$work/v-gulp/jpeg-60"
 said 'only one of it and the reference is read as clips'
 
+# ---- Of large frames only the rows of the crop are read, and the pixels are the same
+for clip in run/1 run/2 walk/3; do
+    for frame in 0 1; do picture "$work/large/$clip/$frame.ppm" 400 300 "$frame${clip#*/}"; done
+done
+expect 0 dl2-transcode --quiet -c jpeg -q 90 --container=gulp "$work/large" "$work/rows"
+for how in --io=direct --io=threads '--io=direct --whole'; do
+    dl2-load bench --quiet --split all --frames 2 --image-size 32 --crop-area 0.05,0.1 -e 1 --digest --json="$work/rows.json" $how \
+        "$work/rows/jpeg-90" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    echo "$how $(sed -n 's/^digest //p' "$work/out") $(sed -n 's/.*"bytes_read": \([0-9]*\).*/\1/p' "$work/rows.json" | head -1)"
+done >"$work/rows.txt"
+is "$(awk '{ print $(NF - 1) }' "$work/rows.txt" | sort -u | wc -l)" 1 "pixels of rows: $(cat "$work/rows.txt")"
+# (Reading ahead also reads small gaps between them.)
+awk '/whole/ { whole = $NF; next } /direct/ { rows = $NF } END { exit !(rows > 0 && rows < 0.8 * whole) }' "$work/rows.txt" ||
+    fail "more than the rows were read: $(cat "$work/rows.txt")"
+
 # ---- A clip that lacks a frame is left out whole, and said
 cp -R "$work/src" "$work/bad"
 echo 'P6 not an image' >"$work/bad/train/walk/c2/2.ppm"
