@@ -28,6 +28,8 @@ same_frames() { # FOLDER: those of the source, numbered from 0 on
     done || fail "$1: other frames"
 }
 clips "$work/src"
+expect 0 dl2-transcode --identify "$work/src"
+is "$(grep -E '^(clips|images)' "$work/out" | tr '\t\n' '  ')" "clips 12 images $frames " 'identity'
 wanted=$(digest "$work/src")
 [ -n "$wanted" ] || fail 'no digest'
 
