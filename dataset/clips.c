@@ -168,12 +168,13 @@ static int gather_clips(struct found *found, size_t images, struct dl2_error *er
     return DL2_OK;
 }
 
-/* Do several frames follow each other without a gap? Sets *start to the first number. */
+/* Do frames of one class follow each other without a gap? Sets *start to the first number. */
 static bool is_sequence(const struct frame *frames, size_t count, unsigned long *start)
 {
     *start = digits_of(&frames[0]) < 10 ? strtoul(frames[0].digits, NULL, 10) : ULONG_MAX;
     for (size_t k = 1; k < count; k++)
-        if (digits_of(&frames[k]) > 9 || strtoul(frames[k].digits, NULL, 10) != *start + k)
+        if (frames[k].label != frames[0].label || digits_of(&frames[k]) > 9 ||
+            strtoul(frames[k].digits, NULL, 10) != *start + k)
             return false;
     return *start != ULONG_MAX;
 }
@@ -192,7 +193,7 @@ static enum certainty judge(const struct dl2_dataset *dataset, const struct foun
         first = i ? first : start;
         certain = certain && follow && start < 2 && start == first;
         for (size_t k = 0; certain && k < found->clips[i].count; k++)
-            certain = frames[k].is_bare && frames[k].label == frames[0].label;
+            certain = frames[k].is_bare;
         sequences += follow && found->clips[i].count > 1;
     }
     if (2 * sequences <= found->count)
