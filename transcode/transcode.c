@@ -1266,6 +1266,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.source.by_key);
     free(run.workers);
     free(run.outcomes);
+    free(run.clips);
     free(run.sidecars);
     free(run.resolutions);
     free(run.resolution_of);
