@@ -265,6 +265,14 @@ static int find_by_path(struct dl2_dataset *dataset, const char *path, bool forc
     return DL2_OK;
 }
 
+/* Is an image, by its key, "ID/00001", a further frame of the item whose first is "ID/00000"? An
+ * index that is damaged may say so of any. */
+static bool is_frame_of(const struct frame *first, const char *key)
+{
+    const size_t length = (size_t)(dl2_path_base(key) - key);
+    return length > 1 && !strncmp(first->key, key, length);
+}
+
 /* Finds the items of a container that has frames in items. */
 static int find_items(struct dl2_dataset *dataset, bool forced, struct found *found,
                       struct dl2_error *error)
@@ -283,8 +291,11 @@ static int find_items(struct dl2_dataset *dataset, bool forced, struct found *fo
         return dl2_error_memory(error, "clips");
     for (size_t i = 0; i < dataset->count; i++) {
         dataset->container->reader->describe(dataset, i, &entry);
-        struct dl2_clip *clip = found->clips + found->count - (entry.is_further && found->count);
-        if (clip == found->clips + found->count)
+        struct dl2_clip *clip = found->clips + found->count;
+        if (entry.is_further && found->count &&
+            is_frame_of(&found->frames[clip[-1].first], entry.key))
+            clip--;
+        else
             *clip = (struct dl2_clip){.first = i, .number = (uint32_t)found->count++};
         found->frames[i] =
             (struct frame){.key = entry.key, .length = strlen(entry.key), .number = (uint32_t)i};
