@@ -62,7 +62,7 @@ static const struct {
     {DL2_SETTING_DECODER, "needs {decoder}"},
     {DL2_SETTING_PROCESSORS,
      "must keep its default with {decoder}: images from a card are square, uint8 and "
-     "NHWC, resized by the bilinear filter, without augmentation, operations and "
+     "NHWC, resized by the bilinear filter, without augmentation, operations, clips and "
      "masks, and not cached"},
 };
 
@@ -165,6 +165,15 @@ static int check_values(const struct dl2_loader_config *config,
         {config->shuffle_window && !config->shuffle_chunk, "shuffle_window",
          "needs {shuffle_chunk}"},
         {config->mask_fill && !config->mask, "mask_fill", "needs {mask}"},
+        {config->frame_step && !config->frames, "frame_step", "needs {frames}"},
+        {config->frame_sampling && !config->frames, "frame_sampling", "needs {frames}"},
+        {config->frame_step && config->frame_sampling == DL2_FRAMES_UNIFORM, "frame_step",
+         "has no effect with {frame_sampling} uniform, which takes frames from all of a clip"},
+        {config->frame_sampling == DL2_FRAMES_RANDOM && !config->train, "frame_sampling",
+         "random needs {train}: validation changes nothing at random"},
+        {config->frames && config->mask, "mask", "excludes {frames}: masks are of images"},
+        {config->frames && (config->decoded_cache || config->decoded_cache_bytes),
+         "decoded_cache_bytes", "excludes {frames}: frames of clips are not kept decoded"},
         {config->decoded_cache && config->decoded_cache_bytes, "decoded_cache_bytes",
          "excludes {decoded_cache}, which has a limit already"},
         {config->val_crop == DL2_VAL_SQUASH &&

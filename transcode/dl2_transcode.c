@@ -12,6 +12,7 @@
 #include "common/thread.h"
 #include "common/work_part.h"
 #include "dataset/dataset.h"
+#include "dataset/subset_options.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "ranks/world.h"
@@ -69,6 +70,7 @@ static struct arguments {
     struct dl2_external_decoders external; /* to read sources */
     unsigned colour;                       /* enum dl2_colour_rule */
     bool never_larger, force, prune;
+    unsigned samples;   /* enum dl2_samples */
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index, survey, identify;
@@ -186,6 +188,8 @@ static const struct dl2_option table[] = {
      "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
      AT(colour), .words = dl2_colour_rules, .commands = ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+     .commands = WRITES | SURVEYS | FITS | 1 << IDENTIFY},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS | FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
@@ -911,6 +915,7 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
     struct dl2_transcode_options options = {
         .source = places[0],
         .dest = places[1],
+        .samples = arguments.samples,
         .targets = targets,
         .target_count = target_count,
         .decode = DL2_DECODE_DEFAULTS,
@@ -992,6 +997,7 @@ static int copy(char **places)
     struct dl2_progress progress;
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
+                                             .samples = arguments.samples,
                                              .pack = pack_options(places[1]),
                                              .shuffle = shuffles() ? &arguments.shuffle : NULL,
                                              .jobs = common.jobs,
@@ -1027,6 +1033,7 @@ static int identify(const char *path)
     uint64_t fingerprint = 0;
     everything.keep = dl2_codec_is_image_file;
     everything.reads = dl2_codec_reads;
+    everything.samples = arguments.samples;
     int status = dl2_dataset_open(path, &everything, &dataset, &error);
     if (status == DL2_OK) {
         dl2_dataset_tell(dataset, path, false, &(struct dl2_progress){.done = 0});
@@ -1035,11 +1042,15 @@ static int identify(const char *path)
     char *name = status == DL2_OK ? dl2_dataset_variant_name(path) : NULL;
     if (status == DL2_OK && !name)
         status = dl2_error_memory(&error, "a dataset");
+    char clips[32] = "";
+    if (status == DL2_OK && dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP)
+        snprintf(clips, sizeof clips, "clips\t%zu\n", dl2_dataset_count(dataset));
     if (status == DL2_OK)
-        printf("name\t%s\ncontainer\t%s\nimages\t%zu\nbytes\t%" PRIu64
+        printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
                "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
-               DL2_SHOWN(name), dl2_dataset_container(dataset), dl2_dataset_count(dataset),
-               dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset),
+               DL2_SHOWN(name), dl2_dataset_container(dataset), clips,
+               dl2_dataset_image_count(dataset), dl2_dataset_bytes(dataset),
+               dl2_dataset_class_count(dataset),
                dl2_dataset_is_incomplete(dataset) ? "complete\tno\n" : "", fingerprint);
     free(name);
     dl2_dataset_close(dataset);
@@ -1052,6 +1063,7 @@ static int survey(const char *path)
     struct dl2_progress progress;
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = path,
+                                               .samples = arguments.samples,
                                                .groups = arguments.groups,
                                                .max_pixels = arguments.max_pixels,
                                                .external = &arguments.external,
@@ -1084,6 +1096,7 @@ static int fit_tables(const char *path)
     struct dl2_resolution resolutions[MAX_RESOLUTIONS];
     size_t images, failed;
     struct dl2_fit_options options = {.source = path,
+                                      .samples = arguments.samples,
                                       .sensitivity = arguments.sensitivity,
                                       .height = arguments.input_size,
                                       .width = arguments.input_size,

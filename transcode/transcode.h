@@ -20,6 +20,7 @@
 #include "common/error.h"
 #include "common/progress.h"
 #include "common/work_part.h"
+#include "dataset/dataset.h"
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
@@ -41,6 +42,7 @@ struct dl2_world;
 
 struct dl2_transcode_options {
     const char *source, *dest;
+    enum dl2_samples samples; /* clips stay clips; each of their frames is an image here */
     const struct dl2_transcode_target *targets;
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */
