@@ -1402,7 +1402,8 @@ static void tell_pixels_only(const struct run *run, const struct dl2_variant *va
 /* Words of 16 digits that differ where variants or the number of parts do. */
 static int make_digest(struct run *run, struct dl2_error *error)
 {
-    uint64_t sum = run->options->pack.shard_bytes;
+    uint64_t sum = XXH3_64bits_withSeed(&run->options->samples, sizeof run->options->samples,
+                                        run->options->pack.shard_bytes);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS), *text = NULL;

@@ -111,6 +111,16 @@ expect 0 dl2-load check "$work/bad"
 said 'if each such folder is a clip, say --samples clips'
 expect 1 dl2-load check --samples clips --split nonsense "$work/bad"
 
+# ---- Parts and ranks may part a clip, and pack it whole
+for container in gulp tar; do
+    expect 0 dl2-transcode --quiet -j 1 -c jpeg -q 60 --container=$container "$work/src" "$work/one-$container"
+    for part in 2/3 1/3 3/3; do
+        expect 0 dl2-transcode --quiet -j 1 -c jpeg -q 60 --container=$container --part $part "$work/src" "$work/parts-$container"
+    done
+    diff -r -x 'dl2-variant.*' "$work/one-$container/jpeg-60" "$work/parts-$container/jpeg-60" ||
+        fail "$container: parts make other clips"
+done
+
 # ---- What lies beside a clip's first frame is the item's; what lies beside others is left out, and said
 cp -R "$work/src" "$work/beside"
 echo '{"caption": "a run"}' | tee "$work/beside/train/run/c1/1.json" >"$work/beside/train/run/c1/2.json"
