@@ -15,6 +15,7 @@
 #include "dataset/split.h"
 
 #include "common/json.h"
+#include "dataset/remote/remote.h"
 
 struct dl2_shard_format;
 
@@ -140,7 +141,10 @@ const struct dl2_container *dl2_container_of_index(uint32_t kind);
 
 struct dl2_dataset {
     const struct dl2_container *container;
-    void *state;      /* the reader's own; NULL until it is made */
+    void *state;                       /* the reader's own; NULL until it is made */
+    struct dl2_remote *remote;         /* where it lies; NULL: on this machine */
+    struct dl2_bytes remote_index;     /* of a remote packed dataset, for its reader to take */
+    struct dl2_listing remote_listing; /* of a remote folder */
     size_t count;     /* while it is opened: of all samples; then: of the split's */
     uint32_t *chosen; /* numbers of the split's samples; NULL: all */
     bool is_selected; /* `chosen` may be in any order, with repetitions */

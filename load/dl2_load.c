@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
+#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
@@ -87,6 +88,7 @@ static const struct dl2_option options[] = {
      "Which images to load: all, train, val, test, or the name of another split", AT(split),
      .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(options.dataset.remote)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
      AT(options.loader.train), .commands = LOADS},

@@ -93,7 +93,7 @@ enum dl2_io {
 struct dl2_fetch_config {
     enum dl2_io io;
     unsigned ahead;       /* samples that are read ahead at most; 0: 256 */
-    uint64_t ahead_bytes; /* bytes that are read ahead at most; 0: 64 MiB */
+    uint64_t ahead_bytes; /* bytes that are read ahead at most; 0: 64 MiB, from a server 256 MiB */
     uint64_t cache_bytes; /* limit of the cache of encoded bytes; 0: no cache */
     bool drop_behind;     /* evict what was read from the page cache: each epoch reads from disk */
     bool whole;           /* read samples whole where parts would do, to see what that costs */

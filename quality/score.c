@@ -9,6 +9,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/remote_options.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "pixels/resize_image.h"
@@ -117,6 +118,7 @@ static int score_source_open(const char *path, const struct dl2_scoring_options 
         options.keep = dl2_codec_is_image_file;
         options.reads = dl2_codec_reads;
         options.subset = scoring->subset;
+        options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
         dl2_dataset_tell(source->dataset, path, false, scoring->progress);
         source->count = dl2_dataset_count(source->dataset);

@@ -4,6 +4,7 @@
 #include "codec/external.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "loader/loader_options.h"
 #include "network/arch.h"
@@ -330,6 +331,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,
