@@ -297,7 +297,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
-     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME",
+     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME; "
+     "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
      GIVEN(data), .commands = TRAINS},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,

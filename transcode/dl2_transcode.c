@@ -201,8 +201,7 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
      "Pack images in a random order, the same for the same seed, so that a program that reads "
      "one shard after the other meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class",
-     .commands = WRITES},
+     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = WRITES},
@@ -1193,6 +1192,8 @@ static char *describe_details(void)
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
           "program packed. --survey writes nothing but its FILEs.\n\n"
+          "SOURCE may be an address: https://HOST/PATH of shards with their index, or "
+          "s3://BUCKET/PREFIX, also of a folder; it is read alone.\n\n"
           "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
           "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
           "Each is written as a whole, in one transaction. The table's comment and its column "
