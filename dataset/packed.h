@@ -42,7 +42,7 @@ struct dl2_numbered_name {
 
 /* A shard to be scanned; what it points to stays the caller's. */
 struct dl2_shard_input {
-    struct dl2_source source;
+    struct dl2_shard_source source;
     uint64_t bytes;
     struct dl2_bytes companion;           /* the companion's contents, if the format has those */
     const char *key_start;                /* what its samples' keys start with: "", "train/"... */
@@ -58,7 +58,7 @@ struct dl2_shard_kept {
 
 /* Where a sample lies, to find what is beside it. */
 struct dl2_shard_place {
-    struct dl2_source source; /* of its shard */
+    struct dl2_shard_source source; /* of its shard */
     const char *path;
     uint64_t shard_bytes;
     uint64_t start;  /* nothing of the sample comes before it: the end of an earlier image, or 0 */

@@ -3,8 +3,8 @@
 
 #include "common/file.h"
 
-int64_t dl2_source_read(const struct dl2_source *source, uint64_t offset, void *out, size_t size,
-                        struct dl2_error *error)
+int64_t dl2_source_read(const struct dl2_shard_source *source, uint64_t offset, void *out,
+                        size_t size, struct dl2_error *error)
 {
     struct dl2_remote_file *remote = source->remote;
     if (!remote) {

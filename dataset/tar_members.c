@@ -19,7 +19,7 @@ enum {
 /* ---- Reading: a window onto the file */
 
 struct dl2_tar_window {
-    struct dl2_source source;
+    struct dl2_shard_source source;
     uint64_t bytes; /* of the file */
     uint64_t start; /* where `data` begins in the file */
     size_t size;    /* of what `data` holds */
@@ -32,7 +32,7 @@ static int tar_cut_short(struct dl2_error *error, uint64_t offset)
                          "cut short, or not a tar file: it ends at byte %" PRIu64, offset);
 }
 
-int dl2_tar_read_at(const struct dl2_source *source, uint64_t offset, void *out, size_t size,
+int dl2_tar_read_at(const struct dl2_shard_source *source, uint64_t offset, void *out, size_t size,
                     struct dl2_error *error)
 {
     const int64_t got = dl2_source_read(source, offset, out, size, error);
@@ -242,8 +242,8 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
 
 /* ---- Reading: a walk */
 
-int dl2_tar_walk_open(struct dl2_tar_walk *walk, const struct dl2_source *source, uint64_t bytes,
-                      struct dl2_error *error)
+int dl2_tar_walk_open(struct dl2_tar_walk *walk, const struct dl2_shard_source *source,
+                      uint64_t bytes, struct dl2_error *error)
 {
     *walk = (struct dl2_tar_walk){.window = malloc(sizeof *walk->window)};
     if (!walk->window)

@@ -34,7 +34,8 @@ static int load_remote(const char *place, const char *name, struct dl2_bytes *te
     const struct dl2_remote_options defaults = {NULL, 0, 0, 0};
     struct dl2_remote *remote;
     DL2_TRY(dl2_remote_open(place, &defaults, &remote, error));
-    const int status = dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
+    const int status =
+        dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
     dl2_remote_close(remote);
     return status;
 }

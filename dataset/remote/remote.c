@@ -52,7 +52,7 @@ struct dl2_remote {
 
 /* One read under way. */
 struct dl2_remote_reading {
-    struct dl2_transfer transfer;
+    struct dl2_remote_transfer transfer;
     char *url, *what, *object; /* the last: of the cache's unit; NULL: it is not cached */
     bool is_over, from_cache;
     /* With a cache: the bytes of the file from `start` on, some of which the cache had. */
@@ -267,7 +267,7 @@ void dl2_remote_file_free(struct dl2_remote_file *file)
 }
 
 /* Takes what an answer says about a file, or finds that the file is another one by now. */
-static int take_identity(struct dl2_remote_file *file, const struct dl2_transfer *transfer,
+static int take_identity(struct dl2_remote_file *file, const struct dl2_remote_transfer *transfer,
                          struct dl2_error *error)
 {
     if (file->bytes != DL2_REMOTE_UNKNOWN && transfer->total != file->bytes)
@@ -305,7 +305,7 @@ static void free_reading(struct dl2_remote_reading *reading)
     free(reading);
 }
 
-static void reading_done(struct dl2_transfer *transfer, void *context)
+static void reading_done(struct dl2_remote_transfer *transfer, void *context)
 {
     const struct dl2_remote_reading *reading = context;
     (void)transfer;
@@ -330,7 +330,7 @@ static int join_cached(struct dl2_remote_reading *reading, const struct dl2_remo
                        uint64_t offset, struct dl2_bytes *cached, struct dl2_error *error)
 {
     const uint64_t end = offset + cached->size, wanted_end = read->offset + read->size;
-    struct dl2_transfer *transfer = &reading->transfer;
+    struct dl2_remote_transfer *transfer = &reading->transfer;
     const bool left = read->offset<offset, right = wanted_end> end;
     if (left && right)
         return DL2_OK;
@@ -378,7 +378,7 @@ static int begin_reading(struct dl2_remote_reading *reading, const struct dl2_re
                          struct dl2_error *error)
 {
     const struct dl2_remote_file *file = read->file;
-    struct dl2_transfer *transfer = &reading->transfer;
+    struct dl2_remote_transfer *transfer = &reading->transfer;
     struct session *session;
     DL2_TRY(name_reading(reading, file->remote, file->name, error));
     transfer->data = read->data;
@@ -412,7 +412,7 @@ bool dl2_remote_read_begin(struct dl2_remote_read *read)
 static int check_reading(struct dl2_remote_reading *reading, struct dl2_remote_read *read,
                          struct dl2_error *error)
 {
-    const struct dl2_transfer *transfer = &reading->transfer;
+    const struct dl2_remote_transfer *transfer = &reading->transfer;
     DL2_TRY(dl2_error_copy(error, &reading->error));
     if (reading->is_over || !read->size)
         return DL2_OK;
@@ -492,14 +492,14 @@ static void wait_for_all(struct waiting *waiting)
     pthread_mutex_destroy(&waiting->mutex);
 }
 
-static void transfer_is_done(struct dl2_transfer *transfer, void *context)
+static void transfer_is_done(struct dl2_remote_transfer *transfer, void *context)
 {
     (void)transfer;
     one_is_done(context);
 }
 
 /* Sends one request and waits for its end. */
-static int run_transfer(struct dl2_remote *remote, struct dl2_transfer *transfer,
+static int run_transfer(struct dl2_remote *remote, struct dl2_remote_transfer *transfer,
                         struct dl2_error *error)
 {
     struct session *session;
@@ -545,13 +545,13 @@ int dl2_remote_read(struct dl2_remote_file *file, uint64_t unit, uint64_t offset
 
 /* Asks for the first bytes of a file: 1, or 0 if there is none. */
 static int read_start(struct dl2_remote *remote, const char *name, uint8_t *data, size_t size,
-                      bool optional, struct dl2_transfer *transfer, struct dl2_error *error)
+                      bool optional, struct dl2_remote_transfer *transfer, struct dl2_error *error)
 {
     struct dl2_remote_reading naming = {.is_over = false};
     struct dl2_error own = DL2_ERROR_INIT;
     int status = name_reading(&naming, remote, name, &own);
-    *transfer =
-        (struct dl2_transfer){.url = naming.url, .what = naming.what, .data = data, .size = size};
+    *transfer = (struct dl2_remote_transfer){
+        .url = naming.url, .what = naming.what, .data = data, .size = size};
     if (!naming.url && !strncmp(name, "../", 3))
         status = 0; /* there is nothing above */
     else if (status == DL2_OK) {
@@ -590,7 +590,7 @@ static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_byt
 int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_bytes, unsigned flags,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct dl2_transfer transfer;
+    struct dl2_remote_transfer transfer;
     struct dl2_remote_file file;
     DL2_TRY(dl2_bytes_resize(out, FIRST_BYTES, error));
     int status = read_start(remote, name, out->data, FIRST_BYTES, flags & DL2_LOAD_OPTIONAL,
@@ -664,7 +664,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
 {
     struct dl2_bytes url = DL2_BYTES_INIT;
     char *root = root_url(remote), *what = object_shown(remote, "");
-    struct dl2_transfer transfer = {.what = what, .max_body = MAX_PAGE_BYTES};
+    struct dl2_remote_transfer transfer = {.what = what, .max_body = MAX_PAGE_BYTES};
     int status = root && what ? DL2_OK : dl2_error_memory(error, "a listing");
     if (status == DL2_OK)
         status = dl2_bytes_append(&url, root, strlen(root), error);

@@ -34,7 +34,7 @@ struct dl2_transport_stats {
 enum { DL2_ETAG_BYTES = 256 };
 
 /* One request. Zero it, and set the first part; it must stay where it is until done(). */
-struct dl2_transfer {
+struct dl2_remote_transfer {
     const char *url;  /* percent-encoded */
     const char *what; /* the address for messages */
     /* A range: `size` bytes, at least one, from `offset` on, go to `data`; fewer are right only
@@ -46,7 +46,7 @@ struct dl2_transfer {
     const char *match; /* the object must still have this ETag; NULL: any */
     /* Called once, on the transport's thread or in dl2_transport_submit(); it must be quick. The
      * transfer is the caller's again. */
-    void (*done)(struct dl2_transfer *transfer, void *context);
+    void (*done)(struct dl2_remote_transfer *transfer, void *context);
     void *context;
 
     /* What became of it. */
@@ -59,7 +59,7 @@ struct dl2_transfer {
     struct dl2_bytes body;     /* the caller's to free */
 
     /* The transport's own. */
-    struct dl2_transfer *after;
+    struct dl2_remote_transfer *after;
     struct dl2_transfer_slot *slot;
     unsigned tries;
     double first_failure, not_before; /* of dl2_clock_wall() */
@@ -73,7 +73,8 @@ struct dl2_transport_driver {
     /* Transfers that are not done fail with DL2_ERR_CANCELED. */
     void (*destroy)(struct dl2_transport *transport);
     /* `first`: before all that wait. */
-    void (*submit)(struct dl2_transport *transport, struct dl2_transfer *transfer, bool first);
+    void (*submit)(struct dl2_transport *transport, struct dl2_remote_transfer *transfer,
+                   bool first);
     const struct dl2_transport_stats *(*stats)(const struct dl2_transport *transport);
     /* Reads a page of S3's listing. See listing.h. */
     int (*read_listing)(const uint8_t *text, size_t size, struct dl2_listing *listing,

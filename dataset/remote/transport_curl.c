@@ -48,7 +48,7 @@ struct dl2_transfer_slot {
     struct dl2_transport *transport;
     CURL *easy;
     struct curl_slist *headers;
-    struct dl2_transfer *transfer; /* NULL: free */
+    struct dl2_remote_transfer *transfer; /* NULL: free */
     /* The answer, so far. */
     uint64_t first, last; /* of Content-Range */
     bool has_range, has_total;
@@ -69,13 +69,13 @@ struct dl2_transport {
     struct dl2_random random;
     struct dl2_transport_stats stats;
     /* The thread's own. */
-    struct dl2_transfer *waiting; /* for their pause to end */
-    double not_before;            /* no request begins earlier */
+    struct dl2_remote_transfer *waiting; /* for their pause to end */
+    double not_before;                   /* no request begins earlier */
     unsigned under_way;
     bool answered; /* a server ever was */
 
     pthread_mutex_t mutex; /* guards: */
-    struct dl2_transfer *queue, *queue_last;
+    struct dl2_remote_transfer *queue, *queue_last;
     bool closing;
 };
 
@@ -142,7 +142,7 @@ static double read_retry_after(const char *text)
 
 static void forget_answer(struct dl2_transfer_slot *slot)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     slot->has_range = slot->has_total = false;
     slot->request[0] = slot->region[0] = slot->range_text[0] = '\0';
     slot->retry_after = -1;
@@ -158,7 +158,7 @@ static void forget_answer(struct dl2_transfer_slot *slot)
 static size_t take_header(char *line, size_t one, size_t size, void *context)
 {
     struct dl2_transfer_slot *slot = context;
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     const char *value;
     char text[128];
     size_t length;
@@ -190,7 +190,7 @@ static size_t refuse(struct dl2_transfer_slot *slot, const char *why, bool for_g
 
 static size_t take_range(struct dl2_transfer_slot *slot, long code, const void *data, size_t size)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     if (code == 200 && !slot->has_range && transfer->offset == 0) {
         /* The whole object, of a server that thinks no range is worth its while. */
         curl_off_t length = -1;
@@ -217,7 +217,7 @@ static size_t take_range(struct dl2_transfer_slot *slot, long code, const void *
 static size_t take_body(char *data, size_t one, size_t size, void *context)
 {
     struct dl2_transfer_slot *slot = context;
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     long code = 0;
     (void)one;
     curl_easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &code);
@@ -253,7 +253,7 @@ static bool add_header(struct dl2_transfer_slot *slot, const char *name, const c
 static bool prepare_headers(struct dl2_transfer_slot *slot)
 {
     const struct dl2_transport_settings *settings = &slot->transport->settings;
-    const struct dl2_transfer *transfer = slot->transfer;
+    const struct dl2_remote_transfer *transfer = slot->transfer;
     bool good = true;
     if (transfer->match && transfer->match[0] == '"')
         good = add_header(slot, "If-Match", transfer->match);
@@ -269,7 +269,7 @@ static bool prepare(struct dl2_transfer_slot *slot)
 {
     const struct dl2_transport *transport = slot->transport;
     const struct dl2_transport_settings *settings = &transport->settings;
-    const struct dl2_transfer *transfer = slot->transfer;
+    const struct dl2_remote_transfer *transfer = slot->transfer;
     CURL *easy = slot->easy;
     char range[64];
     curl_easy_reset(easy);
@@ -312,13 +312,13 @@ static bool prepare(struct dl2_transfer_slot *slot)
     return good;
 }
 
-static void finish(struct dl2_transfer *transfer)
+static void finish(struct dl2_remote_transfer *transfer)
 {
     transfer->done(transfer, transfer->context);
 }
 
 static void begin(struct dl2_transport *transport, struct dl2_transfer_slot *slot,
-                  struct dl2_transfer *transfer)
+                  struct dl2_remote_transfer *transfer)
 {
     slot->transfer = transfer;
     transfer->slot = slot;
@@ -353,7 +353,7 @@ static enum verdict judge_error(const struct dl2_transfer_slot *slot,
 
 static bool is_empty_object(const struct dl2_transfer_slot *slot)
 {
-    const struct dl2_transfer *transfer = slot->transfer;
+    const struct dl2_remote_transfer *transfer = slot->transfer;
     return transfer->code == 416 && transfer->data && slot->has_total && !transfer->total &&
            !transfer->offset;
 }
@@ -361,7 +361,7 @@ static bool is_empty_object(const struct dl2_transfer_slot *slot)
 /* A range must be whole: up to its end, or that of the object. */
 static enum verdict judge_success(struct dl2_transfer_slot *slot)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     if (!transfer->data)
         return GOOD;
     if (!transfer->got && transfer->code == 200 && !slot->has_range && !transfer->offset)
@@ -402,7 +402,7 @@ static bool may_pass(CURLcode result)
 static enum verdict judge(struct dl2_transfer_slot *slot, CURLcode result,
                           struct dl2_store_error *store)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     *store = (struct dl2_store_error){.code = ""};
     curl_easy_getinfo(slot->easy, CURLINFO_RESPONSE_CODE, &transfer->code);
     slot->transport->answered = slot->transport->answered || transfer->code;
@@ -456,7 +456,7 @@ static const char *advise(const struct dl2_transfer_slot *slot, const struct dl2
 static void describe(struct dl2_transfer_slot *slot, CURLcode result,
                      const struct dl2_store_error *store)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     char tries[64] = "";
     if (transfer->tries > 1)
         snprintf(tries, sizeof tries, "; tried %u times", transfer->tries);
@@ -489,7 +489,7 @@ static void describe(struct dl2_transfer_slot *slot, CURLcode result,
 static bool wait_again(struct dl2_transport *transport, struct dl2_transfer_slot *slot,
                        enum verdict verdict)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     const double now = dl2_clock_wall();
     double pause = FIRST_PAUSE;
     for (unsigned i = 1; i < transfer->tries && pause < LONGEST_PAUSE; i++)
@@ -517,7 +517,7 @@ static bool wait_again(struct dl2_transport *transport, struct dl2_transfer_slot
 
 static void end(struct dl2_transport *transport, struct dl2_transfer_slot *slot, CURLcode result)
 {
-    struct dl2_transfer *transfer = slot->transfer;
+    struct dl2_remote_transfer *transfer = slot->transfer;
     struct dl2_store_error store;
     curl_multi_remove_handle(transport->multi, slot->easy);
     transport->under_way--;
@@ -536,21 +536,21 @@ static void end(struct dl2_transport *transport, struct dl2_transfer_slot *slot,
 
 /* ---- The thread */
 
-static struct dl2_transfer *take_waiting(struct dl2_transport *transport, double now)
+static struct dl2_remote_transfer *take_waiting(struct dl2_transport *transport, double now)
 {
-    for (struct dl2_transfer **at = &transport->waiting; *at; at = &(*at)->after)
+    for (struct dl2_remote_transfer **at = &transport->waiting; *at; at = &(*at)->after)
         if ((*at)->not_before <= now) {
-            struct dl2_transfer *transfer = *at;
+            struct dl2_remote_transfer *transfer = *at;
             *at = transfer->after;
             return transfer;
         }
     return NULL;
 }
 
-static struct dl2_transfer *take_queued(struct dl2_transport *transport)
+static struct dl2_remote_transfer *take_queued(struct dl2_transport *transport)
 {
     pthread_mutex_lock(&transport->mutex);
-    struct dl2_transfer *transfer = transport->queue;
+    struct dl2_remote_transfer *transfer = transport->queue;
     if (transfer) {
         transport->queue = transfer->after;
         if (!transport->queue)
@@ -567,7 +567,7 @@ static void begin_more(struct dl2_transport *transport)
         struct dl2_transfer_slot *slot = &transport->slots[i];
         if (slot->transfer)
             continue;
-        struct dl2_transfer *transfer = take_waiting(transport, now);
+        struct dl2_remote_transfer *transfer = take_waiting(transport, now);
         if (!transfer)
             transfer = take_queued(transport);
         if (!transfer)
@@ -595,7 +595,7 @@ static int time_to_wait(const struct dl2_transport *transport)
 {
     const double now = dl2_clock_wall();
     double next = now + 60;
-    for (const struct dl2_transfer *at = transport->waiting; at; at = at->after)
+    for (const struct dl2_remote_transfer *at = transport->waiting; at; at = at->after)
         next = at->not_before < next ? at->not_before : next;
     if (transport->not_before > now && transport->not_before < next)
         next = transport->not_before;
@@ -605,10 +605,10 @@ static int time_to_wait(const struct dl2_transport *transport)
     return left < 1 ? 1 : left > 60000 ? 60000 : (int)left;
 }
 
-static void cancel_list(struct dl2_transfer *transfer)
+static void cancel_list(struct dl2_remote_transfer *transfer)
 {
     while (transfer) {
-        struct dl2_transfer *after = transfer->after;
+        struct dl2_remote_transfer *after = transfer->after;
         transfer->status = dl2_error_set(&transfer->error, DL2_ERR_CANCELED, "%s: no longer wanted",
                                          transfer->what);
         finish(transfer);
@@ -619,7 +619,7 @@ static void cancel_list(struct dl2_transfer *transfer)
 static void cancel_all(struct dl2_transport *transport)
 {
     for (unsigned i = 0; i < transport->settings.requests; i++) {
-        struct dl2_transfer *transfer = transport->slots[i].transfer;
+        struct dl2_remote_transfer *transfer = transport->slots[i].transfer;
         if (!transfer)
             continue;
         curl_multi_remove_handle(transport->multi, transport->slots[i].easy);
@@ -650,7 +650,8 @@ static void *serve(void *context)
 
 /* ---- Making and unmaking */
 
-static void curl_submit(struct dl2_transport *transport, struct dl2_transfer *transfer, bool first)
+static void curl_submit(struct dl2_transport *transport, struct dl2_remote_transfer *transfer,
+                        bool first)
 {
     transfer->after = NULL;
     transfer->tries = 0;
