@@ -22,8 +22,8 @@ enum { MAX_TRIES = 3 };
 
 struct shard {
     char *path;
-    atomic_int fd;               /* -1: not open */
-    struct dl2_remote_file file; /* of a remote dataset; else zero */
+    atomic_int fd;                /* -1: not open */
+    struct dl2_remote_file *file; /* of a remote dataset; else NULL */
     struct dl2_shard_kept kept;
 };
 
@@ -31,6 +31,7 @@ struct packed {
     struct dl2_index index;
     struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
+    struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
     atomic_uint open_shards;
     _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
@@ -166,13 +167,16 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
             return dl2_error_memory(error, "a dataset");
+    if (remote && !(packed->files = dl2_calloc(index->shard_count, sizeof *packed->files)))
+        return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; remote && i < index->shard_count; i++) {
         const struct dl2_index_shard shard = dl2_index_shard(index, i);
-        DL2_TRY(dl2_remote_file_init(remote, shard.name, shard.bytes, NULL, &packed->shards[i].file,
-                                     error));
-        if (dl2_remote_has_cache(remote)) /* which needs the ETag to find anything */
-            DL2_TRY(dl2_remote_identify(&packed->shards[i].file, 1, error));
+        packed->shards[i].file = &packed->files[i];
+        DL2_TRY(
+            dl2_remote_file_init(remote, shard.name, shard.bytes, NULL, &packed->files[i], error));
     }
+    if (remote && dl2_remote_has_cache(remote)) /* which needs the ETags to find anything */
+        DL2_TRY(dl2_remote_identify(packed->files, index->shard_count, error));
     packed->names = dl2_calloc(index->count, sizeof *packed->names);
     return packed->names ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
@@ -230,7 +234,8 @@ static void free_packed(struct packed *packed)
         if (packed->shards[i].kept.data)
             packed->index.container->shards->forget(packed->shards[i].kept.data);
         pthread_mutex_destroy(&packed->shards[i].kept.mutex);
-        dl2_remote_file_free(&packed->shards[i].file);
+        if (packed->files)
+            dl2_remote_file_free(&packed->files[i]);
         free(packed->shards[i].path);
     }
     for (size_t i = 0; packed->names && i < packed->index.count; i++)
@@ -239,6 +244,7 @@ static void free_packed(struct packed *packed)
     free(packed->starts);
     pthread_mutex_destroy(&packed->starts_mutex);
     free(packed->shards);
+    free(packed->files);
     dl2_index_unmap(&packed->index);
     dl2_bytes_free(&packed->block);
     free(packed);
@@ -370,8 +376,8 @@ static int read_entry(const struct packed *packed, const struct dl2_index_entry 
 {
     DL2_TRY(dl2_bytes_resize(scratch, entry->bytes, error));
     struct shard *shard = &packed->shards[entry->shard];
-    if (shard->file.remote)
-        return dl2_remote_read(&shard->file, start, entry->offset, scratch->data, scratch->size,
+    if (shard->file)
+        return dl2_remote_read(shard->file, start, entry->offset, scratch->data, scratch->size,
                                error);
     bool once;
     int fd = open_shard(packed, entry->shard, &once);
@@ -423,11 +429,11 @@ static int packed_read(const struct dl2_dataset *dataset, size_t number,
         *data = scratch->data;
         *size = scratch->size;
         /* What a network has damaged may come well another time. */
-        if (!shard->file.remote || tries == MAX_TRIES)
+        if (!shard->file || tries == MAX_TRIES)
             return packed_verify(dataset, number, slices, *data, *size, error);
         if (packed_verify(dataset, number, slices, *data, *size, NULL) == DL2_OK)
             return DL2_OK;
-        dl2_remote_forget(&shard->file, start);
+        dl2_remote_forget(shard->file, start);
     }
 }
 
@@ -472,8 +478,8 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     struct shard *shard = &packed->shards[entry.shard];
     *once = false;
     *place = (struct dl2_shard_place){
-        .source = {.fd = shard->file.remote ? -1 : open_shard(packed, entry.shard, once),
-                   .remote = shard->file.remote ? &shard->file : NULL},
+        .source = {.fd = shard->file ? -1 : open_shard(packed, entry.shard, once),
+                   .remote = shard->file},
         .path = shard->path,
         .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
         .start = start,
@@ -527,13 +533,13 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
-    if (shard->file.remote) {
+    if (shard->file) {
         *location = (struct dl2_location){
             .path = shard->path,
             .fd = -1,
             .offset = entry.offset,
             .bytes = entry.bytes,
-            .remote = &shard->file,
+            .remote = shard->file,
             .start = dl2_index_entry(&packed->index, number).offset,
         };
         return true;

@@ -11,14 +11,12 @@
 #include "dataset/remote/disk_cache.h"
 
 #include "common/file.h"
-#include "common/thread.h"
 
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +46,9 @@ static const char magic[8] = "dl2cach1";
 struct dl2_disk_cache {
     char *folder;
     uint64_t limit;
-    pthread_mutex_t mutex; /* guards: */
-    uint64_t known, written;
-    bool looking;
+    /* No mutex: it might be locked for ever in the child of a fork. */
+    atomic_uint_fast64_t known, written;
+    atomic_bool looking;
     atomic_uint_fast64_t damaged, lost, number;
     atomic_int reason;
 };
@@ -161,20 +159,15 @@ static uint64_t make_room(const struct dl2_disk_cache *cache)
 /* Before `size` bytes more are written. One thread looks; the others write meanwhile. */
 static void count_write(struct dl2_disk_cache *cache, uint64_t size)
 {
-    pthread_mutex_lock(&cache->mutex);
-    cache->written += size;
-    const bool look = !cache->looking && (cache->known + cache->written > cache->limit ||
-                                          cache->written > cache->limit / LOOK_AGAIN_PART);
-    cache->looking = cache->looking || look;
-    pthread_mutex_unlock(&cache->mutex);
-    if (!look)
+    const uint64_t written = atomic_fetch_add(&cache->written, size) + size;
+    if (atomic_load(&cache->known) + written <= cache->limit &&
+        written <= cache->limit / LOOK_AGAIN_PART)
         return;
-    const uint64_t known = make_room(cache);
-    pthread_mutex_lock(&cache->mutex);
-    cache->known = known;
-    cache->written = size;
-    cache->looking = false;
-    pthread_mutex_unlock(&cache->mutex);
+    if (atomic_exchange(&cache->looking, true))
+        return;
+    atomic_store(&cache->written, size);
+    atomic_store(&cache->known, make_room(cache));
+    atomic_store(&cache->looking, false);
 }
 
 /* ---- Entries */
@@ -340,8 +333,7 @@ int dl2_disk_cache_open(const char *folder, uint64_t limit, struct dl2_disk_cach
         return dl2_error_memory(error, "a cache");
     }
     cache->limit = limit;
-    pthread_mutex_init(&cache->mutex, NULL);
-    cache->known = make_room(cache);
+    atomic_store(&cache->known, make_room(cache));
     *out = cache;
     return DL2_OK;
 }
@@ -350,7 +342,6 @@ void dl2_disk_cache_close(struct dl2_disk_cache *cache)
 {
     if (!cache)
         return;
-    pthread_mutex_destroy(&cache->mutex);
     free(cache->folder);
     free(cache);
 }

@@ -38,7 +38,8 @@ enum {
     MAX_REDIRECTS = 5,
     MAX_NOTE = 4096,         /* of the body of an error */
     TRIES_OF_A_STRANGER = 3, /* while no server has answered at this address yet */
-    CONNECT_MS = 10000
+    CONNECT_MS = 10000,
+    BUFFER_BYTES = 128 << 10 /* of each request: fewer system calls than with libcurl's 16 KiB */
 };
 
 /* Of the body of each request. */
@@ -284,6 +285,7 @@ static bool prepare(struct dl2_transfer_slot *slot)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_PIPEWAIT, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
     SET(CURLOPT_TIMEOUT_MS, (long)(settings->time_limit * 1000));
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);

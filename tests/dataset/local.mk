@@ -61,6 +61,7 @@ EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
 # These start servers, and skip where none is installed.
 TESTS += tests/dataset/remote.sh tests/dataset/remote_s3.sh
 EXTRA_DIST += tests/dataset/remote.sh tests/dataset/remote_s3.sh tests/dataset/remote/proxy.py tests/dataset/remote/s3.py
+EXTRA_DIST += tests/bench/remote.sh
 if HAVE_LIBCURL
 check_PROGRAMS += tests/dataset/fuzz_listing
 tests_dataset_fuzz_listing_SOURCES = tests/dataset/fuzz_listing.c
