@@ -137,9 +137,10 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
-                            "subset", "subset_by", "subset_seed",  "select",     "sidecars",
-                            NULL};
+    static char *names[] = {
+        "path",      "split",          "val_fraction", "split_seed",    "images_only",
+        "subset",    "subset_by",      "subset_seed",  "select",        "sidecars",
+        "cache_dir", "cache_dir_size", "requests",     "request_limit", NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
@@ -148,11 +149,12 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     options.subset.fraction = 1;
     const char *subset_name = "draw";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Oz:Dataset", names,
-                                     PyUnicode_FSConverter, &path, &options.split, &fraction,
-                                     py_to_uint64, &options.split_seed, &images_only,
-                                     &options.subset.fraction, &subset_name, py_to_uint64,
-                                     &options.subset.seed, &select, &options.sidecars))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&|s$OO&pdsO&OzzO&O&d:Dataset", names, PyUnicode_FSConverter, &path,
+            &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
+            &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
+            &options.sidecars, &options.remote.cache_dir, py_to_uint64, &options.remote.cache_bytes,
+            py_to_unsigned, &options.remote.requests, &options.remote.time_limit))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -401,6 +403,25 @@ static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
     return dict;
 }
 
+/* As dl2-load's JSON has it. */
+static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
+{
+    struct dl2_remote_stats stats;
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    if (!dl2_dataset_remote_stats(self->dataset, &stats))
+        Py_RETURN_NONE;
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "requests", (unsigned long long)stats.requests,
+        "retries", (unsigned long long)stats.retries, "bytes", (unsigned long long)stats.bytes,
+        "cache_hits", (unsigned long long)stats.cache_hits, "cache_misses",
+        (unsigned long long)stats.cache_misses, "cache_bytes",
+        (unsigned long long)stats.cache_bytes, "cache_damaged",
+        (unsigned long long)stats.cache_damaged, "cache_lost",
+        (unsigned long long)stats.cache_lost);
+}
+
 PyObject *py_sheet(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -464,6 +485,11 @@ static PyGetSetDef attributes[] = {
      NULL},
     {"class_to_idx", (getter)dataset_class_to_idx, NULL,
      "The number of each class by its name, a new dict.", NULL},
+    {"remote_stats", (getter)dataset_remote_stats, NULL,
+     "What a dataset at http://, https:// or s3:// has asked for in this process, a new dict:\n"
+     "requests, retries, bytes, cache_hits, cache_misses, cache_bytes, cache_damaged and\n"
+     "cache_lost. None for other datasets.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -471,7 +497,8 @@ PyDoc_STRVAR(
     doc,
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
-    "        sidecars=None)\n--\n\n"
+    "        sidecars=None, cache_dir=None, cache_dir_size=0, requests=0,\n"
+    "        request_limit=0)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -492,7 +519,13 @@ PyDoc_STRVAR(
     "              several times is visited as often in each epoch, with other crops. Or a\n"
     "              function of a key that tells whether to take the sample\n"
     "sidecars      extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
-    "              lie beside images and are none themselves\n\n"
+    "              lie beside images and are none themselves\n"
+    "cache_dir     folder that keeps what is read of a dataset at http://, https:// or s3://;\n"
+    "              several processes may share it\n"
+    "cache_dir_size limit of it, bytes; 0: 10 GiB\n"
+    "requests      to the server that are under way at once; 0: 64\n"
+    "request_limit seconds for one of them; 0: 30. ValueError for these four where the path is\n"
+    "              no such address\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
     "such path, and where a sample that is read has gone.");
