@@ -83,7 +83,7 @@ enum dl2_batching {
 /* How encoded bytes are read. */
 enum dl2_io {
     /* Workers read for themselves while that is fast; else as DL2_IO_URING, or DL2_IO_THREADS where
-     * io_uring is not available. */
+     * io_uring is not available. From a server: many requests ahead of the workers. */
     DL2_IO_AUTO,
     DL2_IO_DIRECT,  /* each worker reads what it needs when it needs it */
     DL2_IO_THREADS, /* threads read ahead of the workers */
