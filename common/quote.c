@@ -49,7 +49,7 @@ static void escape(unsigned char byte, char out[8])
     }
 }
 
-/* ---- Passwords in the address of a database: postgresql://USER:PASSWORD@HOST/...?password=... */
+/* ---- Passwords in addresses: postgresql://USER:PASSWORD@HOST/...?password=... */
 
 /* The end of the password that begins at `text`, which is within an address; NULL: none does. */
 static const char *end_of_password(const char *start, const char *text)
@@ -71,8 +71,14 @@ static const char *end_of_password(const char *start, const char *text)
 
 static const char *address_in(const char *text)
 {
-    const char *one = strstr(text, "postgresql://"), *two = strstr(text, "postgres://");
-    return one && (!two || one < two) ? one : two;
+    static const char *const schemes[] = {"postgresql://", "postgres://", "http://", "https://",
+                                          "s3://"};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
+        const char *one = strstr(text, schemes[i]);
+        first = one && (!first || one < first) ? one : first;
+    }
+    return first;
 }
 
 char *dl2_hide_passwords(const char *text)

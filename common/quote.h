@@ -13,7 +13,7 @@
  * Copies `text` into `out`, of `size` bytes, with every control character (also DEL and those of
  * U+0080 to U+009F) and every byte that is not part of UTF-8 written as \n, \r, \t or \x1b. What
  * doesn't fit is cut off between characters. Quoting twice changes nothing more. Passwords in
- * addresses of databases become "***". Returns `out`.
+ * addresses become "***". Returns `out`.
  */
 char *dl2_quote(const char *text, char *out, size_t size);
 
@@ -21,8 +21,8 @@ char *dl2_quote(const char *text, char *out, size_t size);
 #define DL2_SHOWN(text) dl2_quote(text, (char[2048]){""}, 2048)
 
 /*
- * A copy of `text` with "***" for each password in the address of a database (postgresql://...): to
- * be freed; NULL if memory runs out.
+ * A copy of `text` with "***" for each password in an address (postgresql://, http://, s3://...):
+ * to be freed; NULL if memory runs out.
  */
 char *dl2_hide_passwords(const char *text);
 

@@ -15,6 +15,7 @@
 #include "dataset/split.h"
 
 #include "common/json.h"
+#include "dataset/remote/remote.h"
 
 struct dl2_shard_format;
 
@@ -148,7 +149,10 @@ struct dl2_clip {
 
 struct dl2_dataset {
     const struct dl2_container *container;
-    void *state;      /* the reader's own; NULL until it is made */
+    void *state;                       /* the reader's own; NULL until it is made */
+    struct dl2_remote *remote;         /* where it lies; NULL: on this machine */
+    struct dl2_bytes remote_index;     /* of a remote packed dataset, for its reader to take */
+    struct dl2_listing remote_listing; /* of a remote folder */
     size_t count;     /* while it is opened: of all encoded images; then: of the split's */
     uint32_t *chosen; /* the reader's numbers of the split's images; NULL: all */
     bool is_selected; /* `chosen` may be in any order, with repetitions */

@@ -7,6 +7,8 @@
 #include "common/random.h"
 #include "dataset/packed.h"
 #include "dataset/postgresql/database_uri.h"
+#include "dataset/remote/address.h"
+#include "dataset/remote_container.h"
 #include "dataset/variant_facts.h"
 
 #include <ctype.h>
@@ -31,7 +33,7 @@ static const struct dl2_container *probe_container(const char *path)
 
 bool dl2_dataset_is_known(const char *path)
 {
-    return probe_container(path) != NULL;
+    return dl2_dataset_is_remote(path) || probe_container(path);
 }
 
 static int unknown_path(const char *path, struct dl2_error *error)
@@ -420,6 +422,8 @@ static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
                                  struct dl2_error *error)
 {
     enum { LEVELS = 3 };
+    if (dataset->remote)
+        return dl2_remote_look_for_completeness(dataset, error);
     const size_t length = dl2_is_file(path) ? (size_t)(dl2_path_base(path) - path) : strlen(path);
     char *place;
     if (asprintf(&place, "%.*s%s/../..", (int)length, path, length ? "" : ".") < 0)
@@ -445,8 +449,9 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
                              const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     unsigned depth = 1;
-    const enum dl2_part own_part =
-        dl2_dataset_is_database(path) ? DL2_PART_NONE : dl2_part_of_path(path, &depth);
+    const enum dl2_part own_part = dl2_dataset_is_database(path) ? DL2_PART_NONE
+                                   : dataset->remote             ? dl2_part_of_address(path, &depth)
+                                                                 : dl2_part_of_path(path, &depth);
     DL2_TRY(dataset->container->reader->open(dataset, path, options, error));
     if (dataset->count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu samples pass the limit of 2^32", path,
@@ -464,6 +469,22 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
     return dataset->count ? DL2_OK : no_samples(dataset, path, options->split, error);
 }
 
+static int find_container(struct dl2_dataset *dataset, const char *path,
+                          const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    const struct dl2_remote_options *remote = &options->remote;
+    if (dl2_dataset_is_remote(path))
+        return dl2_remote_find_container(dataset, path, remote, error);
+    if (remote->cache_dir || remote->cache_bytes || remote->requests || remote->time_limit > 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s lies on this machine or in a database: settings of requests and "
+                             "of a cache in a folder have an effect on http://, https:// and s3:// "
+                             "alone",
+                             path);
+    dataset->container = probe_container(path);
+    return dataset->container ? DL2_OK : unknown_path(path, error);
+}
+
 int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options,
                      struct dl2_dataset **out, struct dl2_error *error)
 {
@@ -475,14 +496,12 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
     if (!(options->subset.fraction >= 0 && options->subset.fraction <= 1))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "a subset of %g is not within 0 and 1",
                              options->subset.fraction);
-    const struct dl2_container *container = probe_container(path);
-    if (!container)
-        return unknown_path(path, error);
     struct dl2_dataset *dataset = dl2_calloc(1, sizeof *dataset);
     if (!dataset)
         return dl2_error_memory(error, "a dataset");
-    dataset->container = container;
-    const int status = open_by_container(dataset, path, options, error);
+    int status = find_container(dataset, path, options, error);
+    if (status == DL2_OK)
+        status = open_by_container(dataset, path, options, error);
     if (status < 0)
         dl2_dataset_close(dataset);
     else
@@ -496,6 +515,9 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
         return;
     if (dataset->state)
         dataset->container->reader->close(dataset);
+    dl2_bytes_free(&dataset->remote_index);
+    dl2_listing_free(&dataset->remote_listing);
+    dl2_remote_close(dataset->remote);
     for (size_t i = 0; i < dataset->message_count; i++)
         free(dataset->messages[i]);
     free(dataset->messages);
@@ -742,6 +764,13 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
         if (timed)
             *times = XXH3_64bits_withSeed(&sample.mtime_ns, sizeof sample.mtime_ns, *times);
     }
+}
+
+bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)
+{
+    if (dataset->remote)
+        dl2_remote_get_stats(dataset->remote, stats);
+    return dataset->remote;
 }
 
 const char *dl2_dataset_container(const struct dl2_dataset *dataset)

@@ -91,6 +91,15 @@ enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP };
  */
 enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
 
+/* How a dataset at http://..., https://... or s3://... is read; zero: the defaults. */
+struct dl2_remote_options {
+    /* A folder, of this machine's processes together, that keeps what was read. NULL: none. */
+    const char *cache_dir;
+    uint64_t cache_bytes; /* its size; 0: 10 GiB */
+    unsigned requests;    /* under way at once; 0: 64 */
+    double time_limit;    /* of one request, seconds; 0: 30 */
+};
+
 struct dl2_dataset_options {
     /*
      * "train", "val", "test" or the name of another split; "all" or NULL: all samples. Words that
@@ -133,6 +142,7 @@ struct dl2_dataset_options {
     /* Clips of GulpIO whose ids lie in no folder, as in GulpIO's own datasets, get the keys
      * CLASS/ID, so that a folder keeps their classes. */
     bool class_folders;
+    struct dl2_remote_options remote; /* with a path that is none, DL2_ERR_ARGUMENT unless zero */
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
@@ -140,7 +150,10 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false                                                         \
+            DL2_SAMPLES_AUTO, false, false,                                                        \
+        {                                                                                          \
+            NULL, 0, 0, 0                                                                          \
+        }                                                                                          \
     }
 
 struct dl2_dataset;
@@ -315,13 +328,17 @@ bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 /*
  * Where an image's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
  * on, in the file `path`. `fd` is open for reading (the dataset's own and shared, so for pread
- * only), or -1 if the caller must open the file. False for images that do not lie in files as they
- * are (IDX, PostgreSQL).
+ * only), or -1 if the caller must open the file. A `remote` file is read by dataset/remote/remote.h
+ * instead; its image begins at `start`. False for images that do not lie in files as they are (IDX,
+ * PostgreSQL).
  */
+struct dl2_remote_file;
 struct dl2_location {
     const char *path;
     int fd;
     uint64_t offset, bytes;
+    struct dl2_remote_file *remote; /* NULL: a file of this machine */
+    uint64_t start;
 };
 bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t image,
                         struct dl2_location *location);
@@ -387,6 +404,22 @@ const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigne
 
 /* Is this the address of a table, postgresql://..., and not a path? Asks no server. */
 bool dl2_dataset_is_database(const char *path);
+/* Is this an address http://..., https://... or s3://...? Asks no server. */
+bool dl2_dataset_is_remote(const char *path);
+
+/* What a remote dataset has asked for since it was opened, in this process. */
+struct dl2_remote_stats {
+    uint64_t requests; /* with those that were repeated */
+    uint64_t retries;
+    uint64_t bytes; /* received, whatever became of them */
+    /* Of the cache in a folder: reads that it had all of, other reads, bytes that it had. */
+    uint64_t cache_hits, cache_misses, cache_bytes;
+    uint64_t cache_damaged; /* entries that were not as they were written, and were read again */
+    uint64_t cache_lost;    /* entries that could not be written; errno of the last */
+    int cache_reason;
+};
+/* False for a dataset that is not remote. Any thread. */
+bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
 /* Does the path look like a dataset, by its name and what kind of file it is? */
 bool dl2_dataset_is_known(const char *path);

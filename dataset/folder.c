@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/quote.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct entry {
     const char *path, *key;
     uint64_t bytes;
     int64_t mtime_ns;
+    uint32_t file; /* number in a remote folder's files */
     int label;
     uint8_t part;
 };
@@ -34,7 +36,8 @@ struct companion {
     const char *path, *extension;
     uint64_t bytes;
     int64_t mtime_ns;
-    size_t owner; /* number of the sample; SIZE_MAX: none */
+    uint32_t file; /* number in a remote folder's files */
+    size_t owner;  /* number of the sample; SIZE_MAX: none */
 };
 
 struct folder {
@@ -44,7 +47,9 @@ struct folder {
     size_t companion_count;
     size_t ignored; /* other files */
     char *strings;
-    size_t name_offset; /* strlen("ROOT/") */
+    size_t name_offset;            /* strlen("ROOT/") */
+    struct dl2_remote_file *files; /* of a remote folder, by name; else NULL */
+    size_t file_count;
 };
 
 /* Files that are neither samples nor beside one. */
@@ -109,8 +114,11 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
             continue;
         char *key = path + folder->name_offset + length + 1;
         if (!folder_is_sample(path, options)) {
-            folder->companions[folder->companion_count++] = (struct companion){
-                .path = path, .bytes = list->bytes[i], .mtime_ns = list->mtime_ns[i]};
+            folder->companions[folder->companion_count++] =
+                (struct companion){.path = path,
+                                   .bytes = list->bytes[i],
+                                   .mtime_ns = list->mtime_ns[i],
+                                   .file = (uint32_t)i};
             at = key;
             continue;
         }
@@ -118,8 +126,11 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
         memcpy(key, list->paths[i], stem);
         key[stem] = '\0';
         at = key + stem + 1;
-        folder->entries[folder->count++] = (struct entry){
-            .path = path, .key = key, .bytes = list->bytes[i], .mtime_ns = list->mtime_ns[i]};
+        folder->entries[folder->count++] = (struct entry){.path = path,
+                                                          .key = key,
+                                                          .bytes = list->bytes[i],
+                                                          .mtime_ns = list->mtime_ns[i],
+                                                          .file = (uint32_t)i};
     }
     return DL2_OK;
 }
@@ -218,8 +229,11 @@ static int folder_take_masks(struct folder *folder, struct dl2_error *error)
         const struct entry entry = folder->entries[i];
         const size_t stem = dl2_dataset_mask_stem(entry.key);
         if (stem && folder_find_key(keys, count, entry.key, stem) != SIZE_MAX)
-            folder->companions[folder->companion_count++] = (struct companion){
-                .path = entry.path, .bytes = entry.bytes, .mtime_ns = entry.mtime_ns};
+            folder->companions[folder->companion_count++] =
+                (struct companion){.path = entry.path,
+                                   .bytes = entry.bytes,
+                                   .mtime_ns = entry.mtime_ns,
+                                   .file = entry.file};
         else
             folder->entries[folder->count++] = entry;
     }
@@ -268,6 +282,21 @@ static const struct companion *folder_companions_of(const struct folder *folder,
     return folder->companions + low;
 }
 
+/* Reads a file; `number` is its one among a remote folder's. */
+static int folder_read_file(const struct folder *folder, const char *path, size_t number,
+                            uint64_t max_bytes, struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (!folder->files)
+        return dl2_file_read(path, max_bytes, out, error);
+    struct dl2_remote_file *file = &folder->files[number];
+    if (file->bytes > max_bytes)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%s: %" PRIu64 " bytes pass the limit of %" PRIu64, path, file->bytes,
+                             max_bytes);
+    DL2_TRY(dl2_bytes_resize(out, (size_t)file->bytes, error));
+    return dl2_remote_read(file, 0, 0, out->data, out->size, error);
+}
+
 static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number,
                                 struct dl2_sidecars *out, struct dl2_error *error)
 {
@@ -276,8 +305,8 @@ static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number
     for (size_t i = 0; i < count; i++) {
         struct dl2_sidecar *item;
         DL2_TRY(dl2_sidecars_add(out, companions[i].extension, 0, &item, error));
-        DL2_TRY(dl2_file_read(companions[i].path, DL2_BESIDE_MAX_BYTES - out->bytes, &item->bytes,
-                              error));
+        DL2_TRY(folder_read_file(dataset->state, companions[i].path, companions[i].file,
+                                 DL2_BESIDE_MAX_BYTES - out->bytes, &item->bytes, error));
         out->bytes += item->bytes.size;
     }
     return DL2_OK;
@@ -385,6 +414,57 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
     return DL2_OK;
 }
 
+/* As dl2_list_files() of a folder on this machine: names with a part that starts with a dot are
+ * left out. What ends in a slash only stands for a folder. */
+static int folder_is_listed(const char *name, bool *listed, struct dl2_error *error)
+{
+    const size_t length = strlen(name);
+    *listed = length && name[length - 1] != '/';
+    for (const char *part = name; *listed && *part;) {
+        const size_t size = strcspn(part, "/");
+        if (!size)
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "%s: the key has an empty part, which no path of a file has; "
+                                 "rename the object",
+                                 name);
+        if (*part == '.')
+            *listed = false;
+        part += size + (part[size] == '/');
+    }
+    return DL2_OK;
+}
+
+/* Makes a list of files out of a store's listing, whose strings it borrows. */
+static int folder_take_listing(struct dl2_dataset *dataset, struct folder *folder,
+                               struct dl2_file_list *list, struct dl2_error *error)
+{
+    const struct dl2_listing *from = &dataset->remote_listing;
+    char *strings = (char *)from->strings.data;
+    *list = (struct dl2_file_list){.paths = dl2_calloc(from->count, sizeof *list->paths),
+                                   .bytes = dl2_calloc(from->count, sizeof *list->bytes),
+                                   .mtime_ns = dl2_calloc(from->count, sizeof *list->mtime_ns)};
+    folder->files = dl2_calloc(from->count, sizeof *folder->files);
+    int status = DL2_OK;
+    if (!list->paths || !list->bytes || !list->mtime_ns || !folder->files)
+        status = dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; status == DL2_OK && i < from->count; i++) {
+        const struct dl2_listed_object *object = &from->objects[i];
+        char *name = strings + object->key;
+        bool listed;
+        status = folder_is_listed(name, &listed, error);
+        if (status < 0 || !listed)
+            continue;
+        status = dl2_remote_file_init(dataset->remote, name, object->bytes, strings + object->etag,
+                                      &folder->files[folder->file_count++], error);
+        list->paths[list->count] = name;
+        list->bytes[list->count] = object->bytes;
+        list->mtime_ns[list->count++] = object->mtime_ns;
+    }
+    if (status < 0)
+        dl2_file_list_free(list);
+    return status;
+}
+
 static int folder_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -393,7 +473,8 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
         return dl2_error_memory(error, "a dataset");
     dataset->state = folder;
     struct dl2_file_list list;
-    DL2_TRY(dl2_list_files(path, &list, error));
+    DL2_TRY(dataset->remote ? folder_take_listing(dataset, folder, &list, error)
+                            : dl2_list_files(path, &list, error));
     int status = folder_collect(folder, path, &list, options, error);
     if (status == DL2_OK && options->keep)
         status = folder_take_masks(folder, error);
@@ -411,6 +492,9 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
 static void folder_close(struct dl2_dataset *dataset)
 {
     struct folder *folder = dataset->state;
+    for (size_t i = 0; i < folder->file_count; i++)
+        dl2_remote_file_free(&folder->files[i]);
+    free(folder->files);
     free(folder->entries);
     free(folder->companions);
     free(folder->strings);
@@ -449,10 +533,25 @@ static int folder_read(const struct dl2_dataset *dataset, size_t number,
 {
     (void)slices; /* files are not cut */
     const struct folder *folder = dataset->state;
-    DL2_TRY(dl2_file_read(folder->entries[number].path, MAX_SAMPLE_BYTES, scratch, error));
+    const struct entry *entry = &folder->entries[number];
+    DL2_TRY(folder_read_file(folder, entry->path, entry->file, MAX_SAMPLE_BYTES, scratch, error));
     *data = scratch->data;
     *size = scratch->size;
     return DL2_OK;
+}
+
+/* The number of a remote file by its name; SIZE_MAX: there is none. */
+static size_t folder_find_file(const struct folder *folder, const char *name)
+{
+    size_t low = 0, high = folder->file_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(folder->files[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < folder->file_count && !strcmp(folder->files[low].name, name) ? low : SIZE_MAX;
 }
 
 static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
@@ -464,8 +563,10 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     char *sidecars;
     if (asprintf(&sidecars, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension) < 0)
         return dl2_error_memory(error, "a path");
-    const bool there = dl2_is_file(sidecars);
-    const int status = there ? dl2_file_read(sidecars, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
+    const size_t file = folder_find_file(folder, sidecars + folder->name_offset);
+    const bool there = folder->files ? file != SIZE_MAX : dl2_is_file(sidecars);
+    const int status =
+        there ? folder_read_file(folder, sidecars, file, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
     free(sidecars);
     return status < 0 ? status : there;
 }
@@ -476,7 +577,12 @@ static bool folder_locate(const struct dl2_dataset *dataset, size_t number,
     (void)slices;
     const struct folder *folder = dataset->state;
     const struct entry *entry = &folder->entries[number];
-    *location = (struct dl2_location){entry->path, -1, 0, entry->bytes};
+    *location = (struct dl2_location){
+        .path = entry->path,
+        .fd = -1,
+        .bytes = entry->bytes,
+        .remote = folder->files ? &folder->files[entry->file] : NULL,
+    };
     return true;
 }
 

@@ -183,17 +183,23 @@ static int gulp_read_classes(const struct dl2_bytes *text, char ***out, uint32_t
 /* The companion of a shard, "meta_3.gmeta" of "data_3.gulp", read once. Locked. */
 static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error *error)
 {
-    const char *base = dl2_path_base(place->path);
+    const struct dl2_remote_file *remote = place->source.remote;
+    const char *shard = remote ? remote->name : place->path, *base = dl2_path_base(shard);
     struct dl2_bytes text = DL2_BYTES_INIT;
     json_error_t why;
     char *path;
     if (place->kept->data)
         return DL2_OK;
     const int digits = (int)(strlen(base) - strlen("data") - strlen(".gulp"));
-    if (asprintf(&path, "%.*smeta%.*s.gmeta", (int)(base - place->path), place->path, digits,
+    if (asprintf(&path, "%.*smeta%.*s.gmeta", (int)(base - shard), shard, digits,
                  base + strlen("data")) < 0)
         return dl2_error_memory(error, "a path");
-    int status = dl2_file_read(path, DL2_MAX_SAMPLE_BYTES, &text, error);
+    int status = remote
+                     ? dl2_remote_load(remote->remote, path, DL2_MAX_SAMPLE_BYTES, 0, &text, error)
+                     : dl2_file_read(path, DL2_MAX_SAMPLE_BYTES, &text, error);
+    if (remote && status >= 0)
+        status = status ? DL2_OK
+                        : dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no such file", path);
     if (status == DL2_OK &&
         !(place->kept->data = json_loadb((const char *)text.data, text.size, 0, &why)))
         status = dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: %s", path, why.line, why.column,
@@ -258,9 +264,9 @@ static int gulp_find_data(const struct dl2_shard_place *place, const char *exten
 static int gulp_read_data(const struct dl2_shard_place *place, const struct gulp_place *data,
                           uint8_t *out, struct dl2_error *error)
 {
-    const int64_t got = dl2_read_at(place->fd, data->offset, out, data->bytes);
+    const int64_t got = dl2_source_read(&place->source, data->offset, out, data->bytes, error);
     if (got < 0)
-        return dl2_error_system(error, "%s: cannot be read", place->path);
+        return (int)got;
     return got == data->bytes ? DL2_OK
                               : dl2_error_set(error, DL2_ERR_FORMAT,
                                               "%s: cut short since it was opened", place->path);

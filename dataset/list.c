@@ -404,7 +404,7 @@ static bool list_locate(const struct dl2_dataset *dataset, size_t number,
 {
     (void)slices;
     const struct list_entry *entry = list_entry_of(dataset, number);
-    *location = (struct dl2_location){entry->path, -1, 0, entry->bytes};
+    *location = (struct dl2_location){.path = entry->path, .fd = -1, .bytes = entry->bytes};
     return true;
 }
 

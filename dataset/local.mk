@@ -14,6 +14,13 @@ libdataset_la_SOURCES = \
 	dataset/idx.c dataset/idx.h \
 	dataset/packed.c dataset/packed.h \
 	dataset/index.c dataset/index.h \
+	dataset/remote/address.c dataset/remote/address.h \
+	dataset/remote/credentials.c dataset/remote/credentials.h \
+	dataset/remote/disk_cache.c dataset/remote/disk_cache.h \
+	dataset/remote/remote.c dataset/remote/remote.h \
+	dataset/remote/transport.h \
+	dataset/remote_container.c dataset/remote_container.h \
+	dataset/remote_options.c dataset/remote_options.h \
 	dataset/scan.c \
 	dataset/shards.c \
 	dataset/gulp.c \
@@ -21,6 +28,7 @@ libdataset_la_SOURCES = \
 	dataset/tar.c \
 	dataset/tar_members.c dataset/tar_members.h \
 	dataset/server_fit.h \
+	dataset/source.c dataset/source.h \
 	dataset/split.c dataset/split.h \
 	dataset/tell.c dataset/tell.h \
 	dataset/tree.c \
@@ -39,4 +47,11 @@ libdataset_la_SOURCES += \
 	dataset/postgresql/postgresql_write.c
 libdataset_la_CFLAGS += $(LIBPQ_CFLAGS)
 libdataset_la_LIBADD += $(LIBPQ_LIBS)
+endif
+if HAVE_LIBCURL
+libdataset_la_SOURCES += \
+	dataset/remote/listing.c dataset/remote/listing.h \
+	dataset/remote/transport_curl.c
+libdataset_la_CFLAGS += $(LIBCURL_CFLAGS)
+libdataset_la_LIBADD += $(LIBCURL_LIBS)
 endif

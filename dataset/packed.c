@@ -17,9 +17,13 @@
 /* So many shards are kept open, the first that are read; others are opened for every read. */
 enum { MAX_OPEN_SHARDS = 256 };
 
+/* A remote sample whose check sum differs is read so often. */
+enum { MAX_TRIES = 3 };
+
 struct shard {
     char *path;
-    atomic_int fd; /* -1: not open */
+    atomic_int fd;                /* -1: not open */
+    struct dl2_remote_file *file; /* of a remote dataset; else NULL */
     struct dl2_shard_kept kept;
 };
 
@@ -27,6 +31,7 @@ struct packed {
     struct dl2_index index;
     struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
+    struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
     atomic_uint open_shards;
     _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
@@ -148,7 +153,8 @@ static int copy_classes(struct dl2_dataset *dataset, const struct dl2_index *ind
     return status;
 }
 
-static int prepare_shards(struct packed *packed, const char *root, struct dl2_error *error)
+static int prepare_shards(struct packed *packed, const char *root, struct dl2_remote *remote,
+                          struct dl2_error *error)
 {
     const struct dl2_index *index = &packed->index;
     packed->shards = dl2_calloc(index->shard_count, sizeof *packed->shards);
@@ -161,8 +167,29 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_er
     for (uint32_t i = 0; i < index->shard_count; i++)
         if (!(packed->shards[i].path = dl2_path_join(root, dl2_index_shard(index, i).name)))
             return dl2_error_memory(error, "a dataset");
+    if (remote && !(packed->files = dl2_calloc(index->shard_count, sizeof *packed->files)))
+        return dl2_error_memory(error, "a dataset");
+    for (uint32_t i = 0; remote && i < index->shard_count; i++) {
+        const struct dl2_index_shard shard = dl2_index_shard(index, i);
+        packed->shards[i].file = &packed->files[i];
+        DL2_TRY(
+            dl2_remote_file_init(remote, shard.name, shard.bytes, NULL, &packed->files[i], error));
+    }
+    if (remote && dl2_remote_has_cache(remote)) /* which needs the ETags to find anything */
+        DL2_TRY(dl2_remote_identify(packed->files, index->shard_count, error));
     packed->names = dl2_calloc(index->count, sizeof *packed->names);
     return packed->names ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
+/* The shards of a remote dataset are those that its index lists; each is compared with it when it
+ * is read for the first time. */
+static int read_remote_index(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
+{
+    struct packed *packed = dataset->state;
+    packed->block = dataset->remote_index;
+    dataset->remote_index = (struct dl2_bytes)DL2_BYTES_INIT;
+    DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
+    return prepare_shards(packed, path, dataset->remote, error);
 }
 
 static int packed_open(struct dl2_dataset *dataset, const char *path,
@@ -174,13 +201,17 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
         return dl2_error_memory(error, "a dataset");
     pthread_mutex_init(&packed->starts_mutex, NULL);
     dataset->state = packed;
-    struct dl2_shard_files list;
-    DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
-    int status = read_index(packed, path, &list, error);
-    if (status == DL2_OK)
-        status = prepare_shards(packed, list.root, error);
-    dl2_shards_free(&list);
-    DL2_TRY(status);
+    if (dataset->remote) {
+        DL2_TRY(read_remote_index(dataset, path, error));
+    } else {
+        struct dl2_shard_files list;
+        DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
+        int status = read_index(packed, path, &list, error);
+        if (status == DL2_OK)
+            status = prepare_shards(packed, list.root, NULL, error);
+        dl2_shards_free(&list);
+        DL2_TRY(status);
+    }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
@@ -203,6 +234,8 @@ static void free_packed(struct packed *packed)
         if (packed->shards[i].kept.data)
             packed->index.container->shards->forget(packed->shards[i].kept.data);
         pthread_mutex_destroy(&packed->shards[i].kept.mutex);
+        if (packed->files)
+            dl2_remote_file_free(&packed->files[i]);
         free(packed->shards[i].path);
     }
     for (size_t i = 0; packed->names && i < packed->index.count; i++)
@@ -211,6 +244,7 @@ static void free_packed(struct packed *packed)
     free(packed->starts);
     pthread_mutex_destroy(&packed->starts_mutex);
     free(packed->shards);
+    free(packed->files);
     dl2_index_unmap(&packed->index);
     dl2_bytes_free(&packed->block);
     free(packed);
@@ -335,11 +369,16 @@ static int read_fully(int fd, const struct dl2_index_entry *entry, const char *p
                      path);
 }
 
-/* Reads `bytes` of an entry from its offset on, which may be those of slices. */
+/* Reads `bytes` of an entry from its offset on, which may be those of slices of a sample that
+ * begins at `start`. */
 static int read_entry(const struct packed *packed, const struct dl2_index_entry *entry,
-                      struct dl2_bytes *scratch, struct dl2_error *error)
+                      uint64_t start, struct dl2_bytes *scratch, struct dl2_error *error)
 {
     DL2_TRY(dl2_bytes_resize(scratch, entry->bytes, error));
+    struct shard *shard = &packed->shards[entry->shard];
+    if (shard->file)
+        return dl2_remote_read(shard->file, start, entry->offset, scratch->data, scratch->size,
+                               error);
     bool once;
     int fd = open_shard(packed, entry->shard, &once);
     if (fd < 0)
@@ -383,10 +422,19 @@ static int packed_read(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
                              name_for_messages(packed, number));
-    DL2_TRY(read_entry(packed, &entry, scratch, error));
-    *data = scratch->data;
-    *size = scratch->size;
-    return packed_verify(dataset, number, slices, *data, *size, error);
+    const uint64_t start = dl2_index_entry(&packed->index, number).offset;
+    struct shard *shard = &packed->shards[entry.shard];
+    for (unsigned tries = 1;; tries++) {
+        DL2_TRY(read_entry(packed, &entry, start, scratch, error));
+        *data = scratch->data;
+        *size = scratch->size;
+        /* What a network has damaged may come well another time. */
+        if (!shard->file || tries == MAX_TRIES)
+            return packed_verify(dataset, number, slices, *data, *size, error);
+        if (packed_verify(dataset, number, slices, *data, *size, NULL) == DL2_OK)
+            return DL2_OK;
+        dl2_remote_forget(shard->file, start);
+    }
 }
 
 /*
@@ -428,8 +476,10 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     DL2_TRY(find_start(packed, number, &start, error));
     const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
     struct shard *shard = &packed->shards[entry.shard];
+    *once = false;
     *place = (struct dl2_shard_place){
-        .fd = open_shard(packed, entry.shard, once),
+        .source = {.fd = shard->file ? -1 : open_shard(packed, entry.shard, once),
+                   .remote = shard->file},
         .path = shard->path,
         .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
         .start = start,
@@ -438,7 +488,7 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
         .extension = entry.extension,
         .kept = &shard->kept,
     };
-    if (place->fd < 0)
+    if (place->source.fd < 0 && !place->source.remote)
         return dl2_error_system(error, "%s: cannot be opened", shard->path);
     return DL2_OK;
 }
@@ -453,7 +503,7 @@ static int packed_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     DL2_TRY(find_place(packed, number, &place, &once, error));
     const int status = packed->index.container->shards->read_sidecar(&place, extension, out, error);
     if (once)
-        close(place.fd);
+        close(place.source.fd);
     if (status < 0)
         dl2_error_prefix(error, "%s: %s", name_for_messages(packed, number), extension);
     return status;
@@ -468,7 +518,7 @@ static int packed_read_sidecars(const struct dl2_dataset *dataset, size_t number
     DL2_TRY(find_place(packed, number, &place, &once, error));
     const int status = packed->index.container->shards->read_sidecars(&place, out, error);
     if (once)
-        close(place.fd);
+        close(place.source.fd);
     if (status < 0)
         dl2_error_prefix(error, "%s", name_for_messages(packed, number));
     return status;
@@ -482,7 +532,18 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     struct dl2_index_entry entry;
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
-    const struct shard *shard = &packed->shards[entry.shard];
+    struct shard *shard = &packed->shards[entry.shard];
+    if (shard->file) {
+        *location = (struct dl2_location){
+            .path = shard->path,
+            .fd = -1,
+            .offset = entry.offset,
+            .bytes = entry.bytes,
+            .remote = shard->file,
+            .start = dl2_index_entry(&packed->index, number).offset,
+        };
+        return true;
+    }
     int fd = atomic_load_explicit(&shard->fd, memory_order_acquire);
     bool once = false;
     /* A descriptor that would be closed again at once is of no use to the caller. */
@@ -492,7 +553,8 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
         close(fd);
         fd = -1;
     }
-    *location = (struct dl2_location){shard->path, fd, entry.offset, entry.bytes};
+    *location = (struct dl2_location){
+        .path = shard->path, .fd = fd, .offset = entry.offset, .bytes = entry.bytes};
     return true;
 }
 
@@ -568,7 +630,7 @@ static int sum_sample(void *context, unsigned worker, size_t slot, size_t item,
         .offset = to->offset, .bytes = to->bytes, .shard = to->shard};
     dl2_error_clear(&sample->error);
     sample->cut = false;
-    if (read_entry(summing->packed, &entry, &sample->bytes, &sample->error) < 0)
+    if (read_entry(summing->packed, &entry, entry.offset, &sample->bytes, &sample->error) < 0)
         return DL2_OK; /* add_sum() reports it, so that the first bad sample is named each time */
     to->sum = XXH3_64bits(sample->bytes.data, sample->bytes.size);
     to->flags |= DL2_ENTRY_SUMMED;
@@ -617,7 +679,7 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
-    DL2_TRY(prepare_shards(packed, list->root, error));
+    DL2_TRY(prepare_shards(packed, list->root, NULL, error));
     DL2_TRY(sum_all(packed, slice, jobs, &scan->draft, error));
     return dl2_index_draft_save(&scan->draft, list->root, error);
 }
@@ -625,6 +687,11 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
 int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
                             size_t *count, struct dl2_error *error)
 {
+    if (dl2_dataset_is_remote(path))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: an index is made where the shards lie; make it there, and copy "
+                             "it beside them",
+                             path);
     if (!dl2_is_folder(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: an index is for a folder of shards",
                              path);

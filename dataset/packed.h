@@ -10,6 +10,7 @@
 
 #include "dataset/container.h"
 #include "dataset/index.h"
+#include "dataset/source.h"
 #include "dataset/writer.h"
 
 #include <pthread.h>
@@ -42,7 +43,7 @@ struct dl2_numbered_name {
 
 /* A shard to be scanned; what it points to stays the caller's. */
 struct dl2_shard_input {
-    int fd; /* open for reading */
+    struct dl2_shard_source source;
     uint64_t bytes;
     struct dl2_bytes companion;           /* the companion's contents, if the format has those */
     const char *key_start;                /* what its samples' keys start with: "", "train/"... */
@@ -58,7 +59,7 @@ struct dl2_shard_kept {
 
 /* Where a sample lies, to find what is beside it. */
 struct dl2_shard_place {
-    int fd; /* of its shard, open for reading */
+    struct dl2_shard_source source; /* of its shard */
     const char *path;
     uint64_t shard_bytes;
     uint64_t start;  /* nothing of the sample comes before it: the end of an earlier image, or 0 */

@@ -394,7 +394,7 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
                       const struct dl2_shard_file *file, struct dl2_error *error)
 {
     struct dl2_shard_input input = {
-        .fd = -1, .key_start = file->key_start, .classes = find_classes(scan, file->folder)};
+        .source.fd = -1, .key_start = file->key_start, .classes = find_classes(scan, file->folder)};
     int64_t mtime_ns;
     DL2_TRY(dl2_shard_stat(list, file, &input.bytes, &mtime_ns, error));
     DL2_TRY(dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error));
@@ -403,7 +403,7 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     int status = DL2_OK;
     if (!path || (file->companion && !companion))
         status = dl2_error_memory(error, "a dataset");
-    else if ((input.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+    else if ((input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         status = dl2_error_system(error, "%s: cannot be read", path);
     if (status == DL2_OK && companion)
         status = dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error);
@@ -412,8 +412,8 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
         if (status < 0)
             dl2_error_prefix(error, "%s", companion ? companion : path);
     }
-    if (input.fd >= 0)
-        close(input.fd);
+    if (input.source.fd >= 0)
+        close(input.source.fd);
     dl2_bytes_free(&input.companion);
     free(companion);
     free(path);

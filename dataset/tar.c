@@ -311,7 +311,7 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
     const size_t before = scan->draft.count;
     tar->scan = scan;
     tar->input = input;
-    int status = dl2_tar_walk_open(&tar->walk, input->fd, input->bytes, error);
+    int status = dl2_tar_walk_open(&tar->walk, &input->source, input->bytes, error);
     if (status == DL2_OK)
         status = tar_scan_members(tar, error);
     if (status == DL2_OK && tar->has_links)
@@ -438,7 +438,7 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
     struct dl2_tar_member member;
     int status;
     struct dl2_tar_walk walk;
-    DL2_TRY(dl2_tar_walk_open(&walk, search->place->fd, search->place->shard_bytes, error));
+    DL2_TRY(dl2_tar_walk_open(&walk, &search->place->source, search->place->shard_bytes, error));
     walk.at = (search->place->start + DL2_TAR_BLOCK - 1) / DL2_TAR_BLOCK * DL2_TAR_BLOCK;
     while ((status = dl2_tar_next(&walk, &member, error)) > 0) {
         tar_tidy(member.name);
@@ -466,7 +466,7 @@ static int tar_read_sidecar(const struct dl2_shard_place *place, const char *ext
     if (search.size > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes pass 2 GiB", search.size);
     DL2_TRY(dl2_bytes_resize(out, (size_t)search.size, error));
-    DL2_TRY(dl2_tar_read_at(place->fd, search.offset, out->data, out->size, error));
+    DL2_TRY(dl2_tar_read_at(&place->source, search.offset, out->data, out->size, error));
     return 1;
 }
 
@@ -479,7 +479,7 @@ static int tar_read_sidecars(const struct dl2_shard_place *place, struct dl2_sid
         struct dl2_sidecar *item;
         status = dl2_sidecars_add(out, search.all[i].extension, search.all[i].size, &item, error);
         if (status == DL2_OK)
-            status = dl2_tar_read_at(place->fd, search.all[i].offset, item->bytes.data,
+            status = dl2_tar_read_at(&place->source, search.all[i].offset, item->bytes.data,
                                      item->bytes.size, error);
     }
     tar_forget_found(&search);

@@ -19,7 +19,7 @@ enum {
 /* ---- Reading: a window onto the file */
 
 struct dl2_tar_window {
-    int fd;
+    struct dl2_shard_source source;
     uint64_t bytes; /* of the file */
     uint64_t start; /* where `data` begins in the file */
     size_t size;    /* of what `data` holds */
@@ -32,11 +32,12 @@ static int tar_cut_short(struct dl2_error *error, uint64_t offset)
                          "cut short, or not a tar file: it ends at byte %" PRIu64, offset);
 }
 
-int dl2_tar_read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error)
+int dl2_tar_read_at(const struct dl2_shard_source *source, uint64_t offset, void *out, size_t size,
+                    struct dl2_error *error)
 {
-    const int64_t got = dl2_read_at(fd, offset, out, size);
+    const int64_t got = dl2_source_read(source, offset, out, size, error);
     if (got < 0)
-        return dl2_error_system(error, "cannot be read");
+        return (int)got;
     return (size_t)got == size ? DL2_OK : tar_cut_short(error, offset + (uint64_t)got);
 }
 
@@ -53,7 +54,7 @@ int dl2_tar_look(struct dl2_tar_walk *walk, uint64_t offset, size_t size, const 
         if (wanted > window->bytes - offset)
             wanted = (size_t)(window->bytes - offset);
         window->size = 0;
-        DL2_TRY(dl2_tar_read_at(window->fd, offset, window->data, wanted, error));
+        DL2_TRY(dl2_tar_read_at(&window->source, offset, window->data, wanted, error));
         window->start = offset;
         window->size = wanted;
     }
@@ -182,7 +183,7 @@ static int tar_read_extra(struct dl2_tar_walk *walk, uint64_t offset, uint64_t s
         return dl2_error_set(error, DL2_ERR_LIMIT, "a header of %" PRIu64 " bytes at %" PRIu64,
                              size, offset);
     DL2_TRY(dl2_bytes_resize(&walk->extra, (size_t)size + 1, error));
-    DL2_TRY(dl2_tar_read_at(walk->window->fd, offset, walk->extra.data, (size_t)size, error));
+    DL2_TRY(dl2_tar_read_at(&walk->window->source, offset, walk->extra.data, (size_t)size, error));
     walk->extra.data[size] = '\0';
     return DL2_OK;
 }
@@ -241,12 +242,13 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
 
 /* ---- Reading: a walk */
 
-int dl2_tar_walk_open(struct dl2_tar_walk *walk, int fd, uint64_t bytes, struct dl2_error *error)
+int dl2_tar_walk_open(struct dl2_tar_walk *walk, const struct dl2_shard_source *source,
+                      uint64_t bytes, struct dl2_error *error)
 {
     *walk = (struct dl2_tar_walk){.window = malloc(sizeof *walk->window)};
     if (!walk->window)
         return dl2_error_memory(error, "a tar file");
-    walk->window->fd = fd;
+    walk->window->source = *source;
     walk->window->bytes = bytes;
     walk->window->start = walk->window->size = 0;
     return DL2_OK;

@@ -29,8 +29,9 @@ struct dl2_tar_walk {
     struct dl2_bytes name, link, extra;
 };
 
-/* Begins at the first member. The caller keeps `fd`, of a file of `bytes`. */
-int dl2_tar_walk_open(struct dl2_tar_walk *walk, int fd, uint64_t bytes, struct dl2_error *error);
+/* Begins at the first member of a file of `bytes`. The caller keeps the source. */
+int dl2_tar_walk_open(struct dl2_tar_walk *walk, const struct dl2_shard_source *source,
+                      uint64_t bytes, struct dl2_error *error);
 void dl2_tar_walk_close(struct dl2_tar_walk *walk);
 
 /* Sets *member to the next member, of any type: 1, or 0 at the end. DL2_ERR_FORMAT for damaged
@@ -41,7 +42,8 @@ int dl2_tar_next(struct dl2_tar_walk *walk, struct dl2_tar_member *member, struc
 int dl2_tar_look(struct dl2_tar_walk *walk, uint64_t offset, size_t size, const uint8_t **out,
                  struct dl2_error *error);
 /* Reads just so many bytes; DL2_ERR_FORMAT where the file ends before. */
-int dl2_tar_read_at(int fd, uint64_t offset, void *out, size_t size, struct dl2_error *error);
+int dl2_tar_read_at(const struct dl2_shard_source *source, uint64_t offset, void *out, size_t size,
+                    struct dl2_error *error);
 
 /* Writes a file's header, with a pax header before it for a name that does not fit, and its data.
  */

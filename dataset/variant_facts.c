@@ -27,10 +27,36 @@ char *dl2_facts_place(const char *dest, const char *name)
                                          : dl2_path_join(dest, name);
 }
 
+/* Reads a file of a variant that lies behind a server; 0 where it is not there. */
+static int load_remote(const char *place, const char *name, struct dl2_bytes *text,
+                       struct dl2_error *error)
+{
+    const struct dl2_remote_options defaults = {NULL, 0, 0, 0};
+    struct dl2_remote *remote;
+    DL2_TRY(dl2_remote_open(place, &defaults, &remote, error));
+    const int status =
+        dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
+    dl2_remote_close(remote);
+    return status;
+}
+
+/* A summary that is damaged counts as none. */
+static int load_remote_summary(const char *place, json_t **summary, struct dl2_error *error)
+{
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    const int status = load_remote(place, DL2_FACTS_SUMMARY_NAME, &text, error);
+    if (status == 1)
+        *summary = json_loadb((const char *)text.data, text.size, 0, NULL);
+    dl2_bytes_free(&text);
+    return status < 0 ? status : DL2_OK;
+}
+
 int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error)
 {
     const struct dl2_facts_store *store;
     *summary = NULL;
+    if (dl2_dataset_is_remote(place))
+        return load_remote_summary(place, summary, error);
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load(place, summary, error);
@@ -45,6 +71,10 @@ int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_
 {
     const struct dl2_facts_store *store;
     lines->size = 0;
+    if (dl2_dataset_is_remote(place)) {
+        const int there = load_remote(place, DL2_FACTS_LINES_NAME, lines, error);
+        return there < 0 ? there : DL2_OK;
+    }
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load_lines(place, lines, error);

@@ -85,8 +85,9 @@ int dl2_writer_reserve(const char *path, const struct dl2_writer_options *option
                        const struct dl2_dataset *source, struct dl2_error *error);
 
 /*
- * DL2_ERR_ARGUMENT for the address of a table with words that have no effect on writing, such as
- * patience=; the message says why. dl2_writer_open() asks, too.
+ * DL2_ERR_ARGUMENT for an address http://, https:// or s3://, which can only be read, and for that
+ * of a table with words that have no effect on writing, such as patience=; the message says why.
+ * dl2_writer_open() asks, too.
  */
 int dl2_writer_check_place(const char *path, struct dl2_error *error);
 

@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/option.h"
 #include "common/thread.h"
+#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
@@ -88,6 +89,7 @@ static const struct dl2_option options[] = {
      .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(options.dataset.samples)},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(options.dataset.remote)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
      AT(options.loader.train), .commands = LOADS},
@@ -235,8 +237,10 @@ static const struct dl2_program program = {
         "recommends a DIR. It takes about 3 * --seconds for each.\n\n"
         "DIR is a folder of images, {train,val,test,...}/CLASS/FILE or CLASS/FILE, or one split of "
         "it, DIR/train; a folder of GulpIO chunks or of WebDataset tar shards, or one such file; "
-        "a folder of MNIST's IDX files; or the address of a table in PostgreSQL, "
-        "postgresql://HOST/DATABASE?table=NAME. With --batching=strict the batches are the same "
+        "a folder of MNIST's IDX files; the address of a table in PostgreSQL, "
+        "postgresql://HOST/DATABASE?table=NAME; or of such a dataset behind a server, "
+        "https://HOST/PATH (shards with their index) or s3://BUCKET/PREFIX (also folders). With "
+        "--batching=strict the batches are the same "
         "bytes for every number of workers.\n\n"
         "Exit status: 0 success, 1 an image or something else failed, 2 wrong usage.\n\n"
         "Examples:\n"

@@ -36,6 +36,8 @@ struct bench {
     unsigned epoch_count;
     struct dl2_load_run total;
     struct dl2_loader_stats stats;
+    struct dl2_remote_stats remote; /* if is_remote; since the dataset was opened */
+    bool is_remote;
     struct scaling *scaling;
     struct dl2_batch_decoder *decoder;
     struct dl2_loader_config config; /* options->loader, with the decoder */
@@ -172,6 +174,7 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     dl2_sort((double *)bench->gaps.data, bench->gaps.size / sizeof(double));
     dl2_progress_end(&bench->progress);
     dl2_loader_get_stats(loader, &bench->stats);
+    bench->is_remote = dl2_dataset_remote_stats(bench->dataset, &bench->remote);
     if (bench->decoder)
         bench->decoder->ops->get_stats(bench->decoder, &bench->decoded);
     bench->peak = dl2_peak_rss();
@@ -259,6 +262,39 @@ static void print_rate(FILE *out, const char *what, double count, const struct b
     fprintf(out, "  %-21s %10.0f\n", text, dl2_load_rate(count, bench->total.cpu_seconds));
 }
 
+static void print_remote(FILE *out, const struct dl2_remote_stats *remote)
+{
+    char text[16];
+    fprintf(out, "  %-21s %10s in %" PRIu64 " requests, %" PRIu64 " of them sent again\n",
+            "from the server", dl2_load_bytes(text, (double)remote->bytes), remote->requests,
+            remote->retries);
+    if (remote->cache_hits || remote->cache_misses)
+        fprintf(out, "  %-21s %10s, all of %" PRIu64 " reads of %" PRIu64 "\n", "from --cache-dir",
+                dl2_load_bytes(text, (double)remote->cache_bytes), remote->cache_hits,
+                remote->cache_hits + remote->cache_misses);
+    if (remote->cache_damaged)
+        fprintf(out, "  %-21s %10" PRIu64 " entries of --cache-dir, which were read again\n",
+                "damaged", remote->cache_damaged);
+    if (remote->cache_lost)
+        fprintf(out, "  %-21s %10" PRIu64 " entries of --cache-dir: %s\n", "not written",
+                remote->cache_lost, strerror(remote->cache_reason));
+}
+
+static json_t *remote_json(const struct bench *bench)
+{
+    const struct dl2_remote_stats *remote = &bench->remote;
+    return bench->is_remote
+               ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "requests",
+                           (json_int_t)remote->requests, "retries", (json_int_t)remote->retries,
+                           "bytes", (json_int_t)remote->bytes, "cache_hits",
+                           (json_int_t)remote->cache_hits, "cache_misses",
+                           (json_int_t)remote->cache_misses, "cache_bytes",
+                           (json_int_t)remote->cache_bytes, "cache_damaged",
+                           (json_int_t)remote->cache_damaged, "cache_lost",
+                           (json_int_t)remote->cache_lost)
+               : json_null();
+}
+
 static void print_rates(FILE *out, const struct bench *bench)
 {
     const struct dl2_loader_stats *stats = &bench->stats;
@@ -282,6 +318,8 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (bench->resident > 0.01)
         fprintf(out, "  %-21s %9.0f%% of the files would not leave memory\n", "not quite cold",
                 100 * bench->resident);
+    if (bench->is_remote)
+        print_remote(out, &bench->remote);
     if (stats->encoded_hits || stats->decoded_hits)
         fprintf(out, "  %-21s %10" PRIu64 " encoded, %" PRIu64 " decoded\n", "from the caches",
                 stats->encoded_hits, stats->decoded_hits);
@@ -496,6 +534,8 @@ static json_t *bench_json(const struct bench *bench)
             json_pack("{s:o, s:o, s:o, s:o}", "p50", dl2_json_real(gap_at(bench, 0.5)), "p95",
                       dl2_json_real(gap_at(bench, 0.95)), "p99", dl2_json_real(gap_at(bench, 0.99)),
                       "max", dl2_json_real(gap_at(bench, 1))));
+    if (figures)
+        json_object_set_new(figures, "remote", remote_json(bench));
     if (!figures || json_object_update(json, figures) != 0) {
         json_decref(json);
         json = NULL;

@@ -34,6 +34,10 @@ struct dl2_read_request {
     uint32_t *samples;
     size_t count;
     const struct dl2_dataset *dataset;
+    /* If not NULL, this is read instead of `path` (dl2_remote_read()); its unit begins at `start`.
+     */
+    struct dl2_remote_file *remote;
+    uint64_t start;
 
     /* Private to loader/read_ahead.c. */
     enum dl2_request_state state;
@@ -55,7 +59,8 @@ struct dl2_read_engine {
     void (*stop)(void *state);
 };
 
-extern const struct dl2_read_engine dl2_read_engine_threads, dl2_read_engine_uring;
+extern const struct dl2_read_engine dl2_read_engine_threads, dl2_read_engine_uring,
+    dl2_read_engine_remote;
 
 /*
  * Returns the next request to read, planning more when the queue is empty. The caller passes it to
@@ -66,7 +71,11 @@ void dl2_read_ahead_done(struct dl2_read_ahead *ahead, struct dl2_read_request *
 /* Keeps the request's memory from being reused until the end: the kernel may still write to it. */
 void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *request);
 
-/* Reads with plain system calls. False where bytes are missing or the file's length changed. */
+/* Of a remote dataset: how many requests it may have under way at once. */
+unsigned dl2_read_ahead_requests(const struct dl2_read_ahead *ahead);
+
+/* Reads with plain system calls, or from a server. False where bytes are missing or the file's
+ * length changed. */
 bool dl2_request_read(const struct dl2_read_request *request);
 
 /* The whole pages that a part of a file touches, which neighbours in the file may share. */

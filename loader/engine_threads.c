@@ -2,6 +2,8 @@
 /* Reads with a few threads and plain system calls. */
 #include "loader/engine.h"
 
+#include "dataset/remote/remote.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,6 +23,9 @@ bool dl2_request_read(const struct dl2_read_request *request)
     if (request->samples)
         return dl2_dataset_read_batch(request->dataset, request->samples, request->count,
                                       request->buffer);
+    if (request->remote)
+        return dl2_remote_read(request->remote, request->start, request->offset, request->buffer,
+                               request->bytes, NULL) == DL2_OK;
     const int own = request->fd >= 0 ? -1 : open(request->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = request->fd >= 0 ? request->fd : own;
     if (fd < 0)

@@ -90,7 +90,7 @@ static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
     size_t count = 0;
     for (size_t i = 0; i < dl2_dataset_image_count(dataset); i++) {
         struct dl2_location location;
-        if (!dl2_dataset_locate(dataset, i, &location))
+        if (!dl2_dataset_locate(dataset, i, &location) || location.remote)
             continue;
         if (!count || paths[count - 1] != location.path)
             paths[count++] = location.path;

@@ -176,6 +176,12 @@ int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_c
                      struct dl2_fetch **out, struct dl2_error *error)
 {
     *out = NULL;
+    struct dl2_location at;
+    if (config->drop_behind && dl2_dataset_count(planner->dataset) &&
+        dl2_dataset_locate(planner->dataset, 0, &at) && at.remote)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "drop_behind has no effect on a dataset behind a server, which is not "
+                             "in the page cache");
     struct dl2_fetch *fetch = dl2_calloc(1, sizeof *fetch);
     if (!fetch)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read samples");

@@ -2,8 +2,8 @@
 /*
  * The read stage: encoded bytes of samples, from the cache, from read-ahead or directly. Samples
  * that come next in the order are read early (by io_uring where the kernel has it, else by
- * threads), neighbours in one packed file by one read. Samples are kept in memory (loader/cache.h)
- * while they fit.
+ * threads; from a server by many requests at once), neighbours in one packed file by one read.
+ * Samples are kept in memory (loader/cache.h) while they fit.
  *
  * Threads: call start on one thread while no take is under way; take and give on any number at
  * once.

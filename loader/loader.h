@@ -83,7 +83,7 @@ enum dl2_batching {
 /* How encoded bytes are read. */
 enum dl2_io {
     /* Workers read for themselves while that is fast; else as DL2_IO_URING, or DL2_IO_THREADS where
-     * io_uring is not available. */
+     * io_uring is not available. From a server: many requests ahead of the workers. */
     DL2_IO_AUTO,
     DL2_IO_DIRECT,  /* each worker reads what it needs when it needs it */
     DL2_IO_THREADS, /* threads read ahead of the workers */
@@ -93,7 +93,7 @@ enum dl2_io {
 struct dl2_fetch_config {
     enum dl2_io io;
     unsigned ahead;       /* samples that are read ahead at most; 0: 256 */
-    uint64_t ahead_bytes; /* bytes that are read ahead at most; 0: 64 MiB */
+    uint64_t ahead_bytes; /* bytes that are read ahead at most; 0: 64 MiB, from a server 256 MiB */
     uint64_t cache_bytes; /* limit of the cache of encoded bytes; 0: no cache */
     bool drop_behind;     /* evict what was read from the page cache: each epoch reads from disk */
     bool whole;           /* read samples whole where parts would do, to see what that costs */

@@ -8,7 +8,7 @@ libloader_la_SOURCES = \
 	loader/claim.c \
 	loader/decode_queue.c \
 	loader/decoded.c loader/decoded.h \
-	loader/engine.h loader/engine_threads.c \
+	loader/engine.h loader/engine_remote.c loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
 	loader/loader.c loader/loader.h \

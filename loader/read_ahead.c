@@ -21,6 +21,7 @@
 #include "loader/read_ahead.h"
 
 #include "config.h"
+#include "dataset/remote/remote.h"
 #include "loader/engine.h"
 
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 #define DEFAULT_AHEAD 256
 #define MAX_AHEAD     65536
 #define DEFAULT_BYTES ((size_t)64 << 20)
+#define REMOTE_BYTES  ((size_t)256 << 20) /* the same from a server, whose latency is longer */
 #define SLACK         256 /* positions that are under way in the pipeline at once, and more */
 
 #define PAGE        ((size_t)4096) /* of the arena */
@@ -79,8 +81,9 @@ struct dl2_read_ahead {
     const struct dl2_planner *planner;
     const struct dl2_cache *cached;
     bool drop_behind;
-    bool own_files; /* each sample is a file: not a packed dataset */
-    bool batches;   /* samples do not lie in files, and are read in batches */
+    bool own_files;            /* each sample is a file: not a packed dataset */
+    bool batches;              /* samples do not lie in files, and are read in batches */
+    struct dl2_remote *remote; /* where all samples lie; NULL: on this machine */
     const struct dl2_read_engine *engine;
     void *engine_state;
 
@@ -296,6 +299,13 @@ static bool locate_entry(const struct dl2_read_ahead *ahead, struct entry *entry
                : dl2_dataset_locate(dataset, plan->image, &entry->at);
 }
 
+/* Does each sample have a request of its own? A cache in a folder keeps samples, not neighbours. */
+static bool reads_alone(const struct dl2_read_ahead *ahead)
+{
+    return ahead->own_files || ahead->batches ||
+           (ahead->remote && dl2_remote_has_cache(ahead->remote));
+}
+
 /* Collects the next samples that must be read, as long as there is room; moves `next` past them. */
 static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
 {
@@ -310,7 +320,7 @@ static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
         pages += (size_t)entry->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
             break;
-        entry->shard = ahead->own_files || ahead->batches ? NULL : entry->at.path;
+        entry->shard = reads_alone(ahead) ? NULL : entry->at.path;
         ahead->sorted[count++] = entry;
     }
     return count;
@@ -401,6 +411,8 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
     const struct dl2_location *at = &((const struct entry *)entries[0])->at;
     request->path = at->path;
     request->fd = at->fd;
+    request->remote = at->remote;
+    request->start = at->start;
     request->offset = at->offset;
     request->bytes = (size_t)bytes;
     request->whole = ahead->own_files;
@@ -497,6 +509,11 @@ void dl2_read_ahead_hold(struct dl2_read_ahead *ahead, struct dl2_read_request *
     pthread_mutex_lock(&ahead->mutex);
     request->users++;
     pthread_mutex_unlock(&ahead->mutex);
+}
+
+unsigned dl2_read_ahead_requests(const struct dl2_read_ahead *ahead)
+{
+    return dl2_remote_requests(ahead->remote);
 }
 
 /* ---- for loader/fetch.c ---- */
@@ -606,6 +623,14 @@ static bool has_own_files(const struct dl2_dataset *dataset)
     return !strcmp(sample.path, at.path);
 }
 
+static struct dl2_remote *find_remote(const struct dl2_dataset *dataset)
+{
+    struct dl2_location at;
+    return dl2_dataset_count(dataset) && dl2_dataset_locate(dataset, 0, &at) && at.remote
+               ? at.remote->remote
+               : NULL;
+}
+
 static bool reads_batches(const struct dl2_dataset *dataset)
 {
     uint64_t bytes;
@@ -642,7 +667,9 @@ static size_t times(size_t samples, unsigned frames)
 static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch_config *config,
                             struct dl2_error *error)
 {
-    const uint64_t bytes = config->ahead_bytes ? config->ahead_bytes : DEFAULT_BYTES;
+    const uint64_t bytes = config->ahead_bytes ? config->ahead_bytes
+                           : ahead->remote     ? REMOTE_BYTES
+                                               : DEFAULT_BYTES;
     ahead->window = config->ahead ? config->ahead : DEFAULT_AHEAD;
     if (ahead->window > MAX_AHEAD)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
@@ -691,10 +718,24 @@ static int start_for_batches(struct dl2_read_ahead *ahead, enum dl2_io io, struc
     return ahead->engine->start(ahead, &ahead->engine_state, error);
 }
 
+static int start_for_remote(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
+{
+    if (io == DL2_IO_URING)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "reading by io_uring: what lies behind a server is read by requests; "
+                             "--io=auto has many under way at once");
+    ahead->is_auto = false;
+    ahead->wanted = true;
+    ahead->engine = io == DL2_IO_THREADS ? &dl2_read_engine_threads : &dl2_read_engine_remote;
+    return ahead->engine->start(ahead, &ahead->engine_state, error);
+}
+
 static int start_engine(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
 {
     if (ahead->batches)
         return start_for_batches(ahead, io, error);
+    if (ahead->remote)
+        return start_for_remote(ahead, io, error);
     for (size_t i = 0; i < ENGINE_COUNT; i++) {
         const bool last = i + 1 == ENGINE_COUNT;
         if (io != DL2_IO_AUTO && engines[i]->io != io)
@@ -739,6 +780,7 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     ahead->planner = planner;
     ahead->cached = cached;
     ahead->own_files = has_own_files(planner->dataset);
+    ahead->remote = find_remote(planner->dataset);
     ahead->drop_behind = config->drop_behind;
     ahead->is_auto = config->io == DL2_IO_AUTO;
     ahead->wanted = !ahead->is_auto;

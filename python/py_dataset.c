@@ -137,9 +137,10 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",        "split",    "val_fraction", "split_seed",
-                            "images_only", "subset",   "subset_by",    "subset_seed",
-                            "select",      "sidecars", "samples",      NULL};
+    static char *names[] = {"path",           "split",    "val_fraction",  "split_seed",
+                            "images_only",    "subset",   "subset_by",     "subset_seed",
+                            "select",         "sidecars", "samples",       "cache_dir",
+                            "cache_dir_size", "requests", "request_limit", NULL};
     static const char *const kinds[] = {[DL2_SAMPLES_AUTO] = "auto",
                                         [DL2_SAMPLES_IMAGES] = "images",
                                         [DL2_SAMPLES_CLIPS] = "clips",
@@ -152,11 +153,13 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     options.subset.fraction = 1;
     const char *subset_name = "draw", *kind_name = "auto";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Ozs:Dataset", names,
-                                     PyUnicode_FSConverter, &path, &options.split, &fraction,
-                                     py_to_uint64, &options.split_seed, &images_only,
-                                     &options.subset.fraction, &subset_name, py_to_uint64,
-                                     &options.subset.seed, &select, &options.sidecars, &kind_name))
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "O&|s$OO&pdsO&OzszO&O&d:Dataset", names, PyUnicode_FSConverter, &path,
+            &options.split, &fraction, py_to_uint64, &options.split_seed, &images_only,
+            &options.subset.fraction, &subset_name, py_to_uint64, &options.subset.seed, &select,
+            &options.sidecars, &kind_name, &options.remote.cache_dir, py_to_uint64,
+            &options.remote.cache_bytes, py_to_unsigned, &options.remote.requests,
+            &options.remote.time_limit))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
@@ -457,6 +460,25 @@ static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
     return dict;
 }
 
+/* As dl2-load's JSON has it. */
+static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
+{
+    struct dl2_remote_stats stats;
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    if (!dl2_dataset_remote_stats(self->dataset, &stats))
+        Py_RETURN_NONE;
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "requests", (unsigned long long)stats.requests,
+        "retries", (unsigned long long)stats.retries, "bytes", (unsigned long long)stats.bytes,
+        "cache_hits", (unsigned long long)stats.cache_hits, "cache_misses",
+        (unsigned long long)stats.cache_misses, "cache_bytes",
+        (unsigned long long)stats.cache_bytes, "cache_damaged",
+        (unsigned long long)stats.cache_damaged, "cache_lost",
+        (unsigned long long)stats.cache_lost);
+}
+
 PyObject *py_sheet(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -526,6 +548,11 @@ static PyGetSetDef attributes[] = {
      NULL},
     {"class_to_idx", (getter)dataset_class_to_idx, NULL,
      "The number of each class by its name, a new dict.", NULL},
+    {"remote_stats", (getter)dataset_remote_stats, NULL,
+     "What a dataset at http://, https:// or s3:// has asked for in this process, a new dict:\n"
+     "requests, retries, bytes, cache_hits, cache_misses, cache_bytes, cache_damaged and\n"
+     "cache_lost. None for other datasets.",
+     NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -533,7 +560,8 @@ PyDoc_STRVAR(
     doc,
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
-    "        sidecars=None, samples='auto')\n--\n\n"
+    "        sidecars=None, samples='auto', cache_dir=None, cache_dir_size=0,\n"
+    "        requests=0, request_limit=0)\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
@@ -558,7 +586,13 @@ PyDoc_STRVAR(
     "sidecars      extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
     "              lie beside images and are none themselves\n"
     "samples       'images'; 'clips': GulpIO's items, or folders CLASS/CLIP of frames whose names\n"
-    "              end in numbers; 'auto': clips where frames are certain to be frames\n\n"
+    "              end in numbers; 'auto': clips where frames are certain to be frames\n"
+    "cache_dir     folder that keeps what is read of a dataset at http://, https:// or s3://;\n"
+    "              several processes may share it\n"
+    "cache_dir_size limit of it, bytes; 0: 10 GiB\n"
+    "requests      to the server that are under way at once; 0: 64\n"
+    "request_limit seconds for one of them; 0: 30. ValueError for these four where the path is\n"
+    "              no such address\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
     "such path, and where a sample that is read has gone.");

@@ -9,6 +9,7 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/work_part.h"
+#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "dataset/variant_facts.h"
 #include "quality/codec_compare.h"
@@ -29,6 +30,7 @@ struct quality_arguments {
     const char *json, *json_folder, *csv, *codec_compare, *crops;
     struct dl2_subset subset;
     unsigned samples; /* enum dl2_samples */
+    struct dl2_remote_options remote;
     uint64_t max_pixels;
     struct dl2_external_decoders external;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
@@ -248,12 +250,15 @@ static int quality_score(const struct quality_arguments *arguments,
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .subset = arguments->subset,
                                           .samples = arguments->samples,
+                                          .remote = arguments->remote,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
                                           .input_size = arguments->input_size,
                                           .heatmaps = quality_heatmaps(arguments),
                                           .progress = &progress};
     memcpy(options.background, background, sizeof options.background);
+    for (size_t i = 0; i < count; i++)
+        options.any_is_remote = options.any_is_remote || dl2_dataset_is_remote(paths[i]);
     choose_metrics(arguments, options.metrics);
     struct dl2_scoring scoring = {.count = 0};
     char *stem = arguments->part.count ? quality_part_stem(arguments->json) : NULL;
@@ -480,6 +485,7 @@ static const struct dl2_option options[] = {
      .unset = "the variants' own, from dl2-variant.json, else white"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples), .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(remote), .commands = SCORES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},

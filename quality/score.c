@@ -9,6 +9,7 @@
 #include "common/stats.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/remote_options.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "pixels/resize_image.h"
@@ -128,6 +129,7 @@ static int score_source_open(const char *path, const struct dl2_scoring_options 
         options.subset = scoring->subset;
         options.by_frame = true;
         options.samples = scoring->samples;
+        options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
         dl2_dataset_tell(source->dataset, path, false, scoring->progress);
         source->count = dl2_dataset_count(source->dataset);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A stream's datasets, their partitions, and the feeds of batches from them. */
 #include "codec/codec.h"
+#include "dataset/remote_options.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sampler.h"
@@ -26,6 +27,16 @@ static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_dat
     return before;
 }
 
+static bool any_is_remote(const struct dl2_train_data *data)
+{
+    bool any = false;
+    for (size_t i = 0; i < data->stage_count; i++)
+        any = any || (data->stages[i].path && dl2_dataset_is_remote(data->stages[i].path));
+    for (size_t i = 0; i < data->val_count; i++)
+        any = any || dl2_dataset_is_remote(data->val[i]);
+    return any;
+}
+
 static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
                         const char *path, const char *split, const struct dl2_subset *subset,
                         struct dl2_error *error)
@@ -36,6 +47,8 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.split_seed = stream->config->data.split_seed;
     if (subset)
         options.subset = *subset;
+    options.remote = dl2_remote_options_of(&stream->config->data.remote, path,
+                                           any_is_remote(&stream->config->data));
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;

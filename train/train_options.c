@@ -4,6 +4,7 @@
 #include "codec/external.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "loader/loader_options.h"
 #include "network/arch.h"
@@ -296,7 +297,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
-     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME",
+     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME; "
+     "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
      GIVEN(data), .commands = TRAINS},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
      "Validate on the validation images of DIR; may be given several times", 0, .parse = add_val,
@@ -331,6 +333,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,

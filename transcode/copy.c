@@ -621,7 +621,8 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
 static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
 {
     DL2_TRY(dl2_writer_check_place(options->dest, error));
-    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest)) {
+    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest) ||
+        dl2_dataset_is_remote(options->source)) {
         bool same;
         DL2_TRY(dl2_facts_same_table(options->source, options->dest, &same, error));
         return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,

@@ -1295,6 +1295,8 @@ static char *describe_details(void)
           "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
           "class folders from one. --index writes a dl2-index.bin beside shards that another "
           "program packed. --survey writes nothing but its FILEs.\n\n"
+          "SOURCE may be an address: https://HOST/PATH of shards with their index, or "
+          "s3://BUCKET/PREFIX, also of a folder; it is read alone.\n\n"
           "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
           "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
           "Each is written as a whole, in one transaction. The table's comment and its column "

@@ -153,7 +153,8 @@ static int check_places(const struct run *run, struct dl2_error *error)
 {
     const char *source_given = run->options->source, *dest_given = run->options->dest;
     DL2_TRY(dl2_writer_check_place(dest_given, error));
-    if (dl2_dataset_is_database(source_given) || dl2_dataset_is_database(dest_given))
+    if (dl2_dataset_is_database(source_given) || dl2_dataset_is_database(dest_given) ||
+        dl2_dataset_is_remote(source_given))
         return check_tables(run, error);
     char *source = dl2_output_resolve(source_given);
     if (!source)

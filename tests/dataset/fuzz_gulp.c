@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     struct dl2_scan scan = {.draft = {.container = &dl2_container_gulp}};
-    struct dl2_shard_input input = {.fd = -1, .bytes = data[0], .key_start = "train/"};
+    struct dl2_shard_input input = {.source = {.fd = -1}, .bytes = data[0], .key_start = "train/"};
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_index_draft_add_shard(&scan.draft, "data_0.gulp", data[0], 0, NULL) < 0)
         abort();

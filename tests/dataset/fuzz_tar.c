@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0 || ftruncate(fd, 0) != 0 || pwrite(fd, data, size, 0) != (ssize_t)size)
         abort();
     struct dl2_scan scan = {.draft = {.container = &dl2_container_tar}};
-    const struct dl2_shard_input input = {.fd = fd, .bytes = size, .key_start = ""};
+    const struct dl2_shard_input input = {.source = {.fd = fd}, .bytes = size, .key_start = ""};
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_index_draft_add_shard(&scan.draft, "a.tar", size, 0, NULL) < 0)
         abort();

@@ -27,6 +27,11 @@ tests_dataset_test_heap_page_SOURCES = tests/dataset/test_heap_page.c
 tests_dataset_test_heap_page_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_dataset_test_heap_page_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_heap_page
+check_PROGRAMS += tests/dataset/test_remote
+tests_dataset_test_remote_SOURCES = tests/dataset/test_remote.c $(SCRATCH)
+tests_dataset_test_remote_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_dataset_test_remote_LDADD = libdataset.la $(CMOCKA_LIBS)
+TESTS += tests/dataset/test_remote
 endif
 SCRATCH = tests/dataset/scratch.c tests/dataset/scratch.h
 EXTRA_DIST += tests/dataset/gen_gulp.py tests/dataset/gulpio
@@ -57,3 +62,16 @@ EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py
 # These start a PostgreSQL server, and skip where none is installed.
 TESTS += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
 EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
+
+# These start servers, and skip where none is installed.
+TESTS += tests/dataset/remote.sh tests/dataset/remote_s3.sh
+EXTRA_DIST += tests/dataset/remote.sh tests/dataset/remote_s3.sh tests/dataset/remote/proxy.py tests/dataset/remote/s3.py
+EXTRA_DIST += tests/bench/remote.sh
+if HAVE_LIBCURL
+check_PROGRAMS += tests/dataset/fuzz_listing
+tests_dataset_fuzz_listing_SOURCES = tests/dataset/fuzz_listing.c
+tests_dataset_fuzz_listing_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_listing_LDADD = $(FUZZ_LIBS) libdataset.la
+TESTS += tests/dataset/fuzz_listing.sh
+endif
+EXTRA_DIST += tests/dataset/fuzz_listing.sh

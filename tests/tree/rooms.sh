@@ -65,6 +65,7 @@ only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
 only_in 'libpq' 'dataset/postgresql/'
+only_in 'curl/|expat' 'dataset/remote/'
 only_in 'postgres|fmgr' 'postgres/'
 
 # Each device defines the plans that device.h declares.
@@ -103,7 +104,7 @@ symbols TDBRC | awk '$3 ~ /^dl2/ { print $3 }' | sort | uniq -d >"$work/twice"
 # Files of a room call each other one way. Known loops, each with its reason:
 # loader: the engines of read-ahead ask it what to read next; it starts and wakes them.
 # python: an array gives its batch back to the loader that it came from.
-known_loops='engine_threads read_ahead|engine_uring read_ahead|py_array py_loader'
+known_loops='engine_remote read_ahead|engine_threads read_ahead|engine_uring read_ahead|py_array py_loader'
 for room in $rooms; do
     symbols U | awk -v room="$room" '$1 == room { print $2, $3 }' >"$work/uses"
     symbols T | awk -v room="$room" '$1 == room { print $3, $2 }' >"$work/has"

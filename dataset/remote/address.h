@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Addresses of datasets behind HTTP and in object stores (docs/remote.md):
+ *
+ *     http://HOST[:PORT]/PATH   https://...   s3://BUCKET[/PREFIX]
+ *
+ * Knows nothing of a network, so that a build without one can say what is missing. Only the files
+ * of dataset/ include this header.
+ */
+#ifndef DL2_DATASET_ADDRESS_H
+#define DL2_DATASET_ADDRESS_H
+
+#include "common/error.h"
+#include "common/memory.h"
+#include "dataset/split.h"
+
+struct dl2_address {
+    bool is_s3;
+    char *place; /* "https://host:port", or the bucket */
+    char *path;  /* without slashes at its ends. HTTP: percent-encoded as it was given; S3: bytes */
+};
+
+/* Sets *address, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. */
+int dl2_address_parse(const char *text, struct dl2_address *address, struct dl2_error *error);
+void dl2_address_free(struct dl2_address *address);
+
+/*
+ * The address's path and `name` behind it, percent-encoded, without a slash in front. Each "../" at
+ * the front of `name` takes a part off the path. A string to free. NULL if memory runs out, and
+ * where the path has no such part.
+ */
+char *dl2_address_object(const struct dl2_address *address, const char *name);
+
+/* Appends text in percent-encoding, as the signatures of S3 want it; '/' stays if `slash`. */
+int dl2_percent_encode(struct dl2_bytes *out, const char *text, bool slash,
+                       struct dl2_error *error);
+
+/* As dl2_part_of_path(), by the last two parts of the address alone. */
+enum dl2_part dl2_part_of_address(const char *text, unsigned *depth);
+
+/* Says that this build cannot read what lies at an address. */
+int dl2_address_unsupported(const char *text, struct dl2_error *error);
+
+#endif

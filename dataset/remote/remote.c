@@ -1,0 +1,770 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/remote/remote.h"
+
+#include "config.h"
+#include "dataset/remote/address.h"
+#include "dataset/remote/credentials.h"
+#include "dataset/remote/disk_cache.h"
+#include "dataset/remote/transport.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_REQUESTS = 64,
+    MAX_REQUESTS = 1024,
+    FIRST_BYTES = 64 << 10,   /* of a file whose size is not known yet */
+    PIECE_BYTES = 8 << 20,    /* larger files are read in such pieces, several at once */
+    MAX_PAGE_BYTES = 64 << 20 /* of a listing; S3 puts 1,000 objects on one */
+};
+#define DEFAULT_TIME_LIMIT 30.0
+#define PATIENCE           60.0
+#define DEFAULT_CACHE      ((uint64_t)10 << 30)
+
+/* Ways to send requests: what this build has. */
+static const struct dl2_transport_driver *const drivers[] = {
+#ifdef HAVE_LIBCURL
+    &dl2_transport_curl,
+#endif
+    NULL,
+};
+
+/* The transport of one process: a child of a fork has none of its parent's threads. */
+struct session {
+    pid_t process;
+    struct dl2_transport *transport;
+};
+
+struct dl2_remote {
+    const struct dl2_transport_driver *driver;
+    struct dl2_address address;
+    struct dl2_credentials credentials;
+    struct dl2_transport_settings settings;
+    struct dl2_disk_cache *cache; /* NULL: none */
+    _Atomic(struct session *) session;
+    atomic_uint_fast64_t hits, misses, cached_bytes;
+};
+
+/* One read under way. */
+struct dl2_remote_reading {
+    struct dl2_remote_transfer transfer;
+    char *url, *what, *object; /* the last: of the cache's unit; NULL: it is not cached */
+    bool is_over, from_cache;
+    /* With a cache: the bytes of the file from `start` on, some of which the cache had. */
+    struct dl2_bytes whole;
+    uint64_t start;
+    void (*done)(void *context);
+    void *context;
+    struct dl2_error error; /* that it could not begin */
+};
+
+/* ---- Sessions */
+
+static int get_session(struct dl2_remote *remote, struct session **out, struct dl2_error *error)
+{
+    struct session *session = atomic_load(&remote->session);
+    if (session && session->process == getpid()) {
+        *out = session;
+        return DL2_OK;
+    }
+    struct session *own = dl2_calloc(1, sizeof *own);
+    if (!own)
+        return dl2_error_memory(error, "requests");
+    own->process = getpid();
+    const int status = remote->driver->create(&remote->settings, &own->transport, error);
+    if (status < 0) {
+        free(own);
+        return status;
+    }
+    /* What the parent of a fork had stays as it is: its thread is not here to end it. */
+    if (atomic_compare_exchange_strong(&remote->session, &session, own)) {
+        *out = own;
+        return DL2_OK;
+    }
+    remote->driver->destroy(own->transport); /* another thread was faster */
+    free(own);
+    *out = session;
+    return DL2_OK;
+}
+
+/* ---- Where files are */
+
+static char *join3(const char *a, const char *b, const char *c)
+{
+    char *text;
+    return asprintf(&text, "%s%s%s", a, b, c) < 0 ? NULL : text;
+}
+
+static bool is_host_name(const char *bucket)
+{
+    return !strpbrk(bucket, "._") &&
+           strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(bucket);
+}
+
+/* The URL of a bucket or of a host, with a slash at its end. */
+static char *root_url(const struct dl2_remote *remote)
+{
+    const struct dl2_credentials *credentials = &remote->credentials;
+    const char *place = remote->address.place;
+    char *url;
+    int length;
+    if (!remote->address.is_s3)
+        return join3(place, "/", "");
+    const char *more = !strncmp(credentials->region, "cn-", 3) ? ".cn" : "";
+    if (credentials->endpoint)
+        length = asprintf(&url, "%s/%s/", credentials->endpoint, place);
+    else if (is_host_name(place))
+        length =
+            asprintf(&url, "https://%s.s3.%s.amazonaws.com%s/", place, credentials->region, more);
+    else
+        length =
+            asprintf(&url, "https://s3.%s.amazonaws.com%s/%s/", credentials->region, more, place);
+    return length < 0 ? NULL : url;
+}
+
+static char *object_url(const struct dl2_remote *remote, const char *name)
+{
+    char *root = root_url(remote);
+    char *object = root ? dl2_address_object(&remote->address, name) : NULL;
+    char *url = object ? join3(root, object, "") : NULL;
+    free(root);
+    free(object);
+    return url;
+}
+
+/* For messages: "s3://bucket/key", with the endpoint if the store is not AWS itself; or the URL. */
+static char *object_shown(const struct dl2_remote *remote, const char *name)
+{
+    const struct dl2_address *address = &remote->address;
+    const char *endpoint = remote->credentials.endpoint;
+    char *text;
+    if (!address->is_s3)
+        return object_url(remote, name);
+    return asprintf(&text, "s3://%s/%s%s%s%s%s%s", address->place, address->path,
+                    *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
+                    endpoint ? endpoint : "", "") < 0
+               ? NULL
+               : text;
+}
+
+/* ---- Opening */
+
+static int check_options(const struct dl2_remote_options *options, struct dl2_error *error)
+{
+    if (options->requests > MAX_REQUESTS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%u requests at once are too many, %d at the most", options->requests,
+                             MAX_REQUESTS);
+    if (!(options->time_limit >= 0 && options->time_limit <= 86400))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%g seconds are no limit for a request: 0 (for the default) to 86400",
+                             options->time_limit);
+    if (!options->cache_dir && options->cache_bytes)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "the size of a cache has no effect without its folder (--cache-dir)");
+    return DL2_OK;
+}
+
+static int open_parts(struct dl2_remote *remote, const char *address,
+                      const struct dl2_remote_options *options, struct dl2_error *error)
+{
+    DL2_TRY(dl2_address_parse(address, &remote->address, error));
+    if (remote->address.is_s3) {
+        const int status = dl2_credentials_load(&remote->credentials, error);
+        if (status < 0) {
+            dl2_error_prefix(error, "%s", address);
+            return status;
+        }
+    }
+    remote->settings = (struct dl2_transport_settings){
+        .requests = options->requests ? options->requests : DEFAULT_REQUESTS,
+        .time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT,
+        .patience = PATIENCE,
+        .is_s3 = remote->address.is_s3,
+        .key = remote->credentials.key,
+        .secret = remote->credentials.secret,
+        .token = remote->credentials.token,
+        .region = remote->credentials.region,
+    };
+    if (!options->cache_dir)
+        return DL2_OK;
+    return dl2_disk_cache_open(options->cache_dir,
+                               options->cache_bytes ? options->cache_bytes : DEFAULT_CACHE,
+                               &remote->cache, error);
+}
+
+int dl2_remote_open(const char *address, const struct dl2_remote_options *options,
+                    struct dl2_remote **out, struct dl2_error *error)
+{
+    *out = NULL;
+    if (!drivers[0])
+        return dl2_address_unsupported(address, error);
+    DL2_TRY(check_options(options, error));
+    struct dl2_remote *remote = dl2_calloc(1, sizeof *remote);
+    if (!remote)
+        return dl2_error_memory(error, "a dataset");
+    remote->driver = drivers[0];
+    const int status = open_parts(remote, address, options, error);
+    if (status < 0)
+        dl2_remote_close(remote);
+    else
+        *out = remote;
+    return status;
+}
+
+void dl2_remote_close(struct dl2_remote *remote)
+{
+    if (!remote)
+        return;
+    struct session *session = atomic_load(&remote->session);
+    if (session && session->process == getpid()) {
+        remote->driver->destroy(session->transport);
+        free(session);
+    }
+    dl2_disk_cache_close(remote->cache);
+    dl2_address_free(&remote->address);
+    dl2_credentials_free(&remote->credentials);
+    free(remote);
+}
+
+bool dl2_remote_lists(const struct dl2_remote *remote)
+{
+    return remote->address.is_s3;
+}
+
+bool dl2_remote_has_cache(const struct dl2_remote *remote)
+{
+    return remote->cache;
+}
+
+unsigned dl2_remote_requests(const struct dl2_remote *remote)
+{
+    return remote->settings.requests;
+}
+
+/* ---- Files */
+
+int dl2_remote_file_init(struct dl2_remote *remote, const char *name, uint64_t bytes,
+                         const char *etag, struct dl2_remote_file *file, struct dl2_error *error)
+{
+    char *copy = etag && *etag ? strdup(etag) : NULL;
+    *file = (struct dl2_remote_file){.remote = remote, .bytes = bytes};
+    atomic_init(&file->etag, copy);
+    file->name = strdup(name);
+    return file->name && (!etag || !*etag || copy) ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
+void dl2_remote_file_free(struct dl2_remote_file *file)
+{
+    free(file->name);
+    free(atomic_load(&file->etag));
+    *file = (struct dl2_remote_file){0};
+}
+
+/* Takes what an answer says about a file, or finds that the file is another one by now. */
+static int take_identity(struct dl2_remote_file *file, const struct dl2_remote_transfer *transfer,
+                         struct dl2_error *error)
+{
+    if (file->bytes != DL2_REMOTE_UNKNOWN && transfer->total != file->bytes)
+        return dl2_error_set(error, DL2_ERR_LOST,
+                             "%s: the file has %" PRIu64 " bytes, and %" PRIu64
+                             " are expected: it was changed since it was listed, or the index "
+                             "belongs to another file",
+                             transfer->what, transfer->total, file->bytes);
+    char *known = atomic_load(&file->etag);
+    if (!transfer->etag[0])
+        return DL2_OK;
+    char *own = known ? NULL : strdup(transfer->etag);
+    if (!known && !own)
+        return dl2_error_memory(error, "a request");
+    if (own && atomic_compare_exchange_strong(&file->etag, &known, own))
+        return DL2_OK;
+    free(own);
+    return !strcmp(known, transfer->etag)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_LOST,
+                               "%s: the file was changed while it was read; load it again when "
+                               "it rests",
+                               transfer->what);
+}
+
+/* ---- Reading */
+
+static void free_reading(struct dl2_remote_reading *reading)
+{
+    free(reading->url);
+    free(reading->what);
+    free(reading->object);
+    dl2_bytes_free(&reading->whole);
+    dl2_bytes_free(&reading->transfer.body);
+    free(reading);
+}
+
+static void reading_done(struct dl2_remote_transfer *transfer, void *context)
+{
+    const struct dl2_remote_reading *reading = context;
+    (void)transfer;
+    reading->done(reading->context);
+}
+
+static int name_reading(struct dl2_remote_reading *reading, const struct dl2_remote *remote,
+                        const char *name, struct dl2_error *error)
+{
+    reading->url = object_url(remote, name);
+    reading->what = object_shown(remote, name);
+    reading->transfer.url = reading->url;
+    reading->transfer.what = reading->what;
+    return reading->url && reading->what ? DL2_OK : dl2_error_memory(error, "a request");
+}
+
+/*
+ * Joins what the cache has of the unit with what is wanted: one range, of which one side is missing
+ * and is asked for. Where both sides are, what the cache has is of no use.
+ */
+static int join_cached(struct dl2_remote_reading *reading, const struct dl2_remote_read *read,
+                       uint64_t offset, struct dl2_bytes *cached, struct dl2_error *error)
+{
+    const uint64_t end = offset + cached->size, wanted_end = read->offset + read->size;
+    struct dl2_remote_transfer *transfer = &reading->transfer;
+    const bool left = read->offset<offset, right = wanted_end> end;
+    if (left && right)
+        return DL2_OK;
+    reading->start = left ? read->offset : offset;
+    DL2_TRY(dl2_bytes_resize(&reading->whole, (size_t)((right ? wanted_end : end) - reading->start),
+                             error));
+    memcpy(reading->whole.data + (offset - reading->start), cached->data, cached->size);
+    transfer->offset = left ? read->offset : end;
+    transfer->size = left ? (size_t)(offset - read->offset) : (size_t)(wanted_end - end);
+    transfer->data = reading->whole.data + (transfer->offset - reading->start);
+    reading->from_cache = !left && !right;
+    return DL2_OK;
+}
+
+static int look_in_cache(struct dl2_remote_reading *reading, const struct dl2_remote_read *read,
+                         struct dl2_error *error)
+{
+    struct dl2_remote *remote = read->file->remote;
+    const char *etag = atomic_load(&read->file->etag);
+    struct dl2_bytes cached = DL2_BYTES_INIT;
+    uint64_t offset;
+    if (!remote->cache || !etag)
+        return DL2_OK;
+    reading->object = join3(reading->what, "\n", etag);
+    if (!reading->object)
+        return dl2_error_memory(error, "a request");
+    const struct dl2_cache_unit unit = {reading->object, read->unit};
+    int status = DL2_OK;
+    if (!read->is_fresh && dl2_disk_cache_get(remote->cache, &unit, &cached, &offset))
+        status = join_cached(reading, read, offset, &cached, error);
+    dl2_bytes_free(&cached);
+    if (status == DL2_OK && !reading->whole.size) {
+        status = dl2_bytes_resize(&reading->whole, read->size, error);
+        reading->start = read->offset;
+        reading->transfer.data = reading->whole.data;
+    }
+    const uint64_t asked = reading->from_cache ? 0 : reading->transfer.size;
+    atomic_fetch_add(reading->from_cache ? &remote->hits : &remote->misses, 1);
+    atomic_fetch_add(&remote->cached_bytes, read->size > asked ? read->size - asked : 0);
+    return status;
+}
+
+/* Returns 1 for a read that is over at once. */
+static int begin_reading(struct dl2_remote_reading *reading, const struct dl2_remote_read *read,
+                         struct dl2_error *error)
+{
+    const struct dl2_remote_file *file = read->file;
+    struct dl2_remote_transfer *transfer = &reading->transfer;
+    struct session *session;
+    DL2_TRY(name_reading(reading, file->remote, file->name, error));
+    transfer->data = read->data;
+    transfer->offset = read->offset;
+    transfer->size = read->size;
+    transfer->match = atomic_load(&file->etag);
+    transfer->done = reading_done;
+    transfer->context = reading;
+    reading->done = read->done;
+    reading->context = read->context;
+    DL2_TRY(look_in_cache(reading, read, error));
+    if (reading->from_cache) {
+        reading->is_over = true;
+        return 1;
+    }
+    DL2_TRY(get_session(file->remote, &session, error));
+    file->remote->driver->submit(session->transport, transfer, read->urgent);
+    return DL2_OK;
+}
+
+bool dl2_remote_read_begin(struct dl2_remote_read *read)
+{
+    struct dl2_remote_reading *reading = dl2_calloc(1, sizeof *reading);
+    read->own = reading;
+    if (!reading || !read->size)
+        return true;
+    /* From submit() on the reading may be over, and freed, on another thread. */
+    return begin_reading(reading, read, &reading->error) != DL2_OK;
+}
+
+static int check_reading(struct dl2_remote_reading *reading, struct dl2_remote_read *read,
+                         struct dl2_error *error)
+{
+    const struct dl2_remote_transfer *transfer = &reading->transfer;
+    DL2_TRY(dl2_error_copy(error, &reading->error));
+    if (reading->is_over || !read->size)
+        return DL2_OK;
+    if (transfer->status ==
+        DL2_ERR_ARGUMENT) /* it is missing: the file's fault, not the caller's */
+        return dl2_error_set(error, DL2_ERR_SYSTEM, "%s", transfer->error.message);
+    if (transfer->status < 0)
+        return dl2_error_copy(error, &transfer->error);
+    DL2_TRY(take_identity(read->file, transfer, error));
+    return transfer->got == transfer->size
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
+                               "%s: the file ends at byte %" PRIu64 ", before what is read of it",
+                               transfer->what, transfer->total);
+}
+
+int dl2_remote_read_end(struct dl2_remote_read *read, struct dl2_error *error)
+{
+    struct dl2_remote_reading *reading = read->own;
+    read->own = NULL;
+    if (!reading)
+        return dl2_error_memory(error, "a request");
+    const int status = check_reading(reading, read, error);
+    if (status == DL2_OK && reading->whole.size) {
+        const struct dl2_cache_unit unit = {reading->object, read->unit};
+        memcpy(read->data, reading->whole.data + (read->offset - reading->start), read->size);
+        if (!reading->from_cache)
+            dl2_disk_cache_put(read->file->remote->cache, &unit, reading->start,
+                               reading->whole.data, reading->whole.size);
+    }
+    free_reading(reading);
+    return status;
+}
+
+void dl2_remote_forget(struct dl2_remote_file *file, uint64_t unit)
+{
+    char *what = object_shown(file->remote, file->name);
+    const char *etag = atomic_load(&file->etag);
+    char *object = what && etag ? join3(what, "\n", etag) : NULL;
+    if (object && file->remote->cache)
+        dl2_disk_cache_remove(file->remote->cache, &(struct dl2_cache_unit){object, unit});
+    free(object);
+    free(what);
+}
+
+/* ---- Waiting for several */
+
+struct waiting {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    size_t left;
+};
+
+static void init_waiting(struct waiting *waiting, size_t left)
+{
+    pthread_mutex_init(&waiting->mutex, NULL);
+    pthread_cond_init(&waiting->changed, NULL);
+    waiting->left = left;
+}
+
+static void one_is_done(void *context)
+{
+    struct waiting *waiting = context;
+    pthread_mutex_lock(&waiting->mutex);
+    if (!--waiting->left)
+        pthread_cond_signal(&waiting->changed);
+    pthread_mutex_unlock(&waiting->mutex);
+}
+
+static void wait_for_all(struct waiting *waiting)
+{
+    pthread_mutex_lock(&waiting->mutex);
+    while (waiting->left)
+        pthread_cond_wait(&waiting->changed, &waiting->mutex);
+    pthread_mutex_unlock(&waiting->mutex);
+    pthread_cond_destroy(&waiting->changed);
+    pthread_mutex_destroy(&waiting->mutex);
+}
+
+static void transfer_is_done(struct dl2_remote_transfer *transfer, void *context)
+{
+    (void)transfer;
+    one_is_done(context);
+}
+
+/* Sends one request and waits for its end. */
+static int run_transfer(struct dl2_remote *remote, struct dl2_remote_transfer *transfer,
+                        struct dl2_error *error)
+{
+    struct session *session;
+    struct waiting waiting;
+    DL2_TRY(get_session(remote, &session, error));
+    init_waiting(&waiting, 1);
+    transfer->done = transfer_is_done;
+    transfer->context = &waiting;
+    remote->driver->submit(session->transport, transfer, true);
+    wait_for_all(&waiting);
+    return transfer->status < 0 ? dl2_error_copy(error, &transfer->error) : DL2_OK;
+}
+
+/* Begins all reads, waits, and ends all; the first error counts. */
+static int run_reads(struct dl2_remote_read *reads, size_t count, struct dl2_error *error)
+{
+    struct waiting waiting;
+    int status = DL2_OK;
+    init_waiting(&waiting, count);
+    for (size_t i = 0; i < count; i++) {
+        reads[i].done = one_is_done;
+        reads[i].context = &waiting;
+        if (dl2_remote_read_begin(&reads[i]))
+            one_is_done(&waiting);
+    }
+    wait_for_all(&waiting);
+    for (size_t i = 0; i < count; i++) {
+        const int one = dl2_remote_read_end(&reads[i], error);
+        status = status < 0 ? status : one;
+    }
+    return status;
+}
+
+int dl2_remote_read(struct dl2_remote_file *file, uint64_t unit, uint64_t offset, void *data,
+                    size_t size, struct dl2_error *error)
+{
+    struct dl2_remote_read read = {
+        .file = file, .unit = unit, .offset = offset, .data = data, .size = size, .urgent = true};
+    return run_reads(&read, 1, error);
+}
+
+/* ---- Files whose size is not known */
+
+/* Asks for the first bytes of a file: 1, or 0 if there is none. */
+static int read_start(struct dl2_remote *remote, const char *name, uint8_t *data, size_t size,
+                      bool optional, struct dl2_remote_transfer *transfer, struct dl2_error *error)
+{
+    struct dl2_remote_reading naming = {.is_over = false};
+    struct dl2_error own = DL2_ERROR_INIT;
+    int status = name_reading(&naming, remote, name, &own);
+    *transfer = (struct dl2_remote_transfer){
+        .url = naming.url, .what = naming.what, .data = data, .size = size};
+    if (!naming.url && !strncmp(name, "../", 3))
+        status = 0; /* there is nothing above */
+    else if (status == DL2_OK) {
+        status = run_transfer(remote, transfer, &own);
+        const bool hidden = optional && (transfer->code == 403 || transfer->code == 401);
+        status = status == DL2_OK ? 1 : status == DL2_ERR_ARGUMENT || hidden ? 0 : status;
+    }
+    free(naming.url);
+    free(naming.what);
+    transfer->url = transfer->what = NULL;
+    return status < 0 ? dl2_error_copy(error, &own) : status;
+}
+
+static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_bytes *out,
+                     struct dl2_error *error)
+{
+    const size_t rest = out->size - FIRST_BYTES, count = (rest + PIECE_BYTES - 1) / PIECE_BYTES;
+    struct dl2_remote_read *reads = dl2_calloc(count, sizeof *reads);
+    if (!reads)
+        return dl2_error_memory(error, "requests");
+    for (size_t i = 0, at = FIRST_BYTES; i < count; i++) {
+        const size_t left = out->size - at, size = left < PIECE_BYTES ? left : PIECE_BYTES;
+        reads[i] = (struct dl2_remote_read){.file = file,
+                                            .unit = at,
+                                            .offset = at,
+                                            .size = size,
+                                            .data = out->data + at,
+                                            .is_fresh = is_fresh};
+        at += size;
+    }
+    const int status = run_reads(reads, count, error);
+    free(reads);
+    return status;
+}
+
+int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_bytes, unsigned flags,
+                    struct dl2_bytes *out, struct dl2_error *error)
+{
+    struct dl2_remote_transfer transfer;
+    struct dl2_remote_file file;
+    DL2_TRY(dl2_bytes_resize(out, FIRST_BYTES, error));
+    int status = read_start(remote, name, out->data, FIRST_BYTES, flags & DL2_LOAD_OPTIONAL,
+                            &transfer, error);
+    if (status <= 0) {
+        out->size = 0;
+        return status;
+    }
+    if (transfer.total > max_bytes || transfer.total > SIZE_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%s: %" PRIu64 " bytes pass the limit of %" PRIu64, name,
+                             transfer.total, max_bytes);
+    if (transfer.got == transfer.total) {
+        out->size = transfer.got;
+        return 1;
+    }
+    uint8_t *start = malloc(FIRST_BYTES);
+    status = start ? DL2_OK : dl2_error_memory(error, "a file");
+    if (start)
+        memcpy(start, out->data, FIRST_BYTES);
+    if (status == DL2_OK)
+        status = dl2_bytes_resize(out, (size_t)transfer.total, error);
+    if (status == DL2_OK) {
+        memcpy(out->data, start, FIRST_BYTES);
+        status = dl2_remote_file_init(remote, name, transfer.total, transfer.etag, &file, error);
+        if (status == DL2_OK)
+            status = read_rest(&file, flags & DL2_LOAD_FRESH, out, error);
+        dl2_remote_file_free(&file);
+    }
+    free(start);
+    return status < 0 ? status : 1;
+}
+
+/* ---- Which files there are */
+
+void dl2_listing_free(struct dl2_listing *listing)
+{
+    free(listing->objects);
+    dl2_bytes_free(&listing->strings);
+    dl2_bytes_free(&listing->next);
+    *listing = (struct dl2_listing){0};
+}
+
+int dl2_remote_identify(struct dl2_remote_file *files, size_t count, struct dl2_error *error)
+{
+    enum { AT_ONCE = 256 };
+    struct dl2_remote_read reads[AT_ONCE];
+    uint8_t bytes[AT_ONCE];
+    for (size_t first = 0; first < count;) {
+        size_t number = 0;
+        for (; first < count && number < AT_ONCE; first++)
+            if (files[first].bytes && !atomic_load(&files[first].etag)) {
+                reads[number] = (struct dl2_remote_read){
+                    .file = &files[first], .size = 1, .data = &bytes[number]};
+                number++;
+            }
+        DL2_TRY(run_reads(reads, number, error));
+        for (size_t i = 0; i < number; i++)
+            if (!atomic_load(&reads[i].file->etag))
+                return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                     "%s: the server gives no ETag, without which a cache cannot "
+                                     "know whether the file was changed; leave out --cache-dir",
+                                     reads[i].file->name);
+    }
+    return DL2_OK;
+}
+
+/* A page of the listing. The parts of the query are sorted, as the signature wants them. */
+static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
+                     struct dl2_error *error)
+{
+    struct dl2_bytes url = DL2_BYTES_INIT;
+    char *root = root_url(remote), *what = object_shown(remote, "");
+    struct dl2_remote_transfer transfer = {.what = what, .max_body = MAX_PAGE_BYTES};
+    int status = root && what ? DL2_OK : dl2_error_memory(error, "a listing");
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&url, root, strlen(root), error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&url, "?", 1, error);
+    if (status == DL2_OK && listing->next.size) {
+        status = dl2_bytes_append(&url, "continuation-token=", 19, error);
+        if (status == DL2_OK)
+            status = dl2_percent_encode(&url, (char *)listing->next.data, false, error);
+        if (status == DL2_OK)
+            status = dl2_bytes_append(&url, "&", 1, error);
+    }
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&url, "list-type=2&prefix=", 19, error);
+    if (status == DL2_OK)
+        status = dl2_percent_encode(&url, remote->address.path, false, error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&url, *remote->address.path ? "%2F" : "",
+                                  *remote->address.path ? 4 : 1, error);
+    if (status == DL2_OK) {
+        transfer.url = (char *)url.data;
+        status = run_transfer(remote, &transfer, error);
+    }
+    if (status == DL2_OK) {
+        status =
+            remote->driver->read_listing(transfer.body.data, transfer.body.size, listing, error);
+        if (status < 0)
+            dl2_error_prefix(error, "%s", what);
+    }
+    dl2_bytes_free(&transfer.body);
+    dl2_bytes_free(&url);
+    free(root);
+    free(what);
+    return status;
+}
+
+static int compare_keys(const void *a, const void *b, void *strings)
+{
+    const struct dl2_listed_object *one = a, *two = b;
+    return strcmp((const char *)strings + one->key, (const char *)strings + two->key);
+}
+
+/* Makes keys names below the address. */
+static int name_objects(const struct dl2_remote *remote, struct dl2_listing *listing,
+                        struct dl2_error *error)
+{
+    const char *path = remote->address.path, *strings = (char *)listing->strings.data;
+    const size_t length = strlen(path) + (*path != '\0');
+    for (size_t i = 0; i < listing->count; i++) {
+        const char *key = strings + listing->objects[i].key;
+        if (length && (strncmp(key, path, length - 1) != 0 || key[length - 1] != '/'))
+            return dl2_error_set(error, DL2_ERR_FORMAT,
+                                 "s3://%s/%s: the store lists %s, which lies elsewhere",
+                                 remote->address.place, path, key);
+        listing->objects[i].key += length;
+    }
+    if (listing->count > 1)
+        qsort_r(listing->objects, listing->count, sizeof *listing->objects, compare_keys,
+                listing->strings.data);
+    return DL2_OK;
+}
+
+int dl2_remote_list(struct dl2_remote *remote, struct dl2_listing *listing, struct dl2_error *error)
+{
+    *listing = (struct dl2_listing){0};
+    int status;
+    do {
+        const size_t before = listing->count;
+        status = list_page(remote, listing, error);
+        if (status == DL2_OK && listing->next.size && listing->count == before)
+            status = dl2_error_set(error, DL2_ERR_FORMAT,
+                                   "s3://%s/%s: the store's listing goes on without end",
+                                   remote->address.place, remote->address.path);
+    } while (status == DL2_OK && listing->next.size);
+    if (status == DL2_OK)
+        status = name_objects(remote, listing, error);
+    if (status < 0)
+        dl2_listing_free(listing);
+    return status;
+}
+
+/* ---- What it took */
+
+void dl2_remote_get_stats(struct dl2_remote *remote, struct dl2_remote_stats *stats)
+{
+    const struct session *session = atomic_load(&remote->session);
+    *stats = (struct dl2_remote_stats){.cache_hits = atomic_load(&remote->hits),
+                                       .cache_misses = atomic_load(&remote->misses),
+                                       .cache_bytes = atomic_load(&remote->cached_bytes)};
+    if (session && session->process == getpid()) {
+        const struct dl2_transport_stats *now = remote->driver->stats(session->transport);
+        stats->requests = atomic_load(&now->requests);
+        stats->retries = atomic_load(&now->retries);
+        stats->bytes = atomic_load(&now->bytes);
+    }
+    if (remote->cache) {
+        struct dl2_disk_cache_stats cache;
+        dl2_disk_cache_get_stats(remote->cache, &cache);
+        stats->cache_damaged = cache.damaged;
+        stats->cache_lost = cache.lost;
+        stats->cache_reason = cache.reason;
+    }
+}

@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Datasets in an object store: moto's server, which compares signatures. It is not in Debian:
+#   python3 -m venv V && V/bin/pip install 'moto[server]' && DL2_S3_PYTHON=V/bin/python make check
+. "$srcdir/tests/lib.sh"
+[ -n "${DL2_S3_PYTHON:-}" ] || skip "DL2_S3_PYTHON names no Python with moto's server (PyPI)"
+"$DL2_S3_PYTHON" -c 'import moto.server, boto3' 2>/dev/null || skip "$DL2_S3_PYTHON lacks moto[server]"
+dl2-load check http://127.0.0.1:1/x >"$work/out" 2>&1
+! grep -q 'made without libcurl' "$work/out" || skip 'built without libcurl and Expat'
+unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
+for name in $(env | sed -n 's/^\(AWS_[A-Z0-9_]*\)=.*/\1/p'); do unset "$name"; done
+HOME=$work/home
+export HOME
+mkdir "$HOME"
+server=''
+trap 'kill $server 2>/dev/null; rm -rf "$work"' EXIT
+
+# ---- A bucket: a folder, a packed dataset, and names that a signature can stumble over
+i=0
+for name in train/rose/1 train/rose/2 train/tulip/1 val/rose/1 val/tulip/1; do
+    picture "$work/up/folder/$name.ppm" 40 30 $((i += 1))
+done
+printf '{"caption": "a rose"}' >"$work/up/folder/train/rose/1.json"
+: >"$work/up/folder/train/rose/.hidden.ppm"
+picture "$work/up/folder-more/train/rose/9.ppm" 40 30 9
+for name in 'a b+c&d/1 ü%.ppm' 'q=1;2/x~y_z.ppm' "p'(1)*!/\$@,:.ppm"; do
+    picture "$work/up/odd/$name" 40 30 $((i += 1))
+done
+expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" "$work/up/tar"
+expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" "$work/up/bare"
+rm "$work/up/bare/dl2-index.bin"
+n=0
+while [ $((n += 1)) -le 1100 ]; do # more than one page of a listing
+    mkdir -p "$work/up/many/c$((n % 3))"
+    { printf 'P5 1 1 255 '; printf "\\$(printf %03o $((n % 256)))"; } >"$work/up/many/c$((n % 3))/$n.pgm"
+done
+port=$("$DL2_S3_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+# The requests that fill the bucket are not compared with their signatures; all later ones are.
+free=$(($(find "$work/up" -type f | wc -l) + 7))
+INITIAL_NO_AUTH_ACTION_COUNT=$free "$DL2_S3_PYTHON" -m moto.server -H 127.0.0.1 -p "$port" >"$work/server" 2>&1 &
+server=$!
+endpoint=http://127.0.0.1:$port
+tries=0
+until grep -q 'Running on' "$work/server"; do
+    [ $((tries += 1)) -lt 300 ] || { cat "$work/server" >&2; fail 'the server did not start'; }
+    sleep 0.1
+done
+"$DL2_S3_PYTHON" "$srcdir/tests/dataset/remote/s3.py" "$endpoint" "$work/up" bucket >"$work/keys" || fail 'no bucket'
+{ read -r key secret; read -r skey ssecret stoken; } <"$work/keys"
+
+# ---- Credentials: by the environment, by the files, and of a session
+check() { # STATUS ADDRESS
+    expect "$1" dl2-load check "$2"
+}
+as_user() { env AWS_ENDPOINT_URL="$endpoint" AWS_ACCESS_KEY_ID="$key" AWS_SECRET_ACCESS_KEY="$secret" "$@"; }
+expect 0 as_user dl2-load check s3://bucket/data/folder
+grep -q '5 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
+said 'train 3 images in 2 classes, val 2'
+expect 0 env AWS_ENDPOINT_URL_S3="$endpoint" AWS_ACCESS_KEY_ID="$skey" AWS_SECRET_ACCESS_KEY="$ssecret" \
+    AWS_SESSION_TOKEN="$stoken" dl2-load check s3://bucket/data/folder
+mkdir "$HOME/.aws"
+printf '[reader]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$key" "$secret" >"$HOME/.aws/credentials"
+printf '[profile reader]\nregion = eu-central-1\nendpoint_url = %s\n' "$endpoint" >"$HOME/.aws/config"
+AWS_PROFILE=reader
+export AWS_PROFILE
+
+# ---- The same as from a folder
+digest() { sed -n 's/^digest //p' "$work/out"; }
+bench() { expect 0 dl2-load bench "$1" --image-size 16 -b 4 --epochs 2 --digest --quiet; }
+for what in folder tar odd; do
+    bench "$work/up/$what"
+    wanted=$(digest)
+    bench "s3://bucket/data/$what"
+    is "$(digest)" "$wanted" "pixels of $what"
+done
+check 0 s3://bucket/data/many
+grep -q '1100 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
+expect 0 dl2-transcode --quiet --copy s3://bucket/data/folder "$work/copy"
+expect 0 dl2-transcode --quiet --copy "$work/up/folder" "$work/copy-local"
+diff -r -x '.dl2-*' "$work/copy" "$work/copy-local" || fail 'other files of a copy'
+[ -e "$work/copy/train/rose/1.json" ] || fail 'the copy lacks what lies beside an image'
+bench "s3://bucket/data/folder" # fills no cache
+expect 0 dl2-load bench s3://bucket/data/folder --image-size 16 -b 4 --epochs 2 --digest --quiet --cache-dir "$work/cache"
+wanted=$(digest)
+expect 0 dl2-load bench s3://bucket/data/folder --image-size 16 -b 4 --epochs 2 --digest --quiet --cache-dir "$work/cache"
+is "$(digest)" "$wanted" 'pixels from the cache'
+grep -q 'all of 6 reads of 6' "$work/out" || fail "$(cat "$work/out")"
+
+# ---- What is wrong has its name, its status, and what to do; secrets stay secret
+for case in "bucket/data/none:has no object below" "none/data:NoSuchBucket" \
+    "bucket/data/bare:without its dl2-index.bin"; do
+    check 1 "s3://${case%%:*}"
+    said "${case#*:}"
+done
+expect 1 env AWS_ACCESS_KEY_ID="$key" AWS_SECRET_ACCESS_KEY=s3cret dl2-load check s3://bucket/data/folder
+for text in "s3://bucket/data/folder at $endpoint" "status 403 SignatureDoesNotMatch" "(request " AWS_SECRET_ACCESS_KEY; do
+    said "$text"
+done
+! grep -q s3cret "$work/out" "$work/err" || fail "the secret is printed: $(cat "$work/err")"
+expect 1 env AWS_PROFILE=nobody dl2-load check s3://bucket/data/folder
+said "names the profile 'nobody'"
+exit 0
