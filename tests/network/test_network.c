@@ -880,7 +880,7 @@ static void architectures(void **state)
         unsigned pixels;
         size_t parameters;
         const char *name;
-        size_t dims[4];
+        size_t dims[DL2_NETWORK_DIMS];
     } known[] = {
         {"alexnet", 64, 61100840, "classifier.1.weight", {4096, 9216}},
         {"resnet18", 32, 11689512, "layer2.0.downsample.0.weight", {128, 64, 1, 1}},
@@ -892,6 +892,8 @@ static void architectures(void **state)
         {"vgg16_bn", 32, 138365992, "features.41.running_mean", {512}},
         {"mobilenet_v2", 32, 3504872, "features.17.conv.1.0.weight", {960, 1, 3, 3}},
         {"vit_b_16", 224, 86567656, "encoder.pos_embedding", {1, 197, 768}},
+        {"r3d_18", 112, 33679272, "stem.0.weight", {64, 3, 3, 7, 7}},
+        {"convcolumn", 84, 9949800, "fc5.weight", {512, 12800}},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
@@ -899,7 +901,7 @@ static void architectures(void **state)
         const struct dl2_arch *arch = dl2_arch_find(known[i].arch, &error);
         assert_non_null(arch);
         graph.error = &error;
-        int first = dl2_graph_images(&graph, known[i].pixels, known[i].pixels, 3);
+        int first = dl2_graph_images(&graph, arch->frames, known[i].pixels, known[i].pixels, 3);
         graph.logits = arch->build(&graph, first, 1000);
         expect_ok(dl2_graph_plan(&graph, 4), &error);
         size_t parameters = 0;
