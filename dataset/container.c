@@ -62,6 +62,12 @@ const char *dl2_container_leaves_out(const char *name)
     return dl2_container_find(name)->leaves_out;
 }
 
+bool dl2_container_holds_clips(const char *name)
+{
+    const struct dl2_container *container = dl2_container_find(name);
+    return container && (container->has_clip_paths || container->shards);
+}
+
 bool dl2_container_is_packed(const char *name)
 {
     const struct dl2_container *container = dl2_container_find(name);

@@ -75,7 +75,7 @@ struct dl2_reader {
      * mtime_ns of the samples does. */
     int (*version)(const struct dl2_dataset *dataset, struct dl2_bytes *out,
                    struct dl2_error *error);
-    /* The number of an item's first sample, SIZE_MAX if there is none. NULL: compare all keys. */
+    /* The number of an item's first image, SIZE_MAX if there is none. NULL: compare all keys. */
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
 };
 
@@ -119,6 +119,7 @@ struct dl2_container {
     const char *summary;    /* a noun phrase for --help and --list */
     const char *looks_for;  /* file names, for messages about a path without samples */
     bool can_write;         /* dl2-transcode writes it */
+    bool has_clip_paths;    /* clips are found by the paths of their frames */
     bool has_class_folders; /* classes are numbered by the names of folders */
     const struct dl2_reader *reader;
     /* Why something beside an image is left out, for messages: "a table holds nothing there". */
@@ -138,13 +139,28 @@ const struct dl2_container *dl2_container_at(size_t number);
 const struct dl2_container *dl2_container_find(const char *name);
 const struct dl2_container *dl2_container_of_index(uint32_t kind);
 
+/* Frames are images first .. first + count - 1. */
+struct dl2_clip {
+    size_t first;
+    uint32_t count;
+    uint32_t number; /* among all clips of the container, for its key */
+};
+
 struct dl2_dataset {
     const struct dl2_container *container;
     void *state;      /* the reader's own; NULL until it is made */
-    size_t count;     /* while it is opened: of all samples; then: of the split's */
-    uint32_t *chosen; /* numbers of the split's samples; NULL: all */
+    size_t count;     /* while it is opened: of all encoded images; then: of the split's */
+    uint32_t *chosen; /* the reader's numbers of the split's images; NULL: all */
     bool is_selected; /* `chosen` may be in any order, with repetitions */
-    char **classes;   /* in label order; one block with its strings */
+    /* Of clips: all of them while it is opened, then the split's; NULL: samples are images. */
+    struct dl2_clip *clips;
+    size_t clip_count;
+    struct dl2_clip_keys *clip_keys; /* clips.c */
+    bool by_frame;                   /* frames of clips are samples */
+    const char *clip_note;           /* a message about them; NULL: none */
+    size_t clip_message;             /* its number, where it only says what the layout says; or 0 */
+    uint32_t least_frames, most_frames; /* of all clips, whatever the split */
+    char **classes;                     /* in label order; one block with its strings */
     unsigned class_count;
     bool has_parts;             /* the data come with splits of their own */
     struct dl2_part_list parts; /* the names of those that are not train, val or test */
@@ -155,8 +171,9 @@ struct dl2_dataset {
     /* The samples of each partition: those of partition p begin at by_partition[starts[p]]. */
     unsigned partitions;
     uint32_t *by_partition, *starts;
-    char *remark;   /* one more message, of the reader; NULL: none */
-    unsigned notes; /* bits: which notes of the container's struct dl2_shard_format hold */
+    char *remark;      /* one more message, of the reader; NULL: none */
+    unsigned notes;    /* bits: which notes of the container's struct dl2_shard_format hold */
+    size_t all_images; /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];
     const char *part_names[DL2_MAX_PARTS];
@@ -168,6 +185,22 @@ struct dl2_dataset {
 /* Copies the names, in label order, into dataset->classes. */
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
                             struct dl2_error *error);
+
+/*
+ * clips.c: finds the clips of a dataset that its reader has opened, or that there are none. Sets
+ * dataset->clips, clip_keys and clip_note, and dataset->chosen to all images in the order of the
+ * clips, unless they have that order.
+ */
+int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
+                   const struct dl2_dataset_options *options, struct dl2_error *error);
+void dl2_clips_free(struct dl2_dataset *dataset);
+/* The key of a clip, and of the image with this number of the reader's. */
+const char *dl2_clip_key(const struct dl2_dataset *dataset, const struct dl2_clip *clip);
+const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number);
+/* The number among all clips, for dl2_clip.number; UINT32_MAX if no clip has this key. */
+uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length);
+/* Clip `index` of the split that an image is a frame of. */
+size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image);
 
 /* layout.c: makes the messages of a dataset whose samples are counted. */
 int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,

@@ -9,6 +9,8 @@
 #include "dataset/postgresql/database_uri.h"
 #include "dataset/variant_facts.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,10 +89,29 @@ static int no_samples(const struct dl2_dataset *dataset, const char *path, const
 
 /* ---- Splits */
 
-static struct dl2_entry describe_sample(const struct dl2_dataset *dataset, size_t number)
+/* An image by the reader's number. */
+static struct dl2_entry describe_image(const struct dl2_dataset *dataset, size_t number)
 {
     struct dl2_entry entry = {.part = DL2_PART_NONE};
     dataset->container->reader->describe(dataset, number, &entry);
+    return entry;
+}
+
+static size_t number_of(const struct dl2_dataset *dataset, size_t image)
+{
+    return dataset->chosen ? dataset->chosen[image] : image;
+}
+
+/* While a dataset is opened: image `at` of all, those of a clip together. Each frame of a clip has
+ * the clip's key. */
+static struct dl2_entry describe_item(const struct dl2_dataset *dataset, size_t at)
+{
+    struct dl2_entry entry = describe_image(dataset, number_of(dataset, at));
+    if (!dataset->clips)
+        return entry;
+    const struct dl2_clip *clip = &dataset->clips[dl2_clip_of_image(dataset, at)];
+    entry.key = dl2_clip_key(dataset, clip);
+    entry.is_further = at > clip->first;
     return entry;
 }
 
@@ -121,7 +142,7 @@ static int gather_items(const struct dl2_dataset *dataset, const uint8_t *parts,
     for (size_t i = 0; i < dataset->count; i++) {
         if (parts[i] != part)
             continue;
-        const struct dl2_entry entry = describe_sample(dataset, i);
+        const struct dl2_entry entry = describe_item(dataset, i);
         if (!entry.is_further || !items->count) {
             items->keys[items->count] = entry.key;
             items->labels[items->count++] = entry.label;
@@ -184,7 +205,7 @@ static int assign_parts(struct dl2_dataset *dataset, const char *path, unsigned 
                         struct dl2_error *error)
 {
     for (size_t i = 0; i < dataset->count; i++)
-        parts[i] = dataset->has_parts ? describe_sample(dataset, i).part : dataset->own_part;
+        parts[i] = dataset->has_parts ? describe_item(dataset, i).part : dataset->own_part;
     if (!dataset->has_parts && !dataset->own_part)
         return split_items(dataset, options, DL2_PART_NONE, parts, error);
     const bool concerned = split == DL2_PART_TRAIN || split == DL2_PART_VAL || split == ALL_SPLITS;
@@ -194,9 +215,11 @@ static int assign_parts(struct dl2_dataset *dataset, const char *path, unsigned 
     return split_items(dataset, options, DL2_PART_TRAIN, parts, error);
 }
 
-static void count_sample(struct dl2_dataset *dataset, size_t number, unsigned part)
+static void count_image(struct dl2_dataset *dataset, size_t at, unsigned part)
 {
-    const struct dl2_entry entry = describe_sample(dataset, number);
+    const struct dl2_entry entry = describe_item(dataset, at);
+    if (dataset->clips && entry.is_further)
+        return;
     if (!dataset->part_counts[part]++)
         dataset->part_names[part] = entry.name;
     dataset->unlabelled[part] += entry.label < 0;
@@ -235,36 +258,53 @@ static int leave_out(struct dl2_dataset *dataset, const struct dl2_subset *subse
     for (size_t i = 0; status == DL2_OK && i < dataset->count; i++) {
         if (parts[i] != DL2_PART_TRAIN)
             continue;
-        if (taken[items.of[i]])
-            dataset->taken++;
-        else
+        if (!taken[items.of[i]])
             parts[i] = LEFT_OUT;
+        else if (!dataset->clips || !describe_item(dataset, i).is_further)
+            dataset->taken++;
     }
     free_items(&items);
     free(taken);
     return status;
 }
 
+/* Leaves the clips whose images, at these places of all, were chosen. Places ascend. */
+static void keep_clips(struct dl2_dataset *dataset, const uint32_t *places, size_t count)
+{
+    size_t kept = 0, at = 0;
+    for (size_t i = 0; at < count && i < dataset->clip_count; i++) {
+        if (dataset->clips[i].first != places[at])
+            continue;
+        dataset->clips[kept] = dataset->clips[i];
+        dataset->clips[kept++].first = at;
+        at += dataset->clips[i].count;
+    }
+    dataset->clip_count = kept;
+}
+
 /* The part of each sample, and which samples the dataset has, if it has not simply all. */
 static int choose_samples(struct dl2_dataset *dataset, const char *path,
                           const struct dl2_dataset_options *options, uint8_t *parts,
-                          struct dl2_error *error)
+                          uint32_t *places, struct dl2_error *error)
 {
     const unsigned split = find_split(dataset, options->split);
     DL2_TRY(assign_parts(dataset, path, split, options, parts, error));
     for (size_t i = 0; i < dataset->count; i++)
-        count_sample(dataset, i, parts[i]);
+        count_image(dataset, i, parts[i]);
     if (!is_whole(&options->subset))
         DL2_TRY(leave_out(dataset, &options->subset, parts, error));
     size_t kept = 0;
     for (size_t i = 0; i < dataset->count; i++) {
-        struct dl2_entry entry = describe_sample(dataset, i);
+        struct dl2_entry entry = describe_item(dataset, i);
         if (parts[i] == LEFT_OUT)
             continue;
         entry.part = parts[i];
         if (split == ALL_SPLITS || is_in_split(dataset, split, &entry))
-            dataset->chosen[kept++] = (uint32_t)i;
+            places[kept++] = (uint32_t)i;
     }
+    keep_clips(dataset, places, kept);
+    for (size_t i = 0; i < kept; i++)
+        places[i] = (uint32_t)number_of(dataset, places[i]);
     dataset->count = kept;
     return DL2_OK;
 }
@@ -275,24 +315,21 @@ static int choose_split(struct dl2_dataset *dataset, const char *path,
 {
     if (find_split(dataset, options->split) == ALL_SPLITS && is_whole(&options->subset)) {
         for (size_t i = 0; i < dataset->count; i++)
-            count_sample(dataset, i, describe_sample(dataset, i).part);
+            count_image(dataset, i, describe_item(dataset, i).part);
         return DL2_OK;
     }
     uint8_t *parts = dl2_calloc(dataset->count, 1);
-    dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
-    const int status = parts && dataset->chosen
-                           ? choose_samples(dataset, path, options, parts, error)
+    uint32_t *places = dl2_calloc(dataset->count, sizeof *places);
+    const int status = parts && places
+                           ? choose_samples(dataset, path, options, parts, places, error)
                            : dl2_error_memory(error, "a dataset");
     free(parts);
+    free(dataset->chosen);
+    dataset->chosen = places;
     return status;
 }
 
-static size_t number_of(const struct dl2_dataset *dataset, size_t index)
-{
-    return dataset->chosen ? dataset->chosen[index] : index;
-}
-
-/* The index of sample `number` in the split, SIZE_MAX if the split lacks it. */
+/* The index of image `number` in the split, SIZE_MAX if the split lacks it. */
 static size_t index_of(const struct dl2_dataset *dataset, size_t number)
 {
     size_t low = 0, high = dataset->count;
@@ -417,6 +454,8 @@ static int open_by_container(struct dl2_dataset *dataset, const char *path,
     /* A folder of images in a split's folder is of that split; one with classes is a dataset. */
     if (!dataset->has_parts && (depth == 0 || !dataset->class_count))
         dataset->own_part = own_part;
+    dataset->all_images = dataset->count;
+    DL2_TRY(dl2_clips_find(dataset, path, options, error));
     DL2_TRY(choose_split(dataset, path, options, error));
     DL2_TRY(find_partitions(dataset, error));
     if (!dl2_dataset_is_database(path)) /* whose reader has looked */
@@ -462,44 +501,137 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
     free(dataset->messages);
     free(dataset->remark);
     forget_partitions(dataset);
+    dl2_clips_free(dataset);
     free(dataset->chosen);
     free(dataset->classes);
     dl2_part_list_free(&dataset->parts);
     free(dataset);
 }
 
-int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
-                       struct dl2_error *error)
+/* The clips of these numbers, and their images: *images of them, in *chosen. */
+static int select_clips(const struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                        struct dl2_clip **clips, uint32_t **chosen, size_t *images,
+                        struct dl2_error *error)
 {
+    size_t at = 0;
+    *images = 0;
+    for (size_t i = 0; i < count; i++)
+        *images += dataset->clips[numbers[i]].count;
+    if (*images > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu frames pass the limit of 2^32", *images);
+    *clips = dl2_calloc(count, sizeof **clips);
+    *chosen = dl2_calloc(*images, sizeof **chosen);
+    if (!*clips || !*chosen) {
+        free(*clips);
+        free(*chosen);
+        return dl2_error_memory(error, "%zu clips", count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct dl2_clip *from = &dataset->clips[numbers[i]];
+        (*clips)[i] = *from;
+        (*clips)[i].first = at;
+        for (uint32_t k = 0; k < from->count; k++)
+            (*chosen)[at++] = (uint32_t)number_of(dataset, from->first + k);
+    }
+    return DL2_OK;
+}
+
+static int select_images(const struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                         uint32_t **chosen, struct dl2_error *error)
+{
+    *chosen = dl2_calloc(count, sizeof **chosen);
+    if (!*chosen)
+        return dl2_error_memory(error, "%zu samples", count);
+    for (size_t i = 0; i < count; i++)
+        (*chosen)[i] = (uint32_t)number_of(dataset, numbers[i]);
+    return DL2_OK;
+}
+
+/* Leaves `count` items, clips if there are any, also where frames are samples. */
+static int select_items(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                        struct dl2_error *error)
+{
+    const size_t there = dataset->clips ? dataset->clip_count : dataset->count;
+    struct dl2_clip *clips = NULL;
+    uint32_t *chosen = NULL;
+    size_t images = count;
     if (!count)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no sample was selected");
     if (count > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples pass the limit of 2^32", count);
-    uint32_t *chosen = dl2_calloc(count, sizeof *chosen);
-    if (!chosen)
-        return dl2_error_memory(error, "%zu samples", count);
-    for (size_t i = 0; i < count; i++) {
-        if (numbers[i] >= dataset->count) {
-            free(chosen);
+    for (size_t i = 0; i < count; i++)
+        if (numbers[i] >= there)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "there is no sample number %" PRIu32 " to select among %zu",
-                                 numbers[i], dataset->count);
-        }
-        chosen[i] = (uint32_t)number_of(dataset, numbers[i]);
-    }
+                                 numbers[i], there);
+    DL2_TRY(dataset->clips ? select_clips(dataset, numbers, count, &clips, &chosen, &images, error)
+                           : select_images(dataset, numbers, count, &chosen, error));
     forget_partitions(dataset);
     free(dataset->chosen);
+    free(dataset->clips);
     dataset->chosen = chosen;
-    dataset->count = count;
+    dataset->clips = clips;
+    dataset->clip_count = clips ? count : 0;
+    dataset->count = images;
     dataset->is_selected = true;
     return DL2_OK;
 }
 
+int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
+                       struct dl2_error *error)
+{
+    if (dataset->clips && dataset->by_frame)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "frames of clips cannot be selected one by one");
+    return select_items(dataset, numbers, count, error);
+}
+
 /* ---- What is in it */
+
+/* Are samples clips, and not images? */
+static bool has_clips(const struct dl2_dataset *dataset)
+{
+    return dataset->clips && !dataset->by_frame;
+}
 
 size_t dl2_dataset_count(const struct dl2_dataset *dataset)
 {
+    return has_clips(dataset) ? dataset->clip_count : dataset->count;
+}
+
+enum dl2_sample_kind dl2_dataset_kind(const struct dl2_dataset *dataset)
+{
+    return dataset->clips ? DL2_SAMPLE_CLIP : DL2_SAMPLE_IMAGE;
+}
+
+size_t dl2_dataset_image_count(const struct dl2_dataset *dataset)
+{
     return dataset->count;
+}
+
+struct dl2_image_range dl2_dataset_frames(const struct dl2_dataset *dataset, size_t index)
+{
+    if (!has_clips(dataset))
+        return (struct dl2_image_range){index, 1};
+    return (struct dl2_image_range){dataset->clips[index].first, dataset->clips[index].count};
+}
+
+struct dl2_image_range dl2_dataset_clip_of(const struct dl2_dataset *dataset, size_t image,
+                                           const char **key)
+{
+    if (!dataset->clips) {
+        *key = describe_image(dataset, number_of(dataset, image)).key;
+        return (struct dl2_image_range){image, 1};
+    }
+    const struct dl2_clip *clip = &dataset->clips[dl2_clip_of_image(dataset, image)];
+    *key = dl2_clip_key(dataset, clip);
+    return (struct dl2_image_range){clip->first, clip->count};
+}
+
+/* The reader's number of a sample's image, of a clip its first. */
+static size_t first_number(const struct dl2_dataset *dataset, size_t index)
+{
+    return number_of(dataset, dl2_dataset_frames(dataset, index).first);
 }
 
 uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset)
@@ -507,7 +639,7 @@ uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset)
     uint64_t bytes = 0;
     for (size_t i = 0; i < dataset->count; i++) {
         struct dl2_sample sample;
-        dl2_dataset_sample(dataset, i, &sample);
+        dl2_dataset_image(dataset, i, &sample);
         bytes += sample.bytes;
     }
     return bytes;
@@ -533,16 +665,16 @@ bool dl2_dataset_same_classes(const struct dl2_dataset *a, const struct dl2_data
 
 int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_error *error)
 {
+    const size_t count = dataset->clips ? dataset->clip_count : dataset->count;
     struct dl2_random random;
-    if (dataset->count > UINT32_MAX)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples pass the limit of 2^32",
-                             dataset->count);
-    uint32_t *order = dl2_calloc(dataset->count, sizeof *order);
+    if (count > UINT32_MAX)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%zu samples pass the limit of 2^32", count);
+    uint32_t *order = dl2_calloc(count, sizeof *order);
     if (!order)
-        return dl2_error_memory(error, "%zu samples", dataset->count);
+        return dl2_error_memory(error, "%zu samples", count);
     dl2_random_init(&random, seed, DL2_RANDOM_PACK, 0, 0);
-    dl2_random_permutation(&random, order, (uint32_t)dataset->count);
-    const int status = dl2_dataset_select(dataset, order, dataset->count, error);
+    dl2_random_permutation(&random, order, (uint32_t)count);
+    const int status = select_items(dataset, order, count, error);
     free(order);
     return status;
 }
@@ -550,6 +682,19 @@ int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_e
 static uint64_t hash_text(const char *text, uint64_t hash)
 {
     return XXH3_64bits_withSeed(text, strlen(text) + 1, hash);
+}
+
+static const char *split_of_image(const struct dl2_dataset *dataset, size_t image)
+{
+    const struct dl2_entry entry = describe_image(dataset, number_of(dataset, image));
+    const bool in_one = dataset->has_parts && (entry.label >= 0 || !dataset->class_count);
+    return dl2_part_name(&dataset->parts, in_one ? entry.part : DL2_PART_NONE);
+}
+
+static uint64_t sidecar_sum(const struct dl2_dataset *dataset, size_t image)
+{
+    const struct dl2_reader *reader = dataset->container->reader;
+    return reader->sidecar_sum ? reader->sidecar_sum(dataset, number_of(dataset, image)) : 0;
 }
 
 int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerprint,
@@ -566,14 +711,16 @@ int dl2_dataset_fingerprint(const struct dl2_dataset *dataset, uint64_t *fingerp
         hash = hash_text(dataset->classes[i], hash);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dl2_sample sample;
-        dl2_dataset_sample(dataset, i, &sample);
+        dl2_dataset_image(dataset, i, &sample);
         const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes,
                                   reader->version ? 0 : (uint64_t)sample.mtime_ns,
-                                  dl2_dataset_sidecar_sum(dataset, i)};
+                                  sidecar_sum(dataset, i)};
         hash = hash_text(sample.name, hash);
-        hash = hash_text(dl2_dataset_split_of(dataset, i), hash);
+        hash = hash_text(split_of_image(dataset, i), hash);
         hash = XXH3_64bits_withSeed(facts, sizeof facts, hash);
     }
+    for (size_t i = 0; i < dataset->clip_count; i++)
+        hash = hash_text(dl2_clip_key(dataset, &dataset->clips[i]), hash);
     *fingerprint = hash;
     return status;
 }
@@ -585,9 +732,11 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
     *times = 0;
     for (unsigned i = 0; i < dataset->class_count; i++)
         *samples = hash_text(dataset->classes[i], *samples);
+    for (size_t i = 0; i < dataset->clip_count; i++)
+        *samples = hash_text(dl2_clip_key(dataset, &dataset->clips[i]), *samples);
     for (size_t i = 0; i < dataset->count; i++) {
         struct dl2_sample sample;
-        dl2_dataset_sample(dataset, i, &sample);
+        dl2_dataset_image(dataset, i, &sample);
         const uint64_t facts[] = {(uint64_t)sample.label, sample.bytes};
         *samples = XXH3_64bits_withSeed(facts, sizeof facts, hash_text(sample.name, *samples));
         if (timed)
@@ -612,20 +761,35 @@ bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
 
 const char *dl2_dataset_split_of(const struct dl2_dataset *dataset, size_t index)
 {
-    const struct dl2_entry entry = describe_sample(dataset, number_of(dataset, index));
-    const bool in_one = dataset->has_parts && (entry.label >= 0 || !dataset->class_count);
-    return dl2_part_name(&dataset->parts, in_one ? entry.part : DL2_PART_NONE);
+    return split_of_image(dataset, dl2_dataset_frames(dataset, index).first);
+}
+
+void dl2_dataset_image(const struct dl2_dataset *dataset, size_t image, struct dl2_sample *facts)
+{
+    const size_t number = number_of(dataset, image);
+    dataset->container->reader->sample(dataset, number, facts);
+    if (dataset->clips)
+        facts->key = dl2_frame_key(dataset, number);
 }
 
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample)
 {
-    dataset->container->reader->sample(dataset, number_of(dataset, index), sample);
+    const struct dl2_image_range frames = dl2_dataset_frames(dataset, index);
+    dl2_dataset_image(dataset, frames.first, sample);
+    if (!has_clips(dataset))
+        return;
+    sample->key = sample->name = dl2_clip_key(dataset, &dataset->clips[index]);
+    for (size_t i = 1; i < frames.count; i++) {
+        struct dl2_sample frame;
+        dl2_dataset_image(dataset, frames.first + i, &frame);
+        sample->bytes += frame.bytes;
+    }
 }
 
-int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+int dl2_dataset_read(const struct dl2_dataset *dataset, size_t image, struct dl2_bytes *scratch,
                      const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return dataset->container->reader->read(dataset, number_of(dataset, index), NULL, scratch, data,
+    return dataset->container->reader->read(dataset, number_of(dataset, image), NULL, scratch, data,
                                             size, error);
 }
 
@@ -633,8 +797,9 @@ int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, co
                              struct dl2_bytes *out, struct dl2_error *error)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return dl2_dataset_has_sidecars(dataset)
-               ? reader->read_sidecar(dataset, number_of(dataset, index), extension, out, error)
+    const size_t number = first_number(dataset, index);
+    return dl2_dataset_has_sidecars(dataset) && !describe_image(dataset, number).is_further
+               ? reader->read_sidecar(dataset, number, extension, out, error)
                : 0;
 }
 
@@ -642,17 +807,17 @@ int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
                               struct dl2_sidecars *out, struct dl2_error *error)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    if (!reader->read_sidecars)
+    const size_t number = first_number(dataset, index);
+    if (!reader->read_sidecars || describe_image(dataset, number).is_further)
         return DL2_OK;
-    DL2_TRY(reader->read_sidecars(dataset, number_of(dataset, index), out, error));
+    DL2_TRY(reader->read_sidecars(dataset, number, out, error));
     dl2_sidecars_sort(out);
     return DL2_OK;
 }
 
 uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index)
 {
-    const struct dl2_reader *reader = dataset->container->reader;
-    return reader->sidecar_sum ? reader->sidecar_sum(dataset, number_of(dataset, index)) : 0;
+    return sidecar_sum(dataset, dl2_dataset_frames(dataset, index).first);
 }
 
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)
@@ -666,17 +831,17 @@ bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset)
     return dataset->container->reader->read_sidecar;
 }
 
-bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
+bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t image,
                         struct dl2_location *location)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return reader->locate && reader->locate(dataset, number_of(dataset, index), NULL, location);
+    return reader->locate && reader->locate(dataset, number_of(dataset, image), NULL, location);
 }
 
-bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t index, uint64_t *bytes)
+bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t image, uint64_t *bytes)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return reader->in_batches && reader->in_batches(dataset, number_of(dataset, index), bytes);
+    return reader->in_batches && reader->in_batches(dataset, number_of(dataset, image), bytes);
 }
 
 bool dl2_dataset_read_batch(const struct dl2_dataset *dataset, const uint32_t *indices,
@@ -710,53 +875,91 @@ int dl2_dataset_fit(const struct dl2_dataset *dataset, const struct dl2_server_f
     return status;
 }
 
-int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
+int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t image, const uint8_t *data,
                        size_t size, struct dl2_error *error)
 {
     const struct dl2_reader *reader = dataset->container->reader;
     return reader->verify
-               ? reader->verify(dataset, number_of(dataset, index), NULL, data, size, error)
+               ? reader->verify(dataset, number_of(dataset, image), NULL, data, size, error)
                : DL2_OK;
 }
 
-bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts)
+bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t image, struct dl2_cuts *cuts)
 {
     const struct dl2_reader *reader = dataset->container->reader;
-    return reader->cuts && reader->cuts(dataset, number_of(dataset, index), cuts);
+    return reader->cuts && reader->cuts(dataset, number_of(dataset, image), cuts);
 }
 
 /* A reader that knows of slices has all functions. */
-int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
+int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t image,
                             struct dl2_slice_range range, struct dl2_bytes *scratch,
                             const uint8_t **data, size_t *size, struct dl2_error *error)
 {
-    return dataset->container->reader->read(dataset, number_of(dataset, index), &range, scratch,
+    return dataset->container->reader->read(dataset, number_of(dataset, image), &range, scratch,
                                             data, size, error);
 }
 
-bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
+bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t image,
                                struct dl2_slice_range range, struct dl2_location *location)
 {
-    return dataset->container->reader->locate(dataset, number_of(dataset, index), &range, location);
+    return dataset->container->reader->locate(dataset, number_of(dataset, image), &range, location);
 }
 
-int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
+int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t image,
                               struct dl2_slice_range range, const uint8_t *data, size_t size,
                               struct dl2_error *error)
 {
-    return dataset->container->reader->verify(dataset, number_of(dataset, index), &range, data,
+    return dataset->container->reader->verify(dataset, number_of(dataset, image), &range, data,
                                               size, error);
 }
 
-/* How many samples from this one on are of its item. */
-static size_t count_frames(const struct dl2_dataset *dataset, size_t index)
+/* How many images from this one on are of its item. */
+static size_t count_frames(const struct dl2_dataset *dataset, size_t image)
 {
-    const size_t number = number_of(dataset, index);
+    const size_t number = number_of(dataset, image);
     size_t count = 1;
-    while (index + count < dataset->count && number_of(dataset, index + count) == number + count &&
-           describe_sample(dataset, number + count).is_further)
+    while (image + count < dataset->count && number_of(dataset, image + count) == number + count &&
+           describe_image(dataset, number + count).is_further)
         count++;
     return count;
+}
+
+/* The clip with a key of so many bytes, NULL if the split has none. */
+static const struct dl2_clip *find_clip(const struct dl2_dataset *dataset, const char *key,
+                                        size_t length)
+{
+    const uint32_t number = dl2_clip_find(dataset, key, length);
+    size_t low = 0, high = dataset->clip_count;
+    while (!dataset->is_selected && high - low > 1) { /* numbers ascend */
+        const size_t middle = low + (high - low) / 2;
+        if (dataset->clips[middle].number <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    for (; number != UINT32_MAX && low < high; low++)
+        if (dataset->clips[low].number == number)
+            return &dataset->clips[low];
+    return NULL;
+}
+
+static bool find_clip_or_frame(const struct dl2_dataset *dataset, const char *id, size_t *first,
+                               size_t *count)
+{
+    const struct dl2_clip *clip = find_clip(dataset, id, strlen(id));
+    if (clip) {
+        *first = dataset->by_frame ? clip->first : (size_t)(clip - dataset->clips);
+        *count = dataset->by_frame ? clip->count : 1;
+        return true;
+    }
+    const char *slash = strrchr(id, '/');
+    clip = slash && dataset->by_frame ? find_clip(dataset, id, (size_t)(slash - id)) : NULL;
+    for (size_t i = clip ? strtoul(slash + 1, NULL, 10) : 0; clip && i < clip->count;) {
+        *first = clip->first + i;
+        *count = 1;
+        return !strcmp(dl2_frame_key(dataset, number_of(dataset, *first)), id);
+    }
+    return false;
 }
 
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
@@ -764,11 +967,13 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
 {
     const struct dl2_reader *reader = dataset->container->reader;
     size_t index = 0;
+    if (dataset->clips)
+        return find_clip_or_frame(dataset, id, first, count);
     if (reader->find)
         index = index_of(dataset, reader->find(dataset, id));
     else
         while (index < dataset->count &&
-               strcmp(describe_sample(dataset, number_of(dataset, index)).key, id) != 0)
+               strcmp(describe_image(dataset, number_of(dataset, index)).key, id) != 0)
             index++;
     if (index >= dataset->count)
         return false;
@@ -777,14 +982,103 @@ bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t 
     return true;
 }
 
-bool dl2_dataset_first_clip(const struct dl2_dataset *dataset, size_t *first, size_t *count)
+/* One of the numbers of a slice, "-3" or nothing; false for other text. */
+static bool read_bound(const char **text, int64_t usual, int64_t *bound)
 {
-    for (size_t i = 0; i < dataset->count; i++)
-        if ((*count = count_frames(dataset, i)) > 1) {
-            *first = i;
-            return true;
-        }
-    return false;
+    char *end;
+    errno = 0;
+    *bound = usual;
+    if (**text == ':' || **text == ']')
+        return true;
+    *bound = strtoll(*text, &end, 10);
+    const bool good = end > *text && !errno && !isspace((unsigned char)**text);
+    *text = end;
+    return good;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* "[a:b:c]" or "[a]" of `count` frames, as Python's slice.indices() has it. */
+static int read_slice(const char *text, int64_t count, struct dl2_frame_slice *slice,
+                      struct dl2_error *error)
+{
+    int64_t start, stop, step = 1;
+    const char *at = text + 1;
+    const char *end = strchr(text, ']');
+    const char *second = strchr(text, ':');
+    bool good = end && !end[1];
+    const char *third = good && second ? strchr(second + 1, ':') : NULL;
+    if (good && third) {
+        const char *bound = third + 1;
+        good = read_bound(&bound, 1, &step) && bound == end && step;
+    }
+    good = good && read_bound(&at, step > 0 ? 0 : count - 1, &start) &&
+           at == (second ? second : end) && (second || at > text + 1);
+    const bool has_start = at > text + 1;
+    bool has_stop = false;
+    stop = step > 0 ? count : -1;
+    if (good && second) {
+        at = second + 1;
+        good = read_bound(&at, stop, &stop) && at == (third ? third : end);
+        has_stop = at > second + 1;
+    }
+    if (!good)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s is not [a:b:c] with whole numbers, c not 0, nor [a]", text);
+    if (has_start && start < 0)
+        start += count;
+    if (has_stop && stop < 0)
+        stop += count;
+    if (!second && (start < 0 || start >= count))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no frame %s of %" PRId64, text,
+                             count);
+    if (!second)
+        stop = start + 1;
+    /* Beyond the ends a slice is cut. */
+    start = clamp(start, step > 0 ? 0 : -1, step > 0 ? count : count - 1);
+    stop = clamp(stop, step > 0 ? 0 : -1, step > 0 ? count : count - 1);
+    const uint64_t span = step > 0 ? (stop > start ? (uint64_t)(stop - start) : 0)
+                                   : (start > stop ? (uint64_t)(start - stop) : 0);
+    const uint64_t width = step > 0 ? (uint64_t)step : -(uint64_t)step;
+    slice->first = span ? (size_t)start : 0;
+    slice->count = span ? (size_t)((span - 1) / width + 1) : 0;
+    slice->step = step;
+    return DL2_OK;
+}
+
+int dl2_dataset_slice(const struct dl2_dataset *dataset, const char *text,
+                      struct dl2_frame_slice *slice, struct dl2_error *error)
+{
+    size_t first, count;
+    const char *bracket = strrchr(text, '[');
+    char *id = bracket ? strndup(text, (size_t)(bracket - text)) : strdup(text);
+    if (!id)
+        return dl2_error_memory(error, "a slice");
+    bool found = dl2_dataset_find(dataset, text, &first, &count); /* brackets may be a name's */
+    if (found)
+        bracket = NULL;
+    else
+        found = bracket && dl2_dataset_find(dataset, id, &first, &count);
+    const int length = (int)strlen(id);
+    free(id);
+    if (!found)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample %.*s", length, text);
+    if (has_clips(dataset)) {
+        const struct dl2_image_range frames = dl2_dataset_frames(dataset, first);
+        slice->sample = first;
+        first = frames.first;
+        count = frames.count;
+    } else {
+        slice->sample = first;
+    }
+    *slice = (struct dl2_frame_slice){slice->sample, 0, count, 1};
+    if (bracket)
+        DL2_TRY(read_slice(bracket, (int64_t)count, slice, error));
+    slice->first += first;
+    return DL2_OK;
 }
 
 int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,

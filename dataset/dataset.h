@@ -2,6 +2,11 @@
 /*
  * Encoded samples and their labels, by number. Pixels are not this room's business.
  *
+ * A sample is an image or a clip: frames in order, with one label and one key. All samples of a
+ * dataset are of one kind. What is encoded are images, the frames of clips among them, and these
+ * have numbers of their own: those of sample 0 come first, then those of sample 1. Where samples
+ * are images the two numbers are the same. Functions that read bytes take an image's number.
+ *
  * Containers, told apart by what lies at `path`:
  *   folder   any tree of image files; the class of ROOT/[SPLIT/]CLASS/.../FILE is CLASS
  *   gulp     GulpIO's chunks data_N.gulp with meta_N.gmeta and label2idx.json
@@ -68,6 +73,24 @@ struct dl2_subset {
     uint64_t seed; /* of a draw */
 };
 
+/* What samples are. */
+enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP };
+
+/*
+ * How the kind is found. DL2_SAMPLES_AUTO: samples are clips
+ *   - in GulpIO, if an item has several frames; each item is a clip;
+ *   - in a folder and in tar, if every image has a class, lies in a folder within its class's,
+ *     [SPLIT/]CLASS/CLIP/FRAME (tar with labels: in any folder), and is called by a number, without
+ *     letters; if the numbers in every such folder follow each other from 0 or from 1 on; if more
+ *     than half of these folders hold several images; and if there are more of them than classes.
+ * Otherwise samples are images. A message says so where most of this holds.
+ *
+ * DL2_SAMPLES_CLIPS: in a folder and in tar, the images of a folder within a class's are a clip in
+ * the order of the numbers at the end of their names, whatever else their names have. An image
+ * elsewhere, or without such a number, is DL2_ERR_FORMAT. IDX and PostgreSQL have no clips.
+ */
+enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
+
 struct dl2_dataset_options {
     /*
      * "train", "val", "test" or the name of another split; "all" or NULL: all samples. Words that
@@ -103,13 +126,21 @@ struct dl2_dataset_options {
     /* Extensions with commas, such as "mask.png": files of a folder with one of them lie beside
      * samples (dl2_dataset_read_sidecar()) and are none. NULL: none. */
     const char *sidecars;
+    enum dl2_samples samples;
+    /* For programs that work on single images: the frames of clips are samples, too, with the keys
+     * CLIP/00000, CLIP/00001... The rules above still split and draw clips. */
+    bool by_frame;
+    /* Clips of GulpIO whose ids lie in no folder, as in GulpIO's own datasets, get the keys
+     * CLASS/ID, so that a folder keeps their classes. */
+    bool class_folders;
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
 
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
-        "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL                \
+        "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
+            DL2_SAMPLES_AUTO, false, false                                                         \
     }
 
 struct dl2_dataset;
@@ -129,10 +160,15 @@ void dl2_dataset_close(struct dl2_dataset *dataset);
 int dl2_dataset_select(struct dl2_dataset *dataset, const uint32_t *numbers, size_t count,
                        struct dl2_error *error);
 
-/* The same with all samples, in a random order that follows from the seed and their number. */
+/* The same with all samples, in a random order that follows from the seed and their number. Frames
+ * of one clip stay together and in order, even where they are samples. */
 int dl2_dataset_shuffle(struct dl2_dataset *dataset, uint64_t seed, struct dl2_error *error);
 
 size_t dl2_dataset_count(const struct dl2_dataset *dataset);
+/* The kind of what the dataset holds: clips also where by_frame makes each frame a sample. */
+enum dl2_sample_kind dl2_dataset_kind(const struct dl2_dataset *dataset);
+/* Encoded images, of all its samples. */
+size_t dl2_dataset_image_count(const struct dl2_dataset *dataset);
 /* Encoded, of all its samples. */
 uint64_t dl2_dataset_bytes(const struct dl2_dataset *dataset);
 
@@ -179,8 +215,8 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset);
  * Message `number` that a program prints when it opens a dataset, NULL after the last: first the
  * layout, then the warnings below, then others (classes that are called like splits or may be some,
  * images without a class, labels and links that were not read). *matters is false for a layout that
- * follows from the folders' names, which --quiet may leave out. The string lives as long as the
- * dataset.
+ * follows from the folders' names, also for clips that do, which --quiet may leave out. The string
+ * lives as long as the dataset.
  */
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters);
 
@@ -205,20 +241,53 @@ struct dl2_sample {
     uint64_t bytes;        /* encoded size */
     int64_t mtime_ns;      /* of the file it lies in, since 1970 */
 };
+/* Of a clip: its own key, which is its name, too, the bytes of all its frames, and the rest as its
+ * first frame has it. */
 void dl2_dataset_sample(const struct dl2_dataset *dataset, size_t index, struct dl2_sample *sample);
 
+/* Images first, first + 1 ... first + count - 1. */
+struct dl2_image_range {
+    size_t first, count;
+};
+/* The frames of a sample, in order; of an image, the image. */
+struct dl2_image_range dl2_dataset_frames(const struct dl2_dataset *dataset, size_t index);
+/* The same facts about one encoded image. Frame 7 of the clip "film" has the key "film/00007",
+ * whatever its file is called. */
+void dl2_dataset_image(const struct dl2_dataset *dataset, size_t image, struct dl2_sample *facts);
+/* The clip that an image is a frame of: its frames and its key, which lives as long as the dataset.
+ * Where samples are images, the image itself. */
+struct dl2_image_range dl2_dataset_clip_of(const struct dl2_dataset *dataset, size_t image,
+                                           const char **key);
+
 /*
- * Reads the encoded bytes of a sample. *data points either into `scratch` (grown as needed), and is
+ * Some frames of a clip: count of them, the first and then each `step` further; step may be
+ * negative. Each is read by itself, so the others cost nothing.
+ */
+struct dl2_frame_slice {
+    size_t sample, first, count; /* `first` is an image's number */
+    int64_t step;
+};
+/*
+ * Finds frames by "ID[a:b:c]", with the meaning of Python's slices, or "ID[a]"; "ID" alone is all
+ * of them. DL2_ERR_ARGUMENT if there is no sample ID, for other text in the brackets, and for a
+ * single frame that the clip lacks. A sample that is an image is a clip of one frame here.
+ */
+int dl2_dataset_slice(const struct dl2_dataset *dataset, const char *text,
+                      struct dl2_frame_slice *slice, struct dl2_error *error);
+
+/*
+ * Reads the encoded bytes of an image. *data points either into `scratch` (grown as needed), and is
  * valid until that is used again, or at memory that the dataset keeps until it is closed.
  */
-int dl2_dataset_read(const struct dl2_dataset *dataset, size_t index, struct dl2_bytes *scratch,
+int dl2_dataset_read(const struct dl2_dataset *dataset, size_t image, struct dl2_bytes *scratch,
                      const uint8_t **data, size_t *size, struct dl2_error *error);
 
 /*
  * Reads what a sample has beside its image, by extension: "json", "txt", "cls". In a folder that is
  * the file of the same path up to its extension; in tar the member of the same name up to its first
- * dot; in GulpIO, "json" is the first meta_data of the sample's item. Returns 1 and fills `out`, or
- * 0 if the sample has none.
+ * dot; in GulpIO, "json" is the first meta_data of the sample's item. Of a clip it is what its
+ * first frame has; an item of GulpIO gives it to the first frame alone. Returns 1 and fills `out`,
+ * or 0 if the sample has none.
  */
 int dl2_dataset_read_sidecar(const struct dl2_dataset *dataset, size_t index, const char *extension,
                              struct dl2_bytes *out, struct dl2_error *error);
@@ -244,9 +313,9 @@ size_t dl2_dataset_mask_stem(const char *key);
 bool dl2_dataset_has_sidecars(const struct dl2_dataset *dataset);
 
 /*
- * Where a sample's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
+ * Where an image's encoded bytes lie, to read them ahead or in part: `bytes` of them from `offset`
  * on, in the file `path`. `fd` is open for reading (the dataset's own and shared, so for pread
- * only), or -1 if the caller must open the file. False for samples that do not lie in files as they
+ * only), or -1 if the caller must open the file. False for images that do not lie in files as they
  * are (IDX, PostgreSQL).
  */
 struct dl2_location {
@@ -254,7 +323,7 @@ struct dl2_location {
     int fd;
     uint64_t offset, bytes;
 };
-bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
+bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t image,
                         struct dl2_location *location);
 
 /*
@@ -262,7 +331,7 @@ bool dl2_dataset_locate(const struct dl2_dataset *dataset, size_t index,
  * query for one. Is this a sample that dl2_dataset_read_batch() can read? Sets *bytes to its size.
  */
 enum { DL2_DATASET_BATCH = 32 };
-bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t index, uint64_t *bytes);
+bool dl2_dataset_in_batches(const struct dl2_dataset *dataset, size_t image, uint64_t *bytes);
 
 /*
  * Reads at most DL2_DATASET_BATCH samples into `data`, one behind the other, without
@@ -273,43 +342,40 @@ bool dl2_dataset_read_batch(const struct dl2_dataset *dataset, const uint32_t *i
                             size_t count, uint8_t *data);
 
 /*
- * Compares a sample's bytes with the container's check sum: DL2_OK if they agree or there is none,
+ * Compares an image's bytes with the container's check sum: DL2_OK if they agree or there is none,
  * else DL2_ERR_FORMAT with a message that names the sample. dl2_dataset_read() does so itself; call
  * this for bytes that were read by dl2_dataset_locate().
  */
-int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t index, const uint8_t *data,
+int dl2_dataset_verify(const struct dl2_dataset *dataset, size_t image, const uint8_t *data,
                        size_t size, struct dl2_error *error);
 
 /*
- * How a sample is cut into slices (common/slices.h), so that a part of it can be read. The index of
+ * How an image is cut into slices (common/slices.h), so that a part of it can be read. The index of
  * a packed dataset knows this. False for a sample that is not cut. The head lives as long as the
  * dataset.
  */
-bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t index, struct dl2_cuts *cuts);
+bool dl2_dataset_cuts(const struct dl2_dataset *dataset, size_t image, struct dl2_cuts *cuts);
 
 /*
  * The same as dl2_dataset_read(), _locate() and _verify() for a range of slices, which the sample
  * must have. Each slice has a check sum of its own.
  */
-int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t index,
+int dl2_dataset_read_slices(const struct dl2_dataset *dataset, size_t image,
                             struct dl2_slice_range range, struct dl2_bytes *scratch,
                             const uint8_t **data, size_t *size, struct dl2_error *error);
-bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t index,
+bool dl2_dataset_locate_slices(const struct dl2_dataset *dataset, size_t image,
                                struct dl2_slice_range range, struct dl2_location *location);
-int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t index,
+int dl2_dataset_verify_slices(const struct dl2_dataset *dataset, size_t image,
                               struct dl2_slice_range range, const uint8_t *data, size_t size,
                               struct dl2_error *error);
 
 /*
- * Finds the samples of an item: first .. first + count - 1. An item of GulpIO may have several
- * frames, each of them a sample (frame 7 of "film" is "film/00007"). Any other sample is an item,
- * called by its key. False if this split has no such item.
+ * Finds a sample by its key, or where samples are frames also all of a clip by the clip's: samples
+ * first .. first + count - 1. With DL2_SAMPLES_IMAGES an item of GulpIO that has several frames is
+ * found so, too. False if this split has none.
  */
 bool dl2_dataset_find(const struct dl2_dataset *dataset, const char *id, size_t *first,
                       size_t *count);
-
-/* The first of such items that have several frames: false if there is none. */
-bool dl2_dataset_first_clip(const struct dl2_dataset *dataset, size_t *first, size_t *count);
 
 /*
  * The partitions that the samples of a partitioned table of a database lie in, by their names: 0 if

@@ -499,6 +499,7 @@ const struct dl2_container dl2_container_folder = {
     .summary = "class folders of image files",
     .looks_for = "a folder of images, CLASS/FILE or {train,val,test,...}/CLASS/FILE",
     .can_write = true,
+    .has_clip_paths = true,
     .has_class_folders = true,
     .leaves_out = "in a folder they would be images of their own, or another image's",
     .reader = &folder_reader,

@@ -479,7 +479,7 @@ static int gulp_put(struct dl2_shard_output *output, const void *data, size_t si
     return dl2_shard_put_zeros(output, fill, error);
 }
 
-/* The image comes last: GulpIO's own check wants a data file to end where its last frame does. */
+/* The images come last: GulpIO's own check wants a data file to end where its last frame does. */
 static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                           uint64_t *offset, struct dl2_error *error)
 {
@@ -501,6 +501,11 @@ static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shar
     fputs(any ? "}, \"frame_info\": [" : "\"frame_info\": [", meta);
     *offset = output->bytes;
     DL2_TRY(gulp_put(output, sample->data, sample->size, error));
+    for (size_t i = 1; i < sample->frame_count; i++) {
+        fputs(", ", meta);
+        offset[i] = output->bytes;
+        DL2_TRY(gulp_put(output, sample->frames[i].data, sample->frames[i].size, error));
+    }
     fputs("], \"meta_data\": [{\"id\": ", meta);
     gulp_print_json(meta, sample->id);
     if (sample->class) {
@@ -553,6 +558,7 @@ static const struct dl2_shard_format gulp_format = {
     .index_kind = 1,
     .max_samples = DEFAULT_CHUNK_SAMPLES,
     .among_folders = true,
+    .holds_clips = true,
     .shard = {"data_", ".gulp", 1, "data file (.gulp)"},
     .companion = {"meta_", ".gmeta", 1, "meta file (.gmeta)"},
     .classes_name = "label2idx.json",

@@ -32,11 +32,24 @@ static const char *grouped(size_t number, char text[32])
     return text;
 }
 
-/* "9,025 images in 10 classes" */
+/* "clip" or "image", with an s unless there is one. */
+static const char *noun(const struct dl2_dataset *dataset, size_t count)
+{
+    return dataset->clips ? count == 1 ? "clip" : "clips" : count == 1 ? "image" : "images";
+}
+
+/* "9,025 images in 10 classes" or "120 clips of 18 to 40 frames in 3 classes". The frames are those
+ * of all clips. */
 static void print_images(const struct dl2_dataset *dataset, size_t count, FILE *out)
 {
     char number[32];
-    fprintf(out, "%s image%s", grouped(count, number), count == 1 ? "" : "s");
+    fprintf(out, "%s %s", grouped(count, number), noun(dataset, count));
+    if (dataset->clips)
+        fprintf(out, " of %s", grouped(dataset->least_frames, number));
+    if (dataset->clips && dataset->most_frames > dataset->least_frames)
+        fprintf(out, " to %s", grouped(dataset->most_frames, number));
+    if (dataset->clips)
+        fprintf(out, " frame%s", dataset->most_frames == 1 ? "" : "s");
     if (dataset->class_count)
         fprintf(out, " in %s class%s", grouped(dataset->class_count, number),
                 dataset->class_count == 1 ? "" : "es");
@@ -128,18 +141,9 @@ static int tell_subset(struct dl2_dataset *dataset, const struct dl2_subset *sub
         return DL2_OK;
     if (subset->by == DL2_SUBSET_DRAW)
         snprintf(how, sizeof how, "drawn with seed %llu", (unsigned long long)subset->seed);
-    return warn(dataset, "a subset: %s of the %s images for training, %.6g%% of each class, %s",
+    return warn(dataset, "a subset: %s of the %s %s for training, %.6g%% of each class, %s",
                 grouped(dataset->taken, taken), grouped(dataset->part_counts[DL2_PART_TRAIN], all),
-                100 * subset->fraction, how);
-}
-
-/* Samples of all splits. */
-static size_t count_all(const struct dl2_dataset *dataset)
-{
-    size_t all = 0;
-    for (unsigned p = 0; p < DL2_PARTS + dataset->parts.count; p++)
-        all += dataset->part_counts[p];
-    return all;
+                noun(dataset, 2), 100 * subset->fraction, how);
 }
 
 /* Samples of a class: those that are trained on, those of them that can be read, and others. */
@@ -237,7 +241,7 @@ static int tell_unreadable(struct dl2_dataset *dataset, const struct unreadable 
     DL2_TRY(warn(dataset,
                  "%s of %s images are in formats that this build cannot read (%s), such as %s: "
                  "convert them, or build dl2 with their library (docs/install.md)",
-                 grouped(found->count, number), grouped(count_all(dataset), all), list,
+                 grouped(found->count, number), grouped(dataset->all_images, all), list,
                  found->first));
     for (unsigned i = 0; i < dataset->class_count; i++)
         if (by_class[i].trained && !by_class[i].read && lost++ < CLASSES_NAMED)
@@ -269,7 +273,7 @@ static void look_at_clip(struct clips *clips, const struct dl2_entry *entry)
 static int tell_clips(struct dl2_dataset *dataset, const struct clips *clips)
 {
     char number[32], frames[32];
-    return clips->count
+    return clips->count && !dataset->clips
                ? warn(dataset, "%s id%s several frames, %s in all, which are read as single images",
                       grouped(clips->count, number), clips->count == 1 ? " has" : "s have",
                       grouped(clips->frames, frames))
@@ -360,12 +364,11 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
     const bool whole = fclose(out) == 0;
     int status = whole ? DL2_OK : DL2_ERR_MEMORY;
     if (whole && count)
-        status =
-            warn(dataset,
-                 "%s class%s no image in train, only in other splits: %s; no network can learn "
-                 "%s, and other loaders may number the classes of these splits otherwise",
-                 grouped(count, number), count == 1 ? " has" : "es have", names,
-                 count == 1 ? "it" : "them");
+        status = warn(dataset,
+                      "%s class%s no %s in train, only in other splits: %s; no network can learn "
+                      "%s, and other loaders may number the classes of these splits otherwise",
+                      grouped(count, number), count == 1 ? " has" : "es have", noun(dataset, 1),
+                      names, count == 1 ? "it" : "them");
     free(names);
     return status;
 }
@@ -421,9 +424,9 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
     for (unsigned p = DL2_PART_NONE; p < DL2_PARTS + dataset->parts.count; p++)
         unlabelled += p || !dataset->has_parts ? dataset->unlabelled[p] : 0;
     if (unlabelled && dataset->class_count)
-        DL2_TRY(warn(dataset, "%s image%s outside every class: no split has %s",
-                     grouped(unlabelled, number), unlabelled == 1 ? " is" : "s are",
-                     unlabelled == 1 ? "it" : "them"));
+        DL2_TRY(warn(dataset, "%s %s %s outside every class: no split has %s",
+                     grouped(unlabelled, number), noun(dataset, unlabelled),
+                     unlabelled == 1 ? "is" : "are", unlabelled == 1 ? "it" : "them"));
     const struct dl2_shard_format *shards = dataset->container->shards;
     for (unsigned i = 0; shards && i < DL2_SHARD_NOTES; i++)
         if (dataset->notes >> i & 1 && shards->notes[i])
@@ -434,8 +437,8 @@ static int add_warnings(struct dl2_dataset *dataset, const char *path, struct lo
 /* Looks at all samples, whatever their split, once for all messages. */
 static void look_at_samples(const struct dl2_dataset *dataset, struct look *look)
 {
-    const size_t all = count_all(dataset);
-    look->folders.failed = !may_be_splits(dataset);
+    const size_t all = dataset->all_images;
+    look->folders.failed = dataset->clips || !may_be_splits(dataset);
     for (size_t i = 0; i < all; i++) {
         struct dl2_entry entry = {.part = DL2_PART_NONE};
         dataset->container->reader->describe(dataset, i, &entry);
@@ -462,6 +465,11 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
                               "is writing it, or was stopped; run it again"));
     DL2_TRY(tell_unreadable(dataset, &look->unreadable, look->by_class));
     DL2_TRY(tell_clips(dataset, &look->clips));
+    dataset->clip_message = dataset->clips ? dataset->message_count : 0;
+    if (dataset->clip_note)
+        DL2_TRY(warn(dataset, "%s", dataset->clip_note));
+    else
+        dataset->clip_message = 0;
     dataset->warning_count = dataset->message_count - 1;
     DL2_TRY(tell_subset(dataset, &options->subset));
     return add_warnings(dataset, path, look);
@@ -501,7 +509,7 @@ const char *dl2_dataset_layout(const struct dl2_dataset *dataset)
 
 const char *dl2_dataset_message(const struct dl2_dataset *dataset, size_t number, bool *matters)
 {
-    *matters = number || dataset->by_rule;
+    *matters = number ? number != dataset->clip_message : dataset->by_rule;
     return number < dataset->message_count ? dataset->messages[number] : NULL;
 }
 

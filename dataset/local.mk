@@ -5,6 +5,7 @@ libdataset_la_SOURCES = \
 	dataset/sidecars.c dataset/sidecars.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
 	dataset/container.c dataset/container.h \
+	dataset/clips.c \
 	dataset/subset_options.c dataset/subset_options.h \
 	dataset/folder.c \
 	dataset/group_column.c dataset/group_column.h \

@@ -10,6 +10,7 @@
 
 #include "dataset/container.h"
 #include "dataset/index.h"
+#include "dataset/writer.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -86,6 +87,9 @@ struct dl2_shard_sample {
     const void *data;
     size_t size;
     struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
+    /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
+    const struct dl2_writer_frame *frames;
+    size_t frame_count; /* 0: an image */
 };
 
 enum { DL2_SHARD_NOTES = 2 };
@@ -95,6 +99,7 @@ struct dl2_shard_format {
     uint32_t max_samples; /* of a shard, if the writer is not asked for another; 0: no limit */
     bool is_alone;        /* one shard by itself is a dataset, too */
     bool among_folders;   /* shards count even if folders of other files lie beside them */
+    bool holds_clips;     /* a clip is one item */
     bool keys_are_paths;  /* without labels, a key's folders are its class, as in a folder */
     struct dl2_numbered_name shard, companion; /* shards with companions are in numerical order */
     const char *classes_name;                  /* of the list of classes beside the shards */
@@ -125,8 +130,8 @@ struct dl2_shard_format {
     bool (*holds_sidecars)(const struct dl2_shard_sample *sample, const struct dl2_sidecar *item);
     /* Frees what read_sidecar() has kept of a shard. NULL: it keeps nothing. */
     void (*forget)(void *kept);
-    /* Appends a sample and what it has beside its image; *offset is set to where its bytes begin.
-     */
+    /* Appends a sample and what it has beside its image; *offset is set to where its bytes begin,
+     * of a clip an array of as many as it has frames. */
     int (*write_add)(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
                      uint64_t *offset, struct dl2_error *error);
     /* Writes what stands after the last sample. */

@@ -44,3 +44,16 @@ const struct dl2_option dl2_subset_options[] = {
     {DL2_OPTION_UINT64, "subset-seed", 0, "N", "Seed of --subset's draw", AT(seed), .roles = RUN},
     {DL2_OPTION_END},
 };
+
+const char *const dl2_samples_words[] = {[DL2_SAMPLES_AUTO] = "auto",
+                                         [DL2_SAMPLES_IMAGES] = "images",
+                                         [DL2_SAMPLES_CLIPS] = "clips",
+                                         NULL};
+
+const struct dl2_option dl2_samples_options[] = {
+    {DL2_OPTION_CHOICE, "samples", 0, "KIND",
+     "What the samples are: images; clips: GulpIO's items, or folders CLASS/CLIP of frames whose "
+     "names end in numbers; auto: clips where frames are certain to be frames",
+     0, .words = dl2_samples_words, .roles = RUN},
+    {DL2_OPTION_END},
+};

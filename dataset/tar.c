@@ -632,6 +632,7 @@ const struct dl2_container dl2_container_tar = {
     .summary = "WebDataset's tar shards",
     .looks_for = "WebDataset shards *.tar",
     .can_write = true,
+    .has_clip_paths = true,
     .leaves_out = "a sample in tar can't have two members of one name, and its .cls is the class",
     .reader = &dl2_packed_reader,
     .shards = &tar_format,

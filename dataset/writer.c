@@ -465,27 +465,30 @@ int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *exten
     return dl2_writer_add_with_sidecars(writer, key, extension, label, data, size, NULL, error);
 }
 
-static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
-                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+/* Opens a shard with room for a sample of so many bytes, or a new one. */
+static int make_room(struct dl2_writer *writer, struct group *group, uint64_t bytes,
+                     struct dl2_error *error)
 {
     const struct dl2_shard_output *output = &group->output;
     const uint32_t most = writer->options.shard_samples;
     if (output->file && output->samples &&
-        (output->bytes + sample->size + sample->sidecars.bytes > writer->options.shard_bytes ||
-         (most && output->samples >= most)))
+        (output->bytes + bytes > writer->options.shard_bytes || (most && output->samples >= most)))
         DL2_TRY(end_shard(writer, group, error));
-    if (!output->file)
-        DL2_TRY(begin_shard(writer, group, error));
-    uint64_t offset;
-    DL2_TRY(writer->format->write_add(&group->output, sample, &offset, error));
-    group->output.samples++;
+    return output->file ? DL2_OK : begin_shard(writer, group, error);
+}
+
+/* Adds an image that was written to the index. */
+static int index_image(struct dl2_writer *writer, const struct group *group, const char *key,
+                       const struct dl2_shard_sample *sample, uint64_t offset, uint8_t flags,
+                       struct dl2_error *error)
+{
     const struct dl2_index_entry entry = {.offset = offset,
                                           .sum = XXH3_64bits(sample->data, sample->size),
                                           .bytes = (uint32_t)sample->size,
                                           .shard = group->shard,
                                           .label = sample->label,
                                           .part = group->part,
-                                          .flags = DL2_ENTRY_SUMMED,
+                                          .flags = DL2_ENTRY_SUMMED | flags,
                                           .key = key,
                                           .extension = sample->extension};
     DL2_TRY(dl2_index_draft_add(&writer->draft, &entry, error));
@@ -495,6 +498,70 @@ static int put_sample(struct dl2_writer *writer, struct group *group, const char
     return cut == 1 ? dl2_index_draft_slice(&writer->draft, writer->draft.count - 1,
                                             &writer->slicing, sample->data, error)
                     : cut;
+}
+
+static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
+                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+{
+    uint64_t offset;
+    DL2_TRY(make_room(writer, group, sample->size + sample->sidecars.bytes, error));
+    DL2_TRY(writer->format->write_add(&group->output, sample, &offset, error));
+    group->output.samples++;
+    return index_image(writer, group, key, sample, offset, 0, error);
+}
+
+/* A clip whose frames are written; `key` has room for KEY/00000, and sample->id lies in it. */
+struct clip {
+    char *key;
+    size_t length, room; /* of the clip's key, and of all of it */
+};
+
+/* Makes a sample of frame `number`, with the key of a frame. */
+static void become_frame(struct dl2_shard_sample *sample, const struct clip *clip, size_t number)
+{
+    snprintf(clip->key + clip->length, clip->room - clip->length, "/%05zu", number);
+    sample->extension = sample->frames[number].extension;
+    sample->data = sample->frames[number].data;
+    sample->size = sample->frames[number].size;
+}
+
+/* A clip as one item. The frame of an item that has no other has the item's key. */
+static int put_item(struct dl2_writer *writer, struct group *group, const struct clip *clip,
+                    const struct dl2_shard_sample *sample, struct dl2_error *error)
+{
+    uint64_t *offsets = dl2_calloc(sample->frame_count, sizeof *offsets);
+    uint64_t bytes = sample->sidecars.bytes;
+    if (!offsets)
+        return dl2_error_memory(error, "a clip");
+    for (size_t i = 0; i < sample->frame_count; i++)
+        bytes += sample->frames[i].size;
+    int status = make_room(writer, group, bytes, error);
+    if (status == DL2_OK)
+        status = writer->format->write_add(&group->output, sample, offsets, error);
+    group->output.samples++;
+    struct dl2_shard_sample frame = *sample;
+    for (size_t i = 0; status == DL2_OK && i < sample->frame_count; i++) {
+        become_frame(&frame, clip, i);
+        if (sample->frame_count == 1)
+            clip->key[clip->length] = '\0';
+        status = index_image(writer, group, clip->key, &frame, offsets[i],
+                             i ? DL2_ENTRY_FURTHER : 0, error);
+    }
+    free(offsets);
+    return status;
+}
+
+/* A clip as an image a frame, in a format that has no clips. */
+static int put_frames(struct dl2_writer *writer, struct group *group, const struct clip *clip,
+                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+{
+    struct dl2_shard_sample frame = *sample;
+    for (size_t i = 0; i < sample->frame_count; i++) {
+        become_frame(&frame, clip, i);
+        DL2_TRY(put_sample(writer, group, clip->key, &frame, error));
+        frame.sidecars = (struct dl2_sidecars){0};
+    }
+    return DL2_OK;
 }
 
 /* Makes sample->beside of the items that the container can hold; they stay the caller's. */
@@ -549,6 +616,62 @@ int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, con
     if (status == DL2_OK && !writer->sink)
         status = put_sample(writer, group, key, &sample, error);
     free(sample.sidecars.items);
+    return status;
+}
+
+static int check_clip(const struct dl2_writer *writer, const char *key,
+                      struct dl2_shard_sample sample, struct dl2_error *error)
+{
+    if (writer->sink)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: a clip, and the container '%s' holds images alone", key,
+                             writer->draft.container->name);
+    if (!sample.frame_count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: a clip without frames", key);
+    for (size_t i = 0; i < sample.frame_count; i++) {
+        sample.extension = sample.frames[i].extension;
+        sample.data = sample.frames[i].data;
+        sample.size = sample.frames[i].size;
+        DL2_TRY(check_shard_sample(writer, key, &sample, error));
+    }
+    return DL2_OK;
+}
+
+int dl2_writer_add_clip(struct dl2_writer *writer, const char *key, int label,
+                        const struct dl2_writer_frame *frames, size_t count,
+                        const struct dl2_sidecars *sidecars, struct dl2_error *error)
+{
+    struct clip clip = {NULL, strlen(key), strlen(key) + 24};
+    struct group *group = NULL;
+    uint8_t part;
+    size_t folder;
+    DL2_TRY(split_folder(writer, key, label, &part, &folder, error));
+    const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
+    clip.key = dl2_calloc(clip.room, 1);
+    if (!clip.key)
+        return dl2_error_memory(error, "a clip");
+    strcpy(clip.key, key);
+    struct dl2_shard_sample sample = {
+        .id = clip.key + folder,
+        .label = label,
+        .class = has_class ? writer->draft.classes[label] : NULL,
+        .frames = frames,
+        .frame_count = count,
+    };
+    int status = check_clip(writer, key, sample, error);
+    if (status == DL2_OK) {
+        sample.extension = frames[0].extension;
+        sample.data = frames[0].data;
+        sample.size = frames[0].size;
+        status = let_through(writer, &sample, sidecars, error);
+    }
+    if (status == DL2_OK)
+        status = find_group(writer, key, folder, part, &group, error);
+    if (status == DL2_OK)
+        status = writer->format->holds_clips ? put_item(writer, group, &clip, &sample, error)
+                                             : put_frames(writer, group, &clip, &sample, error);
+    free(sample.sidecars.items);
+    free(clip.key);
     return status;
 }
 

@@ -39,6 +39,9 @@ const char *dl2_container_summary(const char *name);
 /* Why the container of this name leaves out some of what lies beside images, for messages. */
 const char *dl2_container_leaves_out(const char *name);
 
+/* Can the container of this name hold clips? */
+bool dl2_container_holds_clips(const char *name);
+
 /* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */
 bool dl2_container_is_packed(const char *name);
 
@@ -99,6 +102,21 @@ struct dl2_sidecars;
 int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, const char *extension,
                                  int label, const void *data, size_t size,
                                  const struct dl2_sidecars *sidecars, struct dl2_error *error);
+
+/* A frame of a clip. */
+struct dl2_writer_frame {
+    const char *extension;
+    const void *data;
+    size_t size;
+};
+/*
+ * Appends a clip whole, or nothing of it: frames in order, in GulpIO as one item called `key`, in
+ * tar as KEY/00000, KEY/00001... What lies beside it goes to the item, or to its first frame.
+ * DL2_ERR_UNSUPPORTED for a table.
+ */
+int dl2_writer_add_clip(struct dl2_writer *writer, const char *key, int label,
+                        const struct dl2_writer_frame *frames, size_t count,
+                        const struct dl2_sidecars *sidecars, struct dl2_error *error);
 
 /* Says what has been left out so far and why, for people: a string to free, or NULL if nothing. */
 char *dl2_writer_left_out(const struct dl2_writer *writer);

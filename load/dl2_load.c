@@ -87,6 +87,7 @@ static const struct dl2_option options[] = {
      "Which images to load: all, train, val, test, or the name of another split", AT(split),
      .words = dl2_split_words, .unset = "as --train or --val says; all for check"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(options.dataset.subset)},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(options.dataset.samples)},
     {DL2_OPTION_FLAG, "train", 0, NULL,
      "Load as in training: shuffled, with random crops and flips; this is the default",
      AT(options.loader.train), .commands = LOADS},

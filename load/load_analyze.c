@@ -279,6 +279,11 @@ static int open_subject(struct dl2_load_analysis *analysis,
     if (!subject->name)
         return dl2_error_memory(error, "the analysis");
     DL2_TRY(dl2_load_open(analysis->options, path, &subject->dataset, error));
+    if (dl2_dataset_kind(subject->dataset) == DL2_SAMPLE_CLIP)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: it holds clips, and analyze predicts the loading of images; "
+                             "--samples images takes each frame for an image",
+                             path);
     subject->images = dl2_dataset_count(subject->dataset);
     subject->bytes = dl2_dataset_bytes(subject->dataset);
     DL2_TRY(estimate_decoded(config, subject, error));

@@ -56,7 +56,7 @@ struct bench {
 static size_t sample_bytes(const struct dl2_loader_config *config)
 {
     return (size_t)config->height * dl2_loader_width(config) * config->channels *
-           dl2_dtype_size(config->dtype);
+           dl2_dtype_size(config->dtype) * dl2_loader_frames(config);
 }
 
 /* Notes when a batch came. */
@@ -155,8 +155,8 @@ static int grow_epochs(struct bench *bench, struct dl2_error *error)
 static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2_error *error)
 {
     const unsigned expected = isnan(bench->options->measure) ? bench->options->epochs : 2;
-    dl2_progress_begin(&bench->progress, "load", "images", bench->epoch_samples * expected,
-                       bench->options->quiet);
+    dl2_progress_begin(&bench->progress, "load", bench->options->loader.frames ? "clips" : "images",
+                       bench->epoch_samples * expected, bench->options->quiet);
     bench->digesting = bench->options->digest;
     bench->noting = true;
     int status = DL2_OK;
@@ -189,7 +189,8 @@ static int run_scaling(struct bench *bench, struct dl2_error *error)
         config.workers = bench->scaling[i].workers = options->scaling[i];
         DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
     }
-    dl2_progress_begin(&bench->progress, "scaling", "images",
+    dl2_progress_begin(&bench->progress, "scaling",
+                       bench->options->loader.frames ? "clips" : "images",
                        bench->epoch_samples * options->epochs * count, options->quiet);
     int status = DL2_OK;
     for (unsigned epoch = 0; epoch < options->epochs && status == DL2_OK; epoch++)
@@ -234,22 +235,42 @@ static double allocations(const struct bench *bench)
     return last->images ? (double)last->allocations / (double)last->images : 0;
 }
 
+/* What samples are called. */
+static const char *noun(const struct bench *bench)
+{
+    return bench->options->loader.frames ? "clip" : "image";
+}
+
 static void print_stage(FILE *out, const char *name, double seconds, const struct bench *bench)
 {
     const double total = bench->options->loader.workers * bench->total.seconds;
     const double images = bench->stats.images ? (double)bench->stats.images : 1;
-    fprintf(out, "  %-10s %9.2f s %7.1f %% %10.1f us an image\n", name, seconds,
-            total > 0 ? 100 * seconds / total : 0, 1e6 * seconds / images);
+    fprintf(out, "  %-10s %9.2f s %7.1f %% %10.1f us a%s %s\n", name, seconds,
+            total > 0 ? 100 * seconds / total : 0, 1e6 * seconds / images,
+            bench->options->loader.frames ? "" : "n", noun(bench));
+}
+
+static void print_rate(FILE *out, const char *what, double count, const struct bench *bench)
+{
+    char text[32];
+    fprintf(out, "  %s/s%-*s %10.0f\n", what, (int)(19 - strlen(what)), "",
+            dl2_load_rate(count, bench->total.seconds));
+    snprintf(text, sizeof text, "%s/s a core", what);
+    fprintf(out, "  %-21s %10.0f\n", text, dl2_load_rate(count, bench->total.cpu_seconds));
 }
 
 static void print_rates(FILE *out, const struct bench *bench)
 {
     const struct dl2_loader_stats *stats = &bench->stats;
     const double images = (double)bench->total.images;
+    const unsigned frames = bench->options->loader.frames;
     char text[16];
-    fprintf(out, "  %-21s %10.0f\n", "images/s", dl2_load_rate(images, bench->total.seconds));
-    fprintf(out, "  %-21s %10.0f\n", "images/s a core",
-            dl2_load_rate(images, bench->total.cpu_seconds));
+    print_rate(out, frames ? "clips" : "images", images, bench);
+    if (frames)
+        print_rate(out, "frames", images * frames, bench);
+    if (stats->short_clips)
+        fprintf(out, "  %-21s %10" PRIu64 " times, whose frames came again\n", "clips too short",
+                stats->short_clips);
     if (bench->gaps.size)
         fprintf(out, "  %-21s %10.2f median, 95%% %.2f, 99%% %.2f, longest %.2f\n",
                 "ms between batches", 1e3 * gap_at(bench, 0.5), 1e3 * gap_at(bench, 0.95),
@@ -266,8 +287,8 @@ static void print_rates(FILE *out, const struct bench *bench)
                 stats->encoded_hits, stats->decoded_hits);
     uint64_t unused;
     if (dl2_load_allocations(&unused))
-        fprintf(out, "  %-21s %10.2f an image, in the last epoch\n", "heap allocations",
-                allocations(bench));
+        fprintf(out, "  %-21s %10.2f a%s %s, in the last epoch\n", "heap allocations",
+                allocations(bench), bench->options->loader.frames ? "" : "n", noun(bench));
     else
         fprintf(out, "  %-21s %10s in this build\n", "heap allocations", "not counted");
     fprintf(out, "  %-21s %10s", "peak memory", dl2_load_bytes(text, (double)bench->peak));
@@ -275,8 +296,8 @@ static void print_rates(FILE *out, const struct bench *bench)
         fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
     fprintf(out, "\n");
     if (bench->options->loader.batching == DL2_BATCHING_AWARE)
-        fprintf(out, "  %-21s %10" PRIu64 " images, slow is above %.2f ms\n", "put aside",
-                stats->aside, 1e3 * stats->threshold);
+        fprintf(out, "  %-21s %10" PRIu64 " %ss, slow is above %.2f ms\n", "put aside",
+                stats->aside, noun(bench), 1e3 * stats->threshold);
 }
 
 /* The card's times overlap each other and those of the processors. */
@@ -312,8 +333,10 @@ static void print_scaling(FILE *out, const struct bench *bench)
 {
     if (!bench->options->scaling_count)
         return;
-    fprintf(out, "With more workers:\n  %7s %10s %16s %11s\n", "workers", "images/s",
-            "images/s a core", "efficiency");
+    const bool clips = bench->options->loader.frames;
+    fprintf(out, "With more workers:\n  %7s %10s %16s %11s\n", "workers",
+            clips ? "clips/s" : "images/s", clips ? "clips/s a core" : "images/s a core",
+            "efficiency");
     for (size_t i = 0; i < bench->options->scaling_count; i++) {
         const struct scaling *row = &bench->scaling[i];
         fprintf(out, "  %7u %10.0f %16.0f %10.1f%%\n", row->workers, scaling_rate(row),
@@ -326,14 +349,19 @@ static void print_bench(FILE *out, const struct bench *bench)
 {
     const struct dl2_load_options *options = bench->options;
     const struct dl2_loader_config *config = &options->loader;
-    fprintf(out, "%s: %" PRIu64 " images for %s, %ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
-            DL2_SHOWN(bench->name), bench->samples, config->train ? "training" : "validation",
-            config->height, dl2_loader_width(config), config->channels,
-            dl2_dtype_words[config->dtype], dl2_layout_words[config->layout], config->batch,
-            config->workers, config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
+    char frames[24] = "";
+    if (config->frames)
+        snprintf(frames, sizeof frames, "%ux", config->frames);
+    fprintf(out, "%s: %" PRIu64 " %ss for %s, %s%ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
+            DL2_SHOWN(bench->name), bench->samples, noun(bench),
+            config->train ? "training" : "validation", frames, config->height,
+            dl2_loader_width(config), config->channels, dl2_dtype_words[config->dtype],
+            dl2_layout_words[config->layout], config->batch, config->workers,
+            config->workers == 1 ? "" : "s", options->cold ? ", cold" : "");
     for (unsigned i = 0; bench->epoch_count > 1 && i < bench->epoch_count; i++)
-        fprintf(out, "  epoch %-6u %7.2f s %9.0f images/s\n", i + 1, bench->epochs[i].seconds,
-                dl2_load_rate((double)bench->epochs[i].images, bench->epochs[i].seconds));
+        fprintf(out, "  epoch %-6u %7.2f s %9.0f %ss/s\n", i + 1, bench->epochs[i].seconds,
+                dl2_load_rate((double)bench->epochs[i].images, bench->epochs[i].seconds),
+                noun(bench));
     print_rates(out, bench);
     fprintf(out, "Where the workers' time went:\n");
     print_stage(out, "read", bench->stats.read, bench);
@@ -454,6 +482,14 @@ static json_t *bench_json(const struct bench *bench)
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
         bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
         decoded_json(bench));
+    if (figures && config->frames)
+        json_object_set_new(
+            figures, "clips",
+            json_pack("{s:i, s:f, s:f, s:I}", "frames", (int)config->frames, "frames_per_second",
+                      dl2_load_rate(images * config->frames, bench->total.seconds),
+                      "frames_per_core_second",
+                      dl2_load_rate(images * config->frames, bench->total.cpu_seconds),
+                      "short_clips", (json_int_t)stats->short_clips));
     if (figures)
         json_object_set_new(
             figures, "batch_gaps",

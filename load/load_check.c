@@ -43,7 +43,7 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
         status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
         if (status < 0) {
             struct dl2_sample sample;
-            dl2_dataset_sample(check->dataset, item, &sample);
+            dl2_dataset_image(check->dataset, item, &sample);
             dl2_error_prefix(result, "%s: decode", sample.path);
         }
     }
@@ -68,11 +68,11 @@ static int tell_result(void *context, size_t slot, size_t item, struct dl2_error
 static int save(const struct check *check, const char *path, double seconds, double cpu_seconds,
                 struct dl2_error *error)
 {
-    json_t *json =
-        json_pack("{s:s, s:o, s:I, s:I, s:f, s:f, s:O}", "schema", "dl2-load-check/1", "path",
-                  dl2_json_text(path), "images", (json_int_t)dl2_dataset_count(check->dataset),
-                  "bytes", (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
-                  "cpu_seconds", cpu_seconds, "bad", check->bad);
+    json_t *json = json_pack("{s:s, s:o, s:I, s:I, s:f, s:f, s:O}", "schema", "dl2-load-check/1",
+                             "path", dl2_json_text(path), "images",
+                             (json_int_t)dl2_dataset_image_count(check->dataset), "bytes",
+                             (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
+                             "cpu_seconds", cpu_seconds, "bad", check->bad);
     return dl2_json_save_new(check->options->json_path, json, error);
 }
 
@@ -97,7 +97,7 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     struct check check = {.options = options, .dataset = dataset};
     struct dl2_parallel loop = {
         .jobs = options->loader.workers,
-        .count = dl2_dataset_count(dataset),
+        .count = dl2_dataset_image_count(dataset),
         .work = check_sample,
         .emit = tell_result,
         .context = &check,
@@ -108,7 +108,11 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     const double seconds = dl2_clock_wall() - start;
     if (status == DL2_OK && options->json_path)
         status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
-    if (status == DL2_OK)
+    const bool clips = dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
+    if (status == DL2_OK && clips)
+        fprintf(out, "%s: %zu clips, %zu frames, %d bad\n", DL2_SHOWN(path),
+                dl2_dataset_count(dataset), loop.count, check.bad_count);
+    else if (status == DL2_OK)
         fprintf(out, "%s: %zu images, %d bad\n", DL2_SHOWN(path), loop.count, check.bad_count);
     for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
         dl2_bytes_free(&check.checkers[i].encoded);

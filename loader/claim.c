@@ -215,6 +215,8 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->operations += part->operations;
     sum->decoder_images += part->decoder_images;
     sum->images += part->images;
+    sum->frames += part->frames;
+    sum->short_clips += part->short_clips;
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
     loader->epoch_done += (uint64_t)claim->done;

@@ -88,7 +88,7 @@ static int evict_file(const char *path, unsigned char *resident, struct pages *p
 static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 {
     size_t count = 0;
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+    for (size_t i = 0; i < dl2_dataset_image_count(dataset); i++) {
         struct dl2_location location;
         if (!dl2_dataset_locate(dataset, i, &location))
             continue;
@@ -102,7 +102,7 @@ static size_t list_paths(const struct dl2_dataset *dataset, const char **paths)
 int dl2_fetch_evict(const struct dl2_dataset *dataset, double *resident, struct dl2_error *error)
 {
     *resident = 1;
-    const char **paths = dl2_calloc(dl2_dataset_count(dataset), sizeof *paths);
+    const char **paths = dl2_calloc(dl2_dataset_image_count(dataset), sizeof *paths);
     unsigned char *map = dl2_calloc(PAGES_AT_ONCE, 1);
     int status = DL2_OK;
     if (!paths || !map)

@@ -27,10 +27,10 @@ static void add_to(atomic_uint_fast64_t *counter, uint64_t amount)
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
-static void evict_behind(const struct dl2_fetch *fetch, size_t index)
+static void evict_behind(const struct dl2_fetch *fetch, size_t image)
 {
     struct dl2_location at;
-    if (!dl2_dataset_locate(fetch->planner->dataset, index, &at))
+    if (!dl2_dataset_locate(fetch->planner->dataset, image, &at))
         return;
     const int own = at.fd >= 0 ? -1 : open(at.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     const int fd = at.fd >= 0 ? at.fd : own;
@@ -47,9 +47,9 @@ static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
     const double start = dl2_clock_wall();
     const int status =
         plan->slices.count
-            ? dl2_dataset_read_slices(dataset, plan->index, plan->slices, &fetched->scratch,
+            ? dl2_dataset_read_slices(dataset, plan->image, plan->slices, &fetched->scratch,
                                       &fetched->data, &fetched->size, error)
-            : dl2_dataset_read(dataset, plan->index, &fetched->scratch, &fetched->data,
+            : dl2_dataset_read(dataset, plan->image, &fetched->scratch, &fetched->data,
                                &fetched->size, error);
     const double took = dl2_clock_wall() - start;
     add_to(&fetch->requests, 1);
@@ -59,7 +59,7 @@ static int read_now(struct dl2_fetch *fetch, const struct dl2_sample_plan *plan,
             dl2_read_ahead_observe(fetch->ahead, took, fetched->size);
     }
     if (fetch->config.drop_behind)
-        evict_behind(fetch, plan->index);
+        evict_behind(fetch, plan->image);
     return status;
 }
 
@@ -82,9 +82,9 @@ static bool take_ahead(struct dl2_fetch *fetch, const struct dl2_sample_plan *pl
         return false;
     const int status =
         plan->slices.count
-            ? dl2_dataset_verify_slices(dataset, plan->index, plan->slices, fetched->data,
+            ? dl2_dataset_verify_slices(dataset, plan->image, plan->slices, fetched->data,
                                         fetched->size, NULL)
-            : dl2_dataset_verify(dataset, plan->index, fetched->data, fetched->size, NULL);
+            : dl2_dataset_verify(dataset, plan->image, fetched->data, fetched->size, NULL);
     if (status < 0) {
         dl2_fetch_release(fetch, fetched);
         return false;
@@ -94,16 +94,16 @@ static bool take_ahead(struct dl2_fetch *fetch, const struct dl2_sample_plan *pl
 }
 
 /* Keeps a copy of what was read if the cache has room for it. */
-static void keep_in_cache(struct dl2_fetch *fetch, uint32_t index,
+static void keep_in_cache(struct dl2_fetch *fetch, uint32_t image,
                           const struct dl2_fetched *fetched)
 {
     struct dl2_cache_block *block =
-        fetch->cache ? dl2_cache_offer(fetch->cache, index, fetched->size) : NULL;
+        fetch->cache ? dl2_cache_offer(fetch->cache, image, fetched->size) : NULL;
     if (!block)
         return;
     if (fetched->size)
         memcpy(block->data, fetched->data, fetched->size);
-    dl2_cache_publish(fetch->cache, index, block);
+    dl2_cache_publish(fetch->cache, image, block);
 }
 
 int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
@@ -115,12 +115,16 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
     fetched->request = NULL;
     if (index >= dl2_dataset_count(fetch->planner->dataset))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
-    const struct dl2_cache_block *kept = fetch->cache ? dl2_cache_find(fetch->cache, index) : NULL;
-    if (kept || !fetch->ahead ||
-        !dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched)) {
-        plan->index = index;
+    const bool of_clip = fetch->planner->config->frames;
+    plan->index = plan->image = index;
+    if (fetch->cache && of_clip) /* which image it is says the plan */
         dl2_plan_sample(fetch->planner, plan);
-    }
+    const struct dl2_cache_block *kept =
+        fetch->cache ? dl2_cache_find(fetch->cache, plan->image) : NULL;
+    const bool ahead = !kept && fetch->ahead &&
+                       dl2_read_ahead_acquire(fetch->ahead, position, index, plan, fetched);
+    if (!ahead && !(fetch->cache && of_clip))
+        dl2_plan_sample(fetch->planner, plan);
     if (plan->decoded)
         return DL2_OK;
     if (kept) {
@@ -131,7 +135,7 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
     }
     if (!take_ahead(fetch, plan, fetched))
         DL2_TRY(read_now(fetch, plan, fetched, error));
-    keep_in_cache(fetch, index, fetched);
+    keep_in_cache(fetch, plan->image, fetched);
     return DL2_OK;
 }
 
@@ -150,7 +154,7 @@ static void advise_kernel(struct dl2_fetch *fetch, const uint32_t *order, size_t
     fetch->advised = true;
     fetch->advice = advice;
     int last = -1;
-    for (size_t i = 0; i < dl2_dataset_count(fetch->planner->dataset); i++) {
+    for (size_t i = 0; i < dl2_dataset_image_count(fetch->planner->dataset); i++) {
         struct dl2_location at;
         if (!dl2_dataset_locate(fetch->planner->dataset, i, &at) || at.fd < 0)
             return;
@@ -179,7 +183,7 @@ int dl2_fetch_create(const struct dl2_planner *planner, const struct dl2_fetch_c
     fetch->config = *config;
     int status = DL2_OK;
     if (config->cache_bytes)
-        status = dl2_cache_create(dl2_dataset_count(planner->dataset), config->cache_bytes,
+        status = dl2_cache_create(dl2_dataset_image_count(planner->dataset), config->cache_bytes,
                                   &fetch->cache, error);
     if (status == DL2_OK && config->io != DL2_IO_DIRECT)
         status = dl2_read_ahead_create(planner, config, fetch->cache, &fetch->ahead, error);

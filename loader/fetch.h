@@ -50,12 +50,13 @@ struct dl2_fetched {
 };
 
 /*
- * Takes sample `index` as number `position` of the order: its plan, and the bytes that the plan
- * asks for: none if it has the decoded image. Blocks until they are there. Positions may be taken
- * in any order, but about one after the other: a position that is not taken is dropped once later
- * ones need its room. A sample that stands elsewhere in the order, or was taken already, is planned
- * and read at once; the sample that replaces a bad one is read so. plan->epoch_position is set by
- * the caller. Errors name the sample.
+ * Takes sample `index` as number `position` of the order; of clips, frame plan->frame, which the
+ * caller has set, as number `position` of the order of all frames that are loaded: its plan, and
+ * the bytes that the plan asks for: none if it has the decoded image. Blocks until they are there.
+ * Positions may be taken in any order, but about one after the other: a position that is not taken
+ * is dropped once later ones need its room. A sample that stands elsewhere in the order, or was
+ * taken already, is planned and read at once; the sample that replaces a bad one is read so.
+ * plan->epoch_position is set by the caller. Errors name the sample.
  */
 int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
                       struct dl2_sample_plan *plan, struct dl2_fetched *fetched,

@@ -105,6 +105,16 @@ enum dl2_val_crop {
     DL2_VAL_SQUASH  /* all of it, whatever its aspect */
 };
 
+/* Which frames of a clip are loaded. */
+enum dl2_frame_sampling {
+    DL2_FRAMES_AUTO,   /* random in training, the center in validation */
+    DL2_FRAMES_RANDOM, /* frame_step apart, from a random frame on; in training alone */
+    DL2_FRAMES_CENTER, /* the same in the middle of the clip */
+    DL2_FRAMES_UNIFORM /* the middle frames of as many equal parts of the clip */
+};
+
+#define DL2_MAX_FRAMES 1024
+
 /*
  * An augmentation of the caller's: one more operation on each sample, after the resize and
  * config.augment, before the sample enters its batch. It works in place on uint8 NHWC pixels.
@@ -130,6 +140,17 @@ struct dl2_loader_config {
      * side, rounded. */
     unsigned resize;
     enum dl2_val_crop val_crop;
+    /*
+     * Of a dataset of clips: the frames of each clip that are loaded, up to DL2_MAX_FRAMES, and how
+     * they are chosen; 0 where samples are images. A batch has [count][frames][height][width]
+     * [channels] then, or with DL2_NCHW [count][channels][frames][height][width]. All frames of a
+     * clip have the same crop, flip and random numbers, and must be of one size. Where a clip is
+     * too short, its last frame comes again (with DL2_FRAMES_UNIFORM, any may). Not with masks, a
+     * decoder, or caches of decoded images.
+     */
+    unsigned frames;
+    unsigned frame_step; /* from one frame to the next that is loaded; 0: 1 */
+    enum dl2_frame_sampling frame_sampling;
     bool train;     /* shuffle and augment; else in order, resize and central crop */
     bool drop_last; /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
@@ -260,6 +281,12 @@ static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
     return config->width ? config->width : config->height;
 }
 
+/* The images that a sample is made of. */
+static inline unsigned dl2_loader_frames(const struct dl2_loader_config *config)
+{
+    return config->frames ? config->frames : 1;
+}
+
 static inline unsigned dl2_loader_shorter_side(const struct dl2_loader_config *config)
 {
     const unsigned width = dl2_loader_width(config);
@@ -293,8 +320,8 @@ struct dl2_crop_box {
 };
 
 struct dl2_batch {
-    /* [count][height][width][channels], or with DL2_NCHW [count][channels][height][width]; bytes,
-     * or floats in the machine's byte order */
+    /* [count][height][width][channels], or with DL2_NCHW [count][channels][height][width], or of
+     * clips as config.frames says; bytes, or floats in the machine's byte order */
     uint8_t *images;
     int32_t *labels;      /* [count]; -1: not to be counted */
     uint32_t *indices;    /* [count] sample numbers in the dataset */
@@ -321,6 +348,8 @@ struct dl2_loader_stats {
     double worker_wait;            /* workers that waited for a free place in a batch, summed */
     double consumer_wait;          /* dl2_loader_next() waiting for a batch */
     uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad samples too */
+    uint64_t frames;               /* of clips, as loaded, repeated ones too; 0: of images */
+    uint64_t short_clips;          /* clips with fewer frames than were asked for */
     uint64_t bad;                  /* samples found to be bad */
     uint64_t batches;              /* batches that dl2_loader_next() returned */
     uint64_t bytes_read, requests; /* bytes read from the dataset, and the number of reads */

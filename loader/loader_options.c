@@ -47,6 +47,12 @@ const char *const dl2_io_words[] = {[DL2_IO_AUTO] = "auto",
 const char *const dl2_val_crop_words[] = {
     [DL2_VAL_CENTER] = "center", [DL2_VAL_SQUASH] = "squash", NULL};
 
+static const char *const frame_sampling_words[] = {[DL2_FRAMES_AUTO] = "auto",
+                                                   [DL2_FRAMES_RANDOM] = "random",
+                                                   [DL2_FRAMES_CENTER] = "center",
+                                                   [DL2_FRAMES_UNIFORM] = "uniform",
+                                                   NULL};
+
 static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
 
 const char *const dl2_decode_mode_words[] = {
@@ -118,6 +124,17 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "without train: 'center', the middle; or 'squash': resize the whole image to "
         "image_size, whatever its aspect",
         VALIDATION, dl2_val_crop_words, .pixels = true),
+    ROW("frames", UNSIGNED, frames,
+        "of each clip of a dataset of clips: images are [n, frames, height, width, channels] or "
+        "[n, channels, frames, height, width] then, with one crop and flip for a clip, whose last "
+        "frame comes again where it is too short; 0: the dataset holds images",
+        PROCESSORS, .max = DL2_MAX_FRAMES, .pixels = true),
+    ROW("frame_step", UNSIGNED, frame_step, "from one frame of a clip to the next; 0: 1", 0,
+        .max = 65536, .pixels = true),
+    ROW("frame_sampling", CHOICE, frame_sampling,
+        "which frames: from a 'random' one on, those in the 'center', or 'uniform', the middles of "
+        "so many equal parts of the clip; 'auto': random with train, else the center",
+        0, frame_sampling_words, .pixels = true),
     ROW("drop_last", BOOL, drop_last,
         "leave out the last batch of an epoch where it would hold fewer images", 0),
     ROW("area", RANGE, area_min,
@@ -366,6 +383,17 @@ const struct dl2_option dl2_loader_options[] = {
      "for example grain@./libgrain.so:strength=20",
      AT(augment), .parse = parse_augment, .show = dl2_show_augment, .unset = "none",
      .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
+    {DL2_OPTION_UINT, "frames", 0, "N",
+     "Frames to load of each clip, for datasets of clips; the last is repeated in clips that are "
+     "too short",
+     AT(frames), .min = 1, .max = DL2_MAX_FRAMES, .unset = "the dataset holds images",
+     .roles = RUN},
+    {DL2_OPTION_UINT, "frame-step", 0, "N", "From one frame of a clip to the next", AT(frame_step),
+     .min = 1, .max = 65536, .unset = "1", .roles = RUN},
+    {DL2_OPTION_CHOICE, "frame-sampling", 0, "WHICH",
+     "Which frames of a clip: random: from a random one on; center: those in the middle; uniform: "
+     "the middles of as many equal parts of the clip; auto: random in training, else center",
+     AT(frame_sampling), .words = frame_sampling_words, .roles = RUN},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

@@ -61,10 +61,12 @@ int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *c
                     struct dl2_error *error)
 {
     recipe->planner.config = config;
-    recipe->sample_bytes = config->height;
-    if (!dl2_size_mul(recipe->sample_bytes, dl2_loader_width(config), &recipe->sample_bytes) ||
-        !dl2_size_mul(recipe->sample_bytes, config->channels, &recipe->sample_bytes) ||
-        !dl2_size_mul(recipe->sample_bytes, dl2_dtype_size(config->dtype), &recipe->sample_bytes))
+    recipe->gathers = config->frames && config->batching != DL2_BATCHING_STRICT;
+    recipe->image_bytes = config->height;
+    if (!dl2_size_mul(recipe->image_bytes, dl2_loader_width(config), &recipe->image_bytes) ||
+        !dl2_size_mul(recipe->image_bytes, config->channels, &recipe->image_bytes) ||
+        !dl2_size_mul(recipe->image_bytes, dl2_dtype_size(config->dtype), &recipe->image_bytes) ||
+        !dl2_size_mul(recipe->image_bytes, dl2_loader_frames(config), &recipe->sample_bytes))
         return out_of_memory(error);
     if (!config->augment)
         return DL2_OK;
@@ -275,8 +277,22 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 
 /* ---- the whole ---- */
 
+/* Clips are loaded as so many frames, and images have none. */
+static int check_kind(const struct dl2_loader *loader, struct dl2_error *error)
+{
+    const bool clips = dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_CLIP;
+    if (clips == (loader->config.frames > 0))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         clips
+                             ? "the dataset holds clips: set frames, how many of each are loaded"
+                             : "frames: the dataset holds images, and no clips of frames; samples "
+                               "clips reads numbered images as clips");
+}
+
 static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
 {
+    DL2_TRY(check_kind(loader, error));
     DL2_TRY(copy_operations(loader, error));
     DL2_TRY(dl2_recipe_init(&loader->recipe, &loader->config, error));
     if (loader->recipe.augmentation)

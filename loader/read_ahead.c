@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The positions of the order. A window of them is planned, being read or waiting to be taken:
+ * The positions of the order, of clips those of their frames. A window of them is planned, being
+ * read or waiting to be taken:
  *
  *     0 ...... oldest ............ high ............... next ......... high + window
  *       over     taken, or late      read ahead          is planned next
@@ -91,8 +92,9 @@ struct dl2_read_ahead {
     const uint32_t *order;
     size_t count, oldest, high, next;
     struct entry *entries;
-    size_t window, ring; /* samples ahead; entries */
-    void **sorted;       /* [window] pointers to entries */
+    unsigned frames;            /* of each sample: positions are of frames */
+    size_t window, ring, slack; /* positions ahead; entries; SLACK, of frames */
+    void **sorted;              /* [window] pointers to entries */
 
     struct dl2_read_request *requests;
     uint32_t *samples;   /* of the requests, DL2_DATASET_BATCH each; NULL: no batches */
@@ -221,7 +223,7 @@ static void forget_old(struct dl2_read_ahead *ahead)
         struct entry *entry = &ahead->entries[ahead->oldest % ahead->ring];
         if (entry->position != ahead->oldest)
             continue;
-        if (ahead->oldest + SLACK >= ahead->high)
+        if (ahead->oldest + ahead->slack >= ahead->high)
             break;
         drop_entry(ahead, entry);
     }
@@ -251,7 +253,16 @@ static size_t room_to_plan(const struct dl2_read_ahead *ahead)
 static bool is_left(const struct dl2_read_ahead *ahead, size_t position)
 {
     return (ahead->is_auto && position % PROBE == PROBE - 1) ||
-           (ahead->cached && dl2_cache_find(ahead->cached, ahead->order[position]));
+           (ahead->cached && ahead->frames == 1 &&
+            dl2_cache_find(ahead->cached, ahead->order[position]));
+}
+
+/* Is a frame of a clip in the cache, or the same as the frame before? */
+static bool needs_no_read(const struct dl2_read_ahead *ahead, const struct dl2_sample_plan *plan)
+{
+    return ahead->planner->config->frames &&
+           ((ahead->cached && dl2_cache_find(ahead->cached, plan->image)) ||
+            dl2_plan_repeats(ahead->planner, plan, plan->frame));
 }
 
 /* The entry of a position, with the sample's plan, which may have been made in an earlier batch. */
@@ -261,9 +272,10 @@ static struct entry *plan_entry(struct dl2_read_ahead *ahead, size_t position)
     if (entry->position != position) {
         entry->position = position;
         entry->request = NULL;
-        entry->plan.index = ahead->order[position];
+        entry->plan.index = ahead->order[position / ahead->frames];
+        entry->plan.frame = (unsigned)(position % ahead->frames);
         entry->plan.epoch_position =
-            dl2_plan_epoch_position(ahead->planner->epoch_positions, position);
+            dl2_plan_epoch_position(ahead->planner->epoch_positions, position / ahead->frames);
         dl2_plan_sample(ahead->planner, &entry->plan);
     } else {
         dl2_plan_find_decoded(ahead->planner, &entry->plan);
@@ -277,11 +289,11 @@ static bool locate_entry(const struct dl2_read_ahead *ahead, struct entry *entry
     const struct dl2_sample_plan *plan = &entry->plan;
     if (ahead->batches) {
         entry->at = (struct dl2_location){.fd = -1};
-        return dl2_dataset_in_batches(dataset, plan->index, &entry->at.bytes);
+        return dl2_dataset_in_batches(dataset, plan->image, &entry->at.bytes);
     }
     return plan->slices.count
-               ? dl2_dataset_locate_slices(dataset, plan->index, plan->slices, &entry->at)
-               : dl2_dataset_locate(dataset, plan->index, &entry->at);
+               ? dl2_dataset_locate_slices(dataset, plan->image, plan->slices, &entry->at)
+               : dl2_dataset_locate(dataset, plan->image, &entry->at);
 }
 
 /* Collects the next samples that must be read, as long as there is room; moves `next` past them. */
@@ -292,8 +304,8 @@ static size_t gather_entries(struct dl2_read_ahead *ahead, size_t positions)
         if (is_left(ahead, ahead->next))
             continue;
         struct entry *entry = plan_entry(ahead, ahead->next);
-        if (entry->plan.decoded || !locate_entry(ahead, entry) ||
-            entry->at.bytes > ahead->pages * PAGE / 4)
+        if (entry->plan.decoded || needs_no_read(ahead, &entry->plan) ||
+            !locate_entry(ahead, entry) || entry->at.bytes > ahead->pages * PAGE / 4)
             continue;
         pages += (size_t)entry->at.bytes / PAGE + 1;
         if (pages > ahead->pages_free)
@@ -400,7 +412,7 @@ static struct dl2_read_request *make_request(struct dl2_read_ahead *ahead, void 
         struct entry *entry = entries[i];
         entry->request = request;
         if (request->samples)
-            request->samples[i] = entry->plan.index;
+            request->samples[i] = entry->plan.image;
         if (entry->position < request->first)
             request->first = entry->position;
     }
@@ -563,7 +575,7 @@ void dl2_read_ahead_start(struct dl2_read_ahead *ahead, const uint32_t *order, s
         if (ahead->entries[i].position != NOWHERE)
             drop_entry(ahead, &ahead->entries[i]);
     ahead->order = order;
-    ahead->count = count;
+    ahead->count = count * ahead->frames;
     ahead->oldest = ahead->high = ahead->next = 0;
     wake_engine_if_due(ahead);
     pthread_mutex_unlock(&ahead->mutex);
@@ -590,14 +602,14 @@ static bool has_own_files(const struct dl2_dataset *dataset)
     struct dl2_sample sample;
     if (!dl2_dataset_count(dataset) || !dl2_dataset_locate(dataset, 0, &at))
         return false;
-    dl2_dataset_sample(dataset, 0, &sample);
+    dl2_dataset_image(dataset, 0, &sample);
     return !strcmp(sample.path, at.path);
 }
 
 static bool reads_batches(const struct dl2_dataset *dataset)
 {
     uint64_t bytes;
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++)
+    for (size_t i = 0; i < dl2_dataset_image_count(dataset); i++)
         if (dl2_dataset_in_batches(dataset, i, &bytes))
             return true;
     return false;
@@ -621,6 +633,12 @@ static int prepare_batches(struct dl2_read_ahead *ahead, struct dl2_error *error
     return DL2_OK;
 }
 
+static size_t times(size_t samples, unsigned frames)
+{
+    const size_t most = MAX_AHEAD / frames;
+    return (samples < most ? samples : most > 0 ? most : 1) * frames;
+}
+
 static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch_config *config,
                             struct dl2_error *error)
 {
@@ -630,7 +648,10 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%zu samples can't be read ahead, %d at the most", ahead->window,
                              MAX_AHEAD);
-    ahead->ring = ahead->window + SLACK + 1;
+    ahead->frames = dl2_loader_frames(ahead->planner->config);
+    ahead->window = times(ahead->window, ahead->frames);
+    ahead->slack = times(SLACK, ahead->frames);
+    ahead->ring = ahead->window + ahead->slack + 1;
     ahead->request_count = ahead->ring;
     ahead->pages = ahead->pages_free =
         (size_t)(bytes < SIZE_MAX / 2 ? bytes : SIZE_MAX / 2) / PAGE + (bytes < PAGE);

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
     if (!job->targets)
         return dl2_error_memory(error, "a sample");
     DL2_TRY(dl2_mask_init(&job->mask, config, error));
+    if (recipe->gathers)
+        DL2_TRY(dl2_bytes_resize(&job->clip, recipe->sample_bytes, error));
     if (!operations_of(recipe))
         return DL2_OK;
     return dl2_pixels_init(&job->pixels, dl2_loader_width(config), config->height, config->channels,
@@ -31,6 +34,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_job_drop(job, recipe);
     dl2_bytes_free(&job->fetched.scratch);
     dl2_bytes_free(&job->joined);
+    dl2_bytes_free(&job->clip);
     dl2_decoder_destroy(job->decoder);
     job->decoder = NULL;
     dl2_resizer_free(&job->resizer);
@@ -42,7 +46,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
 
 size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
-    return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity +
+    return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity + job->clip.capacity +
            dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
            dl2_resizer_memory(&job->resizer);
@@ -50,7 +54,8 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
 
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position)
 {
-    job->plan.index = index;
+    job->plan.index = job->plan.image = index;
+    job->plan.frame = 0;
     job->plan.epoch_position = epoch_position;
     job->position = position;
     job->stage = DL2_STAGE_READ;
@@ -61,6 +66,8 @@ void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_
 
 bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *recipe)
 {
+    if (recipe->gathers)
+        return job->stage == DL2_STAGE_PLACE;
     return job->stage == DL2_STAGE_STORE ||
            (job->stage == DL2_STAGE_TRANSFORM && !operations_of(recipe));
 }
@@ -82,6 +89,7 @@ struct dl2_resize_output dl2_loader_output(const struct dl2_loader_config *confi
         .dtype = config->dtype,
         .layout = config->layout,
         .interpolation = config->interpolation,
+        .plane = (size_t)dl2_loader_width(config) * config->height * dl2_loader_frames(config),
     };
     memcpy(output.mean, config->mean, sizeof output.mean);
     memcpy(output.std, config->std, sizeof output.std);
@@ -106,6 +114,8 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
                         struct dl2_error *error)
 {
     const struct dl2_planner *planner = &recipe->planner;
+    if (job->plan.frame)
+        return DL2_OK; /* it is the clip's */
     if (recipe->targets.count)
         DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
                                  error));
@@ -117,8 +127,9 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     job->holds_bytes = true; /* to be given back after an error, too */
-    DL2_TRY(dl2_fetch_acquire(recipe->fetch, job->position, job->plan.index, &job->plan,
-                              &job->fetched, error));
+    const size_t frames = dl2_loader_frames(recipe->planner.config);
+    DL2_TRY(dl2_fetch_acquire(recipe->fetch, job->position * frames + job->plan.frame,
+                              job->plan.index, &job->plan, &job->fetched, error));
     job->holds_bytes = !job->plan.decoded;
     job->stats.bytes += job->fetched.size;
     return DL2_OK;
@@ -196,6 +207,26 @@ static bool stage_encoded(struct dl2_job *job, const struct dl2_recipe *recipe,
     return true;
 }
 
+/* The crop of a clip is that of its first frame. */
+static int check_frame_size(struct dl2_job *job, const struct dl2_recipe *recipe,
+                            struct dl2_error *error)
+{
+    const struct dl2_sample_plan *plan = &job->plan;
+    if (!recipe->planner.config->frames)
+        return DL2_OK;
+    if (!plan->frame) {
+        job->clip_width = plan->width;
+        job->clip_height = plan->height;
+    }
+    if (plan->width == job->clip_width && plan->height == job->clip_height)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "is of %" PRIu32 "x%" PRIu32
+                         " where the clip's first frame that is loaded "
+                         "is of %" PRIu32 "x%" PRIu32 "; frames of one clip must be of one size",
+                         plan->width, plan->height, job->clip_width, job->clip_height);
+}
+
 /* Gray images stay gray until they are resized, which is a third of the work. */
 static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
                          struct dl2_error *error)
@@ -216,6 +247,7 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (!plan->slices.count)
         DL2_TRY(dl2_plan_set_size(&recipe->planner, dl2_upright_width(&info),
                                   dl2_upright_height(&info), plan, error));
+    DL2_TRY(check_frame_size(job, recipe, error));
     struct dl2_decode_request request = DL2_DECODE_REQUEST_DEFAULTS;
     request.x = plan->crop.x;
     request.y = plan->crop.y;
@@ -307,6 +339,45 @@ static int store_pixels(struct dl2_job *job, const struct dl2_recipe *recipe, vo
     return dl2_convert_pixels(&job->resizer, job->pixels.data, &output, error);
 }
 
+/* ---- clips ---- */
+
+/* Where a frame begins in the memory of its clip. */
+static uint8_t *frame_at(const struct dl2_recipe *recipe, uint8_t *clip, unsigned frame)
+{
+    const struct dl2_loader_config *config = recipe->planner.config;
+    const bool planes = config->layout == DL2_NCHW;
+    return clip + frame * (planes ? recipe->image_bytes / config->channels : recipe->image_bytes);
+}
+
+/* Copies a frame to the next one's place. */
+static void repeat_frame(const struct dl2_recipe *recipe, uint8_t *clip, unsigned frame)
+{
+    const struct dl2_loader_config *config = recipe->planner.config;
+    const unsigned planes = config->layout == DL2_NCHW ? config->channels : 1;
+    const size_t bytes = recipe->image_bytes / planes;
+    for (unsigned p = 0; p < planes; p++, clip += bytes * config->frames)
+        memcpy(frame_at(recipe, clip, frame + 1), frame_at(recipe, clip, frame), bytes);
+}
+
+/* The stage after a frame's last: that of the next frame which is another image, or of the clip. */
+static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *recipe, uint8_t *clip)
+{
+    const unsigned frames = recipe->planner.config->frames;
+    struct dl2_sample_plan *plan = &job->plan;
+    if (!frames)
+        return DL2_STAGE_DONE;
+    job->stats.short_clips += !plan->frame && dl2_plan_is_short(&recipe->planner, plan);
+    job->stats.frames++;
+    while (plan->frame + 1 < frames && dl2_plan_repeats(&recipe->planner, plan, plan->frame + 1)) {
+        repeat_frame(recipe, clip, plan->frame++);
+        job->stats.frames++;
+    }
+    if (++plan->frame == frames)
+        return recipe->gathers ? DL2_STAGE_PLACE : DL2_STAGE_DONE;
+    job->operation = 0;
+    return DL2_STAGE_READ;
+}
+
 int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                  struct dl2_error *error)
 {
@@ -316,6 +387,8 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     enum dl2_stage next = DL2_STAGE_DONE;
     int status = DL2_OK;
     double *sum = &job->stats.transform;
+    uint8_t *const clip = recipe->gathers ? job->clip.data : out;
+    uint8_t *const to = clip ? frame_at(recipe, clip, job->plan.frame) : NULL;
     const double start = dl2_clock_wall();
     switch (job->stage) {
     case DL2_STAGE_READ:
@@ -336,7 +409,7 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         break;
     case DL2_STAGE_TRANSFORM:
         next = operations ? DL2_STAGE_OPERATION : DL2_STAGE_DONE;
-        status = resize_sample(job, recipe, out, error);
+        status = resize_sample(job, recipe, to, error);
         break;
     case DL2_STAGE_OPERATION:
         operation = next_operation(job, recipe);
@@ -346,18 +419,23 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         status = run_operation(job, recipe, error);
         job->operation++;
         break;
+    case DL2_STAGE_PLACE:
+        memcpy(out, job->clip.data, recipe->sample_bytes);
+        break;
     default:
-        status = store_pixels(job, recipe, out, error);
+        status = store_pixels(job, recipe, to, error);
         break;
     }
     const double seconds = dl2_clock_wall() - start;
     *sum += seconds;
     job->seconds += seconds;
+    if (status == DL2_OK && next == DL2_STAGE_DONE && job->stage != DL2_STAGE_PLACE)
+        next = end_frame(job, recipe, clip);
     if (status < 0 && name) {
         struct dl2_sample sample;
         dl2_error_prefix(error, "%s", name);
         if (recipe->planner.dataset) {
-            dl2_dataset_sample(recipe->planner.dataset, job->plan.index, &sample);
+            dl2_dataset_image(recipe->planner.dataset, job->plan.image, &sample);
             dl2_error_prefix(error, "%s", sample.path);
         }
     }

@@ -10,9 +10,12 @@
  *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
  *     OPERATION   the augmentation, then the caller's operations, one after the other
  *     STORE       the result into the batch
+ *     PLACE       a clip that was gathered into the batch
  *     DONE
  *
- * Without any of these, TRANSFORM writes into the batch and there is no STORE.
+ * Without operations, TRANSFORM writes into the batch and there is no STORE. The frames of a clip
+ * go through READ to STORE one after the other, each with the same random state. Where a batch must
+ * not wait for a clip, they are gathered in the job's memory, and PLACE follows.
  *
  * Threads: one at a time for each job. Jobs share only the recipe, which does not change meanwhile.
  */
@@ -36,7 +39,8 @@ struct dl2_recipe {
     struct dl2_planner planner; /* with the dataset and the loader's settings */
     struct dl2_fetch *fetch;
     struct dl2_augmentation *augmentation; /* NULL: none */
-    size_t sample_bytes;                   /* in the batch */
+    size_t sample_bytes, image_bytes;      /* in the batch: of a sample, and of a frame of it */
+    bool gathers; /* frames of clips stay with the job until the clip is whole */
     struct dl2_target_list targets;
 };
 
@@ -54,11 +58,12 @@ enum dl2_stage {
     DL2_STAGE_TRANSFORM,
     DL2_STAGE_OPERATION,
     DL2_STAGE_STORE,
+    DL2_STAGE_PLACE,
     DL2_STAGE_DONE
 };
 
 struct dl2_job {
-    size_t position;      /* in the order that the bytes are fetched in */
+    size_t position;      /* in the order of samples */
     enum dl2_stage stage; /* the next */
     unsigned operation;   /* the next */
     double seconds;       /* that its stages took so far */
@@ -70,6 +75,9 @@ struct dl2_job {
     struct dl2_fetched fetched; /* encoded bytes; given back once they are decoded */
     bool holds_bytes;
     struct dl2_bytes joined; /* the file made of slices */
+    /* Of clips. */
+    uint32_t clip_width, clip_height; /* of the first frame */
+    struct dl2_bytes clip;            /* what is gathered */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;

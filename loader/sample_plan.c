@@ -81,6 +81,60 @@ int dl2_plan_set_size(const struct dl2_planner *planner, uint32_t width, uint32_
         plan->height, planner->sliced ? ": run dl2-transcode --index" : "");
 }
 
+/* ---- Frames of a clip */
+
+static unsigned step_of(const struct dl2_loader_config *config)
+{
+    return config->frame_step ? config->frame_step : 1;
+}
+
+/* The frames from the first to the last that are loaded. */
+static uint64_t span_of(const struct dl2_loader_config *config)
+{
+    return config->frame_sampling == DL2_FRAMES_UNIFORM
+               ? config->frames
+               : (uint64_t)(config->frames - 1) * step_of(config) + 1;
+}
+
+bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sample_plan *plan)
+{
+    return plan->available < span_of(planner->config);
+}
+
+/* Which frame of its clip is number `frame` of those that are loaded. */
+static size_t pick_frame(const struct dl2_loader_config *config, const struct dl2_sample_plan *plan,
+                         unsigned frame)
+{
+    if (config->frame_sampling == DL2_FRAMES_UNIFORM)
+        return (size_t)((2 * (uint64_t)frame + 1) * plan->available /
+                        (2 * (uint64_t)config->frames));
+    const uint64_t picked = plan->start + (uint64_t)frame * step_of(config);
+    return picked < plan->available ? (size_t)picked : plan->available - 1;
+}
+
+bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample_plan *plan,
+                      unsigned frame)
+{
+    const struct dl2_loader_config *config = planner->config;
+    return frame && config->frames &&
+           pick_frame(config, plan, frame) == pick_frame(config, plan, frame - 1);
+}
+
+/* Draws where in the clip the frames begin, and sets plan->image. */
+static void choose_frames(const struct dl2_planner *planner, struct dl2_sample_plan *plan)
+{
+    const struct dl2_loader_config *config = planner->config;
+    const struct dl2_image_range clip = dl2_dataset_frames(planner->dataset, plan->index);
+    const uint64_t span = span_of(config);
+    const uint64_t spare = clip.count > span ? clip.count - span : 0;
+    const bool random = config->frame_sampling == DL2_FRAMES_RANDOM ||
+                        (config->frame_sampling == DL2_FRAMES_AUTO && config->train);
+    plan->clip = clip.first;
+    plan->available = clip.count;
+    plan->start = random ? dl2_random_below(&plan->random, (uint32_t)spare + 1) : (size_t)spare / 2;
+    plan->image = (uint32_t)(clip.first + pick_frame(config, plan, plan->frame));
+}
+
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
 void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan)
 {
@@ -90,9 +144,12 @@ void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *
     plan->slices = (struct dl2_slice_range){0};
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
                     plan->epoch_position << 32 | plan->index);
+    plan->image = plan->index;
+    if (planner->config->frames)
+        choose_frames(planner, plan);
     dl2_plan_find_decoded(planner, plan);
     if (plan->width || !planner->sliced ||
-        !dl2_dataset_cuts(planner->dataset, plan->index, &plan->cuts) ||
+        !dl2_dataset_cuts(planner->dataset, plan->image, &plan->cuts) ||
         (uint64_t)plan->cuts.width * plan->cuts.height > (most ? most : DL2_DEFAULT_MAX_PIXELS))
         return;
     draw_crop(planner, plan->cuts.width, plan->cuts.height, plan);

@@ -38,6 +38,10 @@ static inline uint64_t dl2_plan_epoch_position(const uint32_t *positions, size_t
 
 struct dl2_sample_plan {
     uint32_t index;
+    uint32_t image;         /* the dataset's number of what is read: the sample, or a frame of it */
+    unsigned frame;         /* of a clip: which of those that are loaded */
+    size_t clip, available; /* of a clip: its first image, and its frames */
+    size_t start;           /* of a clip: the first of its frames that is loaded */
     uint64_t epoch_position; /* dl2_plan_epoch_position() */
     uint32_t width, height;  /* of the upright image; 0: not known yet, and there is no crop */
     struct dl2_random
@@ -52,8 +56,17 @@ struct dl2_sample_plan {
 struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
                                   const struct dl2_loader_config *config);
 
-/* Makes the plan of the sample plan->index at plan->epoch_position, which the caller has set. */
+/*
+ * Makes the plan of the sample plan->index at plan->epoch_position, which the caller has set; of a
+ * clip, the plan of its frame plan->frame. All frames of a clip have the same random state.
+ */
 void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
+
+/* Is a frame of the clip that was planned the same image as the frame before? */
+bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample_plan *plan,
+                      unsigned frame);
+/* Has the clip fewer frames than are to be loaded? */
+bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
 
 /* Looks in the cache for an image that was not there when the plan was made. */
 void dl2_plan_find_decoded(const struct dl2_planner *planner, struct dl2_sample_plan *plan);

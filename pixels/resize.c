@@ -195,7 +195,28 @@ static void fill_picks(const struct dl2_resize_kernels *kernels, const uint32_t 
     }
 }
 
-/* The filter of an axis in `memory`; backwards if `flip`. `columns`: in groups, for across(). */
+/* What stands before a filter in its memory: what it was made for. */
+struct made_for {
+    struct dl2_resize_axis axis;
+    const struct kind *kind;
+    uint32_t count;
+    bool flip;
+    struct dl2_filter filter;
+};
+enum { MADE_FOR_BYTES = (sizeof(struct made_for) + 63) / 64 * 64 };
+
+/* Images of one size with one crop, as frames of a clip are, have the same filters. */
+static bool is_made(const struct dl2_bytes *memory, const struct made_for *wanted)
+{
+    const struct made_for *made = (const struct made_for *)memory->data;
+    return memory->size && made->axis.low == wanted->axis.low &&
+           made->axis.high == wanted->axis.high && made->axis.start == wanted->axis.start &&
+           made->axis.end == wanted->axis.end && made->kind == wanted->kind &&
+           made->count == wanted->count && made->flip == wanted->flip;
+}
+
+/* The filter of an axis in `memory`, if it is not there from before; backwards if `flip`.
+ * `columns`: in groups, for across(). */
 static int make_filter(const struct dl2_resize_kernels *kernels, const struct kind *kind,
                        const struct dl2_resize_axis *axis, uint32_t count, bool columns, bool flip,
                        struct dl2_bytes *memory, struct dl2_filter *filter, struct dl2_error *error)
@@ -210,12 +231,21 @@ static int make_filter(const struct dl2_resize_kernels *kernels, const struct ki
     const uint32_t most = widest < size ? (uint32_t)widest : size;
     const size_t pairs = (most + (size_t)1) / 2;
     size_t weights_bytes, bytes;
+    const struct made_for wanted = {*axis, kind, count, flip, {0}};
+    if (is_made(memory, &wanted)) {
+        *filter = ((const struct made_for *)memory->data)->filter;
+        return DL2_OK;
+    }
+    memory->size = 0;
     if (!dl2_size_mul(pairs * 2 * sizeof(int16_t), padded, &weights_bytes) ||
-        !dl2_size_add(weights_bytes, 4 * padded * sizeof(uint32_t) + most * sizeof(float), &bytes))
+        !dl2_size_add(weights_bytes,
+                      MADE_FOR_BYTES + 4 * padded * sizeof(uint32_t) + most * sizeof(float),
+                      &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "can't resize %u samples to %u", size, count);
     DL2_TRY(dl2_bytes_resize(memory, bytes, error));
-    int16_t *weights = (int16_t *)memory->data;
-    uint32_t *first = (uint32_t *)(memory->data + weights_bytes), *taps = first + padded;
+    struct made_for *made = (struct made_for *)memory->data;
+    int16_t *weights = (int16_t *)(memory->data + MADE_FOR_BYTES);
+    uint32_t *first = (uint32_t *)((uint8_t *)weights + weights_bytes), *taps = first + padded;
     float *scratch = (float *)(first + 4 * padded);
     memset(weights, 0, weights_bytes);
     struct window window = {.inverse = 1 / width, .step = 1 / (float)width};
@@ -251,6 +281,8 @@ static int make_filter(const struct dl2_resize_kernels *kernels, const struct ki
     if (columns)
         fill_picks(kernels, first, (uint32_t)padded, taps + padded, taps + 2 * padded,
                    &filter->reach);
+    *made = wanted;
+    made->filter = *filter;
     return DL2_OK;
 }
 
@@ -433,11 +465,17 @@ static void write_values(const struct job *job, const uint8_t *bytes, size_t cou
         kernels->halves(bytes, count, scale, bias, (uint16_t *)job->out->data + at);
 }
 
+/* Values from one channel to the next where each has a plane. */
+static size_t plane_of(const struct dl2_resize_output *out)
+{
+    return out->plane ? out->plane : (size_t)out->width * out->height;
+}
+
 static void write_row(const struct job *job, uint32_t y)
 {
     const struct dl2_resize_output *out = job->out;
     const bool gray = job->raster->color == DL2_COLOR_GRAY;
-    const size_t width = out->width, plane = width * out->height;
+    const size_t width = out->width, plane = plane_of(out);
     int16_t *const words[3] = {job->words[0], job->words[gray ? 0 : 1], job->words[gray ? 0 : 2]};
     const bool direct = out->dtype == DL2_UINT8;
     if (out->channels == 3 && out->layout == DL2_NHWC) {
@@ -491,7 +529,7 @@ int dl2_convert_pixels(struct dl2_resizer *resizer, const uint8_t *pixels,
     if (!resizer->kernels)
         resizer->kernels = dl2_resize_kernels_for(dl2_simd_flags());
     struct job job = {.kernels = resizer->kernels, .out = out};
-    const size_t width = out->width, row = width * out->channels, plane = width * out->height;
+    const size_t width = out->width, row = width * out->channels, plane = plane_of(out);
     DL2_TRY(dl2_bytes_resize(&resizer->lines, row, error));
     job.bytes = resizer->lines.data;
     make_affine(&job);

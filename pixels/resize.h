@@ -63,6 +63,7 @@ static inline unsigned dl2_dtype_size(enum dl2_dtype dtype)
 struct dl2_resize_output {
     void *data; /* height x width x channels of dtype, in `layout`, no padding */
     uint32_t width, height, channels;
+    size_t plane; /* with DL2_NCHW, values from one channel to the next; 0: height x width */
     enum dl2_dtype dtype;
     enum dl2_layout layout;
     float mean[3], std[3]; /* per channel, of the float types */

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MAX_NDIM = 5 };
+
 struct py_array {
     PyObject_HEAD struct py_array *base; /* the owner of `data`; NULL: this array itself */
     struct py_loader *loader; /* an owner's: whose batch it is; NULL: `data` is its own */
@@ -22,7 +24,7 @@ struct py_array {
     void *data;
     enum py_type type;
     int ndim;
-    Py_ssize_t shape[4], strides[4]; /* strides in bytes */
+    Py_ssize_t shape[MAX_NDIM], strides[MAX_NDIM]; /* strides in bytes */
 };
 
 static const struct {
@@ -106,10 +108,17 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
     const struct dl2_loader_config *config = &loader->settings.loader;
     const Py_ssize_t height = config->height, width = dl2_loader_width(config);
     const Py_ssize_t channels = config->channels;
-    const Py_ssize_t nhwc[] = {batch->count, height, width, channels};
-    const Py_ssize_t nchw[] = {batch->count, channels, height, width};
-    struct py_array *self =
-        make(state, of_dtype[config->dtype], 4, config->layout == DL2_NHWC ? nhwc : nchw);
+    Py_ssize_t shape[MAX_NDIM] = {batch->count};
+    int ndim = 1;
+    if (config->layout == DL2_NCHW)
+        shape[ndim++] = channels;
+    if (config->frames)
+        shape[ndim++] = config->frames;
+    shape[ndim++] = height;
+    shape[ndim++] = width;
+    if (config->layout == DL2_NHWC)
+        shape[ndim++] = channels;
+    struct py_array *self = make(state, of_dtype[config->dtype], ndim, shape);
     if (!self) {
         dl2_loader_release(loader->loader, batch);
         return NULL;
@@ -280,8 +289,8 @@ static int array_getbuffer(struct py_array *self, Py_buffer *view, int flags)
  */
 struct tensor {
     DLManagedTensor managed;
-    uintptr_t stream;             /* of a card */
-    int64_t shape[4], strides[4]; /* strides in elements */
+    uintptr_t stream;                           /* of a card */
+    int64_t shape[MAX_NDIM], strides[MAX_NDIM]; /* strides in elements */
 };
 
 /* Called by whoever took the tensor, on any of its threads, or never. */
@@ -560,7 +569,7 @@ static PyObject *number_at(enum py_type type, const void *data)
 struct part {
     char *data;
     int axis, ndim; /* dimensions of the array done, of the part made */
-    Py_ssize_t shape[4], strides[4];
+    Py_ssize_t shape[MAX_NDIM], strides[MAX_NDIM];
 };
 
 static void keep_axis(const struct py_array *self, struct part *part)

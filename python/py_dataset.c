@@ -137,28 +137,35 @@ static bool check_split(const char *split, double fraction, PyObject *kwargs)
 
 static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"path",   "split",     "val_fraction", "split_seed", "images_only",
-                            "subset", "subset_by", "subset_seed",  "select",     "sidecars",
-                            NULL};
+    static char *names[] = {"path",        "split",    "val_fraction", "split_seed",
+                            "images_only", "subset",   "subset_by",    "subset_seed",
+                            "select",      "sidecars", "samples",      NULL};
+    static const char *const kinds[] = {[DL2_SAMPLES_AUTO] = "auto",
+                                        [DL2_SAMPLES_IMAGES] = "images",
+                                        [DL2_SAMPLES_CLIPS] = "clips",
+                                        NULL};
     static const char *const subsets[] = {
         [DL2_SUBSET_DRAW] = "draw", [DL2_SUBSET_NAME] = "name", NULL};
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     PyObject *path, *fraction = NULL, *select = NULL;
     options.split = "train";
     options.subset.fraction = 1;
-    const char *subset_name = "draw";
+    const char *subset_name = "draw", *kind_name = "auto";
     int images_only = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Oz:Dataset", names,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O&|s$OO&pdsO&Ozs:Dataset", names,
                                      PyUnicode_FSConverter, &path, &options.split, &fraction,
                                      py_to_uint64, &options.split_seed, &images_only,
                                      &options.subset.fraction, &subset_name, py_to_uint64,
-                                     &options.subset.seed, &select, &options.sidecars))
+                                     &options.subset.seed, &select, &options.sidecars, &kind_name))
         return NULL;
     if (fraction)
         options.val_fraction = PyFloat_AsDouble(fraction);
     if (!PyErr_Occurred() && options.subset.fraction == 0) /* all, where no words say otherwise */
         PyErr_SetString(PyExc_ValueError, "subset is a fraction above 0, and 1 for all samples");
     int by = PyErr_Occurred() ? -1 : py_choice("subset_by", subset_name, subsets);
+    const int kind = by < 0 ? -1 : py_choice("samples", kind_name, kinds);
+    if (kind < 0)
+        by = -1;
     if (by >= 0 && !check_split(options.split, options.val_fraction, kwargs))
         by = -1;
     struct py_dataset *self = by < 0 ? NULL : (struct py_dataset *)PyType_GenericAlloc(type, 0);
@@ -169,6 +176,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->args = Py_NewRef(args);
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
+    options.samples = (enum dl2_samples)kind;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     options.reads = images_only ? dl2_codec_reads : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -214,28 +222,76 @@ static bool use_sample(struct py_dataset *self, Py_ssize_t index)
     return false;
 }
 
-static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
+/* The bytes of an image. */
+static PyObject *read_image(struct py_dataset *self, size_t image)
 {
-    if (!use_sample(self, index))
-        return NULL;
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_sample sample;
     const uint8_t *data;
     size_t size;
     int status;
     Py_BEGIN_ALLOW_THREADS status =
-        dl2_dataset_read(self->dataset, (size_t)index, &scratch, &data, &size, &error);
-    Py_END_ALLOW_THREADS PyObject *item;
-    if (status < 0) {
-        item = py_raise(py_state_of(py_type_of(self)), &error);
-    } else {
-        dl2_dataset_sample(self->dataset, (size_t)index, &sample);
-        item = Py_BuildValue("(y#i)", (const char *)data, (Py_ssize_t)size, sample.label);
-    }
+        dl2_dataset_read(self->dataset, image, &scratch, &data, &size, &error);
+    Py_END_ALLOW_THREADS PyObject *bytes =
+        status < 0 ? py_raise(py_state_of(py_type_of(self)), &error)
+                   : PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size);
     dl2_bytes_free(&scratch);
+    return bytes;
+}
+
+/* A list of the bytes of `count` images, each `step` further. */
+static PyObject *read_frames(struct py_dataset *self, size_t first, size_t count, int64_t step)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *bytes = read_image(self, (size_t)((int64_t)first + (int64_t)i * step));
+        if (!bytes || PyList_SetItem(list, (Py_ssize_t)i, bytes) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *dataset_item(struct py_dataset *self, Py_ssize_t index)
+{
+    if (!use_sample(self, index))
+        return NULL;
+    const struct dl2_image_range frames = dl2_dataset_frames(self->dataset, (size_t)index);
+    struct dl2_sample sample;
+    PyObject *data = dl2_dataset_kind(self->dataset) == DL2_SAMPLE_CLIP
+                         ? read_frames(self, frames.first, frames.count, 1)
+                         : read_image(self, frames.first);
+    dl2_dataset_image(self->dataset, frames.first, &sample);
     py_dataset_leave(self);
-    return item;
+    return data ? Py_BuildValue("(Ni)", data, sample.label) : NULL;
+}
+
+static PyObject *dataset_frames(struct py_dataset *self, PyObject *argument)
+{
+    struct dl2_frame_slice slice;
+    struct dl2_error error = DL2_ERROR_INIT;
+    PyObject *text;
+    if (!PyUnicode_FSConverter(argument, &text))
+        return NULL;
+    PyObject *list = NULL;
+    if (py_dataset_use(self)) {
+        if (dl2_dataset_slice(self->dataset, PyBytes_AsString(text), &slice, &error) < 0)
+            py_raise(py_state_of(py_type_of(self)), &error);
+        else
+            list = read_frames(self, slice.first, slice.count, slice.step);
+        py_dataset_leave(self);
+    }
+    Py_DECREF(text);
+    return list;
+}
+
+static PyObject *dataset_kind(struct py_dataset *self, void *closure)
+{
+    (void)closure;
+    if (!py_dataset_use(self))
+        return NULL;
+    PyObject *kind = py_text(dl2_dataset_kind(self->dataset) == DL2_SAMPLE_CLIP ? "clip" : "image");
+    py_dataset_leave(self);
+    return kind;
 }
 
 static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
@@ -434,6 +490,11 @@ static PyMethodDef methods[] = {
      "sample($self, index, /)\n--\n\n"
      "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
      "end."},
+    {"frames", (PyCFunction)dataset_frames, METH_O,
+     "frames($self, text, /)\n--\n\n"
+     "Frames of a clip, a list of bytes: 'train/rose/clip7' has all of them, "
+     "'train/rose/clip7[2:10:2]'\n"
+     "those of Python's slice, which alone are read, and 'train/rose/clip7[-1]' the last."},
     {"sidecar", (PyCFunction)dataset_sidecar, METH_VARARGS,
      "sidecar($self, index, extension, /)\n--\n\n"
      "What a sample has beside its image, such as 'json' or 'txt': bytes, or None. In a folder "
@@ -452,6 +513,7 @@ static PyMethodDef methods[] = {
 static PyGetSetDef attributes[] = {
     {"layout", (getter)dataset_layout, NULL,
      "How the dataset was read: 'train 9,025 images in 10 classes, val 3,929 (valid/)'.", NULL},
+    {"kind", (getter)dataset_kind, NULL, "What the samples are: 'image' or 'clip'.", NULL},
     {"classes", (getter)dataset_classes, NULL,
      "The classes' names, a tuple: label 3 is classes[3]. Empty for a flat folder.", NULL},
     {"keys", (getter)dataset_keys, NULL,
@@ -471,13 +533,15 @@ PyDoc_STRVAR(
     doc,
     "Dataset(path, split='train', *, val_fraction=0.2, split_seed=0, images_only=True,\n"
     "        subset=1, subset_by='draw', subset_seed=0, select=None,\n"
-    "        sidecars=None)\n--\n\n"
+    "        sidecars=None, samples='auto')\n--\n\n"
     "The encoded samples of a dataset: a folder {train,val,test}/CLASS/FILE or\n"
     "CLASS/FILE, a packed dataset that dl2-transcode wrote, or MNIST's IDX files. Splits may\n"
     "also be called training, valid, validation, dev and testing, in any case. The folder of\n"
     "a split is that split, whole. The attribute `layout` tells how it was read.\n\n"
     "len(dataset) is the number of samples; dataset[i] is (bytes, label), the file as it is\n"
-    "and its class's number or -1; dataset[-1] is the last.\n\n"
+    "and its class's number or -1; dataset[-1] is the last. Of a clip it is ([bytes], label), "
+    "with\n"
+    "the bytes of all frames.\n\n"
     "split         'all', 'train', 'val', 'test' or the name of another split\n"
     "val_fraction  of each class is for validation where no folder says what is; a\n"
     "              UserWarning says so, unless val_fraction is given. Where it is given, it also\n"
@@ -492,7 +556,9 @@ PyDoc_STRVAR(
     "              several times is visited as often in each epoch, with other crops. Or a\n"
     "              function of a key that tells whether to take the sample\n"
     "sidecars      extensions, such as 'mask.png' or 'png,json': a folder's files that end so\n"
-    "              lie beside images and are none themselves\n\n"
+    "              lie beside images and are none themselves\n"
+    "samples       'images'; 'clips': GulpIO's items, or folders CLASS/CLIP of frames whose names\n"
+    "              end in numbers; 'auto': clips where frames are certain to be frames\n\n"
     "Any number of threads may use it at once; the GIL is released while it is opened and\n"
     "read. Raises dl2.Error where no sample is found, FileNotFoundError where there is no\n"
     "such path, and where a sample that is read has gone.");

@@ -716,7 +716,7 @@ static const struct {
     SECONDS(worker_wait), SECONDS(consumer_wait), NUMBER(images),     NUMBER(bytes),
     NUMBER(bad),          NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
     NUMBER(encoded_hits), NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
-    NUMBER(memory),
+    NUMBER(frames),       NUMBER(short_clips),    NUMBER(memory),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -840,7 +840,8 @@ static PyMethodDef methods[] = {
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
-     "decoded_hits, aside, memory. 'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
+     "decoded_hits, aside, memory; of clips frames, and short_clips that had fewer than asked for. "
+     "'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
      "was then."},
@@ -892,7 +893,9 @@ PyType_Spec py_loader_spec = {
 };
 
 static PyStructSequence_Field batch_fields[] = {
-    {"images", "dl2.Array [n, height, width, channels] or [n, channels, height, width]"},
+    {"images",
+     "dl2.Array [n, height, width, channels] or [n, channels, height, width]; of clips [n, frames, "
+     "height, width, channels] or [n, channels, frames, height, width]"},
     {"labels", "dl2.Array, int64 [n]; -1: not to be counted"},
     {"indices", "dl2.Array, int64 [n]: the samples' numbers in the dataset"},
     {"epoch", "the epoch it belongs to"},

@@ -247,6 +247,8 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
+    options.by_frame = true;
+    options.samples = run->options->samples;
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);

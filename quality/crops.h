@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "common/progress.h"
+#include "dataset/dataset.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +18,9 @@
 enum { DL2_CROP_SIDE = 128 };
 
 struct dl2_crops_options {
-    const char *scores; /* folder of a NAME.json (dl2-quality/1) for each variant */
-    const char *folder; /* where the crops go; made if it isn't there */
+    const char *scores;       /* folder of a NAME.json (dl2-quality/1) for each variant */
+    enum dl2_samples samples; /* frames of clips are images here */
+    const char *folder;       /* where the crops go; made if it isn't there */
     uint64_t max_pixels;
     const struct dl2_external_decoders *external; /* NULL: none */
     uint8_t background[3];                        /* under alpha, R, G, B */

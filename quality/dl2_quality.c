@@ -25,6 +25,7 @@ enum { HEATMAPS = 16 /* of each variant, unless told otherwise */, UNSET = 99 };
 struct quality_arguments {
     const char *json, *json_folder, *csv, *codec_compare, *crops;
     struct dl2_subset subset;
+    unsigned samples; /* enum dl2_samples */
     uint64_t max_pixels;
     struct dl2_external_decoders external;
     const char *background; /* NULL: as the variants' dl2-variant.json say */
@@ -106,6 +107,7 @@ static int quality_crop(const struct quality_arguments *arguments, char **paths,
 {
     struct dl2_progress progress = {.done = 0};
     struct dl2_crops_options options = {.scores = arguments->json_folder,
+                                        .samples = arguments->samples,
                                         .folder = arguments->crops,
                                         .max_pixels = arguments->max_pixels,
                                         .external = &arguments->external,
@@ -173,6 +175,7 @@ static int quality_score(const struct quality_arguments *arguments,
         DL2_TRY(quality_find_background(paths + 1, count - 1, background, error));
     struct dl2_scoring_options options = {.jobs = common->jobs,
                                           .subset = arguments->subset,
+                                          .samples = arguments->samples,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
                                           .input_size = arguments->input_size,
@@ -400,6 +403,7 @@ static const struct dl2_option options[] = {
      AT(background), .parse = keep_colour,
      .unset = "the variants' own, from dl2-variant.json, else white"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples), .commands = SCORES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},

@@ -117,6 +117,8 @@ static int score_source_open(const char *path, const struct dl2_scoring_options 
         options.keep = dl2_codec_is_image_file;
         options.reads = dl2_codec_reads;
         options.subset = scoring->subset;
+        options.by_frame = true;
+        options.samples = scoring->samples;
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
         dl2_dataset_tell(source->dataset, path, false, scoring->progress);
         source->count = dl2_dataset_count(source->dataset);
@@ -526,6 +528,12 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
         status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
                                source->dataset ? "a dataset" : "a file",
                                source->dataset ? "a file" : "a dataset");
+    else if (status == DL2_OK && source->dataset &&
+             dl2_dataset_kind(source->dataset) != dl2_dataset_kind(run->reference.dataset))
+        status = dl2_error_set(&why, DL2_ERR_ARGUMENT,
+                               "%s: only one of it and the reference is read as clips, so that "
+                               "frames have other names; say --samples clips, or images",
+                               path);
     if (status == DL2_ERR_MEMORY)
         return dl2_error_set(error, status, "%s", why.message);
     if (status == DL2_OK)

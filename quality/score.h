@@ -98,6 +98,7 @@ struct dl2_scoring {
 struct dl2_scoring_options {
     unsigned jobs;            /* 0: dl2_cpu_count() */
     struct dl2_subset subset; /* of the reference's and the variants' images for training */
+    enum dl2_samples samples; /* frames of clips are images here */
     uint64_t max_pixels;      /* larger images fail; 0: DL2_DEFAULT_MAX_PIXELS */
     const struct dl2_external_decoders *external; /* NULL: none */
     uint8_t background[3];                        /* under alpha, R, G, B */

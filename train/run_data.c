@@ -38,6 +38,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
         options.subset = *subset;
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
+    options.samples = stream->config->data.samples;
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)
@@ -52,6 +53,12 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     DL2_TRY(status);
     if (stream->runs[0].events.opened && !was_opened(stream, data))
         stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
+    if (dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP && stream->config->loader.frames != 1)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: it holds clips, and dl2-train has no networks for clips yet: "
+                             "--frames 1 trains on one frame of each; --samples images on every "
+                             "frame as an image",
+                             path);
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);

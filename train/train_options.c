@@ -330,6 +330,7 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_UINT64, "split-seed", 0, "N", "Seed by which --val-fraction draws images",
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
      .parse = parse_input_size, .show = dl2_show_image_size,

@@ -67,6 +67,7 @@ struct dl2_train_data {
     double val_fraction;                 /* of training images: see dataset.h */
     uint64_t split_seed;
     struct dl2_subset subset;   /* of the images to train on */
+    enum dl2_samples samples;   /* what the samples of all datasets are */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
     unsigned synthetic_classes; /* without a dataset */
     uint64_t synthetic_images;
@@ -126,8 +127,8 @@ struct dl2_train_run {
     /* With `evaluate`: file that receives how much the network's loss depends on its input
      * (train/sensitivity.h); NULL: none. */
     const char *sensitivity;
-    json_t *origin;       /* what that file says of its run: dl2_checkpoint_origin() */
-    bool origin_splits;   /* val_fraction and split_seed are that run's: used where they can be */
+    json_t *origin;     /* what that file says of its run: dl2_checkpoint_origin() */
+    bool origin_splits; /* val_fraction and split_seed are that run's: used where they can be */
     /* One model of several: dl2_run_data_hashes() of those before it, whose data it must have;
      * NULL: there are none. Borrowed. */
     const json_t *data_hashes;

@@ -10,6 +10,7 @@
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
+#include "transcode/clip_packer.h"
 #include "transcode/output_folder.h"
 #include "transcode/sidecar_files.h"
 
@@ -48,9 +49,11 @@ struct copy {
     struct dl2_copy_result *result;
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
-    struct reading *readings;  /* a slot each */
-    bool packed;               /* DEST is a container, not class folders */
-    json_t *summary;           /* SOURCE's dl2-variant.json, for DEST; NULL: it has none */
+    struct dl2_clip_packer clip;
+    uint64_t clip_frames, clip_bytes; /* of it, as counted in the result */
+    struct reading *readings;         /* a slot each */
+    bool packed;                      /* DEST is a container, not class folders */
+    json_t *summary;                  /* SOURCE's dl2-variant.json, for DEST; NULL: it has none */
     /* Of a container: another one once an image of SOURCE, what lies beside it, or the summary
      * changes. */
     char origin[DL2_FACTS_ORIGIN_DIGITS + 1];
@@ -167,15 +170,24 @@ static char **list_companions(const struct dl2_folder_keys *keys, const struct d
 
 /* ---- Is there anything to do? */
 
+/* Are samples frames of clips, which a container takes clip by clip? */
+static bool packs_clips(const struct copy *copy)
+{
+    return copy->packed && dl2_dataset_kind(copy->dataset) == DL2_SAMPLE_CLIP;
+}
+
 /* Does DEST hold the samples of SOURCE as SOURCE is now? */
 static bool is_current(const struct copy *copy)
 {
-    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
     struct dl2_dataset *there;
     const char *dest = copy->options->dest;
+    everything.by_frame = true;
+    everything.samples = packs_clips(copy) ? DL2_SAMPLES_CLIPS : DL2_SAMPLES_IMAGES;
     if (copy->options->force || dl2_dataset_open(dest, &everything, &there, NULL) < 0)
         return false;
     bool same = !strcmp(dl2_dataset_container(there), copy->options->pack.container) &&
+                (packs_clips(copy) || !dl2_output_has_clips(dest)) &&
                 dl2_dataset_count(there) == dl2_dataset_count(copy->dataset) &&
                 dl2_dataset_has_parts(there) == dl2_dataset_has_parts(copy->dataset) &&
                 dl2_dataset_same_classes(there, copy->dataset);
@@ -268,7 +280,49 @@ static int write_companions(struct copy *copy, const char *key, const struct dl2
     return DL2_OK;
 }
 
-static int write_sample(struct copy *copy, size_t index, const struct reading *reading,
+/* Adds a frame to its clip, which is written with its last one. */
+static int pack_frame(struct copy *copy, size_t index, const char *extension,
+                      struct reading *reading, struct dl2_error *error)
+{
+    struct dl2_clip_packer *clip = &copy->clip;
+    if (!dl2_clip_packer_expects(clip, index))
+        dl2_clip_packer_begin(clip, copy->dataset, index);
+    if (index == clip->clip.first)
+        DL2_TRY(dl2_clip_packer_set_sidecars(clip, &reading->sidecars, error));
+    else
+        for (size_t i = 0; i < reading->sidecars.count; i++)
+            dl2_left_out_count(&copy->left_out, reading->sidecars.items[i].extension);
+    copy->clip_bytes += reading->size;
+    DL2_TRY(dl2_clip_packer_add(clip, extension, &reading->bytes, error));
+    copy->clip_frames++;
+    if (!dl2_clip_packer_is_whole(clip))
+        return DL2_OK;
+    DL2_TRY(dl2_clip_packer_write(clip, copy->writer, error));
+    copy->clip_frames = copy->clip_bytes = 0;
+    return DL2_OK;
+}
+
+/* Behind the last frame of a clip: takes back the frames of one that could not be written whole. */
+static void end_clip(struct copy *copy, size_t index)
+{
+    const char *key;
+    const struct dl2_image_range clip = dl2_dataset_clip_of(copy->dataset, index, &key);
+    if (index + 1 < clip.first + clip.count)
+        return;
+    if (copy->clip_frames) {
+        copy->result->images -= copy->clip_frames;
+        copy->result->written -= copy->clip_frames;
+        copy->result->failed += copy->clip_frames;
+        copy->result->bytes -= copy->clip_bytes;
+    }
+    if (copy->clip_frames || copy->clip.clip.count)
+        dl2_progress_message(copy->progress,
+                             "%s: the clip is left out with all its frames, for lack of one", key);
+    copy->clip_frames = copy->clip_bytes = 0;
+    copy->clip.clip.count = 0;
+}
+
+static int write_sample(struct copy *copy, size_t index, struct reading *reading,
                         struct dl2_error *error)
 {
     const uint8_t *data = reading->data;
@@ -280,6 +334,8 @@ static int write_sample(struct copy *copy, size_t index, const struct reading *r
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s: not an image", sample.path);
     if (!copy->writer)
         DL2_TRY(write_file(copy, &sample, extension, data, size, error));
+    else if (packs_clips(copy))
+        DL2_TRY(pack_frame(copy, index, extension, reading, error));
     else
         DL2_TRY(dl2_writer_add_with_sidecars(copy->writer, sample.key, extension, sample.label,
                                              data, size, &reading->sidecars, error));
@@ -352,6 +408,8 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
         copy->result->failed++;
         dl2_progress_message(copy->progress, "%s", own->message);
     }
+    if (packs_clips(copy))
+        end_clip(copy, item);
     dl2_progress_update(copy->progress, item + 1, NULL);
     return DL2_OK;
 }
@@ -526,6 +584,9 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
     struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
     images.keep = dl2_codec_is_image_file;
     images.reads = dl2_codec_reads;
+    images.by_frame = true;
+    images.class_folders = !copy->packed;
+    images.samples = copy->options->samples;
     DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
     const char *dest = copy->options->dest;
     dl2_dataset_tell(copy->dataset, copy->options->source, copy->packed, copy->progress);
@@ -601,6 +662,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     if (status == DL2_OK)
         status = run_copy(&copy, error);
     dl2_writer_close(copy.writer);
+    dl2_clip_packer_free(&copy.clip);
     dl2_dataset_close(copy.dataset);
     dl2_left_out_free(&copy.left_out);
     dl2_bytes_free(&copy.companions);

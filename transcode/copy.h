@@ -14,6 +14,7 @@
 
 #include "common/error.h"
 #include "common/progress.h"
+#include "dataset/dataset.h"
 #include "dataset/writer.h"
 
 #include <stddef.h>
@@ -21,6 +22,7 @@
 
 struct dl2_copy_options {
     const char *source, *dest;
+    enum dl2_samples samples;       /* what SOURCE's samples are */
     struct dl2_writer_options pack; /* container and size of shards */
     unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
     const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */

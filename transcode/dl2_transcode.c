@@ -11,6 +11,7 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "dataset/dataset.h"
+#include "dataset/subset_options.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "transcode/copy.h"
@@ -67,6 +68,7 @@ static struct arguments {
     struct dl2_external_decoders external; /* to read sources */
     unsigned colour;                       /* enum dl2_colour_rule */
     bool never_larger, force, prune;
+    unsigned samples;   /* enum dl2_samples */
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index, survey, identify;
@@ -182,6 +184,8 @@ static const struct dl2_option table[] = {
      "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
      AT(colour), .words = dl2_colour_rules, .commands = ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+     .commands = WRITES | SURVEYS | FITS | 1 << IDENTIFY},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0, .commands = ENCODES | SURVEYS | FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
@@ -201,8 +205,7 @@ static const struct dl2_option table[] = {
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
      "Pack images in a random order, the same for the same seed, so that a program that reads "
      "one shard after the other meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class",
-     .commands = WRITES},
+     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = WRITES},
@@ -863,6 +866,7 @@ static int transcode(char **places)
     struct dl2_transcode_options options = {
         .source = places[0],
         .dest = places[1],
+        .samples = arguments.samples,
         .targets = targets,
         .target_count = target_count,
         .decode = DL2_DECODE_DEFAULTS,
@@ -903,6 +907,7 @@ static int copy(char **places)
     struct dl2_progress progress;
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
+                                             .samples = arguments.samples,
                                              .pack = pack_options(places[1]),
                                              .shuffle = shuffles() ? &arguments.shuffle : NULL,
                                              .jobs = common.jobs,
@@ -938,6 +943,7 @@ static int identify(const char *path)
     uint64_t fingerprint = 0;
     everything.keep = dl2_codec_is_image_file;
     everything.reads = dl2_codec_reads;
+    everything.samples = arguments.samples;
     int status = dl2_dataset_open(path, &everything, &dataset, &error);
     if (status == DL2_OK) {
         dl2_dataset_tell(dataset, path, false, &(struct dl2_progress){.done = 0});
@@ -963,6 +969,7 @@ static int survey(const char *path)
     struct dl2_progress progress;
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = path,
+                                               .samples = arguments.samples,
                                                .groups = arguments.groups,
                                                .max_pixels = arguments.max_pixels,
                                                .external = &arguments.external,
@@ -995,6 +1002,7 @@ static int fit_tables(const char *path)
     struct dl2_resolution resolutions[MAX_RESOLUTIONS];
     size_t images, failed;
     struct dl2_fit_options options = {.source = path,
+                                      .samples = arguments.samples,
                                       .sensitivity = arguments.sensitivity,
                                       .height = arguments.input_size,
                                       .width = arguments.input_size,

@@ -224,6 +224,8 @@ static int open_samples(struct fit *fit, struct dl2_error *error)
     struct dl2_random random;
     all.keep = dl2_codec_is_image_file;
     all.reads = dl2_codec_reads;
+    all.by_frame = true;
+    all.samples = fit->options->samples;
     all.split = "train";
     all.val_fraction = 0;
     DL2_TRY(dl2_dataset_open(fit->options->source, &all, &fit->dataset, error));

@@ -11,6 +11,7 @@
 #include "codec/codec.h"
 #include "common/error.h"
 #include "common/progress.h"
+#include "dataset/dataset.h"
 #include "pixels/resolution.h"
 
 #include <stdint.h>
@@ -18,6 +19,7 @@
 enum { DL2_FIT_IMAGES = 1000 };
 
 struct dl2_fit_options {
+    enum dl2_samples samples;      /* frames of clips are images here */
     const char *source;            /* images of its split `train`, or all where it has none */
     const char *sensitivity;       /* a network's; NULL: of the pipeline alone */
     unsigned height, width;        /* of the input, where `sensitivity` is NULL */

@@ -6,6 +6,7 @@ libreuse_la_SOURCES = transcode/colours.c transcode/colours.h transcode/reuse.c 
 noinst_LTLIBRARIES += libtranscode.la
 libtranscode_la_SOURCES = \
 	transcode/sidecar_files.c transcode/sidecar_files.h \
+	transcode/clip_packer.c transcode/clip_packer.h \
 	transcode/copy.c transcode/copy.h \
 	transcode/fit_sensitivity.c transcode/fit_sensitivity.h \
 	transcode/fit_steps.c transcode/fit_steps.h \

@@ -112,18 +112,14 @@ int dl2_output_remove(const char *root, const char *name, bool *removed, struct 
 }
 
 static int refuse_clips(const struct dl2_dataset *dataset, const char *source,
-                        struct dl2_error *error)
+                        const char *container, struct dl2_error *error)
 {
-    struct dl2_sample sample;
-    size_t first, count;
-    if (!dl2_dataset_first_clip(dataset, &first, &count))
+    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_IMAGE || dl2_container_holds_clips(container))
         return DL2_OK;
-    dl2_dataset_sample(dataset, first, &sample);
-    const int length = (int)(strrchr(sample.key, '/') - sample.key);
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                         "%s: the id %.*s has %zu frames, and dl2-transcode writes single images, "
-                         "not clips; give each frame an id of its own",
-                         source, length, sample.key, count);
+                         "%s: it holds clips, and the container '%s' holds images alone; "
+                         "--samples images makes each frame an image of its own",
+                         source, container);
 }
 
 /* Is the sample's class the folder that its key names, as readers of a folder see it? */
@@ -167,11 +163,23 @@ static int check_classes(const struct dl2_dataset *dataset, const char *source,
     return DL2_OK;
 }
 
+bool dl2_output_has_clips(const char *path)
+{
+    const struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *dataset;
+    if (dl2_dataset_open(path, &options, &dataset, NULL) < 0)
+        return false;
+    const bool clips = !strcmp(dl2_dataset_container(dataset), "gulp") &&
+                       dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
+    dl2_dataset_close(dataset);
+    return clips;
+}
+
 int dl2_output_check_source(const struct dl2_dataset *dataset, const char *source,
                             const char *container, struct dl2_progress *progress,
                             struct dl2_error *error)
 {
-    DL2_TRY(refuse_clips(dataset, source, error));
+    DL2_TRY(refuse_clips(dataset, source, container, error));
     if (dl2_container_is_packed(container) || !strcmp(dl2_dataset_container(dataset), "folder"))
         return DL2_OK;
     return check_classes(dataset, source, progress, error);

@@ -22,10 +22,13 @@ bool dl2_output_lies_in(const char *path, const char *folder);
  */
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error);
 
+/* Does a dataset of GulpIO lie at `path` that has items of several frames? */
+bool dl2_output_has_clips(const char *path);
+
 /*
- * Can the container of this name hold what `source` has? DL2_ERR_UNSUPPORTED for an id of several
- * frames, of which each would become an image of its own, and for an image that would be of another
- * class in a folder. Says how many images lose their class there.
+ * Can the container of this name hold what `source` has? DL2_ERR_UNSUPPORTED for clips in a
+ * container of images alone, and for an image that would be of another class in a folder. Says how
+ * many images lose their class there.
  */
 int dl2_output_check_source(const struct dl2_dataset *dataset, const char *source,
                             const char *container, struct dl2_progress *progress,

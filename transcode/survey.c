@@ -634,6 +634,8 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
     struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
     all.keep = dl2_codec_is_image_file;
     all.reads = dl2_codec_reads;
+    all.by_frame = true;
+    all.samples = options->samples;
     *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);

@@ -10,6 +10,7 @@
 #include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "pixels/resize.h"
+#include "transcode/clip_packer.h"
 #include "transcode/masks.h"
 #include "transcode/output_folder.h"
 #include "transcode/reuse.h"
@@ -105,7 +106,8 @@ struct run {
     size_t *todo; /* item numbers */
     size_t todo_count;
     int lock;
-    bool packed; /* variants are containers, not folders of files */
+    bool packed;                   /* variants are containers, not folders of files */
+    struct dl2_clip_packer *clips; /* [variant_count], of packed variants of clips; else NULL */
 };
 
 /* ---- What there is to do */
@@ -214,6 +216,9 @@ static int open_source(struct run *run, struct dl2_error *error)
     struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
+    options.by_frame = true;
+    options.class_folders = !run->packed;
+    options.samples = run->options->samples;
     DL2_TRY(dl2_dataset_open(run->options->source, &options, &run->dataset, error));
     run->source.ignored = dl2_dataset_ignored(run->dataset);
     /* Files in folders have the splits that the source's folders have. */
@@ -888,13 +893,87 @@ static int pack(const struct run *run, const struct dl2_source_item *item, size_
     return DL2_OK;
 }
 
+/* Fails the frames that a clip of variant `v` has, since others are missing. */
+static int fail_clip(const struct run *run, size_t v, struct dl2_error *error)
+{
+    struct dl2_clip_packer *clip = &run->clips[v];
+    struct dl2_variant *variant = &run->variants[v];
+    if (!clip->clip.count)
+        return DL2_OK;
+    dl2_progress_message(run->progress,
+                         "%s: %s: the clip is left out with all its frames, for lack of one",
+                         variant->name, clip->key);
+    for (size_t i = clip->clip.first; i < clip->clip.first + clip->clip.count; i++) {
+        if (variant->records[i].state != DL2_RECORD_VALID)
+            continue;
+        char *message = strdup("another frame of its clip failed");
+        if (!message)
+            return dl2_error_memory(error, "images");
+        DL2_TRY(dl2_variant_fail(variant, &run->source.items[i], i, message, error));
+    }
+    clip->clip.count = 0;
+    return DL2_OK;
+}
+
+/* The same as pack() for a frame: it is put into the container with the last one of its clip. */
+static int pack_frame(const struct run *run, const struct dl2_source_item *item, size_t slot,
+                      struct outcome *outcomes, struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct dl2_clip_packer *clip = &run->clips[v];
+        struct outcome *outcome = &outcomes[v];
+        if (!outcome->tried)
+            continue;
+        if (!dl2_clip_packer_expects(clip, item->sample)) {
+            DL2_TRY(fail_clip(run, v, error)); /* whose last frame failed in an earlier run */
+            dl2_clip_packer_begin(clip, run->dataset, item->sample);
+        }
+        if (outcome->record.state != DL2_RECORD_VALID)
+            continue;
+        if (item->sample == clip->clip.first)
+            DL2_TRY(dl2_clip_packer_set_sidecars(
+                clip, sidecars_of(run, slot, run->resolution_of[v]), error));
+        DL2_TRY(
+            dl2_clip_packer_add(clip, run->variants[v].codec->extension, &outcome->encoded, error));
+    }
+    return DL2_OK;
+}
+
+/* Behind a frame whose outcome is recorded: writes its clip if it is whole. */
+static int end_frame(const struct run *run, const struct dl2_source_item *item,
+                     struct dl2_error *error)
+{
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct dl2_clip_packer *clip = &run->clips[v];
+        if (item->sample + 1 != clip->clip.first + clip->clip.count)
+            continue;
+        struct dl2_error own = DL2_ERROR_INIT;
+        const struct dl2_image_range range = clip->clip;
+        int status = dl2_clip_packer_is_whole(clip)
+                         ? dl2_clip_packer_write(clip, run->variants[v].writer, &own)
+                         : DL2_ERR_LIMIT;
+        if (status == DL2_ERR_UNSUPPORTED || status == DL2_ERR_LIMIT ||
+            status == DL2_ERR_ARGUMENT) {
+            if (own.status < 0)
+                dl2_progress_message(run->progress, "%s", own.message);
+            clip->clip = range;
+            status = fail_clip(run, v, &own);
+        }
+        if (status < 0)
+            return dl2_error_copy(error, &own);
+    }
+    return DL2_OK;
+}
+
 static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
 {
     struct run *run = context;
     struct outcome *outcomes = run->outcomes + slot * run->variant_count;
     size_t index = run->todo[n];
     const struct dl2_source_item *item = &run->source.items[index];
-    if (run->packed)
+    if (run->clips)
+        DL2_TRY(pack_frame(run, item, slot, outcomes, error));
+    else if (run->packed)
         DL2_TRY(pack(run, item, slot, outcomes, error));
     for (size_t r = 0; r < run->resolution_count; r++)
         dl2_sidecars_free(&run->sidecars[slot * run->resolution_count + r]);
@@ -916,6 +995,8 @@ static int emit(void *context, size_t slot, size_t n, struct dl2_error *error)
         if (status == DL2_OK)
             status = one;
     }
+    if (run->clips && status == DL2_OK)
+        status = end_frame(run, item, error);
     dl2_progress_update(run->progress, n + 1, NULL);
     return status;
 }
@@ -962,7 +1043,10 @@ static int make_all(struct run *run, struct dl2_error *error)
     run->outcomes = dl2_calloc(outcomes, sizeof *run->outcomes);
     const size_t sidecars = loop.window * run->resolution_count;
     run->sidecars = dl2_calloc(sidecars, sizeof *run->sidecars);
-    if (!run->workers || !run->outcomes || !run->sidecars)
+    const bool clips = run->packed && dl2_dataset_kind(run->dataset) == DL2_SAMPLE_CLIP;
+    if (clips)
+        run->clips = dl2_calloc(run->variant_count, sizeof *run->clips);
+    if (!run->workers || !run->outcomes || !run->sidecars || (clips && !run->clips))
         return dl2_error_memory(error, "images");
     int status = DL2_OK;
     for (unsigned i = 0; status == DL2_OK && i < loop.jobs; i++)
@@ -972,6 +1056,11 @@ static int make_all(struct run *run, struct dl2_error *error)
         status = make_curves(run, error);
     if (status == DL2_OK)
         status = dl2_parallel_run(&loop, error);
+    for (size_t v = 0; run->clips && v < run->variant_count; v++) {
+        if (status == DL2_OK)
+            status = fail_clip(run, v, error);
+        dl2_clip_packer_free(&run->clips[v]);
+    }
     for (size_t i = 0; i < outcomes; i++) {
         free(run->outcomes[i].message); /* of items that weren't emitted any more */
         free(run->outcomes[i].record.sidecars);

@@ -13,6 +13,7 @@
 #include "codec/codec.h"
 #include "common/error.h"
 #include "common/progress.h"
+#include "dataset/dataset.h"
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
@@ -32,6 +33,7 @@ struct dl2_transcode_target {
 
 struct dl2_transcode_options {
     const char *source, *dest;
+    enum dl2_samples samples; /* clips stay clips; each of their frames is an image here */
     const struct dl2_transcode_target *targets;
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */

@@ -265,11 +265,16 @@ static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
 static bool look_into_container(struct dl2_variant *variant, const struct dl2_source_items *items,
                                 uint64_t *output_bytes, size_t *count)
 {
-    const struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
     struct dl2_dataset *packed;
+    everything.by_frame = true;
+    everything.samples = dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP ? DL2_SAMPLES_CLIPS
+                                                                             : DL2_SAMPLES_IMAGES;
     if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
         return false;
-    const bool same = dl2_dataset_same_classes(packed, items->dataset);
+    const bool same = dl2_dataset_same_classes(packed, items->dataset) &&
+                      (dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP ||
+                       !dl2_output_has_clips(variant->root));
     *count = dl2_dataset_count(packed);
     for (size_t i = 0; same && i < items->count; i++) {
         size_t number, frames;

@@ -32,7 +32,8 @@ def html(shown: Any, count: int = 24, side: int = 96) -> str:
         size, classes, figures = len(dataset), dataset.classes, []
     except (TypeError, ValueError):  # it is closed
         return title
-    with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2) as loader:
+    frames = {"frames": 1} if dataset.kind == "clip" else {}
+    with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2, **frames) as loader:
         for n in range(min(count, size)):
             loader.start_epoch(0, step=n * size // min(count, size))
             batch = next(iter(loader))

@@ -135,8 +135,13 @@ def _convert(images: torch.Tensor, dtype: torch.dtype, layout: str, mean: Option
         images = images.to(torch.float32).sub_(255 * mean).div_(255 * std).to(dtype)
     if layout == "NHWC":
         return images
-    images = images.permute(0, 3, 1, 2)
+    images = _channels_second(images)
     return images.contiguous() if layout == "NCHW" else images
+
+
+def _channels_second(images: torch.Tensor) -> torch.Tensor:
+    """A view: [n, h, w, c] as [n, c, h, w], and of clips [n, t, h, w, c] as [n, c, t, h, w]."""
+    return images.movedim(-1, 1)
 
 
 def _sidecars(batch: dl2.Batch, indices: bool) -> Sidecars:
@@ -309,6 +314,8 @@ class Loader(data.IterableDataset):
         for name in "crop_boxes", "masks", "indices":
             if name in (self.loader.settings["targets"] or "").split(","):
                 raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
+        if (self.mixup or self.cutmix) and self.loader.settings["frames"]:
+            raise ValueError("mixup and cutmix mix images, not clips: leave out frames")
         if (self.mixup or self.cutmix) and self.loader.settings["mask"]:
             raise ValueError("mixup and cutmix mix images and targets, not masks: leave out mask")
         if (self.mixup or self.cutmix) and not self.classes:
@@ -492,7 +499,7 @@ class _OnCpu:
             self._owner._next.value = batch.epoch + 1
         images = from_dlpack(batch.images.__dlpack__())  # a capsule: nothing is asked about devices
         if self._permutes:
-            images = images.permute(0, 3, 1, 2)
+            images = _channels_second(images)
         sidecars = _sidecars(batch, self._owner.indices)
         return self._owner._finish(batch.epoch, batch.step, sidecars, images, self._owner._targets(batch))
 

@@ -83,8 +83,41 @@ def write(root):
             put(os.path.join(root, "tar-files"), name, json.dumps({"i": i}).encode(), "json")
 
 
+def read_clips(source, folder):
+    """GulpIO has the clips of dl2 with their frames, whole and in slices."""
+    directory = GulpDirectory(folder, jpeg_decoder=lambda data: data)
+    for test in (sanity_utils.check_data_file_size, sanity_utils.check_for_duplicate_ids):
+        check(test(directory) == [], f"{folder}: {test.__name__}")
+    clips = sorted(glob.glob(os.path.join(source, "*", "*")))
+    check(sorted(directory.merged_meta_dict) == [os.path.relpath(clip, source) for clip in clips], f"{folder}: ids")
+    for clip in clips:
+        name, wanted = os.path.relpath(clip, source), []
+        for frame in range(1, len(os.listdir(clip)) + 1):
+            with open(os.path.join(clip, f"{frame}.jpg"), "rb") as file:
+                wanted.append(file.read())
+        frames, meta = directory[name]
+        check(frames == wanted and meta["label"] == name.split("/")[0], f"{folder}: {name}")
+        check(directory[name, slice(1, None, 2)][0] == wanted[1::2], f"{folder}: a slice of {name}")
+
+
+def write_clips(root):
+    """Clips as GulpIO packs them, ids without folders; and the files that they should become."""
+    os.makedirs(os.path.join(root, "clips"))
+    for number, chunk in enumerate(GulpDirectory(os.path.join(root, "clips")).new_chunks(2)):
+        with chunk.open("wb"):
+            for clip in range(3):
+                name, label = f"{number}{clip}", "ab"[clip % 2]
+                frames = [numpy.full((8, 9, 3), 20 * i + clip, numpy.uint8) for i in range(1 + clip * 6)]
+                chunk.append(name, {"label": label, "id": name}, frames)
+                for i, frame in enumerate(frames):
+                    put(os.path.join(root, "clips-files"), f"{label}/{name}/{i:05}", img_to_jpeg_bytes(frame))
+
+
 if sys.argv[1] == "write":
     write(sys.argv[2])
+    write_clips(sys.argv[2])
+elif sys.argv[1] == "clips":
+    read_clips(*sys.argv[2:])
 else:
     _, _, source, gulp, tar = sys.argv
     for part in ("train", "val"):

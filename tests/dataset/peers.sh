@@ -23,3 +23,21 @@ for container in gulp tar; do
     expect 0 dl2-transcode --quiet --copy "$work/theirs/$container" "$work/un-$container"
     diff -r -x '.dl2-*' "$work/un-$container" "$work/theirs/$container-files" || fail "$container: other samples"
 done
+# Clips, with their frames.
+for class in run walk; do
+    for clip in 1 2 3; do
+        mkdir -p "$work/frames/$class/c$clip"
+        for frame in 1 2 3 4 5 6 7 8 9 10 11; do
+            convert -size 20x10 "gradient:red-rgb($((frame * 20)),$((clip * 60)),0)" "$work/frames/$class/c$clip/$frame.jpg" || exit 99
+        done
+    done
+done
+expect 0 dl2-transcode --quiet --copy --container=gulp "$work/frames" "$work/packed"
+expect 0 "$DL2_PEER_PYTHON" "$srcdir/tests/dataset/peers.py" clips "$work/frames" "$work/packed"
+expect 0 dl2-load check "$work/theirs/clips"
+said '6 clips of 1 to 13 frames in 2 classes'
+expect 0 dl2-transcode --quiet --copy "$work/theirs/clips" "$work/un-clips"
+diff -r -x '.dl2-*' "$work/un-clips" "$work/theirs/clips-files" || fail 'clips: other frames'
+expect 0 dl2-transcode --quiet --copy --container=gulp "$work/theirs/clips" "$work/clips-again"
+is "$(cat "$work"/theirs/clips/data_*.gulp | cksum)" "$(cat "$work/clips-again/data_0.gulp" | cksum)" 'frames of all chunks'
+expect 0 dl2-load bench --quiet --frames 4 --image-size 8 "$work/theirs/clips"

@@ -270,8 +270,12 @@ static void test_reads_what_gulpio_wrote(void **state)
     (void)state;
     put_golden("mixed");
     /* The order of label2idx.json, not of the alphabet. */
-    expect_split("gulp", "all", "17:0 film/00000:1 film/00001:1 film/00002:1 rose/1:0");
-    struct dl2_dataset *dataset = open_split("gulp", "all");
+    expect_split("gulp", "all", "17:0 film:1 rose/1:0");
+    struct dl2_dataset_options by_frame = DL2_DATASET_DEFAULTS;
+    by_frame.by_frame = true;
+    struct dl2_dataset *dataset = open_with("gulp", &by_frame);
+    assert_string_equal(describe(dataset),
+                        "17/00000:0 film/00000:1 film/00001:1 film/00002:1 rose/1/00000:0");
     assert_string_equal(dl2_dataset_class_name(dataset, 0), "tulip");
     assert_string_equal(dl2_dataset_class_name(dataset, 1), "r\xc3\xb6schen");
     size_t first, count;
@@ -301,36 +305,44 @@ static void test_reads_what_gulpio_wrote(void **state)
     const bool in_train = dl2_dataset_find(dataset, "film", &first, &count);
     if (!in_train)
         assert_true(dl2_dataset_find(val, "film", &first, &count));
-    assert_int_equal(count, 3);
+    assert_int_equal(dl2_dataset_frames(in_train ? dataset : val, first).count, 3);
     dl2_dataset_close(dataset);
     dl2_dataset_close(val);
 }
 
-/* The same frames, added one by one, make the same files. */
-static void test_writes_what_gulpio_writes(void **state)
+/* The same frames, added item by item, make the same files. */
+static void writes_what_gulpio_writes(const char *golden, bool clips)
 {
-    (void)state;
     const struct dl2_writer_options options = {.container = "gulp"};
     const char *const classes[] = {"tulip", "r\xc3\xb6schen"};
     struct dl2_writer *writer;
     assert_int_equal(dl2_writer_open(at("ours"), &options, classes, 2, &writer, NULL), 0);
     struct dl2_bytes data = DL2_BYTES_INIT, ours = DL2_BYTES_INIT;
-    json_t *items = golden_items("singles", &data), *item;
+    json_t *items = golden_items(golden, &data), *item;
     const char *key;
     json_object_foreach(items, key, item)
     {
         json_t *frame, *meta;
+        struct dl2_writer_frame frames[3];
         int label;
         size_t size;
-        assert_int_equal(json_unpack(item, "{s[o]s[o]}", "frame_info", &frame, "meta_data", &meta),
+        assert_int_equal(json_unpack(item, "{s[o*]s[o]}", "frame_info", &frame, "meta_data", &meta),
                          0);
         assert_int_equal(json_unpack(meta, "{si}", "idx", &label), 0);
-        const uint8_t *bytes = golden_frame(&data, frame, &size);
         struct dl2_error error = DL2_ERROR_INIT;
-        if (dl2_writer_add(writer, key, "jpg", label, bytes, size, &error) < 0)
+        const json_t *all = json_object_get(item, "frame_info");
+        for (size_t i = 0; clips && i < json_array_size(all); i++) {
+            frames[i].data = golden_frame(&data, json_array_get(all, i), &frames[i].size);
+            frames[i].extension = "jpg";
+        }
+        const uint8_t *bytes = clips ? NULL : golden_frame(&data, frame, &size);
+        const int status = clips ? dl2_writer_add_clip(writer, key, label, frames,
+                                                       json_array_size(all), NULL, &error)
+                                 : dl2_writer_add(writer, key, "jpg", label, bytes, size, &error);
+        if (status < 0)
             fail_msg("%s", error.message);
     }
-    assert_int_equal(json_object_size(items), 4);
+    assert_int_equal(json_object_size(items), clips ? 3 : 4);
     json_decref(items);
     assert_int_equal(dl2_writer_finish(writer, NULL), 0);
     dl2_writer_close(writer);
@@ -338,12 +350,24 @@ static void test_writes_what_gulpio_writes(void **state)
         char name[64];
         snprintf(name, sizeof name, "ours/%s", golden_files[i]);
         load(name, &ours);
-        load_golden("singles", golden_files[i], &data);
+        load_golden(golden, golden_files[i], &data);
         assert_int_equal(ours.size, data.size);
         assert_memory_equal(ours.data, data.data, data.size);
     }
     dl2_bytes_free(&ours);
     dl2_bytes_free(&data);
+}
+
+static void test_writes_what_gulpio_writes(void **state)
+{
+    (void)state;
+    writes_what_gulpio_writes("singles", false);
+}
+
+static void test_writes_clips_of_gulpio(void **state)
+{
+    (void)state;
+    writes_what_gulpio_writes("mixed", true);
 }
 
 /* ---- Refusals */
@@ -365,7 +389,7 @@ static void test_gulp_refusals(void **state)
 {
     (void)state;
     put_meta("{\"1\": {\"frame_info\": [[0, 1, 4], [4, 3, 4]], \"meta_data\": [{}]}}");
-    expect_split("g", "all", "1/00000:-1 1/00001:-1");
+    expect_split("g", "all", "1:-1");
     refuse_meta("", DL2_ERR_FORMAT, "empty");
     refuse_meta("{}", DL2_ERR_FORMAT, "no items");
     refuse_meta("[]", DL2_ERR_FORMAT, "no items");
@@ -1066,14 +1090,14 @@ static void test_sidecars_in_gulp(void **state)
     struct dl2_dataset *dataset;
     assert_int_equal(dl2_dataset_open(path, &options, &dataset, NULL), DL2_OK);
     expect_sidecar(dataset, "17", "json", "{\"id\": \"17\", \"label\": \"tulip\", \"idx\": 0}");
-    expect_sidecar(dataset, "film/00002", "json",
+    expect_sidecar(dataset, "film", "json",
                    "{\"id\": \"film\", \"label\": \"r\303\266schen\", \"idx\": 1}");
     expect_sidecar(dataset, "rose/1", "json",
                    "{\"id\": \"rose/1\", \"label\": \"tulip\", \"idx\": 0}");
     expect_sidecar(dataset, "17", "txt", NULL);
     expect_sidecars(dataset, "17", "");
     /* Found by key in a selection, too. */
-    static const uint32_t numbers[] = {4, 1, 0};
+    static const uint32_t numbers[] = {2, 1, 0};
     size_t first, count;
     assert_int_equal(dl2_dataset_select(dataset, numbers, 3, NULL), DL2_OK);
     assert_true(dl2_dataset_find(dataset, sample_of(dataset, 1).key, &first, &count));
@@ -1107,6 +1131,7 @@ int main(void)
         TEST(test_tar_is_the_folder),
         TEST(test_reads_what_gulpio_wrote),
         TEST(test_writes_what_gulpio_writes),
+        TEST(test_writes_clips_of_gulpio),
         TEST(test_gulp_refusals),
         TEST(test_webdataset_rules),
         TEST(test_tar_extensions),

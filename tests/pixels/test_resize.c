@@ -247,6 +247,34 @@ static void test_flip(void **state)
     free(data);
 }
 
+/* A resizer that has filters from before makes what a new one makes. */
+static void test_filters_from_before(void **state)
+{
+    (void)state;
+    static const struct dl2_box boxes[] = {
+        {1.5, 0, 32, 20.25}, {1.5, 0, 32, 20}, {1.5, 0.25, 32, 20}, {2, 0.25, 32, 20}};
+    static const uint32_t sizes[][2] = {{9, 7}, {7, 9}, {33, 21}};
+    uint8_t *data = pattern(33 * 21 * 3);
+    const struct dl2_raster in = pixels_of(data, 33, 21, 3);
+    for (size_t i = 0; i < 400; i++) {
+        uint8_t used[33 * 21 * 3], fresh[33 * 21 * 3];
+        const struct dl2_box *box = &boxes[i * 7 / 3 % 4];
+        const uint32_t *size = sizes[i / 5 % 3];
+        const enum dl2_interpolation interpolation =
+            (enum dl2_interpolation)(i / 2 % (size_t)FILTERS);
+        assert_int_equal(
+            resize_with(interpolation, &in, box, i % 3 == 1, size[0], size[1], 3, used), 0);
+        struct dl2_resizer before = resizer;
+        resizer = (struct dl2_resizer)DL2_RESIZER_INIT;
+        assert_int_equal(
+            resize_with(interpolation, &in, box, i % 3 == 1, size[0], size[1], 3, fresh), 0);
+        dl2_resizer_free(&resizer);
+        resizer = before;
+        assert_memory_equal(used, fresh, (size_t)size[0] * size[1] * 3);
+    }
+    free(data);
+}
+
 static void test_gray_to_three(void **state)
 {
     uint8_t *data = pattern(13 * 11);
@@ -857,6 +885,7 @@ int main(void)
         TEST(test_resolutions),
         TEST(test_shift),
         TEST(test_flip),
+        TEST(test_filters_from_before),
         TEST(test_gray_to_three),
         TEST(test_flat_colour),
         TEST(test_refusals),
