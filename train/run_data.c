@@ -4,6 +4,7 @@
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sampler.h"
+#include "network/arch.h"
 #include "train/run.h"
 
 #include <stdlib.h>
@@ -24,6 +25,29 @@ static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_dat
     for (size_t i = 0; i < stream->val_count; i++)
         before |= &stream->val[i] != data && !strcmp(stream->val[i].path, data->path);
     return before;
+}
+
+/* Refuses images for a network of clips, and the reverse. */
+static int check_kind(const struct dl2_train_config *config, const struct dl2_run_data *data,
+                      struct dl2_error *error)
+{
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
+    const bool clips = dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP;
+    if (!arch)
+        return DL2_ERR_ARGUMENT;
+    if (clips && !config->loader.frames)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: it holds clips, and %s sees single images: choose a network for "
+                             "clips, such as convcolumn; --frames 1 trains on one frame of each "
+                             "clip, --samples images on every frame as an image",
+                             data->path, arch->name);
+    if (!clips && arch->frames)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: it holds images, and %s sees clips: choose a network for images, "
+                             "such as resnet10; --samples clips takes the images of a folder for a "
+                             "clip",
+                             data->path, arch->name);
+    return DL2_OK;
 }
 
 static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
@@ -53,12 +77,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     DL2_TRY(status);
     if (stream->runs[0].events.opened && !was_opened(stream, data))
         stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
-    if (dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP && stream->config->loader.frames != 1)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: it holds clips, and dl2-train has no networks for clips yet: "
-                             "--frames 1 trains on one frame of each; --samples images on every "
-                             "frame as an image",
-                             path);
+    DL2_TRY(check_kind(stream->config, data, error));
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);
@@ -214,7 +233,7 @@ static void probe_channels(struct dl2_stream *stream)
             const uint8_t *data;
             size_t size;
             struct dl2_image_info info;
-            size_t index = (size_t)(i * stage->images / PROBES);
+            size_t index = i * dl2_dataset_image_count(stage->dataset) / PROBES;
             if (dl2_dataset_read(stage->dataset, index, &scratch, &data, &size, NULL) < 0 ||
                 dl2_image_read_info(data, size, &info, NULL) < 0)
                 continue;

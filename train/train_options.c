@@ -611,6 +611,14 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         config->optimizer.kind = arch->optimizer;
     if (!config->loader.height)
         config->loader.height = arch->image_size;
+    if (!arch->frames && config->loader.frames > 1)
+        return dl2_program_usage_error(
+            program,
+            "--frames %u: %s sees single images: choose a network for clips, or --frames 1, which "
+            "takes one frame of each clip",
+            config->loader.frames, arch->name);
+    if (!config->loader.frames)
+        config->loader.frames = arch->frames;
     return 0;
 }
 
@@ -635,6 +643,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     struct dl2_train_config *config = &settings->config;
     const bool has_data = settings->data || config->data.stage_count;
     const bool sizes_noise = config->data.synthetic && !has_data;
+    const bool sees_clips = dl2_arch_find(config->arch, NULL)->frames;
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct {
         bool refused;
@@ -655,6 +664,11 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "needs --amp fp32"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
          "works with one process only"},
+        {sees_clips, "sensitivity", "is for networks that see images: JPEG's tables are of those"},
+        {config->data.synthetic, "samples", "has no effect on synthetic data"},
+        {config->data.synthetic && !sees_clips, "frames", "needs a network that sees clips"},
+        {config->data.synthetic, "frame-step", "has no effect on synthetic data"},
+        {config->data.synthetic, "frame-sampling", "has no effect on synthetic data"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
         {config->run.skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->run.skip_validation, "val-crop", "has no effect with --skip-validation"},
