@@ -374,6 +374,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.decoded_cache_bytes = cache_share(stream, stage);
     } else { /* opened anew for each validation: caches of its own would be of no use */
         loader.batching = DL2_BATCHING_STRICT;
+        if (loader.frame_sampling == DL2_FRAMES_RANDOM)
+            loader.frame_sampling = DL2_FRAMES_AUTO; /* the center */
         loader.partition = loader.partitions = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }

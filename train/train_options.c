@@ -563,8 +563,9 @@ const struct dl2_option dl2_train_options[] = {
 /* ---- Evaluation ---- */
 
 const char *const dl2_evaluation_options[] = {
-    "arch",          "image-size",   "channels",   "mean", "std",   "val-resize", "val-crop",
-    "interpolation", "val-fraction", "split-seed", "amp",  "batch", "seed",       NULL,
+    "arch",         "samples",    "image-size", "channels", "frames",         "frame-step",
+    "mean",         "std",        "val-resize", "val-crop", "frame-sampling", "interpolation",
+    "val-fraction", "split-seed", "amp",        "batch",    "seed",           NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
@@ -593,6 +594,10 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
             return DL2_EXIT_FAILED;
         }
     }
+    /* A run that trains on random frames validates those in the center. */
+    if (!dl2_option_given(program, common, "frame-sampling") &&
+        config->loader.frame_sampling == DL2_FRAMES_RANDOM)
+        config->loader.frame_sampling = DL2_FRAMES_AUTO;
     return 0;
 }
 
