@@ -45,7 +45,7 @@ refused 'clips of 7 frames of 16x16 are too small for convcolumn'
 expect 2 run -d few --frames 2 --out bad
 refused '--frames 2: convnet sees single images'
 expect 2 run -d few $clips --cache-decoded 1M --out bad
-expect 2 run --evaluate one/$CK --val few --sensitivity out.json --out bad
+expect 2 dl2-train --quiet --evaluate one/$CK --val few --sensitivity out.json --out bad
 refused '--sensitivity is for networks that see images'
 
 # Noise has clips, too.
