@@ -50,6 +50,25 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
     return DL2_OK;
 }
 
+/* Says where clips have fewer frames than are loaded of each. */
+static void note_short_clips(const struct dl2_stream *stream, const struct dl2_run_data *data)
+{
+    const struct dl2_loader_config *loader = &stream->config->loader;
+    const uint64_t step = loader->frame_step ? loader->frame_step : 1;
+    const uint64_t wanted = loader->frame_sampling == DL2_FRAMES_UNIFORM
+                                ? loader->frames
+                                : (loader->frames - 1) * step + 1;
+    size_t count = 0;
+    for (size_t i = 0; loader->frames && i < data->images; i++)
+        count += dl2_dataset_frames(data->dataset, i).count < wanted;
+    if (count)
+        dl2_run_note(&stream->runs[0],
+                     "%s: %zu of %llu clips have fewer frames than the %llu that --frames reaches "
+                     "over: frames of theirs are repeated",
+                     data->path, count, (unsigned long long)data->images,
+                     (unsigned long long)wanted);
+}
+
 static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
                         const char *path, const char *split, const struct dl2_subset *subset,
                         struct dl2_error *error)
@@ -81,6 +100,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);
+    note_short_clips(stream, data);
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "

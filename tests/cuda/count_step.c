@@ -57,9 +57,9 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
     case DL2_LAYER_CONV:
     case DL2_LAYER_LINEAR: {
         struct sum *s = &sums[l->kind == DL2_LAYER_CONV ? CONV : LINEAR];
-        double flops = 2 * w * batch *
-                       (l->kind == DL2_LAYER_CONV ? (double)out->depth * out->height * out->width
-                                                  : l->rows);
+        double flops =
+            2 * w * batch *
+            (l->kind == DL2_LAYER_CONV ? (double)out->depth * out->height * out->width : l->rows);
         call(s, flops, x + w * e + y);
         if (dl2_graph_wants_gradient(g, l->in))
             call(s, flops, y + w * e + x);
