@@ -168,12 +168,13 @@ static int gather_clips(struct found *found, size_t images, struct dl2_error *er
     return DL2_OK;
 }
 
-/* Do several frames follow each other without a gap? Sets *start to the first number. */
+/* Do frames of one class follow each other without a gap? Sets *start to the first number. */
 static bool is_sequence(const struct frame *frames, size_t count, unsigned long *start)
 {
     *start = digits_of(&frames[0]) < 10 ? strtoul(frames[0].digits, NULL, 10) : ULONG_MAX;
     for (size_t k = 1; k < count; k++)
-        if (digits_of(&frames[k]) > 9 || strtoul(frames[k].digits, NULL, 10) != *start + k)
+        if (frames[k].label != frames[0].label || digits_of(&frames[k]) > 9 ||
+            strtoul(frames[k].digits, NULL, 10) != *start + k)
             return false;
     return *start != ULONG_MAX;
 }
@@ -192,7 +193,7 @@ static enum certainty judge(const struct dl2_dataset *dataset, const struct foun
         first = i ? first : start;
         certain = certain && follow && start < 2 && start == first;
         for (size_t k = 0; certain && k < found->clips[i].count; k++)
-            certain = frames[k].is_bare && frames[k].label == frames[0].label;
+            certain = frames[k].is_bare;
         sequences += follow && found->clips[i].count > 1;
     }
     if (2 * sequences <= found->count)
@@ -264,6 +265,14 @@ static int find_by_path(struct dl2_dataset *dataset, const char *path, bool forc
     return DL2_OK;
 }
 
+/* Is an image, by its key, "ID/00001", a further frame of the item whose first is "ID/00000"? An
+ * index that is damaged may say so of any. */
+static bool is_frame_of(const struct frame *first, const char *key)
+{
+    const size_t length = (size_t)(dl2_path_base(key) - key);
+    return length > 1 && !strncmp(first->key, key, length);
+}
+
 /* Finds the items of a container that has frames in items. */
 static int find_items(struct dl2_dataset *dataset, bool forced, struct found *found,
                       struct dl2_error *error)
@@ -282,8 +291,11 @@ static int find_items(struct dl2_dataset *dataset, bool forced, struct found *fo
         return dl2_error_memory(error, "clips");
     for (size_t i = 0; i < dataset->count; i++) {
         dataset->container->reader->describe(dataset, i, &entry);
-        struct dl2_clip *clip = found->clips + found->count - (entry.is_further && found->count);
-        if (clip == found->clips + found->count)
+        struct dl2_clip *clip = found->clips + found->count;
+        if (entry.is_further && found->count &&
+            is_frame_of(&found->frames[clip[-1].first], entry.key))
+            clip--;
+        else
             *clip = (struct dl2_clip){.first = i, .number = (uint32_t)found->count++};
         found->frames[i] =
             (struct frame){.key = entry.key, .length = strlen(entry.key), .number = (uint32_t)i};

@@ -283,11 +283,11 @@ static int check_kind(const struct dl2_loader *loader, struct dl2_error *error)
     const bool clips = dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_CLIP;
     if (clips == (loader->config.frames > 0))
         return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         clips
-                             ? "the dataset holds clips: set frames, how many of each are loaded"
-                             : "frames: the dataset holds images, and no clips of frames; samples "
-                               "clips reads numbered images as clips");
+    return dl2_error_set(
+        error, DL2_ERR_ARGUMENT,
+        clips ? "the dataset holds clips: set frames (--frames N), how many of each are loaded"
+              : "frames: the dataset holds images, and no clips; --samples clips "
+                "(samples='clips' in Python) reads folders of numbered images as clips");
 }
 
 static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)

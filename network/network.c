@@ -85,7 +85,7 @@ static int network_check_alike(const struct dl2_network *net, const struct dl2_n
     if (!alike)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the weights of %s for images of %ux%u do not fit images of %ux%u: "
-                             "train it at one size, or take a network without positions",
+                             "train it at one size, or take a network whose weights are for any",
                              net->config.arch, own->width, own->height, view->width, view->height);
     return DL2_OK;
 }

@@ -51,9 +51,13 @@ int dl2_clip_packer_add(struct dl2_clip_packer *packer, const char *extension,
     return DL2_OK;
 }
 
-int dl2_clip_packer_set_sidecars(struct dl2_clip_packer *packer,
+int dl2_clip_packer_add_sidecars(struct dl2_clip_packer *packer, size_t image,
                                  const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
+    for (size_t i = 0; image != packer->clip.first && i < sidecars->count; i++)
+        dl2_left_out_count(&packer->left_out, sidecars->items[i].extension);
+    if (image != packer->clip.first)
+        return DL2_OK;
     dl2_sidecars_free(&packer->sidecars);
     for (size_t i = 0; i < sidecars->count; i++) {
         const struct dl2_sidecar *from = &sidecars->items[i];
@@ -63,6 +67,12 @@ int dl2_clip_packer_set_sidecars(struct dl2_clip_packer *packer,
             memcpy(to->bytes.data, from->bytes.data, from->bytes.size);
     }
     return DL2_OK;
+}
+
+char *dl2_clip_packer_left_out(const struct dl2_clip_packer *packer)
+{
+    return dl2_left_out_message(&packer->left_out, "left out beside frames",
+                                "a packed clip has what lies beside its first frame");
 }
 
 int dl2_clip_packer_write(struct dl2_clip_packer *packer, struct dl2_writer *writer,
@@ -79,6 +89,7 @@ void dl2_clip_packer_free(struct dl2_clip_packer *packer)
     forget_clip(packer);
     for (size_t i = 0; i < packer->capacity; i++)
         dl2_bytes_free(&packer->bytes[i]);
+    dl2_left_out_free(&packer->left_out);
     free(packer->bytes);
     free(packer->frames);
     *packer = (struct dl2_clip_packer){0};

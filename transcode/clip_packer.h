@@ -24,6 +24,7 @@ struct dl2_clip_packer {
     const char *key;
     int label;
     struct dl2_sidecars sidecars; /* of its first frame */
+    struct dl2_left_out left_out; /* beside other frames, of all clips */
 };
 
 /* Does the clip that is gathered have this image? */
@@ -38,9 +39,11 @@ void dl2_clip_packer_begin(struct dl2_clip_packer *packer, const struct dl2_data
 /* Adds an image of it; takes what `bytes` holds. The extension must outlive the clip. */
 int dl2_clip_packer_add(struct dl2_clip_packer *packer, const char *extension,
                         struct dl2_bytes *bytes, struct dl2_error *error);
-/* Copies what lies beside its first frame. */
-int dl2_clip_packer_set_sidecars(struct dl2_clip_packer *packer,
+/* Copies what lies beside its first frame; what lies beside others is left out and counted. */
+int dl2_clip_packer_add_sidecars(struct dl2_clip_packer *packer, size_t image,
                                  const struct dl2_sidecars *sidecars, struct dl2_error *error);
+/* Says what has been left out, for people: a string to free, or NULL if nothing. */
+char *dl2_clip_packer_left_out(const struct dl2_clip_packer *packer);
 /* Are all frames there? */
 static inline bool dl2_clip_packer_is_whole(const struct dl2_clip_packer *packer)
 {

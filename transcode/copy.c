@@ -50,7 +50,7 @@ struct copy {
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
     struct dl2_clip_packer clip;
-    uint64_t clip_frames, clip_bytes; /* of it, as counted in the result */
+    uint64_t clip_frames, clip_bytes; /* of it, as counted in the result before it is whole */
     struct reading *readings;         /* a slot each */
     bool packed;                      /* DEST is a container, not class folders */
     json_t *summary;                  /* SOURCE's dl2-variant.json, for DEST; NULL: it has none */
@@ -287,16 +287,13 @@ static int pack_frame(struct copy *copy, size_t index, const char *extension,
     struct dl2_clip_packer *clip = &copy->clip;
     if (!dl2_clip_packer_expects(clip, index))
         dl2_clip_packer_begin(clip, copy->dataset, index);
-    if (index == clip->clip.first)
-        DL2_TRY(dl2_clip_packer_set_sidecars(clip, &reading->sidecars, error));
-    else
-        for (size_t i = 0; i < reading->sidecars.count; i++)
-            dl2_left_out_count(&copy->left_out, reading->sidecars.items[i].extension);
-    copy->clip_bytes += reading->size;
+    DL2_TRY(dl2_clip_packer_add_sidecars(clip, index, &reading->sidecars, error));
     DL2_TRY(dl2_clip_packer_add(clip, extension, &reading->bytes, error));
-    copy->clip_frames++;
-    if (!dl2_clip_packer_is_whole(clip))
+    if (!dl2_clip_packer_is_whole(clip)) {
+        copy->clip_frames++;
+        copy->clip_bytes += reading->size;
         return DL2_OK;
+    }
     DL2_TRY(dl2_clip_packer_write(clip, copy->writer, error));
     copy->clip_frames = copy->clip_bytes = 0;
     return DL2_OK;
@@ -556,6 +553,10 @@ static void tell_left_out(const struct copy *copy)
     char *text = copy->writer ? dl2_writer_left_out(copy->writer)
                               : dl2_left_out_message(&copy->left_out, DL2_LEFT_OUT,
                                                      dl2_container_leaves_out(container));
+    if (text)
+        dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
+    free(text);
+    text = dl2_clip_packer_left_out(&copy->clip);
     if (text)
         dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
     free(text);

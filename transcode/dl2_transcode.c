@@ -952,11 +952,15 @@ static int identify(const char *path)
     char *name = status == DL2_OK ? dl2_dataset_variant_name(path) : NULL;
     if (status == DL2_OK && !name)
         status = dl2_error_memory(&error, "a dataset");
+    char clips[32] = "";
+    if (status == DL2_OK && dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP)
+        snprintf(clips, sizeof clips, "clips\t%zu\n", dl2_dataset_count(dataset));
     if (status == DL2_OK)
-        printf("name\t%s\ncontainer\t%s\nimages\t%zu\nbytes\t%" PRIu64
+        printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
                "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
-               DL2_SHOWN(name), dl2_dataset_container(dataset), dl2_dataset_count(dataset),
-               dl2_dataset_bytes(dataset), dl2_dataset_class_count(dataset),
+               DL2_SHOWN(name), dl2_dataset_container(dataset), clips,
+               dl2_dataset_image_count(dataset), dl2_dataset_bytes(dataset),
+               dl2_dataset_class_count(dataset),
                dl2_dataset_is_incomplete(dataset) ? "complete\tno\n" : "", fingerprint);
     free(name);
     dl2_dataset_close(dataset);

@@ -930,9 +930,8 @@ static int pack_frame(const struct run *run, const struct dl2_source_item *item,
         }
         if (outcome->record.state != DL2_RECORD_VALID)
             continue;
-        if (item->sample == clip->clip.first)
-            DL2_TRY(dl2_clip_packer_set_sidecars(
-                clip, sidecars_of(run, slot, run->resolution_of[v]), error));
+        DL2_TRY(dl2_clip_packer_add_sidecars(clip, item->sample,
+                                             sidecars_of(run, slot, run->resolution_of[v]), error));
         DL2_TRY(
             dl2_clip_packer_add(clip, run->variants[v].codec->extension, &outcome->encoded, error));
     }
@@ -1059,6 +1058,10 @@ static int make_all(struct run *run, struct dl2_error *error)
     for (size_t v = 0; run->clips && v < run->variant_count; v++) {
         if (status == DL2_OK)
             status = fail_clip(run, v, error);
+        char *left_out = dl2_clip_packer_left_out(&run->clips[v]);
+        if (left_out)
+            dl2_progress_message(run->progress, "%s: %s", run->variants[v].root, left_out);
+        free(left_out);
         dl2_clip_packer_free(&run->clips[v]);
     }
     for (size_t i = 0; i < outcomes; i++) {
@@ -1263,6 +1266,7 @@ int dl2_transcode(const struct dl2_transcode_options *options, struct dl2_transc
     free(run.source.by_key);
     free(run.workers);
     free(run.outcomes);
+    free(run.clips);
     free(run.sidecars);
     free(run.resolutions);
     free(run.resolution_of);

@@ -586,6 +586,9 @@ class Dataset(data.Dataset):
                  transform: Optional[Callable[[Any], Any]] = None,
                  target_transform: Optional[Callable[[int], Any]] = None, **options: Any) -> None:
         self.dataset = path if isinstance(path, dl2.Dataset) else dl2.Dataset(path, split, **options)
+        if self.dataset.kind == "clip":
+            raise ValueError("the dataset holds clips, which Loader(..., frames=N) loads; "
+                             "samples='images' makes each frame an image")
         self.transform = transform
         self.target_transform = target_transform
 

@@ -237,6 +237,30 @@ static void test_splits(void **state)
     }
 }
 
+/* In tar with labels a clip's folder may lie anywhere, and has one label. */
+static void test_labelled_tar(void **state)
+{
+    (void)state;
+    static const char *const classes[] = {"run", "walk"};
+    const struct dl2_writer_options options = {.container = "tar"};
+    for (int mixed = 0; mixed < 2; mixed++) {
+        struct dl2_writer *writer;
+        assert_int_equal(dl2_writer_open(at("t"), &options, classes, 2, &writer, NULL), DL2_OK);
+        for (int i = 0; i < 9; i++) {
+            char key[64];
+            snprintf(key, sizeof key, "video%d/%d", i / 3, i % 3);
+            assert_int_equal(dl2_writer_add(writer, key, "jpg", mixed ? i % 2 : i / 3 % 2, key,
+                                            strlen(key), NULL),
+                             DL2_OK);
+        }
+        assert_int_equal(dl2_writer_finish(writer, NULL), DL2_OK);
+        dl2_writer_close(writer);
+        if (!mixed)
+            expect_split("t", "all", "video0:0 video1:1 video2:0");
+        expect_clips("t", mixed ? 0 : 3, false);
+    }
+}
+
 /* Selected, shuffled and found, clips keep their frames. */
 static void test_select(void **state)
 {
@@ -291,7 +315,8 @@ static void test_select(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_rule), TEST(test_order), TEST(test_forced), TEST(test_splits), TEST(test_select),
+        TEST(test_rule),   TEST(test_order),        TEST(test_forced),
+        TEST(test_splits), TEST(test_labelled_tar), TEST(test_select),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

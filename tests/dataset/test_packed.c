@@ -834,6 +834,30 @@ static void test_classes_of_train_come_first(void **state)
     check_pack("names", "tar");
 }
 
+/* An index that calls images further frames of items that they cannot be of. */
+static void test_index_of_wrong_frames(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"f/1.jpg", "f/a/2.jpg", "f/a/3.jpg", "f/aa/4.jpg",
+                                        "f/b.jpg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put(names[i]);
+    const struct dl2_writer_options options = {.container = "gulp"};
+    pack_with("f", "packed", &options);
+    struct dl2_bytes index = DL2_BYTES_INIT;
+    load("packed/dl2-index.bin", &index);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        index.data[64 + 24 + i * 48 + 45] |= DL2_ENTRY_FURTHER;
+    put_bytes("packed/dl2-index.bin", index.data, index.size);
+    dl2_bytes_free(&index);
+    change_index("packed/dl2-index.bin", 0, 1u << 31 | 2);
+    struct dl2_dataset *dataset = open_split("packed", "all");
+    assert_int_equal(dl2_dataset_kind(dataset), DL2_SAMPLE_CLIP);
+    assert_int_equal(dl2_dataset_image_count(dataset), 5);
+    assert_int_equal(dl2_dataset_count(dataset), 4); /* a/2 and a/3 are one */
+    dl2_dataset_close(dataset);
+}
+
 /* An index that knew fewer splits is not asked for them. */
 static void test_old_index(void **state)
 {
@@ -1142,6 +1166,7 @@ int main(void)
         TEST(test_stale_index),
         TEST(test_classes_of_train_come_first),
         TEST(test_old_index),
+        TEST(test_index_of_wrong_frames),
         TEST(test_damaged_index),
         TEST(test_unfinished),
         TEST(test_many_shards),

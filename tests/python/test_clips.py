@@ -235,6 +235,9 @@ class Frames(unittest.TestCase):
                     self.assertEqual(int(target), wanted[at][1])
                     at += 1
             self.assertEqual(at, 10)
+        with self.assertRaisesRegex(ValueError, "holds clips"):
+            dt.Dataset(root, "all")
+        self.assertEqual(len(dt.Dataset(root, "all", samples="images")), 85)
         with self.assertRaisesRegex(ValueError, "mixup and cutmix mix images, not clips"):
             dt.Loader(dl2.Dataset(root, "all"), 4, SIDE, cutmix=1, frames=4)
 

@@ -28,6 +28,8 @@ same_frames() { # FOLDER: those of the source, numbered from 0 on
     done || fail "$1: other frames"
 }
 clips "$work/src"
+expect 0 dl2-transcode --identify "$work/src"
+is "$(grep -E '^(clips|images)' "$work/out" | tr '\t\n' '  ')" "clips 12 images $frames " 'identity'
 wanted=$(digest "$work/src")
 [ -n "$wanted" ] || fail 'no digest'
 
@@ -77,6 +79,21 @@ is "$(awk '$1 == "jpeg-60" { print $3 }' "$work/out")" $frames 'clips were kept 
 expect 1 dl2-quality --quiet "$work/src" "$work/v-gulp/jpeg-60"
 said 'only one of it and the reference is read as clips'
 
+# ---- Of large frames only the rows of the crop are read, and the pixels are the same
+for clip in run/1 run/2 walk/3; do
+    for frame in 0 1; do picture "$work/large/$clip/$frame.ppm" 400 300 "$frame${clip#*/}"; done
+done
+expect 0 dl2-transcode --quiet -c jpeg -q 90 --container=gulp "$work/large" "$work/rows"
+for how in --io=direct --io=threads '--io=direct --whole'; do
+    dl2-load bench --quiet --split all --frames 2 --image-size 32 --crop-area 0.05,0.1 -e 1 --digest --json="$work/rows.json" $how \
+        "$work/rows/jpeg-90" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    echo "$how $(sed -n 's/^digest //p' "$work/out") $(sed -n 's/.*"bytes_read": \([0-9]*\).*/\1/p' "$work/rows.json" | head -1)"
+done >"$work/rows.txt"
+is "$(awk '{ print $(NF - 1) }' "$work/rows.txt" | sort -u | wc -l)" 1 "pixels of rows: $(cat "$work/rows.txt")"
+# (Reading ahead also reads small gaps between them.)
+awk '/whole/ { whole = $NF; next } /direct/ { rows = $NF } END { exit !(rows > 0 && rows < 0.8 * whole) }' "$work/rows.txt" ||
+    fail "more than the rows were read: $(cat "$work/rows.txt")"
+
 # ---- A clip that lacks a frame is left out whole, and said
 cp -R "$work/src" "$work/bad"
 echo 'P6 not an image' >"$work/bad/train/walk/c2/2.ppm"
@@ -93,6 +110,17 @@ ln -s /nonexistent "$work/bad/train/walk/c2/2.ppm"
 expect 0 dl2-load check "$work/bad"
 said 'if each such folder is a clip, say --samples clips'
 expect 1 dl2-load check --samples clips --split nonsense "$work/bad"
+
+# ---- What lies beside a clip's first frame is the item's; what lies beside others is left out, and said
+cp -R "$work/src" "$work/beside"
+echo '{"caption": "a run"}' | tee "$work/beside/train/run/c1/1.json" >"$work/beside/train/run/c1/2.json"
+expect 0 dl2-transcode --quiet --copy --container=gulp "$work/beside" "$work/beside-gulp"
+said 'left out beside frames: 1 .json'
+grep -q '"run/c1": .*"caption": "a run"' "$work/beside-gulp/train/meta_0.gmeta" || fail 'no metadata'
+expect 0 dl2-transcode --quiet --copy "$work/beside-gulp" "$work/beside-folder"
+grep -q '"caption": "a run"' "$work/beside-folder/train/run/c1/00000.json" || fail 'no metadata in a folder'
+expect 0 dl2-transcode --quiet -c jpeg -q 60 --container=tar "$work/beside" "$work/beside-tar"
+said 'left out beside frames: 1 .json'
 
 # ---- What has no use for clips says so
 expect 1 dl2-train --quiet --data "$work/gulp" --epochs 1 --image-size 16 --out "$work/run"
