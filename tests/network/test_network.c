@@ -118,7 +118,7 @@ static void compare_digest(FILE *file, const char *kind, struct dl2_network *net
     }
     free(values);
     /* That of a bias before batch norm is 0, but for rounding. */
-    scale = sqrt(want_square) + (tensor.rank == 1 ? 1e-3 : 1e-6);
+    scale = sqrt(want_square) + (tensor.rank == 1 ? 1e-2 : 1e-6);
     if (fabs(got - want) > tolerance * scale ||
         fabs(sqrt(square) - sqrt(want_square)) > tolerance * scale)
         fail_msg("%s of %s: %.9g %.9g, not %.9g %.9g", kind, tensor.name, got, square, want,
