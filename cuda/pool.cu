@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <class T, int N, bool DEEP>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 4)
     average_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y)
 {
     unsigned count = s.batch * s.out_depth * s.out_height * s.out_width * (s.channels / N);
