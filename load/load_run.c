@@ -86,8 +86,10 @@ int dl2_load_name_bad(const struct dl2_loader *loader, size_t images, json_t *li
         if (list)
             json_array_append_new(list, dl2_json_text(bad[i]));
     }
+    struct dl2_loader_stats stats;
+    dl2_loader_get_stats(loader, &stats);
     if (count)
-        fprintf(stderr, "dl2-load: %zu of %zu images could not be used; they are named above\n",
-                count, images);
+        fprintf(stderr, "dl2-load: %zu of %zu %s could not be used; they are named above\n", count,
+                images, stats.frames ? "clips" : "images");
     return count > INT32_MAX ? INT32_MAX : (int)count;
 }

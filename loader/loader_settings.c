@@ -62,7 +62,7 @@ static const struct {
     {DL2_SETTING_DECODER, "needs {decoder}"},
     {DL2_SETTING_PROCESSORS,
      "must keep its default with {decoder}: images from a card are square, uint8 and "
-     "NHWC, resized by the bilinear filter, without augmentation, operations and "
+     "NHWC, resized by the bilinear filter, without augmentation, operations, clips and "
      "masks, and not cached"},
 };
 
