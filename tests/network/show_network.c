@@ -28,7 +28,7 @@ static int show_tensors(const char *name, unsigned classes, struct dl2_error *er
     const struct dl2_arch *arch = dl2_arch_find(name, error);
     if (!arch)
         return error->status;
-    int first = dl2_graph_images(&graph, arch->frames, arch->image_size, arch->image_size, 3);
+    int first = dl2_graph_images(&graph, arch->frames, 224, 224, 3);
     graph.logits = arch->build(&graph, first, classes);
     int status = dl2_graph_plan(&graph, sizeof(float));
     for (size_t i = 0; status == DL2_OK && i < graph.tensor_count; i++) {
