@@ -120,6 +120,7 @@ static cudnnBackendDescriptor_t tensor(struct dl2_cudnn_graph *graph,
     const bool scores = tensors[t].layout == SCORES, rows = tensors[t].layout == ROWS;
     const struct dl2_cudnn_tensor number = {
         .type = CUDNN_DATA_FLOAT,
+        .rank = 4,
         .dims = {1, 1, 1, 1},
         .strides = {1, 1, 1, 1},
         .tensor = DL2_CUDNN_VALUE,
@@ -131,6 +132,7 @@ static cudnnBackendDescriptor_t tensor(struct dl2_cudnn_graph *graph,
         return made[t] = dl2_cudnn_tensor(graph, &number);
     struct dl2_cudnn_tensor made_of = {
         .type = t < FLOATS ? dl2_cudnn_type(request->precision) : CUDNN_DATA_FLOAT,
+        .rank = 4,
         .dims = {s->batch, heads, tokens,
                  scores ? tokens
                  : rows ? 1

@@ -5,25 +5,38 @@
 
 void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
 {
-    counts[0] = (size_t)s->batch * s->in_height * s->in_width * s->in_channels;
-    counts[1] =
-        (size_t)s->out_channels * s->kernel_height * s->kernel_width * (s->in_channels / s->groups);
-    counts[2] = (size_t)s->batch *
-                dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
-                dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width) *
-                s->out_channels;
+    const struct dl2_sides out = dl2_conv_out(s);
+    counts[0] = (size_t)s->batch * s->in_depth * s->in_height * s->in_width * s->in_channels;
+    counts[1] = (size_t)s->out_channels * s->kernel_depth * s->kernel_height * s->kernel_width *
+                (s->in_channels / s->groups);
+    counts[2] = (size_t)s->batch * out.depth * out.height * out.width * s->out_channels;
 }
 
-/* A dense tensor whose second dimension lies innermost: NHWC, OHWI. `tensor`: the caller's, or
+/* Images and their kernels are tensors without a depth, which cuDNN knows more plans for. The plans
+ * for clips are found in tests with a description of a card; they are untested on hardware. */
+static bool is_deep(const struct dl2_conv_shape *s)
+{
+    return s->in_depth > 1 || s->kernel_depth > 1;
+}
+
+/* A dense tensor whose second dimension lies innermost: NDHWC, ODHWI. `tensor`: the caller's, or
  * DL2_CUDNN_VIRTUAL. */
 static cudnnBackendDescriptor_t make_tensor(struct dl2_cudnn_graph *graph, int tensor,
-                                            cudnnDataType_t type, unsigned n, unsigned c,
-                                            unsigned h, unsigned w)
+                                            cudnnDataType_t type, bool deep, unsigned n, unsigned c,
+                                            struct dl2_sides sides)
 {
-    const struct dl2_cudnn_tensor t = {.type = type,
-                                       .dims = {n, c, h, w},
-                                       .strides = {(int64_t)h * w * c, 1, (int64_t)w * c, c},
-                                       .tensor = tensor};
+    const int64_t d = sides.depth, h = sides.height, w = sides.width;
+    struct dl2_cudnn_tensor t = {.type = type,
+                                 .rank = 4,
+                                 .dims = {n, c, h, w},
+                                 .strides = {d * h * w * c, 1, w * c, c},
+                                 .tensor = tensor};
+    if (deep)
+        t = (struct dl2_cudnn_tensor){.type = type,
+                                      .rank = 5,
+                                      .dims = {n, c, d, h, w},
+                                      .strides = {d * h * w * c, 1, h * w * c, w * c, c},
+                                      .tensor = tensor};
     return dl2_cudnn_tensor(graph, &t);
 }
 
@@ -32,18 +45,25 @@ static cudnnBackendDescriptor_t make_convolution(struct dl2_cudnn_graph *graph,
 {
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    const int64_t two = 2, dilations[] = {1, 1}, strides[] = {s->stride_height, s->stride_width};
-    const int64_t pads[] = {s->pad_height, s->pad_width};
+    const int64_t dilations[] = {1, 1, 1};
+    const int64_t strides[] = {s->stride_depth, s->stride_height, s->stride_width};
+    const int64_t pads[] = {s->pad_depth, s->pad_height, s->pad_width};
+    const int flat = !is_deep(s);
+    const int64_t count = 3 - flat;
     const cudnnBackendDescriptor_t made =
         dl2_cudnn_make(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &sums);
     dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
                   &mode);
-    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &two);
-    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, dilations);
-    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
-    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
-    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, pads);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &count);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, count,
+                  dilations);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, count,
+                  strides + flat);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, count,
+                  pads + flat);
+    dl2_cudnn_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, count,
+                  pads + flat);
     dl2_cudnn_finalize(graph, made);
     return made;
 }
@@ -76,23 +96,20 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
     };
     const struct dl2_conv_shape *s = &request->conv;
     const cudnnDataType_t type = dl2_cudnn_type(request->precision);
-    const unsigned out_height =
-        dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
-    const unsigned out_width =
-        dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width}, out = dl2_conv_out(s);
+    const struct dl2_sides kernel = {s->kernel_depth, s->kernel_height, s->kernel_width};
     const float alpha = 1, beta = 0;
-    const bool biased = request->pass == DL2_PASS_BIASED;
+    const bool biased = request->pass == DL2_PASS_BIASED, deep = is_deep(s);
     const cudnnBackendDescriptor_t x =
-        make_tensor(graph, 0, type, s->batch, s->in_channels, s->in_height, s->in_width);
+        make_tensor(graph, 0, type, deep, s->batch, s->in_channels, in);
     /* cuDNN takes the number of groups from the two numbers of channels. */
     const cudnnBackendDescriptor_t w =
-        make_tensor(graph, 1, type, s->out_channels, s->in_channels / s->groups, s->kernel_height,
-                    s->kernel_width);
+        make_tensor(graph, 1, type, deep, s->out_channels, s->in_channels / s->groups, kernel);
     const cudnnBackendDescriptor_t y =
-        make_tensor(graph, 2, type, s->batch, s->out_channels, out_height, out_width);
+        make_tensor(graph, 2, type, deep, s->batch, s->out_channels, out);
     const cudnnBackendDescriptor_t sums =
-        biased ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, s->batch, s->out_channels,
-                             out_height, out_width)
+        biased ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, deep, s->batch,
+                             s->out_channels, out)
                : y;
     const cudnnBackendDescriptor_t convolution = make_convolution(graph, s);
     const int pass = biased ? DL2_PASS_FORWARD : request->pass;
@@ -106,13 +123,14 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
     dl2_cudnn_finalize(graph, operation);
     if (!biased)
         return;
-    const cudnnBackendDescriptor_t bias =
-        make_tensor(graph, DL2_CONV_BIAS, type, 1, s->out_channels, 1, 1);
+    const bool relu = s->activation == DL2_RELU;
+    const cudnnBackendDescriptor_t bias = make_tensor(graph, DL2_CONV_BIAS, type, deep, 1,
+                                                      s->out_channels, (struct dl2_sides){1, 1, 1});
     const cudnnBackendDescriptor_t shifted =
-        s->relu ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, s->batch, s->out_channels,
-                              out_height, out_width)
-                : y;
+        relu ? make_tensor(graph, DL2_CUDNN_VIRTUAL, CUDNN_DATA_FLOAT, deep, s->batch,
+                           s->out_channels, out)
+             : y;
     dl2_cudnn_pointwise(graph, CUDNN_POINTWISE_ADD, sums, bias, shifted);
-    if (s->relu)
+    if (relu)
         dl2_cudnn_pointwise(graph, CUDNN_POINTWISE_RELU_FWD, shifted, NULL, y);
 }

@@ -338,7 +338,7 @@ static bool alike(const struct dl2_cudnn_request *a, const struct dl2_cudnn_requ
     conv.batch = b->conv.batch;
     attention.batch = b->attention.batch;
     return a->pass == b->pass && !memcmp(&conv, &b->conv, offsetof(struct dl2_conv_shape, bias)) &&
-           (a->pass != DL2_PASS_BIASED || conv.relu == b->conv.relu) &&
+           (a->pass != DL2_PASS_BIASED || conv.activation == b->conv.activation) &&
            !memcmp(&attention, &b->attention, sizeof attention);
 }
 

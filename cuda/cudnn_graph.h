@@ -25,7 +25,8 @@ enum { DL2_CUDNN_VIRTUAL = -1, DL2_CUDNN_VALUE = -2 };
 
 struct dl2_cudnn_tensor {
     cudnnDataType_t type;
-    int64_t dims[4], strides[4];
+    int64_t rank; /* 4, or 5 where there is a depth */
+    int64_t dims[5], strides[5];
     int tensor; /* as a place's; DL2_CUDNN_VIRTUAL: between two operations, in no memory */
     size_t offset;
     float value; /* of DL2_CUDNN_VALUE: one number, which the host gives */

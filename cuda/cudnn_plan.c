@@ -34,18 +34,17 @@ void dl2_cudnn_request_text(const struct dl2_cudnn_request *request, char *text,
     };
     const struct dl2_conv_shape *s = &request->conv;
     const struct dl2_attention_shape *t = &request->attention;
+    char shape[200];
     if (dl2_cudnn_is_attention(request))
         snprintf(text, size,
                  "%s of attention of %u heads between %u tokens of %u channels, in %u samples",
                  passes[request->pass], t->heads, t->tokens, t->channels, t->batch);
-    else
-        snprintf(text, size,
-                 "%s%s of the %ux%u convolution (stride %u, padding %u, groups %u) from %u to %u "
-                 "channels on %u images of %ux%u",
-                 passes[request->pass],
-                 request->pass == DL2_PASS_BIASED && s->relu ? " and ReLU" : "", s->kernel_width,
-                 s->kernel_height, s->stride_width, s->pad_width, s->groups, s->in_channels,
-                 s->out_channels, s->batch, s->in_width, s->in_height);
+    if (dl2_cudnn_is_attention(request))
+        return;
+    dl2_conv_shape_text(s, shape, sizeof shape);
+    snprintf(text, size, "%s%s of the %s", passes[request->pass],
+             request->pass == DL2_PASS_BIASED && s->activation == DL2_RELU ? " and ReLU" : "",
+             shape);
 }
 
 void dl2_cudnn_request_bytes(const struct dl2_cudnn_request *request,

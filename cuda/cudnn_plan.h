@@ -21,7 +21,7 @@ enum dl2_gpu_pass {
     DL2_PASS_ATTENTION,
     DL2_PASS_ATTENTION_GRADIENT,
     /* the forward pass of a convolution, with its bias and its ReLU, if it has one, in the same
-       call */
+       call; not of one with ELU */
     DL2_PASS_BIASED,
 };
 

@@ -126,7 +126,8 @@ struct keep_taps {
 bool dl2_gpu_depthwise(const struct dl2_conv_shape *s)
 {
     return s->groups > 1 && s->groups == s->in_channels && s->groups == s->out_channels &&
-           s->kernel_height == 3 && s->kernel_width == 3;
+           s->in_depth == 1 && s->kernel_depth == 1 && s->kernel_height == 3 &&
+           s->kernel_width == 3;
 }
 
 static unsigned conv_out(unsigned in, unsigned stride, unsigned pad)

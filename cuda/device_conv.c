@@ -36,7 +36,7 @@ static int cuda_conv_choose_forward(struct cuda *cuda, struct dl2_conv *conv,
 {
     struct dl2_cudnn_request request = {.conv = conv->s, .pass = DL2_PASS_BIASED};
     struct dl2_cudnn_choice **choice = &conv->choices[DL2_PASS_FORWARD];
-    if (conv->s.bias)
+    if (conv->s.bias && conv->s.activation != DL2_ELU)
         DL2_TRY(dl2_cudnn_choose(cuda, &request, choice, error));
     conv->biased = *choice;
     request.pass = DL2_PASS_FORWARD;
@@ -114,7 +114,7 @@ void dl2_cuda_conv_forward(struct dl2_conv *conv, const void *x, const void *wei
     if (bias && !conv->biased)
         LAUNCH(cuda, "a convolution",
                dl2_gpu_add_bias(element, bias, y, conv->out_pixels, conv->s.out_channels,
-                                conv->s.relu, cuda->stream));
+                                conv->s.activation, cuda->stream));
 }
 
 void dl2_cuda_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
@@ -189,7 +189,7 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
     const struct dl2_cudnn_choice *choice = conv->choices[pass];
     const bool floats = conv->cuda->base.element == DL2_ELEMENT_F32;
     const unsigned channels[] = {s->in_channels, s->in_channels / s->groups, s->out_channels};
-    const double taps = (double)s->kernel_height * s->kernel_width;
+    const double taps = (double)s->kernel_depth * s->kernel_height * s->kernel_width;
     const double terms[] = {taps * channels[1], taps * s->out_channels / s->groups,
                             (double)conv->out_pixels};
     const int out = dl2_check_output(pass);
@@ -217,7 +217,7 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
             if (biased)
                 LAUNCH(conv->cuda, "a convolution",
                        dl2_gpu_add_bias(DL2_ELEMENT_F32, check.floats[1], check.floats[2],
-                                        conv->out_pixels, s->out_channels, s->relu,
+                                        conv->out_pixels, s->out_channels, s->activation,
                                         conv->cuda->stream));
             status = dl2_check_compare(&check, out, counts[out] / channels[out], channels[out],
                                        terms[pass], biased ? 2 : 1, what,

@@ -39,7 +39,7 @@ static void cuda_linear_products(const struct dl2_linear_shape *s, enum dl2_prec
                                                           .inner = s->in,
                                                           .b_transposed = true,
                                                           .bias = s->bias,
-                                                          .relu = s->relu,
+                                                          .relu = s->activation == DL2_RELU,
                                                           .precision = precision,
                                                           .what = "forward pass of a linear layer"};
     shapes[DL2_PASS_DATA] =
@@ -66,8 +66,9 @@ static int cuda_linear_plan(struct dl2_linear *linear, struct dl2_error *error)
     struct dl2_product **products[] = {&linear->forward, &linear->data, &linear->weights};
     cuda_linear_products(s, cuda->precision, shapes);
     /* cublasLt may have no product that ends with a bias, of few columns in 16 bits. */
-    linear->biased = s->bias && dl2_product_create(cuda->blas, &shapes[0], cuda->workspace_limit,
-                                                   products[0], NULL) == DL2_OK;
+    linear->biased = s->bias && s->activation != DL2_ELU &&
+                     dl2_product_create(cuda->blas, &shapes[0], cuda->workspace_limit, products[0],
+                                        NULL) == DL2_OK;
     shapes[0].bias = shapes[0].relu = false;
     for (int i = 0; i < 3; i++) {
         if (!*products[i])
@@ -121,7 +122,7 @@ void dl2_cuda_linear_forward(struct dl2_linear *linear, const void *x, const voi
                          false);
     if (s->bias && !linear->biased)
         LAUNCH(cuda, "a linear layer's bias",
-               dl2_gpu_add_bias(element, bias, y, s->batch, s->out, s->relu, cuda->stream));
+               dl2_gpu_add_bias(element, bias, y, s->batch, s->out, s->activation, cuda->stream));
 }
 
 void dl2_cuda_linear_backward_data(struct dl2_linear *linear, const void *dy, const void *weights,

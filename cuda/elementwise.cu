@@ -48,7 +48,7 @@ template <class T> struct activate_backward {
         load<N>(dy + i, g);
 #pragma unroll
         for (int k = 0; k < N; k++)
-            g[k] = open(v[k], activation) ? g[k] : 0;
+            g[k] = passed(v[k], g[k], activation);
         store<N>(dx + i, g);
     }
 };

@@ -110,9 +110,9 @@ size_t dl2_gpu_partials(unsigned channels);
 /* out (+)= the sum of each column. */
 int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, unsigned channels,
                         float *partials, float *out, bool accumulate, struct CUstream_st *stream);
-/* y += bias, and then y = max(y, 0) where `relu`. */
+/* y += bias, and then the activation. */
 int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
-                     unsigned channels, bool relu, struct CUstream_st *stream);
+                     unsigned channels, enum dl2_activation activation, struct CUstream_st *stream);
 
 /*
  * -- batch norm, in steps, between which sums of several cards may be put together --

@@ -199,7 +199,8 @@ template <class T, int M> struct norm_apply {
 };
 
 /* The gradient that reaches a batch norm: dy, or dy + dy2, where its activation was open. That is
- * seen from a mask or y, or, where nothing was added to it, computed anew from x. */
+ * seen from a mask or y, or, where nothing was added to it, computed anew from x. ELU's slope is
+ * seen from y. */
 template <class T, int M, bool BY_X> struct norm_gradient {
     const T *x, *y, *dy, *dy2;
     const uint8_t *mask; /* NULL: by y */
@@ -236,7 +237,7 @@ template <class T, int M, bool BY_X> struct norm_gradient {
             }
 #pragma unroll
             for (int k = 0; k < M; k++)
-                g[k] = (!BY_X && mask ? bits >> k & 1 : open(v[k], activation)) ? g[k] : 0;
+                g[k] = BY_X || !mask ? passed(v[k], g[k], activation) : bits >> k & 1 ? g[k] : 0;
         }
 #pragma unroll
         for (int k = 0; k < M; k++)
@@ -343,9 +344,8 @@ int dl2_gpu_column_sums(enum dl2_element element, const void *x, size_t rows, un
 }
 
 int dl2_gpu_add_bias(enum dl2_element element, const float *bias, void *y, size_t rows,
-                     unsigned channels, bool relu, struct CUstream_st *stream)
+                     unsigned channels, enum dl2_activation activation, struct CUstream_st *stream)
 {
-    const enum dl2_activation activation = relu ? DL2_RELU : DL2_IDENTITY;
 #define CALL(T, N)                                                                                 \
     run_rows<N>(add_bias<T, N>{bias, (T *)y, channels, activation, {}}, rows, channels, stream)
     return BY_VECTOR(element, aligned(bias) && aligned(y), channels, CALL);
@@ -419,7 +419,7 @@ bool dl2_gpu_norm_masks(enum dl2_element element, const struct dl2_norm_shape *s
 {
     bool whole = applies_whole(x, residual, gamma, beta, kept, y);
 #define CALL(T, N) (N > 1)
-    return shape->residual && shape->activation != DL2_IDENTITY &&
+    return shape->residual && (shape->activation == DL2_RELU || shape->activation == DL2_RELU6) &&
            BY_VECTOR(element, whole, shape->channels, CALL);
 #undef CALL
 }
@@ -448,7 +448,7 @@ int dl2_gpu_norm_apply(enum dl2_element element, const struct dl2_norm_shape *sh
 /* See norm_gradient. */
 static bool by_x(const struct dl2_norm_shape *shape)
 {
-    return shape->activation != DL2_IDENTITY && !shape->residual;
+    return !shape->residual && (shape->activation == DL2_RELU || shape->activation == DL2_RELU6);
 }
 
 template <class T, int N, bool BY_X>

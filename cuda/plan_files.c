@@ -66,16 +66,20 @@ static void make_key(const struct dl2_plan_files *files, const struct dl2_cudnn_
                             dl2_precision_name(request->precision), pass_names[request->pass]);
     if (at < 0 || (size_t)at >= size)
         return;
+    char depth[80] = ""; /* of clips; keys of images are older than these */
+    if (s->in_depth > 1 || s->kernel_depth > 1)
+        snprintf(depth, sizeof depth, "depth %u (kernel %u, stride %u, padding %u), ", s->in_depth,
+                 s->kernel_depth, s->stride_depth, s->pad_depth);
     if (dl2_cudnn_is_attention(request))
         snprintf(key + at, size - (size_t)at, "%ux%ux%u, heads %u", t->batch, t->tokens,
                  t->channels, t->heads);
     else
         snprintf(key + at, size - (size_t)at,
-                 "%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u%s",
-                 s->batch, s->in_height, s->in_width, s->in_channels, s->out_channels,
+                 "%s%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u%s",
+                 depth, s->batch, s->in_height, s->in_width, s->in_channels, s->out_channels,
                  s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
                  s->pad_height, s->pad_width, s->groups,
-                 request->pass == DL2_PASS_BIASED && s->relu ? ", ReLU" : "");
+                 request->pass == DL2_PASS_BIASED && s->activation == DL2_RELU ? ", ReLU" : "");
 }
 
 /* The cache as it is now, or a fresh one. A new reference. */

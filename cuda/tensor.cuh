@@ -196,6 +196,8 @@ int run_each(F f, const aligner<N> &alignment, size_t count, cudaStream_t stream
 __device__ __forceinline__ float activated(float v, enum dl2_activation activation)
 {
     /* So written that NaN stays NaN. */
+    if (activation == DL2_ELU)
+        return v <= 0 ? expm1f(v) : v;
     if (activation != DL2_IDENTITY && v <= 0)
         v = 0;
     if (activation == DL2_RELU6 && v >= 6)
@@ -203,9 +205,18 @@ __device__ __forceinline__ float activated(float v, enum dl2_activation activati
     return v;
 }
 
+/* Of those that a gradient passes whole or not at all. */
 __device__ __forceinline__ bool open(float y, enum dl2_activation activation)
 {
     return activation == DL2_IDENTITY || (y > 0 && (activation == DL2_RELU || y < 6));
+}
+
+/* The gradient of an activation's output y, times its slope there. */
+__device__ __forceinline__ float passed(float y, float g, enum dl2_activation activation)
+{
+    if (activation == DL2_ELU)
+        return y > 0 ? g : g * (y + 1);
+    return open(y, activation) ? g : 0;
 }
 
 /* -- sums over a block, in a fixed order; every thread gets the result -- */

@@ -68,6 +68,15 @@ int dl2_cpu_check(dnnl_status_t status, const char *what, struct dl2_error *erro
 /* dl2_layout_create() with such an error. */
 int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
                         dnnl_format_tag_t tag, struct dl2_error *error);
+/* Sizes along a window's axes, for oneDNN: without depth unless `deep`. */
+static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, dnnl_dim_t depth, dnnl_dim_t height,
+                                     dnnl_dim_t width)
+{
+    if (deep)
+        *to++ = depth;
+    to[0] = height;
+    to[1] = width;
+}
 /* A failure sticks to the device, and then nothing is done any more. */
 void dl2_cpu_execute(struct dl2_cpu *cpu, const_dnnl_primitive_t primitive, int count,
                      const dnnl_exec_arg_t *args, const char *what);
@@ -80,7 +89,17 @@ static inline void dl2_cpu_point(dnnl_memory_t memory, const void *address)
 /* The activation as kernels take it. */
 static inline float dl2_cpu_limit(enum dl2_activation activation)
 {
-    return activation == DL2_RELU ? INFINITY : activation == DL2_RELU6 ? 6 : 0;
+    switch (activation) {
+    case DL2_RELU:
+        return INFINITY;
+    case DL2_RELU6:
+        return 6;
+    case DL2_ELU:
+        return DL2_CPU_ELU;
+    case DL2_IDENTITY:
+        break;
+    }
+    return 0;
 }
 
 /* -- methods of the device's table that other files define -- */

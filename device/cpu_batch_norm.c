@@ -222,10 +222,11 @@ void dl2_cpu_norm_backward(struct dl2_norm *norm, const void *x, const void *y, 
         .mean = norm->mean,
         .a = norm->a,
         .b = norm->b,
-        /* Without a residual, x tells the mask, and y need not be read. */
-        .mask = s->activation == DL2_IDENTITY ? DL2_MASK_NONE
-                : s->residual                 ? DL2_MASK_Y
-                                              : DL2_MASK_X,
+        /* Without a residual, x tells the mask, and y need not be read; to tell ELU's slopes it
+         * would take another exponential. */
+        .mask = s->activation == DL2_IDENTITY             ? DL2_MASK_NONE
+                : s->residual || s->activation == DL2_ELU ? DL2_MASK_Y
+                                                          : DL2_MASK_X,
         .limit = norm->limit,
     };
     unsigned parts = dl2_cpu_share_out(norm->cpu, s->rows, dl2_cpu_row_grain(s->channels),

@@ -277,27 +277,37 @@ static void cpu_product_backward_weights(struct product *p, const void *x, const
 PRODUCT_METHODS(conv)
 PRODUCT_METHODS(linear)
 
-static int cpu_conv_layouts(const struct dl2_conv_shape *shape, struct product_shape *s,
+/* oneDNN names dimensions in the order NCDHW and OIDHW whatever the layout, with groups GOIDHW; of
+ * images it gets no depth, and so has what is made for them. */
+static int cpu_conv_layouts(const struct dl2_conv_shape *shape, bool deep, struct product_shape *s,
                             struct dl2_error *error)
 {
-    unsigned height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
-                                     shape->pad_height);
-    unsigned width =
-        dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
+    const struct dl2_sides to = dl2_conv_out(shape);
     dnnl_dim_t groups = shape->groups;
-    /* oneDNN names dimensions in the order NCHW and OIHW whatever the
-     * layout; with groups, GOIHW. */
-    dnnl_dims_t in = {shape->batch, shape->in_channels, shape->in_height, shape->in_width};
-    dnnl_dims_t out = {shape->batch, shape->out_channels, height, width};
-    dnnl_dims_t kernel = {groups, shape->out_channels / groups, shape->in_channels / groups,
-                          shape->kernel_height, shape->kernel_width};
+    dnnl_dims_t in = {shape->batch, shape->in_channels};
+    dnnl_dims_t out = {shape->batch, shape->out_channels};
+    dnnl_dims_t kernel = {groups, shape->out_channels / groups, shape->in_channels / groups};
     dnnl_dims_t bias = {shape->out_channels};
-    int grouped = groups > 1, dims = 4 + grouped;
-    DL2_TRY(dl2_cpu_make_layout(&s->ours.in, 4, in, dnnl_nhwc, error));
-    DL2_TRY(dl2_cpu_make_layout(&s->ours.out, 4, out, dnnl_nhwc, error));
-    DL2_TRY(dl2_cpu_make_layout(&s->ours.weights, dims, kernel + !grouped,
-                                grouped ? dnnl_gohwi : dnnl_ohwi, error));
-    DL2_TRY(dl2_cpu_make_layout(&s->wanted, dims, kernel + !grouped, dnnl_format_tag_any, error));
+    int grouped = groups > 1, dims = 4 + deep;
+    dl2_cpu_put_sides(in + 2, deep, shape->in_depth, shape->in_height, shape->in_width);
+    dl2_cpu_put_sides(out + 2, deep, to.depth, to.height, to.width);
+    dl2_cpu_put_sides(kernel + 3, deep, shape->kernel_depth, shape->kernel_height,
+                      shape->kernel_width);
+    const dnnl_format_tag_t tensor = deep ? dnnl_ndhwc : dnnl_nhwc;
+    const dnnl_format_tag_t image_weights = grouped ? dnnl_gohwi : dnnl_ohwi;
+    const dnnl_format_tag_t clip_weights = grouped ? dnnl_godhwi : dnnl_odhwi;
+    DL2_TRY(dl2_cpu_make_layout(&s->ours.in, dims, in, tensor, error));
+    DL2_TRY(dl2_cpu_make_layout(&s->ours.out, dims, out, tensor, error));
+    DL2_TRY(dl2_cpu_make_layout(&s->ours.weights, dims + grouped, kernel + !grouped,
+                                deep ? clip_weights : image_weights, error));
+    DL2_TRY(dl2_cpu_make_layout(&s->wanted, dims + grouped, kernel + !grouped, dnnl_format_tag_any,
+                                error));
+    dl2_cpu_put_sides(s->window.strides, deep, shape->stride_depth, shape->stride_height,
+                      shape->stride_width);
+    dl2_cpu_put_sides(s->window.near_pad, deep, shape->pad_depth, shape->pad_height,
+                      shape->pad_width);
+    dl2_cpu_put_sides(s->window.far_pad, deep, shape->pad_depth, shape->pad_height,
+                      shape->pad_width);
     return dl2_cpu_make_layout(&s->ours.bias, 1, bias, dnnl_x, error);
 }
 
@@ -305,19 +315,17 @@ int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *
                         struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
+    const bool deep = shape->in_depth > 1 || shape->kernel_depth > 1;
     struct product_shape s = {
         .conv = true,
         .has_bias = shape->bias,
-        .ours = {.relu = shape->relu},
+        .ours = {.activation = shape->activation},
         .outs = shape->out_channels,
-        .weight_count = (size_t)shape->out_channels * shape->kernel_height * shape->kernel_width *
-                        (shape->in_channels / shape->groups),
-        .window = {.strides = {shape->stride_height, shape->stride_width},
-                   .near_pad = {shape->pad_height, shape->pad_width},
-                   .far_pad = {shape->pad_height, shape->pad_width}},
+        .weight_count = (size_t)shape->out_channels * shape->kernel_depth * shape->kernel_height *
+                        shape->kernel_width * (shape->in_channels / shape->groups),
     };
     struct product *product;
-    int status = cpu_conv_layouts(shape, &s, error);
+    int status = cpu_conv_layouts(shape, deep, &s, error);
     if (status == DL2_OK)
         status = cpu_make_product(device, &s, &product, error);
     cpu_free_shape(&s);
@@ -342,7 +350,7 @@ int dl2_cpu_linear_create(struct dl2_device *device, const struct dl2_linear_sha
                           struct dl2_linear **out, struct dl2_error *error)
 {
     struct product_shape s = {.has_bias = shape->bias,
-                              .ours = {.relu = shape->relu},
+                              .ours = {.activation = shape->activation},
                               .outs = shape->out,
                               .weight_count = (size_t)shape->out * shape->in};
     struct product *product;

@@ -53,6 +53,48 @@ static void norm_sums(const float *x, size_t count, const float *shift, size_t p
     }
 }
 
+/*
+ * exp(x) for x <= 0: 2^n * exp(r) with n the integer nearest to x / log(2), whose bits a large
+ * float's addition leaves in its mantissa; exp(r) = 1 + r + r^2 * P(r), where P is the polynomial
+ * of degree 4 of the least relative error (Remez's algorithm; 3.3e-9). In floats the error is at
+ * most 9e-8 down to exp(-87), and 0 below that, where floats begin to lose digits. Returns
+ * exp(r) - 1, and 2^n in *power.
+ */
+static inline float exponential_parts(float x, float *power)
+{
+    union {
+        float number;
+        uint32_t bits;
+    } shifted = {.number = x * 1.44269504f + 0x1.8p23f};
+    const float n = shifted.number - 0x1.8p23f;
+    const float r = (x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f; /* log(2) in two pieces */
+    float p = 0.001381314483f;
+    p = p * r + 0.008369418830f;
+    p = p * r + 0.041668456783f;
+    p = p * r + 0.166665147915f;
+    p = p * r + 0.499999930507f;
+    shifted.bits = (shifted.bits << 23) + 0x3f800000;
+    *power = shifted.number;
+    return r + r * r * p;
+}
+
+static inline float exponential(float x)
+{
+    float power;
+    const float more = exponential_parts(x, &power);
+    return x < -87 ? 0 : (1 + more) * power;
+}
+
+/* exp(x) - 1 below 0, x above; near 0 without loss of digits. NaN stays NaN. */
+static inline float elu(float x)
+{
+    const float low = x > 0 ? 0 : x;
+    float power;
+    const float more = exponential_parts(low, &power);
+    const float below = low < -87 ? -1 : more * power + (power - 1);
+    return x > 0 ? x : below;
+}
+
 /* So written that NaN stays NaN. */
 static inline float held(float value, float limit)
 {
@@ -75,11 +117,28 @@ static void norm_apply(const float *x, const float *residual, size_t count, cons
 #pragma omp simd
             for (size_t i = 0; i < n; i++)
                 out[i] = held(a[i] * (in[i] - mean[i]) + b[i], limit);
+        } else if (limit < 0) {
+#pragma omp simd
+            for (size_t i = 0; i < n; i++)
+                out[i] = elu(a[i] * (in[i] - mean[i]) + b[i] + (more ? more[i] : 0));
         } else {
 #pragma omp simd
             for (size_t i = 0; i < n; i++)
                 out[i] = a[i] * (in[i] - mean[i]) + b[i] + (more ? more[i] : 0);
         }
+    }
+}
+
+static void activate_backward(const float *y, const float *dy, float *dx, size_t count, float limit)
+{
+    if (limit < 0) {
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            dx[i] = y[i] > 0 ? dy[i] : dy[i] * (y[i] + 1);
+    } else {
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            dx[i] = y[i] > 0 && y[i] < limit ? dy[i] : 0;
     }
 }
 
@@ -107,10 +166,7 @@ static const float *masked(const struct dl2_masked *gradient, size_t at, size_t 
         }
         g = tile;
     } else if (gradient->mask == DL2_MASK_Y) {
-        const float *y = gradient->y + at;
-#pragma omp simd
-        for (size_t i = 0; i < n; i++)
-            tile[i] = y[i] > 0 && y[i] < limit ? g[i] : 0;
+        activate_backward(gradient->y + at, g, tile, n, limit);
         g = tile;
     }
     return g;
@@ -244,29 +300,6 @@ static void layer_norm_backward(const float *x, const float *dy, size_t rows, si
 
 /* -- softmax and GELU -- */
 
-/*
- * exp(x) for x <= 0: 2^n * exp(r) with n the integer nearest to x / log(2), whose bits a large
- * float's addition leaves in its mantissa; exp(r) = 1 + r + r^2 * P(r), where P is the polynomial
- * of degree 4 of the least relative error (Remez's algorithm; 3.3e-9). In floats the error is at
- * most 9e-8 down to exp(-87), and 0 below that, where floats begin to lose digits.
- */
-static inline float exponential(float x)
-{
-    union {
-        float number;
-        uint32_t bits;
-    } power = {.number = x * 1.44269504f + 0x1.8p23f};
-    const float n = power.number - 0x1.8p23f;
-    const float r = (x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f; /* log(2) in two pieces */
-    float p = 0.001381314483f;
-    p = p * r + 0.008369418830f;
-    p = p * r + 0.041668456783f;
-    p = p * r + 0.166665147915f;
-    p = p * r + 0.499999930507f;
-    power.bits = (power.bits << 23) + 0x3f800000;
-    return x < -87 ? 0 : (1 + (r + r * r * p)) * power.number;
-}
-
 static void softmax(float *scores, size_t rows, size_t count)
 {
     for (size_t r = 0; r < rows; r++, scores += count) {
@@ -366,13 +399,6 @@ static void sum_rows(const float *x, size_t rows, size_t step, size_t count, flo
         for (size_t i = 0; i < width; i++)
             sum[column + i] = (float)total[i];
     }
-}
-
-static void activate_backward(const float *y, const float *dy, float *dx, size_t count, float limit)
-{
-#pragma omp simd
-    for (size_t i = 0; i < count; i++)
-        dx[i] = y[i] > 0 && y[i] < limit ? dy[i] : 0;
 }
 
 static void add(const float *a, const float *b, float *y, size_t count)

@@ -16,15 +16,17 @@
 #include <stdint.h>
 
 /*
- * An activation is given by its `limit`: 0 for none, else values are held between 0 and it;
- * INFINITY for ReLU. A gradient passes where the output is above 0 and below the limit.
+ * An activation is given by its `limit`: 0 for none, DL2_CPU_ELU for ELU, else values are held
+ * between 0 and it; INFINITY for ReLU. A gradient passes where the output is above 0 and below the
+ * limit; ELU's passes everywhere, times y + 1 where y is below 0.
  */
+#define DL2_CPU_ELU (-1.0f)
 
 /* How batch norm's backward knows where its activation was open. */
 enum dl2_mask {
     DL2_MASK_NONE, /* there is no activation */
     DL2_MASK_X,    /* where a * (x - mean) + b is between 0 and the limit */
-    DL2_MASK_Y,    /* where y is */
+    DL2_MASK_Y,    /* where y is, and ELU's slopes */
 };
 
 /* The gradient that reaches a batch norm: dy, or dy + dy2, masked. */

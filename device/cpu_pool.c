@@ -51,20 +51,20 @@ static int cpu_fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours,
     const struct dl2_pool_shape *s = &pool->s;
     dnnl_engine_t engine = pool->cpu->engine;
     const char *what = "plan max pooling";
-    dnnl_dims_t in = {s->batch, s->channels, s->in_height, s->in_width};
-    dnnl_dims_t out = {s->batch, s->channels, s->out_height, s->out_width};
-    const struct dl2_window window = {
-        .kernel = {s->kernel_height, s->kernel_width},
-        .strides = {s->stride_height, s->stride_width},
-        .near_pad = {s->pad_height, s->pad_width},
-        /* So that windows end where the last one does. */
-        .far_pad = {(dnnl_dim_t)(s->out_height - 1) * s->stride_height + s->kernel_height -
-                        s->in_height - s->pad_height,
-                    (dnnl_dim_t)(s->out_width - 1) * s->stride_width + s->kernel_width -
-                        s->in_width - s->pad_width},
-    };
-    DL2_TRY(dl2_cpu_make_layout(&ours->in, 4, in, dnnl_nhwc, error));
-    DL2_TRY(dl2_cpu_make_layout(&ours->out, 4, out, dnnl_nhwc, error));
+    const bool deep = s->in_depth > 1 || s->kernel_depth > 1;
+    const dnnl_format_tag_t tag = deep ? dnnl_ndhwc : dnnl_nhwc;
+    dnnl_dims_t in = {s->batch, s->channels}, out = {s->batch, s->channels};
+    struct dl2_window window = {.kernel = {0}};
+    dl2_cpu_put_sides(in + 2, deep, s->in_depth, s->in_height, s->in_width);
+    dl2_cpu_put_sides(out + 2, deep, s->out_depth, s->out_height, s->out_width);
+    dl2_cpu_put_sides(window.kernel, deep, s->kernel_depth, s->kernel_height, s->kernel_width);
+    dl2_cpu_put_sides(window.strides, deep, s->stride_depth, s->stride_height, s->stride_width);
+    dl2_cpu_put_sides(window.near_pad, deep, s->pad_depth, s->pad_height, s->pad_width);
+    for (int i = 0; i < 2 + deep; i++) /* so that windows end where the last one does */
+        window.far_pad[i] = (out[2 + i] - 1) * window.strides[i] + window.kernel[i] - in[2 + i] -
+                            window.near_pad[i];
+    DL2_TRY(dl2_cpu_make_layout(&ours->in, 4 + deep, in, tag, error));
+    DL2_TRY(dl2_cpu_make_layout(&ours->out, 4 + deep, out, tag, error));
     DL2_TRY(dl2_cpu_check(dnnl_memory_create(&pool->in, ours->in, engine, DNNL_MEMORY_NONE), what,
                           error));
     DL2_TRY(dl2_cpu_check(dnnl_memory_create(&pool->out, ours->out, engine, DNNL_MEMORY_NONE), what,
@@ -115,54 +115,66 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
     return DL2_OK;
 }
 
-/* The mean of each window; images begin .. end-1. */
+/* Element (n, d, h, w, 0) of the input. */
+static size_t cpu_pool_at(const struct dl2_pool_shape *s, size_t n, size_t d, size_t h, size_t w)
+{
+    return (((n * s->in_depth + d) * s->in_height + h) * s->in_width + w) * s->channels;
+}
+
+/* The window of a sample's output, which counts depth, then rows, then columns. */
+static struct dl2_pool_window cpu_pool_window(const struct dl2_pool_shape *s, size_t out)
+{
+    return dl2_pool_window(s, (unsigned)(out / s->out_width / s->out_height),
+                           (unsigned)(out / s->out_width % s->out_height),
+                           (unsigned)(out % s->out_width));
+}
+
+/* The mean of each window; samples begin .. end-1. */
 static void cpu_average_pool_forward(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
-    size_t channels = s->channels;
+    const size_t channels = s->channels, outs = (size_t)s->out_depth * s->out_height * s->out_width;
     (void)part;
     for (size_t n = begin; n < end; n++)
-        for (unsigned oh = 0; oh < s->out_height; oh++)
-            for (unsigned ow = 0; ow < s->out_width; ow++) {
-                const struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
-                float share = 1 / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
-                float *y = pool->to + ((n * s->out_height + oh) * s->out_width + ow) * channels;
-                memset(y, 0, channels * sizeof *y);
+        for (size_t o = 0; o < outs; o++) {
+            const struct dl2_pool_window v = cpu_pool_window(s, o);
+            float share = 1 / (float)dl2_pool_window_size(&v);
+            float *y = pool->to + (n * outs + o) * channels;
+            memset(y, 0, channels * sizeof *y);
+            for (unsigned d = v.d0; d < v.d1; d++)
                 for (unsigned h = v.h0; h < v.h1; h++)
                     for (unsigned w = v.w0; w < v.w1; w++) {
-                        const float *x =
-                            pool->from + ((n * s->in_height + h) * s->in_width + w) * channels;
+                        const float *x = pool->from + cpu_pool_at(s, n, d, h, w);
                         for (size_t c = 0; c < channels; c++)
                             y[c] += x[c];
                     }
-                for (size_t c = 0; c < channels; c++)
-                    y[c] *= share;
-            }
+            for (size_t c = 0; c < channels; c++)
+                y[c] *= share;
+        }
 }
 
 static void cpu_average_pool_backward(void *context, unsigned part, size_t begin, size_t end)
 {
     const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
-    size_t channels = s->channels, size = channels * s->in_height * s->in_width;
+    const size_t channels = s->channels, outs = (size_t)s->out_depth * s->out_height * s->out_width;
     (void)part;
-    for (size_t n = begin; n < end; n++) {
-        memset(pool->to + n * size, 0, size * sizeof *pool->to);
-        for (unsigned oh = 0; oh < s->out_height; oh++)
-            for (unsigned ow = 0; ow < s->out_width; ow++) {
-                const struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
-                float share = 1 / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
-                const float *dy =
-                    pool->from + ((n * s->out_height + oh) * s->out_width + ow) * channels;
+    memset(pool->to + cpu_pool_at(s, begin, 0, 0, 0), 0,
+           cpu_pool_at(s, end - begin, 0, 0, 0) * sizeof *pool->to);
+    for (size_t n = begin; n < end; n++)
+        for (size_t o = 0; o < outs; o++) {
+            const struct dl2_pool_window v = cpu_pool_window(s, o);
+            float share = 1 / (float)dl2_pool_window_size(&v);
+            const float *dy = pool->from + (n * outs + o) * channels;
+            for (unsigned d = v.d0; d < v.d1; d++)
                 for (unsigned h = v.h0; h < v.h1; h++)
                     for (unsigned w = v.w0; w < v.w1; w++) {
-                        float *dx = pool->to + n * size + ((size_t)h * s->in_width + w) * channels;
+                        float *dx = pool->to + cpu_pool_at(s, n, d, h, w);
                         for (size_t c = 0; c < channels; c++)
                             dx[c] += dy[c] * share;
                     }
-            }
-    }
+        }
 }
 
 /* One of the two primitives, each between a tensor of the input's shape and one of the output's. */

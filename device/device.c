@@ -160,77 +160,110 @@ static void average_window(unsigned o, unsigned in, unsigned out, unsigned *begi
     *end = (unsigned)(((unsigned long)(o + 1) * in + out - 1) / out);
 }
 
-struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *s, unsigned oh, unsigned ow)
+struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *s, unsigned od, unsigned oh,
+                                       unsigned ow)
 {
     struct dl2_pool_window v;
     if (s->kind == DL2_POOL_MAX) {
+        max_window(od, s->kernel_depth, s->stride_depth, s->pad_depth, s->in_depth, &v.d0, &v.d1);
         max_window(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0,
                    &v.h1);
         max_window(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
     } else {
+        average_window(od, s->in_depth, s->out_depth, &v.d0, &v.d1);
         average_window(oh, s->in_height, s->out_height, &v.h0, &v.h1);
         average_window(ow, s->in_width, s->out_width, &v.w0, &v.w1);
     }
     return v;
 }
 
+struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *s)
+{
+    return (struct dl2_sides){
+        dl2_window_out(s->in_depth, s->kernel_depth, s->stride_depth, s->pad_depth),
+        dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height),
+        dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width)};
+}
+
 /* Libraries count in int. */
-static bool tensor_fits(unsigned a, unsigned b, unsigned c, unsigned d)
+static bool tensor_fits(unsigned a, struct dl2_sides sides, unsigned b)
 {
     unsigned long long count = a;
-    const unsigned more[] = {b, c, d};
-    for (int i = 0; i < 3; i++)
+    const unsigned more[] = {sides.depth, sides.height, sides.width, b};
+    for (int i = 0; i < 4; i++)
         if (!count || !more[i] || (count *= more[i]) > 0x7fffffffull)
             return false;
     return count <= 0x7fffffffull;
 }
 
+void dl2_conv_shape_text(const struct dl2_conv_shape *s, char *text, size_t size)
+{
+    if (s->in_depth == 1 && s->kernel_depth == 1)
+        snprintf(text, size,
+                 "%ux%u convolution (stride %u, padding %u, groups %u) from %u to %u channels on "
+                 "%u images of %ux%u",
+                 s->kernel_width, s->kernel_height, s->stride_width, s->pad_width, s->groups,
+                 s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
+    else
+        snprintf(text, size,
+                 "%ux%ux%u convolution (stride %ux%ux%u, padding %ux%ux%u, groups %u) from %u to "
+                 "%u channels on %u clips of %u frames of %ux%u",
+                 s->kernel_depth, s->kernel_width, s->kernel_height, s->stride_depth,
+                 s->stride_width, s->stride_height, s->pad_depth, s->pad_width, s->pad_height,
+                 s->groups, s->in_channels, s->out_channels, s->batch, s->in_depth, s->in_width,
+                 s->in_height);
+}
+
 int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error)
 {
-    unsigned oh = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
-    unsigned ow = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
+    const struct dl2_sides kernel = {s->kernel_depth, s->kernel_height, s->kernel_width};
     if (!s->groups || s->in_channels % s->groups || s->out_channels % s->groups)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no convolution from %u to %u channels in %u groups", s->in_channels,
                              s->out_channels, s->groups);
-    if (!tensor_fits(s->batch, s->in_height, s->in_width, s->in_channels) ||
-        !tensor_fits(s->batch, oh, ow, s->out_channels) ||
-        !tensor_fits(s->out_channels, s->kernel_height, s->kernel_width,
-                     s->in_channels / s->groups))
+    if (!tensor_fits(s->batch, in, s->in_channels) ||
+        !tensor_fits(s->batch, dl2_conv_out(s), s->out_channels) ||
+        !tensor_fits(s->out_channels, kernel, s->in_channels / s->groups)) {
+        char text[256];
+        dl2_conv_shape_text(s, text, sizeof text);
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no %s", text);
+    }
+    if (s->activation == DL2_RELU6)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "no convolution with ReLU6");
+    if (s->activation != DL2_IDENTITY && !s->bias)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "no %ux%u convolution (stride %u, padding %u) from %u to %u channels "
-                             "on %u images of %ux%u",
-                             s->kernel_width, s->kernel_height, s->stride_width, s->pad_width,
-                             s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
-    if (s->relu && !s->bias)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "a convolution with ReLU, but without bias");
+                             "a convolution with an activation, but without bias");
     return DL2_OK;
 }
 
 int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
 {
-    bool good = tensor_fits(s->batch, s->in_height, s->in_width, s->channels) &&
-                tensor_fits(s->batch, s->out_height, s->out_width, s->channels);
+    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
+    const struct dl2_sides out = {s->out_depth, s->out_height, s->out_width};
+    bool good = tensor_fits(s->batch, in, s->channels) && tensor_fits(s->batch, out, s->channels);
     /* A window that lies wholly in the padding would have no maximum. */
     if (s->kind == DL2_POOL_MAX)
-        good = good && 2 * s->pad_height <= s->kernel_height &&
-               2 * s->pad_width <= s->kernel_width &&
-               s->out_height == dl2_window_out(s->in_height, s->kernel_height, s->stride_height,
-                                               s->pad_height) &&
-               s->out_width ==
-                   dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
+        good =
+            good && 2 * s->pad_depth <= s->kernel_depth && 2 * s->pad_height <= s->kernel_height &&
+            2 * s->pad_width <= s->kernel_width &&
+            out.depth == dl2_window_out(in.depth, s->kernel_depth, s->stride_depth, s->pad_depth) &&
+            out.height ==
+                dl2_window_out(in.height, s->kernel_height, s->stride_height, s->pad_height) &&
+            out.width == dl2_window_out(in.width, s->kernel_width, s->stride_width, s->pad_width);
     if (!good)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "no pooling of %u images of %ux%u with %u channels to %ux%u", s->batch,
-                             s->in_width, s->in_height, s->channels, s->out_width, s->out_height);
+                             "no pooling of %u samples of %ux%ux%u with %u channels to %ux%ux%u",
+                             s->batch, in.depth, in.width, in.height, s->channels, out.depth,
+                             out.width, out.height);
     return DL2_OK;
 }
 
 int dl2_attention_shape_check(const struct dl2_attention_shape *s, size_t *scores,
                               struct dl2_error *error)
 {
-    bool good = tensor_fits(s->batch, s->tokens, 3, s->channels) &&
-                tensor_fits(s->batch, s->heads, s->tokens, s->tokens) &&
+    bool good = tensor_fits(s->batch, (struct dl2_sides){1, s->tokens, 3}, s->channels) &&
+                tensor_fits(s->batch, (struct dl2_sides){1, s->heads, s->tokens}, s->tokens) &&
                 s->channels % s->heads == 0;
     if (!good)
         return dl2_error_set(

@@ -5,8 +5,9 @@
  * layers, losses and schedules stands above this header; code that knows a library (oneDNN, CUDA's)
  * stands below it.
  *
- * Tensors. Activations are NHWC, weights OHWI (out, kernel height, kernel width, in of the group),
- * matrices of linear layers [out][in]; all are dense and row-major. A tensor is a bare address in
+ * Tensors. Activations are NDHWC, weights ODHWI (out, kernel depth, height, width, in of the
+ * group), matrices of linear layers [out][in]; all are dense and row-major. The depth is that of a
+ * clip's frames; with images it is 1, which leaves NHWC and OHWI. A tensor is a bare address in
  * device memory: the host may do arithmetic on the address, but must not dereference it. Inputs and
  * outputs of a call must not overlap, except where its comment says that one "may be" the other.
  *
@@ -94,50 +95,54 @@ struct dl2_device_options {
     void *note_context;
 };
 
+/* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as in PyTorch. ELU is x above 0,
+ * else exp(x) - 1 (Clevert, Unterthiner, Hochreiter 2016, with alpha 1). */
+enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
+
 /*
- * 2-D convolution (cross-correlation, as in all deep-learning libraries). Output sides are
- * (in + 2 * pad - kernel) / stride + 1, rounded down. Group g maps the input channels from
- * g * in / groups to the output channels from g * out / groups; groups == in == out is a depthwise
- * convolution.
+ * Convolution (cross-correlation, as in all deep-learning libraries) over images or, with depth,
+ * over clips. Output sides are (in + 2 * pad - kernel) / stride + 1, rounded down. Images have a
+ * depth of 1, and their kernels a depth and a stride of 1 and no padding. Group g maps the input
+ * channels from g * in / groups to the output channels from g * out / groups; groups == in == out
+ * is a depthwise convolution.
  */
 struct dl2_conv_shape {
-    unsigned batch, in_height, in_width, in_channels;
-    unsigned out_channels, kernel_height, kernel_width;
-    unsigned stride_height, stride_width, pad_height, pad_width;
+    unsigned batch, in_depth, in_height, in_width, in_channels;
+    unsigned out_channels, kernel_depth, kernel_height, kernel_width;
+    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
     unsigned groups; /* at least 1; divides the numbers of input and of output channels */
     bool bias;
-    bool relu; /* y = max(y, 0) at the end; only with a bias */
+    enum dl2_activation activation; /* at the end: none or, with a bias, RELU or ELU */
 };
 
 enum dl2_pool_kind {
     DL2_POOL_MAX, /* never takes padding; takes the first of equal values */
-    /* Mean over rows floor(i * in / out) .. ceil((i + 1) * in / out), columns alike; 1 x 1 is
-       global. */
+    /* Mean over rows floor(i * in / out) .. ceil((i + 1) * in / out), columns and depth alike;
+       1 x 1 x 1 is global. */
     DL2_POOL_ADAPTIVE_AVERAGE,
 };
 
 struct dl2_pool_shape {
     enum dl2_pool_kind kind;
-    unsigned batch, in_height, in_width, channels;
-    unsigned out_height, out_width;
+    unsigned batch, in_depth, in_height, in_width, channels; /* in_depth 1: images */
+    unsigned out_depth, out_height, out_width;
     /* DL2_POOL_MAX only; out_* must match them, as for a convolution. */
-    unsigned kernel_height, kernel_width, stride_height, stride_width, pad_height, pad_width;
+    unsigned kernel_depth, kernel_height, kernel_width;
+    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
 };
 
 struct dl2_linear_shape {
     unsigned batch, in, out;
-    bool bias, relu; /* as of a convolution */
+    bool bias;
+    enum dl2_activation activation; /* as of a convolution */
 };
-
-/* RELU6 is min(max(x, 0), 6); its gradient is 0 where y is 0 or 6, as in PyTorch. */
-enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6 };
 
 /*
  * Batch normalisation (Ioffe, Szegedy 2015) with PyTorch's conventions, fused with a residual and
  * an activation: y = activation(gamma * (x - mean) / sqrt(var + epsilon) + beta + residual).
  */
 struct dl2_norm_shape {
-    size_t rows; /* batch * height * width */
+    size_t rows; /* batch * depth * height * width */
     unsigned channels;
     float epsilon;
     float momentum; /* running = (1 - momentum) * running + momentum * batch's */
@@ -291,8 +296,8 @@ struct dl2_device_class {
     /*
      * -- convolution --
      * `bias` and `dbias` are [out_channels], and NULL where the shape has no bias. With
-     * `accumulate`, gradients of weights are added to the previous ones. Where the shape has a
-     * ReLU, backward takes the gradient of what enters it, activate_backward()'s.
+     * `accumulate`, gradients of weights are added to the previous ones. Where the shape has an
+     * activation, backward takes the gradient of what enters it, activate_backward()'s.
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
@@ -309,7 +314,8 @@ struct dl2_device_class {
      * much it differs. Optional: NULL where the device does not choose. */
     int (*conv_check)(struct dl2_conv *conv, unsigned *checked, struct dl2_error *error);
 
-    /* -- linear: y = x * transposed(weights) + bias; that and the ReLU as for convolutions -- */
+    /* -- linear: y = x * transposed(weights) + bias; that and the activation as for convolutions --
+     */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
                          struct dl2_linear **out, struct dl2_error *error);
     void (*linear_free)(struct dl2_linear *linear);
@@ -391,7 +397,7 @@ struct dl2_device_class {
                             bool accumulate);
 
     /* -- elementwise, without plans; y may be x, dx may be dy -- */
-    /* dx = dy where the activation whose output is y lets it pass, 0 elsewhere. */
+    /* dx = dy times the slope of the activation whose output is y. */
     void (*activate_backward)(struct dl2_device *device, enum dl2_activation activation,
                               const void *y, const void *dy, void *dx, size_t count);
     /* y = x / 2 * (1 + erf(x / sqrt(2))) (Hendrycks, Gimpel 2016), and backward by forward's x. */
@@ -478,12 +484,26 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *e
 /* Also sets *scores, the number of elements of the softmax: batch * heads * tokens * tokens. */
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);
-/* The inputs that output (oh, ow) of a pooling sees: rows h0 .. h1-1, columns w0 .. w1-1. */
-struct dl2_pool_window {
-    unsigned h0, h1, w0, w1;
+/* The sides of a convolution's output. */
+struct dl2_sides {
+    unsigned depth, height, width;
 };
-struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *shape, unsigned oh,
+struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *shape);
+/* The inputs that output (od, oh, ow) of a pooling sees: frames d0 .. d1-1, rows h0 .. h1-1,
+ * columns w0 .. w1-1. */
+struct dl2_pool_window {
+    unsigned d0, d1, h0, h1, w0, w1;
+};
+struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *shape, unsigned od, unsigned oh,
                                        unsigned ow);
+/* Number of inputs that a window has. */
+static inline size_t dl2_pool_window_size(const struct dl2_pool_window *v)
+{
+    return (size_t)(v->d1 - v->d0) * (v->h1 - v->h0) * (v->w1 - v->w0);
+}
+/* "3x3 convolution (stride 2, padding 1, groups 1) from 64 to 128 channels on 256 images of 56x56",
+ * for messages. */
+void dl2_conv_shape_text(const struct dl2_conv_shape *shape, char *text, size_t size);
 
 /* For open() of a device that has one number and float32 only: fails where the options ask for
  * more. */

@@ -93,7 +93,7 @@ static void ref_all_reduce_wait(struct dl2_device *device)
 struct dl2_conv {
     enum dl2_element element;
     struct dl2_conv_shape s;
-    unsigned out_height, out_width;
+    struct dl2_sides out;
     double sums[]; /* in_channels */
 };
 
@@ -106,10 +106,7 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
         return DL2_ERR_MEMORY;
     conv->element = device->element;
     conv->s = *shape;
-    conv->out_height = dl2_window_out(shape->in_height, shape->kernel_height, shape->stride_height,
-                                      shape->pad_height);
-    conv->out_width =
-        dl2_window_out(shape->in_width, shape->kernel_width, shape->stride_width, shape->pad_width);
+    conv->out = dl2_conv_out(shape);
     *out = conv;
     return DL2_OK;
 }
@@ -119,78 +116,126 @@ static void ref_conv_free(struct dl2_conv *conv)
     free(conv);
 }
 
-/* Input coordinate that kernel tap `k` of output `o` sees; false in the padding. */
-static bool ref_tap(unsigned o, unsigned k, unsigned stride, unsigned pad, unsigned in, unsigned *i)
+/* A place in a tensor, or a tap of a kernel. */
+struct ref_place {
+    unsigned d, h, w;
+};
+
+/* The i-th place of these sides, row by row. */
+static struct ref_place ref_place_of(size_t i, const struct dl2_sides *sides)
 {
-    *i = o * stride + k - pad; /* wraps below zero, so one comparison does */
-    return *i < in;
+    const unsigned at = (unsigned)i, row = at / sides->width; /* no tensor has 2^31 elements */
+    return (struct ref_place){row / sides->height, row % sides->height, at % sides->width};
+}
+
+static struct dl2_sides ref_conv_kernel(const struct dl2_conv_shape *s)
+{
+    return (struct dl2_sides){s->kernel_depth, s->kernel_height, s->kernel_width};
+}
+
+/* The pixel, among a sample's, that a tap of output `o` sees; false in the padding. Coordinates
+ * wrap below zero, so one comparison does. */
+static bool ref_tap(const struct dl2_conv_shape *s, struct ref_place o, struct ref_place tap,
+                    size_t *pixel)
+{
+    const unsigned d = o.d * s->stride_depth + tap.d - s->pad_depth;
+    const unsigned h = o.h * s->stride_height + tap.h - s->pad_height;
+    const unsigned w = o.w * s->stride_width + tap.w - s->pad_width;
+    *pixel = ((size_t)d * s->in_height + h) * s->in_width + w;
+    return d < s->in_depth && h < s->in_height && w < s->in_width;
+}
+
+/* Output coordinate whose tap saw input `i`, along one axis; false where there is none. */
+static bool ref_seen_by(unsigned i, unsigned tap, unsigned stride, unsigned pad, unsigned out,
+                        unsigned *o)
+{
+    if (i + pad < tap || (i + pad - tap) % stride)
+        return false;
+    *o = (i + pad - tap) / stride;
+    return *o < out;
+}
+
+static double ref_activated(enum dl2_activation activation, double value)
+{
+    if (activation == DL2_ELU)
+        return value <= 0 ? expm1(value) : value;
+    if (activation != DL2_IDENTITY && value <= 0) /* NaN stays NaN */
+        return 0;
+    return activation == DL2_RELU6 && value > 6 ? 6 : value;
+}
+
+/* The gradient g of an activation's output y, times the activation's slope there. */
+static double ref_passed(enum dl2_activation activation, double y, double g)
+{
+    if (activation == DL2_ELU)
+        return y > 0 ? g : g * (y + 1);
+    return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6)) ? g : 0;
 }
 
 static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *weights,
                              const float *bias, void *y)
 {
     const struct dl2_conv_shape *s = &conv->s;
+    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
-    size_t at = 0;
-    size_t ins = s->in_channels / s->groups, kernel = (size_t)s->kernel_height * s->kernel_width;
+    size_t at = 0, ins = s->in_channels / s->groups;
+    const size_t pixels = (size_t)s->in_depth * s->in_height * s->in_width;
+    const size_t outs = (size_t)conv->out.depth * conv->out.height * conv->out.width;
+    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
     for (unsigned n = 0; n < s->batch; n++)
-        for (unsigned oh = 0; oh < conv->out_height; oh++)
-            for (unsigned ow = 0; ow < conv->out_width; ow++)
-                for (unsigned o = 0; o < s->out_channels; o++) {
-                    double sum = bias ? bias[o] : 0;
-                    size_t first = o / (s->out_channels / s->groups) * ins;
-                    for (size_t k = 0; k < kernel; k++) {
-                        unsigned h, w;
-                        if (!ref_tap(oh, (unsigned)(k / s->kernel_width), s->stride_height,
-                                     s->pad_height, s->in_height, &h) ||
-                            !ref_tap(ow, (unsigned)(k % s->kernel_width), s->stride_width,
-                                     s->pad_width, s->in_width, &w))
-                            continue;
-                        size_t pixel = ((size_t)n * s->in_height + h) * s->in_width + w;
-                        size_t in = pixel * s->in_channels + first;
-                        for (size_t c = 0; c < ins; c++)
-                            sum += ref_get(e, x, in + c) *
-                                   ref_get(e, weights, (o * kernel + k) * ins + c);
-                    }
-                    ref_set(e, y, at++, s->relu && !(sum > 0) ? 0 : sum);
+        for (size_t p = 0; p < outs; p++) {
+            const struct ref_place to = ref_place_of(p, &conv->out);
+            for (unsigned o = 0; o < s->out_channels; o++) {
+                double sum = bias ? bias[o] : 0;
+                size_t first = o / (s->out_channels / s->groups) * ins, pixel;
+                for (size_t k = 0; k < kernel; k++) {
+                    if (!ref_tap(s, to, ref_place_of(k, &sides), &pixel))
+                        continue;
+                    size_t in = (n * pixels + pixel) * s->in_channels + first;
+                    for (size_t c = 0; c < ins; c++)
+                        sum +=
+                            ref_get(e, x, in + c) * ref_get(e, weights, (o * kernel + k) * ins + c);
                 }
+                ref_set(e, y, at++, ref_activated(s->activation, sum));
+            }
+        }
 }
 
 static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const void *weights,
                                    void *dx)
 {
     const struct dl2_conv_shape *s = &conv->s;
+    const struct dl2_sides sides = ref_conv_kernel(s), *out = &conv->out;
+    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
     enum dl2_element e = conv->element;
     size_t at = 0;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
+    const size_t pixels = (size_t)in.depth * in.height * in.width;
+    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
     for (unsigned n = 0; n < s->batch; n++)
-        for (unsigned h = 0; h < s->in_height; h++)
-            for (unsigned w = 0; w < s->in_width; w++) {
-                memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
-                for (unsigned r = 0; r < s->kernel_height; r++)
-                    for (unsigned q = 0; q < s->kernel_width; q++) {
-                        /* The output whose tap (r, q) saw (h, w), if any. */
-                        unsigned oh = h + s->pad_height - r, ow = w + s->pad_width - q;
-                        if (oh % s->stride_height || ow % s->stride_width)
-                            continue;
-                        oh /= s->stride_height;
-                        ow /= s->stride_width;
-                        if (h + s->pad_height < r || w + s->pad_width < q ||
-                            oh >= conv->out_height || ow >= conv->out_width)
-                            continue;
-                        size_t out = (((size_t)n * conv->out_height + oh) * conv->out_width + ow) *
-                                     s->out_channels;
-                        for (unsigned o = 0; o < s->out_channels; o++) {
-                            size_t tapped =
-                                (((size_t)o * s->kernel_height + r) * s->kernel_width + q) * ins;
-                            double *sums = conv->sums + o / outs * ins, g = ref_get(e, dy, out + o);
-                            for (size_t c = 0; c < ins; c++)
-                                sums[c] += g * ref_get(e, weights, tapped + c);
-                        }
-                    }
-                for (size_t c = 0; c < s->in_channels; c++)
-                    ref_set(e, dx, at++, conv->sums[c]);
+        for (size_t p = 0; p < pixels; p++) {
+            const struct ref_place i = ref_place_of(p, &in);
+            memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
+            for (size_t k = 0; k < kernel; k++) {
+                const struct ref_place tap = ref_place_of(k, &sides);
+                struct ref_place seen;
+                if (!ref_seen_by(i.d, tap.d, s->stride_depth, s->pad_depth, out->depth, &seen.d) ||
+                    !ref_seen_by(i.h, tap.h, s->stride_height, s->pad_height, out->height,
+                                 &seen.h) ||
+                    !ref_seen_by(i.w, tap.w, s->stride_width, s->pad_width, out->width, &seen.w))
+                    continue;
+                size_t row = ((size_t)n * out->depth + seen.d) * out->height + seen.h;
+                size_t from = (row * out->width + seen.w) * s->out_channels;
+                for (unsigned o = 0; o < s->out_channels; o++) {
+                    size_t tapped = (o * kernel + k) * ins;
+                    double *sums = conv->sums + o / outs * ins, g = ref_get(e, dy, from + o);
+                    for (size_t c = 0; c < ins; c++)
+                        sums[c] += g * ref_get(e, weights, tapped + c);
+                }
             }
+            for (size_t c = 0; c < s->in_channels; c++)
+                ref_set(e, dx, at++, conv->sums[c]);
+        }
 }
 
 static void ref_put(float *to, double value, bool accumulate)
@@ -202,29 +247,30 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
                                       float *dweights, float *dbias, bool accumulate)
 {
     const struct dl2_conv_shape *s = &conv->s;
+    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
-    size_t pixels = (size_t)s->batch * conv->out_height * conv->out_width;
+    const size_t in_pixels = (size_t)s->in_depth * s->in_height * s->in_width;
+    const size_t out_pixels = (size_t)conv->out.depth * conv->out.height * conv->out.width;
+    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t pixels = s->batch * out_pixels;
     for (unsigned o = 0; o < outs; o++)
-        for (unsigned r = 0; r < s->kernel_height; r++)
-            for (unsigned q = 0; q < s->kernel_width; q++) {
-                size_t first = o / (outs / s->groups) * ins;
-                memset(conv->sums, 0, ins * sizeof *conv->sums);
-                for (size_t p = 0; p < pixels; p++) {
-                    unsigned ow = (unsigned)(p % conv->out_width), h, w;
-                    unsigned oh = (unsigned)(p / conv->out_width % conv->out_height);
-                    size_t n = p / conv->out_width / conv->out_height;
-                    if (!ref_tap(oh, r, s->stride_height, s->pad_height, s->in_height, &h) ||
-                        !ref_tap(ow, q, s->stride_width, s->pad_width, s->in_width, &w))
-                        continue;
-                    size_t in = ((n * s->in_height + h) * s->in_width + w) * s->in_channels + first;
-                    double g = ref_get(e, dy, p * outs + o);
-                    for (size_t c = 0; c < ins; c++)
-                        conv->sums[c] += g * ref_get(e, x, in + c);
-                }
+        for (size_t k = 0; k < kernel; k++) {
+            const struct ref_place tap = ref_place_of(k, &sides);
+            size_t first = o / (outs / s->groups) * ins;
+            memset(conv->sums, 0, ins * sizeof *conv->sums);
+            for (size_t p = 0; p < pixels; p++) {
+                size_t n = p / out_pixels, pixel;
+                if (!ref_tap(s, ref_place_of(p % out_pixels, &conv->out), tap, &pixel))
+                    continue;
+                size_t in = (n * in_pixels + pixel) * s->in_channels + first;
+                double g = ref_get(e, dy, p * outs + o);
                 for (size_t c = 0; c < ins; c++)
-                    ref_put(dweights++, conv->sums[c], accumulate);
+                    conv->sums[c] += g * ref_get(e, x, in + c);
             }
+            for (size_t c = 0; c < ins; c++)
+                ref_put(dweights++, conv->sums[c], accumulate);
+        }
     for (size_t o = 0; dbias && o < outs; o++) {
         double sum = 0;
         for (size_t p = 0; p < pixels; p++)
@@ -267,7 +313,7 @@ static void ref_linear_forward(struct dl2_linear *linear, const void *x, const v
             double sum = bias ? bias[o] : 0;
             for (size_t i = 0; i < in; i++)
                 sum += ref_get(e, x, n * in + i) * ref_get(e, weights, o * in + i);
-            ref_set(e, y, n * out + o, linear->s.relu && !(sum > 0) ? 0 : sum);
+            ref_set(e, y, n * out + o, ref_activated(linear->s.activation, sum));
         }
 }
 
@@ -327,8 +373,10 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
                            struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    size_t ins = (size_t)shape->batch * shape->in_height * shape->in_width * shape->channels;
-    size_t outs = (size_t)shape->batch * shape->out_height * shape->out_width * shape->channels;
+    size_t ins = (size_t)shape->batch * shape->in_depth * shape->in_height * shape->in_width *
+                 shape->channels;
+    size_t outs = (size_t)shape->batch * shape->out_depth * shape->out_height * shape->out_width *
+                  shape->channels;
     struct dl2_pool *pool = ref_zeroed(sizeof *pool, 0, "pooling", error);
     if (!pool)
         return DL2_ERR_MEMORY;
@@ -345,63 +393,78 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
     return DL2_OK;
 }
 
+/* Element (n, d, h, w, c) of a pooling's input. */
+static size_t ref_pool_at(const struct dl2_pool_shape *s, size_t n, size_t d, size_t h, size_t w,
+                          size_t c)
+{
+    return (((n * s->in_depth + d) * s->in_height + h) * s->in_width + w) * s->channels + c;
+}
+
+/* The window of element i of a pooling's output, and its sample and channel. */
+static struct dl2_pool_window ref_pool_window(const struct dl2_pool_shape *s, size_t i, size_t *n,
+                                              size_t *c)
+{
+    const struct dl2_sides out = {s->out_depth, s->out_height, s->out_width};
+    const size_t pixels = (size_t)out.depth * out.height * out.width;
+    const struct ref_place o = ref_place_of(i / s->channels % pixels, &out);
+    *n = i / s->channels / pixels;
+    *c = i % s->channels;
+    return dl2_pool_window(s, o.d, o.h, o.w);
+}
+
 static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
-    size_t i = 0;
-    for (unsigned n = 0; n < s->batch; n++)
-        for (unsigned oh = 0; oh < s->out_height; oh++)
-            for (unsigned ow = 0; ow < s->out_width; ow++)
-                for (unsigned c = 0; c < s->channels; c++, i++) {
-                    struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
-                    double sum = 0, most = 0;
-                    size_t best = SIZE_MAX;
-                    for (unsigned h = v.h0; h < v.h1; h++)
-                        for (unsigned w = v.w0; w < v.w1; w++) {
-                            size_t at =
-                                (((size_t)n * s->in_height + h) * s->in_width + w) * s->channels +
-                                c;
-                            double value = ref_get(e, x, at);
-                            sum += value;
-                            if (best == SIZE_MAX || value > most) {
-                                best = at;
-                                most = value;
-                            }
-                        }
-                    if (s->kind == DL2_POOL_MAX) {
-                        ref_set(e, y, i, most);
-                        pool->winner[i] = (uint32_t)best;
-                    } else {
-                        ref_set(e, y, i, sum / ((double)(v.h1 - v.h0) * (v.w1 - v.w0)));
+    const size_t outs =
+        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+    for (size_t i = 0; i < outs; i++) {
+        size_t n, c, best = SIZE_MAX;
+        const struct dl2_pool_window v = ref_pool_window(s, i, &n, &c);
+        double sum = 0, most = 0;
+        for (unsigned d = v.d0; d < v.d1; d++)
+            for (unsigned h = v.h0; h < v.h1; h++)
+                for (unsigned w = v.w0; w < v.w1; w++) {
+                    size_t at = ref_pool_at(s, n, d, h, w, c);
+                    double value = ref_get(e, x, at);
+                    sum += value;
+                    if (best == SIZE_MAX || value > most) {
+                        best = at;
+                        most = value;
                     }
                 }
+        if (s->kind == DL2_POOL_MAX) {
+            ref_set(e, y, i, most);
+            pool->winner[i] = (uint32_t)best;
+        } else {
+            ref_set(e, y, i, sum / (double)dl2_pool_window_size(&v));
+        }
+    }
 }
 
 static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 {
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
-    size_t count = (size_t)s->batch * s->in_height * s->in_width * s->channels, i = 0;
+    const size_t count = ref_pool_at(s, s->batch, 0, 0, 0, 0);
+    const size_t outs =
+        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
     memset(pool->sums, 0, count * sizeof *pool->sums);
-    for (unsigned n = 0; n < s->batch; n++)
-        for (unsigned oh = 0; oh < s->out_height; oh++)
-            for (unsigned ow = 0; ow < s->out_width; ow++)
-                for (unsigned c = 0; c < s->channels; c++, i++) {
-                    float g = (float)ref_get(e, dy, i);
-                    if (s->kind == DL2_POOL_MAX) {
-                        pool->sums[pool->winner[i]] += g;
-                        continue;
-                    }
-                    struct dl2_pool_window v = dl2_pool_window(s, oh, ow);
-                    float share = g / ((float)(v.h1 - v.h0) * (float)(v.w1 - v.w0));
-                    for (unsigned h = v.h0; h < v.h1; h++)
-                        for (unsigned w = v.w0; w < v.w1; w++)
-                            pool->sums[(((size_t)n * s->in_height + h) * s->in_width + w) *
-                                           s->channels +
-                                       c] += share;
-                }
-    for (i = 0; i < count; i++)
+    for (size_t i = 0; i < outs; i++) {
+        float g = (float)ref_get(e, dy, i);
+        if (s->kind == DL2_POOL_MAX) {
+            pool->sums[pool->winner[i]] += g;
+            continue;
+        }
+        size_t n, c;
+        const struct dl2_pool_window v = ref_pool_window(s, i, &n, &c);
+        float share = g / (float)dl2_pool_window_size(&v);
+        for (unsigned d = v.d0; d < v.d1; d++)
+            for (unsigned h = v.h0; h < v.h1; h++)
+                for (unsigned w = v.w0; w < v.w1; w++)
+                    pool->sums[ref_pool_at(s, n, d, h, w, c)] += share;
+    }
+    for (size_t i = 0; i < count; i++)
         ref_set(e, dx, i, pool->sums[i]);
 }
 
@@ -437,19 +500,6 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
 static void ref_norm_free(struct dl2_norm *norm)
 {
     free(norm);
-}
-
-static double ref_activated(enum dl2_activation activation, double value)
-{
-    if (activation != DL2_IDENTITY && value <= 0) /* NaN stays NaN */
-        return 0;
-    return activation == DL2_RELU6 && value > 6 ? 6 : value;
-}
-
-/* Does a gradient pass, by the output of the activation? */
-static bool ref_passes(enum dl2_activation activation, double y)
-{
-    return activation == DL2_IDENTITY || (y > 0 && !(activation == DL2_RELU6 && y >= 6));
 }
 
 static void ref_norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
@@ -525,7 +575,7 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
             for (size_t r = 0; r < s->rows; r++) {
                 size_t i = r * s->channels + c;
                 double g = ref_get(e, dy, i) + (dy2 ? ref_get(e, dy2, i) : 0);
-                g = ref_passes(s->activation, ref_get(e, y, i)) ? g : 0;
+                g = ref_passed(s->activation, ref_get(e, y, i), g);
                 double normal = (ref_get(e, x, i) - mean) * scale;
                 if (!pass) {
                     sum += g;
@@ -823,7 +873,7 @@ static void ref_activate_backward(struct dl2_device *device, enum dl2_activation
 {
     enum dl2_element e = device->element;
     for (size_t i = 0; i < count; i++)
-        ref_set(e, dx, i, ref_passes(activation, ref_get(e, y, i)) ? ref_get(e, dy, i) : 0);
+        ref_set(e, dx, i, ref_passed(activation, ref_get(e, y, i), ref_get(e, dy, i)));
 }
 
 static void ref_gelu(struct dl2_device *device, const void *x, void *y, size_t count)

@@ -6,24 +6,29 @@
 #include <stdlib.h>
 
 #if DNNL_VERSION_MAJOR == 2
-#define APPEND_RELU(post_ops) dnnl_post_ops_append_eltwise(post_ops, 1, dnnl_eltwise_relu, 0, 0)
+#define APPEND(post_ops, kind, alpha) dnnl_post_ops_append_eltwise(post_ops, 1, kind, alpha, 0)
 #else
-#define APPEND_RELU(post_ops) dnnl_post_ops_append_eltwise(post_ops, dnnl_eltwise_relu, 0, 0)
+#define APPEND(post_ops, kind, alpha) dnnl_post_ops_append_eltwise(post_ops, kind, alpha, 0)
 #endif
 
-/* Attributes that end a primitive with ReLU; the caller destroys them. NULL: none are needed. */
-static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes, bool relu)
+/* Attributes that end a primitive with the activation; the caller destroys them. NULL: none are
+ * needed. */
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attributes,
+                                     enum dl2_activation activation)
 {
     dnnl_post_ops_t post_ops;
     *attributes = NULL;
-    if (!relu)
+    if (activation == DL2_IDENTITY)
         return dnnl_success;
+    if (activation != DL2_RELU && activation != DL2_ELU)
+        return dnnl_unimplemented;
     dnnl_status_t status = dnnl_primitive_attr_create(attributes);
     if (status != dnnl_success)
         return status;
     status = dnnl_post_ops_create(&post_ops);
     if (status == dnnl_success) {
-        status = APPEND_RELU(post_ops);
+        status = activation == DL2_ELU ? APPEND(post_ops, dnnl_eltwise_elu, 1)
+                                       : APPEND(post_ops, dnnl_eltwise_relu, 0);
         if (status == dnnl_success)
             status = dnnl_primitive_attr_set_post_ops(*attributes, post_ops);
         dnnl_post_ops_destroy(post_ops);
@@ -51,12 +56,12 @@ void dl2_layout_free(dl2_layout layout)
 
 /* Describes the primitive of `op`, whose initialisation ended with `status`. */
 static dnnl_status_t describe(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
-                              dnnl_status_t status, const void *op, bool relu,
+                              dnnl_status_t status, const void *op, enum dl2_activation activation,
                               const_dnnl_primitive_desc_t hint)
 {
     dnnl_primitive_attr_t attributes;
     if (status == dnnl_success)
-        status = make_attributes(&attributes, relu);
+        status = make_attributes(&attributes, activation);
     if (status != dnnl_success)
         return status;
     status = dnnl_primitive_desc_create(desc, op, attributes, engine, hint);
@@ -88,7 +93,8 @@ dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engin
             w->dilates, w->near_pad, w->far_pad);
         break;
     }
-    return describe(desc, engine, status, &op, pass == DL2_FORWARD && o->relu, hint);
+    return describe(desc, engine, status, &op, pass == DL2_FORWARD ? o->activation : DL2_IDENTITY,
+                    hint);
 }
 
 dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -110,7 +116,8 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
             dnnl_inner_product_backward_weights_desc_init(&op, o->in, o->weights, o->bias, o->out);
         break;
     }
-    return describe(desc, engine, status, &op, pass == DL2_FORWARD && o->relu, hint);
+    return describe(desc, engine, status, &op, pass == DL2_FORWARD ? o->activation : DL2_IDENTITY,
+                    hint);
 }
 
 dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t engine,
@@ -125,7 +132,7 @@ dnnl_status_t dl2_describe_max_pool(dnnl_primitive_desc_t *desc, dnnl_engine_t e
                                                 w->near_pad, w->far_pad)
             : dnnl_pooling_v2_backward_desc_init(&op, dnnl_pooling_max, o->in, o->out, w->strides,
                                                  w->kernel, w->dilates, w->near_pad, w->far_pad);
-    return describe(desc, engine, status, &op, false, hint);
+    return describe(desc, engine, status, &op, DL2_IDENTITY, hint);
 }
 
 #else /* oneDNN 3 */
@@ -151,7 +158,7 @@ dnnl_status_t dl2_describe_conv(dnnl_primitive_desc_t *desc, dnnl_engine_t engin
     dnnl_status_t status;
     switch (pass) {
     case DL2_FORWARD:
-        status = make_attributes(&attributes, o->relu);
+        status = make_attributes(&attributes, o->activation);
         if (status != dnnl_success)
             return status;
         status = dnnl_convolution_forward_primitive_desc_create(
@@ -180,7 +187,7 @@ dnnl_status_t dl2_describe_linear(dnnl_primitive_desc_t *desc, dnnl_engine_t eng
     dnnl_status_t status;
     switch (pass) {
     case DL2_FORWARD:
-        status = make_attributes(&attributes, o->relu);
+        status = make_attributes(&attributes, o->activation);
         if (status != dnnl_success)
             return status;
         status = dnnl_inner_product_forward_primitive_desc_create(

@@ -11,6 +11,8 @@
 #ifndef DL2_DEVICE_ONEDNN_H
 #define DL2_DEVICE_ONEDNN_H
 
+#include "device/device.h"
+
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdbool.h>
@@ -38,15 +40,15 @@ enum dl2_pass { DL2_FORWARD, DL2_BACKWARD_DATA, DL2_BACKWARD_WEIGHTS };
 /* The operands of a convolution or a linear layer; in a backward pass, some are gradients. */
 struct dl2_operands {
     dl2_layout in, out, weights, bias; /* bias NULL: none */
-    bool relu;                         /* ends the forward pass */
+    enum dl2_activation activation;    /* ends the forward pass: none, RELU or ELU */
 };
 
-/* How windows lie on an image, by height and width. */
+/* How windows lie on an image, by height and width, or on a clip, whose depth comes first. */
 struct dl2_window {
     dnnl_dims_t kernel; /* a convolution's weights tell it, so there it is not read */
     dnnl_dims_t strides;
     dnnl_dims_t dilates;           /* 0: none */
-    dnnl_dims_t near_pad, far_pad; /* top and left; bottom and right */
+    dnnl_dims_t near_pad, far_pad; /* before the first; behind the last */
 };
 
 /*

@@ -386,7 +386,8 @@ const struct dl2_option dl2_loader_options[] = {
     {DL2_OPTION_UINT, "frames", 0, "N",
      "Frames to load of each clip, for datasets of clips; the last is repeated in clips that are "
      "too short",
-     AT(frames), .min = 1, .max = DL2_MAX_FRAMES, .unset = "the dataset holds images",
+     AT(frames), .min = 1, .max = DL2_MAX_FRAMES,
+     .unset = "of dl2-train: the architecture's, see there; else the dataset holds images",
      .roles = RUN},
     {DL2_OPTION_UINT, "frame-step", 0, "N", "From one frame of a clip to the next", AT(frame_step),
      .min = 1, .max = 65536, .unset = "1", .roles = RUN},

@@ -148,9 +148,10 @@ static bool was_given(const struct dl2_loader_config *config,
 
 /* What several values break together, or two numbers of one. */
 static int check_values(const struct dl2_loader_config *config,
-                        const struct dl2_loader_source *source, bool on_card,
+                        const struct dl2_loader_source *source, unsigned scope,
                         struct dl2_loader_fault *fault)
 {
+    const bool on_card = scope & DL2_SETTING_DECODER;
     const bool weighed = config->weights || config->weights_file || config->balanced;
     const struct {
         bool broken;
@@ -169,8 +170,8 @@ static int check_values(const struct dl2_loader_config *config,
         {config->frame_sampling && !config->frames, "frame_sampling", "needs {frames}"},
         {config->frame_step && config->frame_sampling == DL2_FRAMES_UNIFORM, "frame_step",
          "has no effect with {frame_sampling} uniform, which takes frames from all of a clip"},
-        {config->frame_sampling == DL2_FRAMES_RANDOM && !config->train, "frame_sampling",
-         "random needs {train}: validation changes nothing at random"},
+        {config->frame_sampling == DL2_FRAMES_RANDOM && !(scope & DL2_SETTING_TRAINING),
+         "frame_sampling", "random needs {train}: validation changes nothing at random"},
         {config->frames && config->mask, "mask", "excludes {frames}: masks are of images"},
         {config->frames && (config->decoded_cache || config->decoded_cache_bytes),
          "decoded_cache_bytes", "excludes {frames}: frames of clips are not kept decoded"},
@@ -221,7 +222,7 @@ int dl2_loader_check(const struct dl2_loader_config *config, const struct dl2_lo
                 (scope_rules[i].scope == DL2_SETTING_PROCESSORS ? is_set : given))
                 return fault_of(fault, setting, scope_rules[i].rule);
     }
-    return check_values(config, source, on_card, fault);
+    return check_values(config, source, scope, fault);
 }
 
 /* ---- Messages ---- */

@@ -289,22 +289,99 @@ static int vit_b_16(struct dl2_graph *g, int v, unsigned classes)
     return vit(g, v, classes, 16, 768, 12, 12, 3072);
 }
 
+/* -- clips: 3-D kernels, over time, too -- */
+
+/*
+ * GulpIO-benchmarks' ConvColumn (TwentyBN 2017): each block convolves 3x3x3 and halves height and
+ * width, and all but the first the time.
+ */
+static int convcolumn(struct dl2_graph *g, int v, unsigned classes)
+{
+    static const unsigned channels[] = {64, 128, 256, 256};
+    const enum dl2_init init = DL2_INIT_UNIFORM_FAN_IN;
+    const struct dl2_graph_window kernel = {3, 1, 1, 3, 1, 1};
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned time = i ? 2 : 1;
+        char name[32];
+        snprintf(name, sizeof name, "conv_layer%u.0", i + 1);
+        v = dl2_graph_clip_conv(g, name, v, channels[i], &kernel, true, init);
+        snprintf(name, sizeof name, "conv_layer%u.1", i + 1);
+        v = dl2_graph_norm(g, name, v, DL2_ELU);
+        v = dl2_graph_clip_max_pool(g, v, &(struct dl2_graph_window){time, time, 0, 2, 2, 0});
+    }
+    v = dl2_graph_elu(g, dl2_graph_linear(g, "fc5", v, 512, init));
+    return dl2_graph_linear(g, "fc6", v, classes, init);
+}
+
+/* A convolution NAME.0 over clips, without a bias, and the parameters of its batch norm, NAME.1. */
+static int clip_conv(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                     const struct dl2_graph_window *window, int *norm)
+{
+    char part[64];
+    snprintf(part, sizeof part, "%s.0", name);
+    v = dl2_graph_clip_conv(g, part, v, channels, window, false, DL2_INIT_HE_FAN_OUT);
+    snprintf(part, sizeof part, "%s.1", name);
+    *norm = dl2_graph_norm_parameters(g, part, channels);
+    return v;
+}
+
+/* Two 3x3x3 convolutions and a shortcut. */
+static int clip_block(struct dl2_graph *g, const char *block_name, int in, unsigned channels,
+                      unsigned stride)
+{
+    char name[48];
+    int norm, last_norm, shortcut = in;
+    snprintf(name, sizeof name, "%s.conv1", block_name);
+    int v = clip_conv(g, name, in, channels, &(struct dl2_graph_window){3, stride, 1, 3, stride, 1},
+                      &norm);
+    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+    snprintf(name, sizeof name, "%s.conv2", block_name);
+    v = clip_conv(g, name, v, channels, &(struct dl2_graph_window){3, 1, 1, 3, 1, 1}, &last_norm);
+    if (stride != 1) {
+        snprintf(name, sizeof name, "%s.downsample", block_name);
+        shortcut = clip_conv(g, name, in, channels,
+                             &(struct dl2_graph_window){1, stride, 0, 1, stride, 0}, &norm);
+        shortcut = dl2_graph_norm_layer(g, norm, shortcut, -1, DL2_IDENTITY);
+    }
+    return dl2_graph_norm_layer(g, last_norm, v, shortcut, DL2_RELU);
+}
+
+/* Tran, Wang, Torresani, Ray, LeCun, Paluri 2018, as in torchvision. */
+static int r3d_18(struct dl2_graph *g, int v, unsigned classes)
+{
+    int norm;
+    v = clip_conv(g, "stem", v, 64, &(struct dl2_graph_window){3, 1, 1, 7, 2, 3}, &norm);
+    v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
+    for (unsigned stage = 0; stage < 4; stage++)
+        for (unsigned i = 0; i < 2; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "layer%u.%u", stage + 1, i);
+            v = clip_block(g, name, v, 64u << stage, stage && !i ? 2 : 1);
+        }
+    v = dl2_graph_average_pool(g, v, 1, 1);
+    return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_NORMAL);
+}
+
 static const struct dl2_arch archs[] = {
-    {"convnet", 64, DL2_SGD, convnet, "six 3x3 convolutions, two at full resolution"},
-    {"resnet10", 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
-    {"resnet20", 64, DL2_SGD, resnet20, "the CIFAR ResNet, made for 32 pixels: 9 blocks"},
-    {"alexnet", 224, DL2_SGD, alexnet, "as in torchvision; at least 63 pixels"},
-    {"resnet18", 224, DL2_SGD, resnet18, "as in torchvision"},
-    {"resnet34", 224, DL2_SGD, resnet34, "as in torchvision"},
-    {"resnet50", 224, DL2_SGD, resnet50, "as in torchvision"},
-    {"resnet101", 224, DL2_SGD, resnet101, "as in torchvision"},
-    {"resnet152", 224, DL2_SGD, resnet152, "as in torchvision"},
-    {"vgg16", 224, DL2_SGD, vgg16, "as in torchvision; at least 32 pixels"},
-    {"vgg16_bn", 224, DL2_SGD, vgg16_bn, "as in torchvision; at least 32 pixels"},
-    {"mobilenet_v2", 224, DL2_SGD, mobilenet_v2, "as in torchvision"},
-    {"vit_tiny", 64, DL2_ADAMW, vit_tiny, "vision transformer for 64 to 128 pixels: patches of 8"},
-    {"vit_s_16", 224, DL2_ADAMW, vit_s_16, "DeiT's small vision transformer: patches of 16"},
-    {"vit_b_16", 224, DL2_ADAMW, vit_b_16, "vision transformer as in torchvision: patches of 16"},
+    {"convnet", 0, 64, DL2_SGD, convnet, "six 3x3 convolutions, two at full resolution"},
+    {"resnet10", 0, 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
+    {"resnet20", 0, 64, DL2_SGD, resnet20, "the CIFAR ResNet, made for 32 pixels: 9 blocks"},
+    {"alexnet", 0, 224, DL2_SGD, alexnet, "as in torchvision; at least 63 pixels"},
+    {"resnet18", 0, 224, DL2_SGD, resnet18, "as in torchvision"},
+    {"resnet34", 0, 224, DL2_SGD, resnet34, "as in torchvision"},
+    {"resnet50", 0, 224, DL2_SGD, resnet50, "as in torchvision"},
+    {"resnet101", 0, 224, DL2_SGD, resnet101, "as in torchvision"},
+    {"resnet152", 0, 224, DL2_SGD, resnet152, "as in torchvision"},
+    {"vgg16", 0, 224, DL2_SGD, vgg16, "as in torchvision; at least 32 pixels"},
+    {"vgg16_bn", 0, 224, DL2_SGD, vgg16_bn, "as in torchvision; at least 32 pixels"},
+    {"mobilenet_v2", 0, 224, DL2_SGD, mobilenet_v2, "as in torchvision"},
+    {"vit_tiny", 0, 64, DL2_ADAMW, vit_tiny,
+     "vision transformer for 64 to 128 pixels: patches of 8"},
+    {"vit_s_16", 0, 224, DL2_ADAMW, vit_s_16, "DeiT's small vision transformer: patches of 16"},
+    {"vit_b_16", 0, 224, DL2_ADAMW, vit_b_16,
+     "vision transformer as in torchvision: patches of 16"},
+    {"convcolumn", 18, 84, DL2_SGD, convcolumn, "GulpIO's 3-D network for clips"},
+    {"r3d_18", 16, 112, DL2_SGD, r3d_18, "3-D ResNet for clips, as in torchvision"},
 };
 
 const struct dl2_arch *dl2_arch_at(size_t index)
@@ -326,10 +403,21 @@ const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error)
     return NULL;
 }
 
+int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct dl2_error *error)
+{
+    if (!arch->frames == !frames)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s sees %s; these are %s: %s", arch->name,
+                         arch->frames ? "clips" : "images", frames ? "clips" : "images",
+                         frames ? "choose a network for clips, such as convcolumn"
+                                : "choose a network for images, such as resnet10");
+}
+
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels)
 {
     struct dl2_graph graph = {.arch = arch->name, .batch = 1};
-    graph.logits = arch->build(&graph, dl2_graph_images(&graph, pixels, pixels, 3), 1000);
+    graph.logits =
+        arch->build(&graph, dl2_graph_images(&graph, arch->frames, pixels, pixels, 3), 1000);
     const double sum = graph.status ? NAN : dl2_graph_multiply_adds(&graph);
     dl2_graph_free(&graph);
     return sum;
@@ -339,7 +427,7 @@ void dl2_arch_list(FILE *out)
 {
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        fprintf(out, "%s\t%u\t%s\t%.0f\t%s\n", arch->name, arch->image_size,
+        fprintf(out, "%s\t%u\t%s\t%.0f\t%u\t%s\n", arch->name, arch->image_size,
                 dl2_optimizer_words[arch->optimizer],
-                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
+                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->frames, arch->summary);
 }

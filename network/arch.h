@@ -16,7 +16,8 @@ struct dl2_graph;
 
 struct dl2_arch {
     const char *name;
-    unsigned image_size; /* pixels: the side of its input where nothing else is asked for */
+    unsigned frames;     /* of its input where nothing else is asked for; 0: it sees images */
+    unsigned image_size; /* pixels: the side of its input, alike */
     enum dl2_optimizer optimizer; /* the one that it learns best with */
     /* Adds the layers to the graph, from `value` (the images) on. Returns
      * the value of the logits. */
@@ -28,11 +29,14 @@ struct dl2_arch {
 const struct dl2_arch *dl2_arch_at(size_t index);
 /* NULL for an unknown name; the error (DL2_ERR_ARGUMENT) lists the known ones. */
 const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error);
-/* Multiply-adds of one image, forward, with 1000 classes; training takes about three times as
- * many. NAN if it cannot have images of that size, or memory runs out. */
+/* Refuses images (`frames` 0) for a network that sees clips, and the reverse: DL2_ERR_ARGUMENT. */
+int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct dl2_error *error);
+/* Multiply-adds of one image, or of one clip of its default frames, forward, with 1000 classes;
+ * training takes about three times as many. NAN if it cannot have images of that size, or memory
+ * runs out. */
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels);
 /* Prints a line for each, separated by tabs: name, image size, optimizer, millions of multiply-adds
- * at that size, and summary. */
+ * at that size, frames of a clip (0: it sees images), and summary. */
 void dl2_arch_list(FILE *out);
 
 #endif

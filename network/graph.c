@@ -26,18 +26,32 @@ static void *graph_grow(struct dl2_graph *g, void *list, size_t *count, size_t s
     return item;
 }
 
-static int graph_add_value(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
+/* "images of 64x64" or "clips of 16 frames of 112x112". */
+static const char *graph_input(const struct dl2_graph *g, char *text, size_t size)
+{
+    const struct dl2_value *v = &g->values[0];
+    if (g->clips)
+        snprintf(text, size, "clips of %u frames of %ux%u", v->depth, v->width, v->height);
+    else
+        snprintf(text, size, "images of %ux%u", v->width, v->height);
+    return text;
+}
+
+static int graph_add_value(struct dl2_graph *g, unsigned depth, unsigned height, unsigned width,
+                           unsigned channels)
 {
     struct dl2_value *v = graph_grow(g, &g->values, &g->value_count, sizeof *v);
     if (!v)
         return -1;
-    *v = (struct dl2_value){.height = height, .width = width, .channels = channels};
+    *v = (struct dl2_value){.depth = depth, .height = height, .width = width, .channels = channels};
     v->buffer_train = v->buffer_eval = -1;
     for (int i = 0; i < DL2_GRAPH_USES; i++)
         v->gradient[i] = -1;
-    if (!dl2_size_mul((size_t)height * width, channels, &v->size) || v->size > 0x7fffffff) {
-        g->status = dl2_error_set(g->error, DL2_ERR_LIMIT, "%s: images of %ux%u are too large",
-                                  g->arch, g->values[0].width, g->values[0].height);
+    if (!dl2_size_mul((size_t)height * width, channels, &v->size) ||
+        !dl2_size_mul(v->size, depth, &v->size) || v->size > 0x7fffffff) {
+        char input[96];
+        g->status = dl2_error_set(g->error, DL2_ERR_LIMIT, "%s: %s are too large", g->arch,
+                                  graph_input(g, input, sizeof input));
         return -1;
     }
     return (int)g->value_count - 1;
@@ -54,8 +68,8 @@ static int graph_use(struct dl2_graph *g, int value)
 
 /* A layer from `in` to a new value of that size; *out is the value, -1 on failure. */
 static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kind kind, int in,
-                                         unsigned height, unsigned width, unsigned channels,
-                                         int *out)
+                                         unsigned depth, unsigned height, unsigned width,
+                                         unsigned channels, int *out)
 {
     *out = -1;
     if (g->status)
@@ -68,7 +82,7 @@ static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kin
     layer->in_use = graph_use(g, in);
     layer->residual = -1;
     layer->tensor = -1;
-    layer->out = *out = graph_add_value(g, height, width, channels);
+    layer->out = *out = graph_add_value(g, depth, height, width, channels);
     return g->status ? NULL : layer;
 }
 
@@ -80,7 +94,7 @@ static struct dl2_layer *graph_add_alike(struct dl2_graph *g, enum dl2_layer_kin
     if (g->status)
         return NULL;
     const struct dl2_value v = g->values[in];
-    return graph_add_layer(g, kind, in, v.height, v.width, v.channels, out);
+    return graph_add_layer(g, kind, in, v.depth, v.height, v.width, v.channels, out);
 }
 
 static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *part,
@@ -98,7 +112,7 @@ static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *
         return -1;
     }
     snprintf(t->name, length, "%s%s%s", layer, dot, part);
-    t->count = (size_t)t->out * t->height * t->width * t->in;
+    t->count = (size_t)t->out * t->depth * t->height * t->width * t->in;
     if (g->norm_decay)
         t->decays = t->parameter;
     return (int)g->tensor_count - 1;
@@ -111,6 +125,7 @@ static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter,
     return (struct dl2_tensor){.dims = {channels},
                                .rank = 1,
                                .out = channels,
+                               .depth = 1,
                                .height = 1,
                                .width = 1,
                                .in = 1,
@@ -122,8 +137,8 @@ static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter,
 /* The limit of a weight's initial values. */
 static float graph_limit_of(const struct dl2_tensor *t)
 {
-    const double fan_in = (double)t->in * t->height * t->width;
-    const double fan_out = (double)t->out * t->height * t->width;
+    const double taps = (double)t->depth * t->height * t->width;
+    const double fan_in = t->in * taps, fan_out = t->out * taps;
     switch (t->init) {
     case DL2_INIT_HE_FAN_OUT:
         return (float)sqrt(2 / fan_out);
@@ -147,11 +162,15 @@ static int graph_add_weights(struct dl2_graph *g, const char *name, struct dl2_t
                              bool bias)
 {
     t.parameter = t.decays = true;
-    t.rank = flat ? 2 : 4;
-    t.dims[0] = t.out;
-    t.dims[1] = flat ? (size_t)t.height * t.width * t.in : t.in;
-    t.dims[2] = flat ? 0 : t.height;
-    t.dims[3] = flat ? 0 : t.width;
+    t.rank = 0;
+    t.dims[t.rank++] = t.out;
+    t.dims[t.rank++] = flat ? (size_t)t.depth * t.height * t.width * t.in : t.in;
+    if (!flat && g->clips)
+        t.dims[t.rank++] = t.depth;
+    if (!flat) {
+        t.dims[t.rank++] = t.height;
+        t.dims[t.rank++] = t.width;
+    }
     t.limit = graph_limit_of(&t);
     int first = graph_add_tensor(g, name, "weight", &t);
     if (bias) {
@@ -165,46 +184,48 @@ static int graph_add_weights(struct dl2_graph *g, const char *name, struct dl2_t
 
 static void graph_too_small(struct dl2_graph *g, const char *layer)
 {
-    g->status = dl2_error_set(g->error, DL2_ERR_ARGUMENT,
-                              "images of %ux%u are too small for %s: nothing is left for %s",
-                              g->values[0].width, g->values[0].height, g->arch, layer);
+    char input[96];
+    g->status =
+        dl2_error_set(g->error, DL2_ERR_ARGUMENT, "%s are too small for %s: nothing is left for %s",
+                      graph_input(g, input, sizeof input), g->arch, layer);
 }
 
 /* A layer that moves a window over `in`. */
 static struct dl2_layer *graph_add_window(struct dl2_graph *g, enum dl2_layer_kind kind,
                                           const char *name, int in, unsigned channels,
-                                          unsigned kernel, unsigned stride, unsigned pad, int *out)
+                                          const struct dl2_graph_window *w, int *out)
 {
     struct dl2_value v = g->values[in];
-    unsigned height = dl2_window_out(v.height, kernel, stride, pad);
-    unsigned width = dl2_window_out(v.width, kernel, stride, pad);
+    unsigned depth = dl2_window_out(v.depth, w->kernel_depth, w->stride_depth, w->pad_depth);
+    unsigned height = dl2_window_out(v.height, w->kernel, w->stride, w->pad);
+    unsigned width = dl2_window_out(v.width, w->kernel, w->stride, w->pad);
     *out = -1;
-    if (!height || !width) {
+    if (!depth || !height || !width) {
         graph_too_small(g, name);
         return NULL;
     }
-    struct dl2_layer *layer = graph_add_layer(g, kind, in, height, width, channels, out);
-    if (layer) {
-        layer->kernel = kernel;
-        layer->stride = stride;
-        layer->pad = pad;
-    }
+    struct dl2_layer *layer = graph_add_layer(g, kind, in, depth, height, width, channels, out);
+    if (layer)
+        layer->window = *w;
     return layer;
 }
 
 static int graph_add_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
-                          unsigned kernel, unsigned stride, unsigned pad, unsigned groups,
-                          bool bias, enum dl2_init init)
+                          const struct dl2_graph_window *w, unsigned groups, bool bias,
+                          enum dl2_init init)
 {
     if (g->status)
         return -1;
     int out;
     unsigned ins = g->values[in].channels / groups;
-    struct dl2_layer *layer =
-        graph_add_window(g, DL2_LAYER_CONV, name, in, channels, kernel, stride, pad, &out);
+    struct dl2_layer *layer = graph_add_window(g, DL2_LAYER_CONV, name, in, channels, w, &out);
     if (layer) {
-        const struct dl2_tensor t = {
-            .out = channels, .height = kernel, .width = kernel, .in = ins, .init = init};
+        const struct dl2_tensor t = {.out = channels,
+                                     .depth = w->kernel_depth,
+                                     .height = w->kernel,
+                                     .width = w->kernel,
+                                     .in = ins,
+                                     .init = init};
         layer->groups = groups;
         layer->bias = bias;
         layer->tensor = graph_add_weights(g, name, t, false, bias);
@@ -215,20 +236,29 @@ static int graph_add_conv(struct dl2_graph *g, const char *name, int in, unsigne
 int dl2_graph_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
                    unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    return graph_add_conv(g, name, in, channels, kernel, stride, pad, 1, false, init);
+    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    return graph_add_conv(g, name, in, channels, &window, 1, false, init);
 }
 
 int dl2_graph_conv_bias(struct dl2_graph *g, const char *name, int in, unsigned channels,
                         unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    return graph_add_conv(g, name, in, channels, kernel, stride, pad, 1, true, init);
+    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    return graph_add_conv(g, name, in, channels, &window, 1, true, init);
+}
+
+int dl2_graph_clip_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
+                        const struct dl2_graph_window *window, bool bias, enum dl2_init init)
+{
+    return graph_add_conv(g, name, in, channels, window, 1, bias, init);
 }
 
 int dl2_graph_depthwise(struct dl2_graph *g, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init)
 {
+    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
     unsigned channels = dl2_graph_channels(g, in);
-    return graph_add_conv(g, name, in, channels, kernel, stride, pad, channels, false, init);
+    return graph_add_conv(g, name, in, channels, &window, channels, false, init);
 }
 
 int dl2_graph_norm_parameters(struct dl2_graph *g, const char *name, unsigned channels)
@@ -273,21 +303,37 @@ int dl2_graph_norm(struct dl2_graph *g, const char *name, int in, enum dl2_activ
     return dl2_graph_norm_layer(g, parameters, in, -1, activation);
 }
 
-int dl2_graph_relu(struct dl2_graph *g, int in)
+static int graph_activate(struct dl2_graph *g, int in, enum dl2_activation activation)
 {
     if (!g->status)
-        g->layers[g->layer_count - 1].activation = DL2_RELU;
+        g->layers[g->layer_count - 1].activation = activation;
     return in;
 }
 
-int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned stride, unsigned pad)
+int dl2_graph_relu(struct dl2_graph *g, int in)
+{
+    return graph_activate(g, in, DL2_RELU);
+}
+
+int dl2_graph_elu(struct dl2_graph *g, int in)
+{
+    return graph_activate(g, in, DL2_ELU);
+}
+
+int dl2_graph_clip_max_pool(struct dl2_graph *g, int in, const struct dl2_graph_window *window)
 {
     if (g->status)
         return -1;
     int out;
-    graph_add_window(g, DL2_LAYER_MAX_POOL, "a max pooling", in, g->values[in].channels, kernel,
-                     stride, pad, &out);
+    graph_add_window(g, DL2_LAYER_MAX_POOL, "a max pooling", in, g->values[in].channels, window,
+                     &out);
     return out;
+}
+
+int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned stride, unsigned pad)
+{
+    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    return dl2_graph_clip_max_pool(g, in, &window);
 }
 
 int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigned width)
@@ -295,7 +341,7 @@ int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigne
     if (g->status)
         return -1;
     int out;
-    graph_add_layer(g, DL2_LAYER_AVERAGE_POOL, in, height, width, g->values[in].channels, &out);
+    graph_add_layer(g, DL2_LAYER_AVERAGE_POOL, in, 1, height, width, g->values[in].channels, &out);
     return out;
 }
 
@@ -318,9 +364,11 @@ static int graph_add_linear(struct dl2_graph *g, const char *name, int in, unsig
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_LINEAR, in, rows, 1, out_features, &out);
+    struct dl2_layer *layer =
+        graph_add_layer(g, DL2_LAYER_LINEAR, in, 1, rows, 1, out_features, &out);
     if (layer) {
         const struct dl2_tensor t = {.out = out_features,
+                                     .depth = v.depth,
                                      .height = v.height / rows,
                                      .width = v.width,
                                      .in = v.channels,
@@ -346,6 +394,7 @@ static struct dl2_tensor graph_plain_tensor(unsigned rows, unsigned channels, en
     return (struct dl2_tensor){.dims = {1, rows, channels},
                                .rank = 3,
                                .out = rows,
+                               .depth = 1,
                                .height = 1,
                                .width = 1,
                                .in = channels,
@@ -367,7 +416,8 @@ int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_to
     struct dl2_value v = g->values[in];
     int out;
     const unsigned tokens = v.height * v.width + 1;
-    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_TOKENS, in, tokens, 1, v.channels, &out);
+    struct dl2_layer *layer =
+        graph_add_layer(g, DL2_LAYER_TOKENS, in, 1, tokens, 1, v.channels, &out);
     if (layer) {
         struct dl2_tensor t = graph_plain_tensor(tokens, v.channels, DL2_INIT_NORMAL, 0.02f);
         layer->class_token = class_token;
@@ -404,7 +454,7 @@ int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_ATTENTION, in, v.height, v.width, v.channels / 3, &out);
+        graph_add_layer(g, DL2_LAYER_ATTENTION, in, 1, v.height, v.width, v.channels / 3, &out);
     if (layer)
         layer->heads = heads;
     return out;
@@ -451,10 +501,10 @@ static int graph_add_buffer(struct dl2_graph *g, size_t sample_size, size_t elem
     size_t size;
     if (!dl2_size_mul(sample_size, g->batch, &size) || size > 0x7fffffff ||
         !dl2_size_mul(size, element_size, &size)) {
-        g->status =
-            dl2_error_set(g->error, DL2_ERR_LIMIT,
-                          "%s: a batch of %u images of %ux%u is too large: take a smaller one",
-                          g->arch, g->batch, g->values[0].width, g->values[0].height);
+        char input[96];
+        g->status = dl2_error_set(g->error, DL2_ERR_LIMIT,
+                                  "%s: a batch of %u %s is too large: take a smaller one", g->arch,
+                                  g->batch, graph_input(g, input, sizeof input));
         return -1;
     }
     size = (size + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
@@ -647,7 +697,7 @@ double dl2_graph_multiply_adds(const struct dl2_graph *g)
         const struct dl2_layer *layer = &g->layers[i];
         const struct dl2_value *in = &g->values[layer->in], *out = &g->values[layer->out];
         if (layer->kind == DL2_LAYER_CONV)
-            sum += (double)g->tensors[layer->tensor].count * out->height * out->width;
+            sum += (double)g->tensors[layer->tensor].count * out->depth * out->height * out->width;
         else if (layer->kind == DL2_LAYER_LINEAR)
             sum += (double)g->tensors[layer->tensor].count * layer->rows;
         else if (layer->kind == DL2_LAYER_ATTENTION) /* scores, and sums of values */
@@ -656,9 +706,11 @@ double dl2_graph_multiply_adds(const struct dl2_graph *g)
     return sum;
 }
 
-int dl2_graph_images(struct dl2_graph *g, unsigned height, unsigned width, unsigned channels)
+int dl2_graph_images(struct dl2_graph *g, unsigned frames, unsigned height, unsigned width,
+                     unsigned channels)
 {
-    return graph_add_value(g, height, width, channels);
+    g->clips = frames > 0;
+    return graph_add_value(g, frames ? frames : 1, height, width, channels);
 }
 
 void dl2_graph_free(struct dl2_graph *g)

@@ -22,6 +22,7 @@
 
 #include "common/error.h"
 #include "device/device.h"
+#include "network/network.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,12 @@ enum dl2_layer_kind {
     DL2_LAYER_TOKENS,
 };
 
+/* A window that moves over clips: over their frames, and alike over height and width. */
+struct dl2_graph_window {
+    unsigned kernel_depth, stride_depth, pad_depth; /* 1, 1 and 0 with images */
+    unsigned kernel, stride, pad;
+};
+
 struct dl2_layer {
     enum dl2_layer_kind kind;
     int in, residual, out;          /* values; residual -1: none */
@@ -50,8 +57,9 @@ struct dl2_layer {
     int tensor;                     /* the first of its tensors, or -1 */
     int class_token;                /* TOKENS: that tensor; `tensor` is the positions */
     bool bias;                      /* CONV, LINEAR: the second tensor */
-    enum dl2_activation activation; /* NORM; of CONV and LINEAR: none or RELU */
-    unsigned kernel, stride, pad, groups;
+    enum dl2_activation activation; /* NORM; of CONV and LINEAR: none, RELU or ELU */
+    struct dl2_graph_window window;
+    unsigned groups;
     unsigned rows;  /* LINEAR: a sample's, each multiplied by itself */
     unsigned heads; /* ATTENTION */
     float rate, epsilon;
@@ -59,7 +67,7 @@ struct dl2_layer {
 };
 
 struct dl2_value {
-    unsigned height, width, channels;
+    unsigned depth, height, width, channels; /* depth: frames; 1: images */
     unsigned uses;
     size_t size; /* elements of one sample */
     int buffer_train, buffer_eval;
@@ -86,10 +94,10 @@ enum dl2_init {
 
 struct dl2_tensor {
     char *name; /* as in torchvision's state_dict */
-    /* PyTorch's shape: OIHW, [out][in], [1][tokens][channels] or [channels]. */
-    size_t dims[4];
+    /* PyTorch's shape: OIHW, of clips OIDHW, [out][in], [1][tokens][channels] or [channels]. */
+    size_t dims[DL2_NETWORK_DIMS];
     unsigned rank;
-    unsigned out, height, width, in; /* OHWI, as kept */
+    unsigned out, depth, height, width, in; /* ODHWI, as kept */
     size_t count;
     bool parameter, decays;
     enum dl2_init init;
@@ -102,6 +110,7 @@ struct dl2_graph {
     unsigned batch;
     bool train, norm_decay;
     bool images_gradient;    /* backward goes on to the images */
+    bool clips;              /* the network sees clips: its kernels have a depth */
     struct dl2_error *error; /* receives the first error */
     int status;
 
@@ -129,6 +138,9 @@ int dl2_graph_conv(struct dl2_graph *graph, const char *name, int in, unsigned c
                    unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init);
 int dl2_graph_conv_bias(struct dl2_graph *graph, const char *name, int in, unsigned channels,
                         unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init);
+/* Over clips. */
+int dl2_graph_clip_conv(struct dl2_graph *graph, const char *name, int in, unsigned channels,
+                        const struct dl2_graph_window *window, bool bias, enum dl2_init init);
 /* A depthwise convolution, without a bias. */
 int dl2_graph_depthwise(struct dl2_graph *graph, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init);
@@ -146,10 +158,13 @@ int dl2_graph_norm(struct dl2_graph *graph, const char *name, int in,
                    enum dl2_activation activation);
 
 /* Ends the layer of `in`, a convolution or a linear layer with a bias that nothing has used yet,
- * with ReLU. Returns `in`. */
+ * with ReLU or ELU. Returns `in`. */
 int dl2_graph_relu(struct dl2_graph *graph, int in);
+int dl2_graph_elu(struct dl2_graph *graph, int in);
 int dl2_graph_max_pool(struct dl2_graph *graph, int in, unsigned kernel, unsigned stride,
                        unsigned pad);
+int dl2_graph_clip_max_pool(struct dl2_graph *graph, int in, const struct dl2_graph_window *window);
+/* Over all frames of a clip. */
 int dl2_graph_average_pool(struct dl2_graph *graph, int in, unsigned height, unsigned width);
 int dl2_graph_dropout(struct dl2_graph *graph, int in, float rate);
 /* Flattens its input; has a bias. */
@@ -183,14 +198,16 @@ unsigned dl2_graph_channels(const struct dl2_graph *graph, int value);
 
 /* -- for networks -- */
 
-/* Begins a graph that is zero but for its first five members. Returns the value of the images. */
-int dl2_graph_images(struct dl2_graph *graph, unsigned height, unsigned width, unsigned channels);
+/* Begins a graph that is zero but for its first five members. Returns the value of the images, or
+ * of clips of so many frames; 0: images. */
+int dl2_graph_images(struct dl2_graph *graph, unsigned frames, unsigned height, unsigned width,
+                     unsigned channels);
 /* Places buffers and tensors, after `logits` was set. Returns graph->status. */
 int dl2_graph_plan(struct dl2_graph *graph, size_t element_size);
 void dl2_graph_free(struct dl2_graph *graph);
 
-/* Of convolutions, linear layers and attention, for one image, forward: nearly all work there is.
- */
+/* Of convolutions, linear layers and attention, for one image or clip, forward: nearly all work
+ * there is. */
 double dl2_graph_multiply_adds(const struct dl2_graph *graph);
 
 /* For messages: the name of its first tensor, or else its kind. */

@@ -39,7 +39,8 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
                                 .norm_decay = config->norm_decay,
                                 .images_gradient = config->images_gradient,
                                 .error = error};
-    const int images = dl2_graph_images(graph, height, width, config->channels);
+    DL2_TRY(dl2_arch_check_frames(arch, config->frames, error));
+    const int images = dl2_graph_images(graph, config->frames, height, width, config->channels);
     graph->logits = arch->build(graph, images, config->classes);
     const int status = dl2_graph_plan(graph, dl2_element_size(net->device->element));
     graph->error = NULL; /* the caller's */
@@ -50,7 +51,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
 static int network_place_view(struct dl2_network *net, struct dl2_network_view *view,
                               struct dl2_error *error)
 {
-    const size_t size = (size_t)view->height * view->width * net->config.channels;
+    const size_t size = view->graph.values[0].size;
     DL2_TRY(network_alloc(net, view->graph.arena, 1, &view->arena, error));
     for (unsigned i = 0; i < net->staging; i++)
         DL2_TRY(network_alloc(net, net->config.batch, size, &view->images[i], error));
@@ -84,7 +85,7 @@ static int network_check_alike(const struct dl2_network *net, const struct dl2_n
     if (!alike)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "the weights of %s for images of %ux%u do not fit images of %ux%u: "
-                             "train it at one size, or take a network without positions",
+                             "train it at one size, or take a network whose weights are for any",
                              net->config.arch, own->width, own->height, view->width, view->height);
     return DL2_OK;
 }

@@ -29,7 +29,8 @@
 struct dl2_network_config {
     const char *arch;
     unsigned batch;                   /* the largest batch */
-    unsigned height, width, channels; /* of the images; 1 or 3 channels */
+    unsigned frames;                  /* of the clips that it sees; 0: it sees images */
+    unsigned height, width, channels; /* of the images or frames; 1 or 3 channels */
     unsigned classes;
     float mean[3], std[3]; /* of the images' values, on the 0-255 scale; gray uses the first */
     float smoothing;       /* of labels, in training; evaluation has none */
@@ -54,8 +55,9 @@ struct dl2_network;
 /*
  * Makes a network with fresh weights, drawn from the seed by PyTorch's and torchvision's rules;
  * they are the same on every device. The caller keeps the device, which must outlive the network.
- * DL2_ERR_ARGUMENT for an unknown architecture (the message lists them) and for images too small
- * for it, DL2_ERR_MEMORY where the batch does not fit.
+ * DL2_ERR_ARGUMENT for an unknown architecture (the message lists them), for images too small for
+ * it, and for images where it sees clips or the reverse; DL2_ERR_MEMORY where the batch does not
+ * fit.
  */
 int dl2_network_create(struct dl2_device *device, const struct dl2_network_config *config,
                        struct dl2_network **out, struct dl2_error *error);
@@ -68,7 +70,7 @@ int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_c
 
 /* A batch as the loader makes it: in host memory, or in the device's where it was decoded there. */
 struct dl2_network_input {
-    const uint8_t *images;   /* [count][height][width][channels] */
+    const uint8_t *images;   /* [count][height][width][channels]; clips: [count][frames]... */
     const int32_t *labels;   /* [count], -1 .. classes - 1 */
     unsigned count;          /* 1 .. batch */
     const uint32_t *partner; /* mixup: [count], each below count; NULL without */
@@ -167,8 +169,8 @@ int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
 
 /*
  * Of a network with images_gradient: waits for the device, then copies the gradient of the last
- * batch's loss with respect to its normalised images, (value - mean) / std: [count][height][width]
- * [channels], as dl2_network_train() computed it. The loss is the mean over the batch's samples
+ * batch's loss with respect to its normalised images, (value - mean) / std, in the order of its
+ * images, as dl2_network_train() computed it. The loss is the mean over the batch's samples
  * that have a label, times the step's scale. DL2_ERR_ARGUMENT where the last call did not train,
  * the network has no images_gradient, or the device does not compute with float32.
  */
@@ -176,10 +178,12 @@ int dl2_network_images_gradient(struct dl2_network *network, float *out, struct 
 
 /* -- weights by name -- */
 
+enum { DL2_NETWORK_DIMS = 5 }; /* of a tensor, at most */
+
 struct dl2_network_tensor {
     const char *name; /* torchvision's, "layer1.0.conv1.weight"; valid as long as the network */
-    /* PyTorch's shape: OIHW, [out][in], [1][tokens][channels] or [channels]. */
-    size_t dims[4];
+    /* PyTorch's shape: OIHW, of clips OIDHW, [out][in], [1][tokens][channels] or [channels]. */
+    size_t dims[DL2_NETWORK_DIMS];
     unsigned rank;
     size_t count;   /* product of dims */
     bool parameter; /* learned; false: a running mean or variance */

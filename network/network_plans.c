@@ -54,21 +54,26 @@ static struct dl2_conv_shape network_conv_shape(const struct dl2_graph *graph,
                                                 const struct dl2_layer *layer, unsigned count)
 {
     const struct dl2_value *in = &graph->values[layer->in];
+    const struct dl2_graph_window *w = &layer->window;
     return (struct dl2_conv_shape){
         .batch = count,
+        .in_depth = in->depth,
         .in_height = in->height,
         .in_width = in->width,
         .in_channels = in->channels,
         .out_channels = graph->values[layer->out].channels,
-        .kernel_height = layer->kernel,
-        .kernel_width = layer->kernel,
-        .stride_height = layer->stride,
-        .stride_width = layer->stride,
-        .pad_height = layer->pad,
-        .pad_width = layer->pad,
+        .kernel_depth = w->kernel_depth,
+        .kernel_height = w->kernel,
+        .kernel_width = w->kernel,
+        .stride_depth = w->stride_depth,
+        .stride_height = w->stride,
+        .stride_width = w->stride,
+        .pad_depth = w->pad_depth,
+        .pad_height = w->pad,
+        .pad_width = w->pad,
         .groups = layer->groups,
         .bias = layer->bias,
-        .relu = layer->activation == DL2_RELU,
+        .activation = layer->activation,
     };
 }
 
@@ -76,20 +81,26 @@ static struct dl2_pool_shape network_pool_shape(const struct dl2_graph *graph,
                                                 const struct dl2_layer *layer, unsigned count)
 {
     const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
+    const struct dl2_graph_window *w = &layer->window;
     return (struct dl2_pool_shape){
         .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
         .batch = count,
+        .in_depth = in->depth,
         .in_height = in->height,
         .in_width = in->width,
         .channels = in->channels,
+        .out_depth = out->depth,
         .out_height = out->height,
         .out_width = out->width,
-        .kernel_height = layer->kernel,
-        .kernel_width = layer->kernel,
-        .stride_height = layer->stride,
-        .stride_width = layer->stride,
-        .pad_height = layer->pad,
-        .pad_width = layer->pad,
+        .kernel_depth = w->kernel_depth,
+        .kernel_height = w->kernel,
+        .kernel_width = w->kernel,
+        .stride_depth = w->stride_depth,
+        .stride_height = w->stride,
+        .stride_width = w->stride,
+        .pad_depth = w->pad_depth,
+        .pad_height = w->pad,
+        .pad_width = w->pad,
     };
 }
 
@@ -106,7 +117,7 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_NORM: {
         struct dl2_norm_shape shape = {
-            .rows = (size_t)count * in->height * in->width,
+            .rows = (size_t)count * in->depth * in->height * in->width,
             .channels = in->channels,
             .epsilon = NORM_EPSILON,
             .momentum = NORM_MOMENTUM,
@@ -123,7 +134,7 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_LINEAR: {
         struct dl2_linear_shape shape = {count * layer->rows, (unsigned)in->size / layer->rows,
-                                         out->channels, true, layer->activation == DL2_RELU};
+                                         out->channels, true, layer->activation};
         return device->ops->linear_create(device, &shape, &plan->linear, error);
     }
     case DL2_LAYER_LAYER_NORM: {
@@ -152,8 +163,10 @@ static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set,
     set->layers = dl2_calloc(net->view->graph.layer_count, sizeof *set->layers);
     if (!set->layers)
         return dl2_error_memory(error, "a network");
+    /* The frames of a clip, one below the other. */
+    const struct dl2_value *images = &net->view->graph.values[0];
     struct dl2_ingest_shape ingest = {
-        count, net->view->height, net->view->width, config->channels, {0}, {0}};
+        count, images->depth * images->height, images->width, images->channels, {0}, {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
     struct dl2_loss_shape loss = {count, config->classes, config->smoothing};

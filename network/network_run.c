@@ -302,7 +302,6 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
 {
     struct dl2_device *device = net->device;
     const struct dl2_device_class *ops = device->ops;
-    const struct dl2_network_config *config = &net->config;
     bool train = kind & DL2_RUN_TRAIN;
     if (train && input->partner)
         kind |= DL2_RUN_MIXED;
@@ -311,7 +310,7 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     struct dl2_plan_set *set;
     DL2_TRY(network_check_input(net, input, train, error));
     DL2_TRY(dl2_network_find_plans(net, input->count, &set, error));
-    size_t size = (size_t)net->view->height * net->view->width * config->channels;
+    size_t size = net->view->graph.values[0].size;
     size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
     const unsigned place = net->next_staged++ % net->staging;
     const struct dl2_staged *staged = &net->staged[place];

@@ -77,11 +77,11 @@ static int network_part_at(struct dl2_network *net, size_t index, enum dl2_netwo
     return DL2_OK;
 }
 
-/* OHWI <-> OIHW. */
+/* ODHWI <-> OIDHW. */
 static void network_permute(const struct dl2_tensor *t, const float *from, float *to,
                             bool to_pytorch)
 {
-    size_t taps = (size_t)t->height * t->width;
+    size_t taps = (size_t)t->depth * t->height * t->width;
     for (size_t o = 0; o < t->out; o++, from += taps * t->in, to += taps * t->in)
         for (size_t k = 0; k < taps; k++)
             for (size_t i = 0; i < t->in; i++)

@@ -118,6 +118,12 @@ static int check_config_images(const struct dl2_configs *configs, const struct d
                                const struct dl2_train_config *config)
 {
     const struct dl2_train_config *first = configs->count ? &configs->models[0].config : config;
+    if (config->loader.frames != first->loader.frames)
+        return dl2_program_usage_error(
+            program,
+            "%s sees %u frames of a clip and %s, by '%s', %u (0: images): give one --frames",
+            config->arch, config->loader.frames, first->arch, first->run.name,
+            first->loader.frames);
     if (config->loader.height == first->loader.height)
         return 0;
     return dl2_program_usage_error(

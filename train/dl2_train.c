@@ -140,7 +140,8 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
-     "size, optimizer, description), devices (name, version, usable or why not; with --device, "
+     "size, optimizer, millions of multiply-adds, frames of a clip or 0, description), devices "
+     "(name, version, usable or why not; with --device, "
      "that one alone), augmentations (name with its settings and their defaults, description) or "
      "not-measured (options that --measure refuses, with their argument); one line each, with tabs "
      "between the columns",
@@ -208,11 +209,15 @@ static char *describe(void)
     if (!out)
         return NULL;
     fprintf(out, "Architectures, with the default of --image-size, and millions of "
-                 "multiply-adds of an image at that size:\n");
+                 "multiply-adds of an image at that size, or of a clip of its --frames:\n");
     const struct dl2_arch *arch;
-    for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        fprintf(out, "  %-12s %3u %5.0f %s\n", arch->name, arch->image_size,
+    for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
+        fprintf(out, "  %-12s %3u %5.0f %s", arch->name, arch->image_size,
                 1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
+        if (arch->frames)
+            fprintf(out, "; --frames %u", arch->frames);
+        fputc('\n', out);
+    }
     fprintf(out, "\nOptimizers, with the defaults of --lr, --weight-decay and --beta2:\n");
     for (int i = 0; dl2_optimizer_words[i]; i++) {
         const struct dl2_optimizer_facts *facts = dl2_optimizer_facts((enum dl2_optimizer)i);

@@ -467,6 +467,8 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     json_object_set_new(texts, "arch", json_string(c->arch));
     json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
     json_object_set_new(texts, "image_size", size_text(c));
+    if (c->loader.frames)
+        json_object_set_new(texts, "frames", json_sprintf("%u", c->loader.frames));
     json_object_set_new(
         texts, "mean",
         json_sprintf("[%g, %g, %g]", c->data.mean[0], c->data.mean[1], c->data.mean[2]));

@@ -43,7 +43,8 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
                       const struct dl2_loader_config *config, struct dl2_error *error)
 {
     size_t size = (size_t)config->height * dl2_loader_width(config);
-    if (!dl2_size_mul(size, config->channels, &size) || !dl2_size_mul(size, config->batch, &size))
+    if (!dl2_size_mul(size, config->channels, &size) || !dl2_size_mul(size, config->batch, &size) ||
+        !dl2_size_mul(size, dl2_loader_frames(config), &size))
         return dl2_error_set(error, DL2_ERR_LIMIT, "a batch of noise would be too large");
     struct dl2_batch *noise = &feed->noise;
     /* In the same kind of memory as the loader's batches, so that uploads take as long. */

@@ -90,6 +90,11 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
         dl2_train_options_check_rates(config, &program, 1) != 0)
         return refusal.status ? dl2_error_copy(error, &refusal)
                               : dl2_error_memory(error, "settings");
+    if (config->loader.frames)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s sees clips, and a table has images: choose a network for images, "
+                             "such as resnet10",
+                             config->arch);
     if (config->data.synthetic_images > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "an epoch has at most %u images", UINT32_MAX);
     return DL2_OK;

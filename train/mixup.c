@@ -86,16 +86,19 @@ static bool leads(const uint32_t *partner, uint32_t first)
     return at == first;
 }
 
-void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t height, uint32_t width,
-                   uint32_t channels, const uint32_t *partner, unsigned count, uint8_t *spare)
+void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t frames, uint32_t height,
+                   uint32_t width, uint32_t channels, const uint32_t *partner, unsigned count,
+                   uint8_t *spare)
 {
-    const size_t stride = (size_t)width * channels, image = stride * height;
+    const size_t stride = (size_t)width * channels, frame = stride * height, image = frame * frames;
     const size_t bytes = (size_t)mix->width * channels;
     for (uint32_t first = 0; first < count; first++) {
         if (partner[first] == first || !leads(partner, first))
             continue;
-        for (uint32_t y = mix->y; y < mix->y + mix->height; y++) {
-            uint8_t *rows = images + y * stride + (size_t)mix->x * channels;
+        for (uint64_t row = 0; row < (uint64_t)frames * mix->height; row++) {
+            const size_t y = mix->y + row % mix->height;
+            uint8_t *rows =
+                images + row / mix->height * frame + y * stride + (size_t)mix->x * channels;
             memcpy(spare, rows + first * image, bytes);
             uint32_t at = first;
             for (; partner[at] != first; at = partner[at])

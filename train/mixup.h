@@ -34,8 +34,10 @@ struct dl2_mix dl2_mix_draw(uint64_t seed, uint64_t step, double mixup, double c
                             uint32_t height, uint32_t width, uint32_t *partner, unsigned count);
 
 /* Gives each image of a batch, height x width pixels of `channels` bytes, its partner's rectangle,
- * as that was before. `spare` is for width * channels bytes. */
-void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t height, uint32_t width,
-                   uint32_t channels, const uint32_t *partner, unsigned count, uint8_t *spare);
+ * as that was before; of clips, in each of their frames (1: images). `spare` is for width *
+ * channels bytes. */
+void dl2_mix_paste(const struct dl2_mix *mix, uint8_t *images, uint32_t frames, uint32_t height,
+                   uint32_t width, uint32_t channels, const uint32_t *partner, unsigned count,
+                   uint8_t *spare);
 
 #endif

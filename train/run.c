@@ -211,8 +211,9 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
         input.partner = run->partner;
         input.pasted = mix.cuts;
         if (mix.cuts)
-            dl2_mix_paste(&mix, batch->images, stage->height, stage->width, run->stream->channels,
-                          run->partner, batch->count, run->row);
+            dl2_mix_paste(&mix, batch->images, dl2_loader_frames(&config->loader), stage->height,
+                          stage->width, run->stream->channels, run->partner, batch->count,
+                          run->row);
     }
     const struct dl2_network_step numbers = {number, 1.0f / (float)step->batches, step->done > 0,
                                              step->done + 1 < step->batches};

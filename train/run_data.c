@@ -5,6 +5,7 @@
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sampler.h"
+#include "network/arch.h"
 #include "train/run.h"
 
 #include <stdlib.h>
@@ -37,6 +38,48 @@ static bool any_is_remote(const struct dl2_train_data *data)
     return any;
 }
 
+/* Refuses images for a network of clips, and the reverse. */
+static int check_kind(const struct dl2_train_config *config, const struct dl2_run_data *data,
+                      struct dl2_error *error)
+{
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
+    const bool clips = dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP;
+    if (!arch)
+        return DL2_ERR_ARGUMENT;
+    if (clips && !config->loader.frames)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: it holds clips, and %s sees single images: choose a network for "
+                             "clips, such as convcolumn; --frames 1 trains on one frame of each "
+                             "clip, --samples images on every frame as an image",
+                             data->path, arch->name);
+    if (!clips && arch->frames)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: it holds images, and %s sees clips: choose a network for images, "
+                             "such as resnet10; --samples clips takes the images of a folder for a "
+                             "clip",
+                             data->path, arch->name);
+    return DL2_OK;
+}
+
+/* Says where clips have fewer frames than are loaded of each. */
+static void note_short_clips(const struct dl2_stream *stream, const struct dl2_run_data *data)
+{
+    const struct dl2_loader_config *loader = &stream->config->loader;
+    const uint64_t step = loader->frame_step ? loader->frame_step : 1;
+    const uint64_t wanted = loader->frame_sampling == DL2_FRAMES_UNIFORM
+                                ? loader->frames
+                                : (loader->frames - 1) * step + 1;
+    size_t count = 0;
+    for (size_t i = 0; loader->frames && i < data->images; i++)
+        count += dl2_dataset_frames(data->dataset, i).count < wanted;
+    if (count)
+        dl2_run_note(&stream->runs[0],
+                     "%s: %zu of %llu clips have fewer frames than the %llu that --frames reaches "
+                     "over: frames of theirs are repeated",
+                     data->path, count, (unsigned long long)data->images,
+                     (unsigned long long)wanted);
+}
+
 static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *data,
                         const char *path, const char *split, const struct dl2_subset *subset,
                         struct dl2_error *error)
@@ -66,15 +109,11 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     DL2_TRY(status);
     if (stream->runs[0].events.opened && !was_opened(stream, data))
         stream->runs[0].events.opened(stream->runs[0].events.context, path, data->dataset);
-    if (dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP && stream->config->loader.frames != 1)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: it holds clips, and dl2-train has no networks for clips yet: "
-                             "--frames 1 trains on one frame of each; --samples images on every "
-                             "frame as an image",
-                             path);
+    DL2_TRY(check_kind(stream->config, data, error));
     data->images = dl2_dataset_count(data->dataset);
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);
+    note_short_clips(stream, data);
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "
@@ -227,7 +266,7 @@ static void probe_channels(struct dl2_stream *stream)
             const uint8_t *data;
             size_t size;
             struct dl2_image_info info;
-            size_t index = (size_t)(i * stage->images / PROBES);
+            size_t index = i * dl2_dataset_image_count(stage->dataset) / PROBES;
             if (dl2_dataset_read(stage->dataset, index, &scratch, &data, &size, NULL) < 0 ||
                 dl2_image_read_info(data, size, &info, NULL) < 0)
                 continue;
@@ -368,6 +407,8 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
         loader.decoded_cache_bytes = cache_share(stream, stage);
     } else { /* opened anew for each validation: caches of its own would be of no use */
         loader.batching = DL2_BATCHING_STRICT;
+        if (loader.frame_sampling == DL2_FRAMES_RANDOM)
+            loader.frame_sampling = DL2_FRAMES_AUTO; /* the center */
         loader.partition = loader.partitions = 0;
         loader.fetch.cache_bytes = loader.decoded_cache_bytes = 0;
     }

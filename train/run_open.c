@@ -6,6 +6,7 @@
 #include "loader/cache.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
+#include "network/arch.h"
 #include "train/run.h"
 #include "train/step_log.h"
 
@@ -139,7 +140,9 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
 {
     const struct dl2_train_config *config = run->config;
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, NULL); /* unknown: create() tells */
     network.arch = config->arch;
+    network.frames = arch && arch->frames ? config->loader.frames : 0;
     network.batch = config->loader.batch;
     network.height = config->loader.height;
     network.width = dl2_loader_width(&config->loader);

@@ -45,8 +45,10 @@ static const struct dl2_train_config *begin_line(void *context)
 
 static void show_data(const struct dl2_train_config *own, const struct dl2_train_overview *run)
 {
-    printf("%s: %llu images of %u classes at ", DL2_SHOWN(run->variant),
-           (unsigned long long)run->images, run->classes);
+    printf("%s: %llu %s of %u classes at ", DL2_SHOWN(run->variant),
+           (unsigned long long)run->images, own->loader.frames ? "clips" : "images", run->classes);
+    if (own->loader.frames)
+        printf("%u frames of ", own->loader.frames);
     if (own->loader.width)
         printf("%ux", own->loader.height);
     printf("%u pixels, batches of %u", dl2_loader_width(&own->loader), own->loader.batch);

@@ -566,8 +566,9 @@ const struct dl2_option dl2_train_options[] = {
 /* ---- Evaluation ---- */
 
 const char *const dl2_evaluation_options[] = {
-    "arch",          "image-size",   "channels",   "mean", "std",   "val-resize", "val-crop",
-    "interpolation", "val-fraction", "split-seed", "amp",  "batch", "seed",       NULL,
+    "arch",         "samples",    "image-size", "channels", "frames",         "frame-step",
+    "mean",         "std",        "val-resize", "val-crop", "frame-sampling", "interpolation",
+    "val-fraction", "split-seed", "amp",        "batch",    "seed",           NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
@@ -596,6 +597,10 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
             return DL2_EXIT_FAILED;
         }
     }
+    /* A run that trains on random frames validates those in the center. */
+    if (!dl2_option_given(program, common, "frame-sampling") &&
+        config->loader.frame_sampling == DL2_FRAMES_RANDOM)
+        config->loader.frame_sampling = DL2_FRAMES_AUTO;
     return 0;
 }
 
@@ -614,6 +619,14 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         config->optimizer.kind = arch->optimizer;
     if (!config->loader.height)
         config->loader.height = arch->image_size;
+    if (!arch->frames && config->loader.frames > 1)
+        return dl2_program_usage_error(
+            program,
+            "--frames %u: %s sees single images: choose a network for clips, or --frames 1, which "
+            "takes one frame of each clip",
+            config->loader.frames, arch->name);
+    if (!config->loader.frames)
+        config->loader.frames = arch->frames;
     return 0;
 }
 
@@ -638,6 +651,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     struct dl2_train_config *config = &settings->config;
     const bool has_data = settings->data || config->data.stage_count;
     const bool sizes_noise = config->data.synthetic && !has_data;
+    const bool sees_clips = dl2_arch_find(config->arch, NULL)->frames;
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct {
         bool refused;
@@ -658,6 +672,11 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "needs --amp fp32"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
          "works with one process only"},
+        {sees_clips, "sensitivity", "is for networks that see images: JPEG's tables are of those"},
+        {config->data.synthetic, "samples", "has no effect on synthetic data"},
+        {config->data.synthetic && !sees_clips, "frames", "needs a network that sees clips"},
+        {config->data.synthetic, "frame-step", "has no effect on synthetic data"},
+        {config->data.synthetic, "frame-sampling", "has no effect on synthetic data"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
         {config->run.skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->run.skip_validation, "val-crop", "has no effect with --skip-validation"},

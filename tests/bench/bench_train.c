@@ -2,10 +2,11 @@
 /*
  * Training steps a second on synthetic data, for comparison with bench_train.py:
  *
- *     bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE [PRECISION]]     "cuda bf16"
+ *     bench_train ARCH SIZE BATCH THREADS STEPS [DEVICE [PRECISION]]     "cuda bf16"
  *
- * Prints images a second over STEPS steps (upload, forward, backward, update) after a few to warm
- * up. As in training, nothing waits for the device but the upload, until the last step is done.
+ * SIZE is PIXELS, or FRAMESxPIXELS of clips. Prints images a second over STEPS steps (upload,
+ * forward, backward, update) after a few to warm up, and processor time. As in training, nothing
+ * waits for the device but the upload, until the last step is done.
  */
 #include "common/clock.h"
 #include "common/memory.h"
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { WARM_UP = 5 };
 
@@ -31,11 +33,14 @@ static int find_precision(const char *name, enum dl2_precision *precision, struc
 int main(int argc, char **argv)
 {
     if (argc < 6) {
-        fprintf(stderr,
-                "usage: bench_train ARCH PIXELS BATCH THREADS STEPS [DEVICE [PRECISION]]\n");
+        fprintf(stderr, "usage: bench_train ARCH SIZE BATCH THREADS STEPS [DEVICE [PRECISION]]\n");
         return 2;
     }
-    unsigned pixels = (unsigned)atoi(argv[2]), batch = (unsigned)atoi(argv[3]);
+    unsigned frames = 0, pixels = 0, batch = (unsigned)atoi(argv[3]);
+    if (sscanf(argv[2], "%ux%u", &frames, &pixels) == 1) {
+        pixels = frames;
+        frames = 0;
+    }
     unsigned threads = (unsigned)atoi(argv[4]), steps = (unsigned)atoi(argv[5]);
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_device_options options = {.threads = threads};
@@ -44,8 +49,9 @@ int main(int argc, char **argv)
     struct dl2_network *network = NULL;
     config.arch = argv[1];
     config.batch = batch;
+    config.frames = frames;
     config.height = config.width = pixels;
-    size_t bytes = (size_t)batch * pixels * pixels * 3;
+    size_t bytes = (size_t)batch * (frames ? frames : 1) * pixels * pixels * 3;
     uint8_t *images = NULL;
     int32_t *labels = dl2_calloc(batch, sizeof *labels);
     int status = labels ? DL2_OK : DL2_ERR_MEMORY;
@@ -70,12 +76,14 @@ int main(int argc, char **argv)
     const struct dl2_network_input input = {images, labels, batch, NULL, 1};
     const struct dl2_update update = {0.01f, 0.9f, 1e-4f, true};
     double started = 0;
+    clock_t processor = 0;
     struct dl2_loss_sums sums = {0};
     for (unsigned i = 0; !status && i < steps + WARM_UP; i++) {
         const struct dl2_network_step step = {i, 1, false, false};
         if (i == WARM_UP) {
             status = dl2_network_take_sums(network, &sums, &error);
             started = dl2_clock_wall();
+            processor = clock();
         }
         if (!status)
             status = dl2_network_train(network, &input, &step, &error);
@@ -88,7 +96,9 @@ int main(int argc, char **argv)
         status = dl2_network_take_sums(network, &sums, &error);
     double seconds = dl2_clock_wall() - started;
     if (!status)
-        printf("%.2f images/s, loss %.4f\n", steps * batch / seconds,
+        printf("%.2f images/s, %.1f ms of processor time each, loss %.4f\n",
+               steps * batch / seconds,
+               1e3 * (double)(clock() - processor) / CLOCKS_PER_SEC / (steps * batch),
                sums.loss / (double)sums.counted);
     else
         fprintf(stderr, "bench_train: %s\n",

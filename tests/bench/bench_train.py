@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Training steps a second in PyTorch, channels last, for comparison with bench_train.c:
 
-    bench_train.py ARCH PIXELS BATCH THREADS STEPS
+    bench_train.py ARCH SIZE BATCH THREADS STEPS
 
-The same networks as network/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
+SIZE is PIXELS, or FRAMESxPIXELS of clips. The same networks as network/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
 """
 import sys
 import time
@@ -56,7 +56,18 @@ def convnet(classes):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(fan_in, classes))
 
 
-def network(arch, pixels, classes):
+def convcolumn(frames, pixels, classes):
+    layers, fan_in = [], 3
+    for i, out in enumerate((64, 128, 256, 256)):
+        layers += [nn.Conv3d(fan_in, out, 3, 1, 1), nn.BatchNorm3d(out), nn.ELU(), nn.MaxPool3d((2 if i else 1, 2, 2))]
+        fan_in = out
+    left = fan_in * (frames // 8) * (pixels // 16) ** 2
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(left, 512), nn.ELU(), nn.Linear(512, classes))
+
+
+def network(arch, frames, pixels, classes):
+    if arch == "convcolumn":
+        return convcolumn(frames, pixels, classes)
     if arch == "resnet10":
         return small_resnet(32, 2, True, [1, 1, 1, 1], classes)
     if arch == "resnet20":
@@ -68,32 +79,38 @@ def network(arch, pixels, classes):
         return torchvision.models.VisionTransformer(
             image_size=pixels, patch_size=8, num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768,
             num_classes=classes)
+    if frames:
+        return getattr(torchvision.models.video, arch)(num_classes=classes)
     return getattr(torchvision.models, arch)(num_classes=classes)
 
 
 def main():
     arch = sys.argv[1]
-    pixels, batch, threads, steps = map(int, sys.argv[2:6])
+    *frames, pixels = map(int, sys.argv[2].split("x"))
+    batch, threads, steps = map(int, sys.argv[3:6])
     torch.set_num_threads(threads)
     torch.manual_seed(1)
-    net = network(arch, pixels, 10).to(memory_format=torch.channels_last).train()
+    layout = torch.channels_last_3d if frames else torch.channels_last
+    net = network(arch, frames[0] if frames else 0, pixels, 10).to(memory_format=layout).train()
     optimiser = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
-    images = torch.randint(0, 256, (batch, pixels, pixels, 3), dtype=torch.uint8)
+    images = torch.randint(0, 256, (batch, *frames, pixels, pixels, 3), dtype=torch.uint8)
     labels = torch.randint(0, 10, (batch,))
-    mean = torch.tensor([122.655, 116.535, 104.04]).view(1, 3, 1, 1)
-    std = torch.tensor([59.415, 58.395, 58.65]).view(1, 3, 1, 1)
-    started = 0
+    ones = [1] * (len(frames) + 2)
+    mean = torch.tensor([122.655, 116.535, 104.04]).view(1, 3, *ones)
+    std = torch.tensor([59.415, 58.395, 58.65]).view(1, 3, *ones)
+    started = processor = 0
     for i in range(steps + 3):
         if i == 3:
-            started = time.perf_counter()
-        x = images.permute(0, 3, 1, 2).float().sub_(mean).div_(std)
+            started, processor = time.perf_counter(), time.process_time()
+        x = images.movedim(-1, 1).float().sub_(mean).div_(std)
         optimiser.zero_grad(set_to_none=True)
         loss = nn.functional.cross_entropy(net(x), labels)
         loss.backward()
         optimiser.step()
         value = loss.item()
-    seconds = time.perf_counter() - started
-    print("%.2f images/s, loss %.4f" % (steps * batch / seconds, value))
+    seconds, processor = time.perf_counter() - started, time.process_time() - processor
+    print("%.2f images/s, %.1f ms of processor time each, loss %.4f"
+          % (steps * batch / seconds, 1e3 * processor / (steps * batch), value))
 
 
 main()

@@ -57,10 +57,11 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
     case DL2_LAYER_CONV:
     case DL2_LAYER_LINEAR: {
         struct sum *s = &sums[l->kind == DL2_LAYER_CONV ? CONV : LINEAR];
-        double flops = 2 * w * batch *
-                       (l->kind == DL2_LAYER_CONV ? (double)out->height * out->width : l->rows);
+        double flops =
+            2 * w * batch *
+            (l->kind == DL2_LAYER_CONV ? (double)out->depth * out->height * out->width : l->rows);
         call(s, flops, x + w * e + y);
-        if (dl2_graph_wants_gradient(l->in))
+        if (dl2_graph_wants_gradient(g, l->in))
             call(s, flops, y + w * e + x);
         call(s, flops, x + y + w * e);
         if (l->activation != DL2_IDENTITY)
@@ -125,7 +126,7 @@ int main(int argc, char **argv)
     byte_rate = strtod(argv[5], NULL) * 1e12;
     if (!arch || !g.batch || !pixels || !(flop_rate > 0) || !(byte_rate > 0))
         return 2;
-    int images = dl2_graph_images(&g, pixels, pixels, 3);
+    int images = dl2_graph_images(&g, arch->frames, pixels, pixels, 3);
     g.logits = arch->build(&g, images, 1000);
     if (dl2_graph_plan(&g, ELEMENT) < 0) {
         fprintf(stderr, "count_step: %s\n", error.message);
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
     /* Ingest; weights, gradients and momenta (AdamW: two) read, weights, momenta and low-precision
      * weights written. */
     const double momenta = arch->optimizer == DL2_ADAMW ? 2 : 1;
-    call(&sums[OTHER], 0, (double)g.batch * pixels * pixels * 3 * (1 + ELEMENT));
+    call(&sums[OTHER], 0, (double)g.batch * (double)g.values[0].size * (1 + ELEMENT));
     call(&sums[UPDATE], 0,
          (double)g.parameters * ((2 + momenta) * 4 + (1 + momenta) * 4 + ELEMENT));
     struct sum all = {.name = "in all"};

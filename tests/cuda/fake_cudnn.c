@@ -186,15 +186,27 @@ static const struct descriptor *child(const struct descriptor *d, cudnnBackendAt
     return (const struct descriptor *)(uintptr_t)*value(d, name); /* NOLINT: it was one */
 }
 
-/* Dimensions of a tensor, which must be dense with the second one innermost. */
-static const int64_t *dims_of(const struct descriptor *tensor)
+struct sizes {
+    unsigned n, c, d, h, w;
+};
+
+/* Dimensions of a tensor, which must be dense with the second one innermost; without a depth it is
+ * 1. */
+static struct sizes dims_of(const struct descriptor *tensor)
 {
+    const struct attribute *all = find(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
     const int64_t *d = value(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS);
     const int64_t *s = value(tensor, CUDNN_ATTR_TENSOR_STRIDES);
-    if (s[1] != 1 || s[3] != d[1] || s[2] != d[1] * d[3] || s[0] != d[1] * d[3] * d[2] ||
+    int64_t step = d[1];
+    for (int64_t i = all->count - 1; i > 1; step *= d[i--])
+        if (s[i] != step)
+            abort();
+    if (s[1] != 1 || s[0] != step || all->count < 4 || all->count > 5 ||
         *value(tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) != 16)
         abort();
-    return d;
+    const int64_t *sides = d + all->count - 2;
+    return (struct sizes){(unsigned)d[0], (unsigned)d[1], all->count == 5 ? (unsigned)d[2] : 1,
+                          (unsigned)sides[0], (unsigned)sides[1]};
 }
 
 static enum dl2_element element_of(const struct descriptor *tensor)
@@ -222,12 +234,12 @@ static void add_epilogue(struct convolution *c, const struct attribute *all,
             abort();
         if (i == 1) {
             const struct descriptor *bias = child(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
-            if (element_of(bias) != c->element || dims_of(bias)[1] != c->shape.out_channels)
+            if (element_of(bias) != c->element || dims_of(bias).c != c->shape.out_channels)
                 abort();
             c->names[3] = *value(bias, CUDNN_ATTR_TENSOR_UNIQUE_ID);
             c->shape.bias = true;
         } else {
-            c->shape.relu = true;
+            c->shape.activation = DL2_RELU;
         }
         y = child(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
         c->names[2] = *value(y, CUDNN_ATTR_TENSOR_UNIQUE_ID);
@@ -258,26 +270,33 @@ static struct convolution convolution_of(const struct descriptor *graph)
         tensors[i] = child(op, names[c.pass][i]);
         c.names[i] = *value(tensors[i], CUDNN_ATTR_TENSOR_UNIQUE_ID);
     }
-    const int64_t *x = dims_of(tensors[0]), *w = dims_of(tensors[1]), *y = dims_of(tensors[2]);
+    const struct sizes x = dims_of(tensors[0]), w = dims_of(tensors[1]), y = dims_of(tensors[2]);
     const struct descriptor *how = child(op, names[c.pass][3]);
     const int64_t *strides = value(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
     const int64_t *pads = value(how, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+    const int64_t sides = *value(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+    const int deep = find(tensors[0], CUDNN_ATTR_TENSOR_DIMENSIONS)->count == 5;
+    if (sides != 2 + deep || find(how, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES)->count != sides)
+        abort();
     c.element = element_of(tensors[0]);
-    c.shape = (struct dl2_conv_shape){.batch = (unsigned)x[0],
-                                      .in_height = (unsigned)x[2],
-                                      .in_width = (unsigned)x[3],
-                                      .in_channels = (unsigned)x[1],
-                                      .out_channels = (unsigned)w[0],
-                                      .kernel_height = (unsigned)w[2],
-                                      .kernel_width = (unsigned)w[3],
-                                      .stride_height = (unsigned)strides[0],
-                                      .stride_width = (unsigned)strides[1],
-                                      .pad_height = (unsigned)pads[0],
-                                      .pad_width = (unsigned)pads[1],
-                                      .groups = (unsigned)(x[1] / w[1])};
-    if (y[0] != x[0] || y[1] != w[0] ||
-        y[2] != dl2_window_out(c.shape.in_height, c.shape.kernel_height, c.shape.stride_height,
-                               c.shape.pad_height))
+    c.shape = (struct dl2_conv_shape){.batch = x.n,
+                                      .in_depth = x.d,
+                                      .in_height = x.h,
+                                      .in_width = x.w,
+                                      .in_channels = x.c,
+                                      .out_channels = w.n,
+                                      .kernel_depth = w.d,
+                                      .kernel_height = w.h,
+                                      .kernel_width = w.w,
+                                      .stride_depth = deep ? (unsigned)strides[0] : 1,
+                                      .stride_height = (unsigned)strides[deep],
+                                      .stride_width = (unsigned)strides[deep + 1],
+                                      .pad_depth = deep ? (unsigned)pads[0] : 0,
+                                      .pad_height = (unsigned)pads[deep],
+                                      .pad_width = (unsigned)pads[deep + 1],
+                                      .groups = x.c / w.c};
+    const struct dl2_sides out = dl2_conv_out(&c.shape);
+    if (y.n != x.n || y.c != w.n || y.d != out.depth || y.h != out.height || y.w != out.width)
         abort();
     add_epilogue(&c, find(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS), tensors[2]);
     return c;
@@ -590,12 +609,12 @@ static void convolve(void *from)
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_conv *conv = NULL;
     const struct dl2_device_options options = {0};
-    size_t counts[3] = {
-        (size_t)s->batch * s->in_height * s->in_width * s->in_channels,
-        (size_t)s->out_channels * s->kernel_height * s->kernel_width * s->in_channels / s->groups,
-        (size_t)s->batch * s->out_channels *
-            dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height) *
-            dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width)};
+    const struct dl2_sides y = dl2_conv_out(s);
+    size_t counts[3] = {(size_t)s->batch * s->in_depth * s->in_height * s->in_width *
+                            s->in_channels,
+                        (size_t)s->out_channels * s->kernel_depth * s->kernel_height *
+                            s->kernel_width * s->in_channels / s->groups,
+                        (size_t)s->batch * s->out_channels * y.depth * y.height * y.width};
     float *floats[3], *bias = NULL;
     if (!ref && dl2_device_open("ref", &options, &ref, &error))
         abort();

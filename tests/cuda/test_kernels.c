@@ -578,21 +578,25 @@ static void loss(enum dl2_element element)
 static void pool(enum dl2_element element)
 {
     static const struct dl2_pool_shape shapes[] = {
-        {DL2_POOL_MAX, 2, 12, 11, 16, 6, 6, 3, 3, 2, 2, 1, 1},
-        {DL2_POOL_MAX, 2, 9, 7, 5, 4, 3, 3, 3, 2, 2, 0, 0},
-        {DL2_POOL_MAX, 1, 8, 8, 24, 4, 4, 2, 2, 2, 2, 0, 0},
-        {DL2_POOL_MAX, 1, 7, 7, 8, 7, 7, 3, 3, 1, 1, 1, 1},
-        {DL2_POOL_MAX, 1, 16, 16, 8, 1, 1, 16, 16, 1, 1, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 3, 7, 7, 64, 1, 1, 0, 0, 0, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 7, 10, 8, 3, 4, 0, 0, 0, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 0},
+        {DL2_POOL_MAX, 2, 1, 12, 11, 16, 1, 6, 6, 1, 3, 3, 1, 2, 2, 0, 1, 1},
+        {DL2_POOL_MAX, 2, 1, 9, 7, 5, 1, 4, 3, 1, 3, 3, 1, 2, 2, 0, 0, 0},
+        {DL2_POOL_MAX, 1, 1, 8, 8, 24, 1, 4, 4, 1, 2, 2, 1, 2, 2, 0, 0, 0},
+        {DL2_POOL_MAX, 1, 1, 7, 7, 8, 1, 7, 7, 1, 3, 3, 1, 1, 1, 0, 1, 1},
+        {DL2_POOL_MAX, 1, 1, 16, 16, 8, 1, 1, 1, 1, 16, 16, 1, 1, 1, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 3, 1, 7, 7, 64, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 1, 7, 10, 8, 1, 3, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 1, 3, 4, 5, 1, 6, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0},
+        {DL2_POOL_MAX, 2, 5, 6, 7, 16, 2, 3, 3, 2, 2, 2, 2, 2, 2, 0, 0, 0},
+        {DL2_POOL_MAX, 1, 4, 7, 6, 5, 4, 4, 3, 3, 3, 2, 1, 2, 2, 1, 1, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 4, 5, 3, 16, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 3, 4, 3, 3, 2, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0},
     };
-    for (int i = 0; i < 8; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct dl2_pool_shape *s = &shapes[i];
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_pool *plan = NULL;
-        size_t in = (size_t)s->batch * s->in_height * s->in_width * s->channels;
-        size_t out = (size_t)s->batch * s->out_height * s->out_width * s->channels;
+        size_t in = (size_t)s->batch * s->in_depth * s->in_height * s->in_width * s->channels;
+        size_t out = (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
         float *x = fresh(in), *dy = fresh(out), *want = fresh(out), *dwant = fresh(in);
         for (size_t k = 0; k < in; k += 3) /* ties, and windows of negative numbers */
             x[k] = -2;
@@ -638,11 +642,11 @@ static void columns(enum dl2_element element)
         for (unsigned c = 0; c < channels; c++)
             want[c] *= 2;
         near("column sums, accumulated", DL2_ELEMENT_F32, got, want, channels, 1);
-        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, false, NULL));
+        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, DL2_IDENTITY, NULL));
         for (size_t k = 0; k < n; k++)
             x[k] += bias[k % channels];
         near("bias", element, lx, x, n, 1);
-        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, true, NULL));
+        RUN(dl2_gpu_add_bias(element, bias, lx, rows, channels, DL2_RELU, NULL));
         for (size_t k = 0; k < n; k++)
             x[k] = fmaxf(x[k] + bias[k % channels], 0);
         near("bias and ReLU", element, lx, x, n, 2);
@@ -955,12 +959,15 @@ static void depthwise(enum dl2_element element)
     for (int i = 0; i < 6; i++) {
         unsigned c = cases[i].channels;
         struct dl2_conv_shape s = {.batch = cases[i].batch,
+                                   .in_depth = 1,
                                    .in_height = cases[i].height,
                                    .in_width = cases[i].width,
                                    .in_channels = c,
                                    .out_channels = c,
+                                   .kernel_depth = 1,
                                    .kernel_height = 3,
                                    .kernel_width = 3,
+                                   .stride_depth = 1,
                                    .stride_height = cases[i].stride,
                                    .stride_width = cases[i].stride,
                                    .pad_height = cases[i].pad,

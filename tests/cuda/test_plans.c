@@ -171,7 +171,7 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_graph graph = {.arch = arch->name, .batch = batch, .train = true, .error = &error};
-    int images = dl2_graph_images(&graph, pixels, pixels, 3);
+    int images = dl2_graph_images(&graph, arch->frames, pixels, pixels, 3);
     graph.logits = arch->build(&graph, images, 1000);
     if (dl2_graph_plan(&graph, 2) < 0)
         fail_msg("%s: %s", arch->name, error.message);
@@ -186,17 +186,21 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
         struct dl2_conv_shape shape;
         memset(&shape, 0, sizeof shape);
         shape.batch = batch;
+        shape.in_depth = in->depth;
         shape.in_height = in->height;
         shape.in_width = in->width;
         shape.in_channels = in->channels;
         shape.out_channels = out->channels;
-        shape.kernel_height = shape.kernel_width = l->kernel;
-        shape.stride_height = shape.stride_width = l->stride;
-        shape.pad_height = shape.pad_width = l->pad;
+        shape.kernel_depth = l->window.kernel_depth;
+        shape.kernel_height = shape.kernel_width = l->window.kernel;
+        shape.stride_depth = l->window.stride_depth;
+        shape.stride_height = shape.stride_width = l->window.stride;
+        shape.pad_depth = l->window.pad_depth;
+        shape.pad_height = shape.pad_width = l->window.pad;
         shape.groups = l->groups;
         ask_all(&shape);
         shape.bias = l->bias;
-        shape.relu = l->activation == DL2_RELU;
+        shape.activation = l->activation;
         if (shape.bias)
             ask_biased(&shape);
     }
@@ -207,7 +211,11 @@ static void ask_networks(bool attention)
 {
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        ask_network(arch, arch->image_size == 64 ? 128 : 256, arch->image_size, attention);
+        ask_network(arch,
+                    arch->frames             ? 16
+                    : arch->image_size == 64 ? 128
+                                             : 256,
+                    arch->image_size, attention);
     for (int kind = attention ? 1 : 0; kind < 3; kind += 2) {
         static const char *const names[] = {"convolutions", "attention", "convolutions with bias"};
         assert_true(counts[kind].requests > 0);
@@ -224,12 +232,15 @@ static void every_convolution_has_plans(void **state)
     (void)state;
     /* Odd sizes, too. */
     ask_all(&(struct dl2_conv_shape){.batch = 3,
+                                     .in_depth = 1,
                                      .in_height = 13,
                                      .in_width = 11,
                                      .in_channels = 5,
                                      .out_channels = 7,
+                                     .kernel_depth = 1,
                                      .kernel_height = 3,
                                      .kernel_width = 2,
+                                     .stride_depth = 1,
                                      .stride_height = 2,
                                      .stride_width = 1,
                                      .pad_height = 1,
@@ -248,12 +259,15 @@ static void what_cannot_be_is_named(void **state)
 {
     (void)state;
     const struct dl2_cudnn_request request = {.conv = {.batch = 4,
+                                                       .in_depth = 1,
                                                        .in_height = 8,
                                                        .in_width = 8,
                                                        .in_channels = 8,
                                                        .out_channels = 9,
+                                                       .kernel_depth = 1,
                                                        .kernel_height = 3,
                                                        .kernel_width = 3,
+                                                       .stride_depth = 1,
                                                        .stride_height = 1,
                                                        .stride_width = 1,
                                                        .groups = 8}};

@@ -51,16 +51,18 @@ void norm_eval(void **state)
 void activations(void **state)
 {
     (void)state;
-    static const enum dl2_activation all[] = {DL2_IDENTITY, DL2_RELU, DL2_RELU6};
-    for (int a = 0; a < 3; a++) {
+    static const enum dl2_activation all[] = {DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU};
+    for (int a = 0; a < 4; a++) {
         struct op op = activation_op(&all[a]);
-        against_reference(&op, 0);
+        const bool smooth = all[a] == DL2_ELU; /* which multiplies */
+        against_reference(&op, smooth ? 1e-6 : 0);
         op.run(&op, subjects[0].device);
         for (size_t i = 0; i < op.out_count; i++) {
-            const float y = op.in[0][i];
-            const float gradient = !a || (y > 0 && !(a == 2 && y == 6)) ? op.dy[i] : 0;
-            assert_true(op.gradient[0][i] == gradient);
-            assert_true(op.y[i] == gradient + y + gradient);
+            const float y = op.in[0][i], below = smooth ? op.dy[i] * (y + 1) : 0;
+            const float gradient = !a || (y > 0 && !(a == 2 && y == 6)) ? op.dy[i] : below;
+            const float off = smooth ? 1e-6f : 0;
+            assert_true(fabsf(op.gradient[0][i] - gradient) <= off);
+            assert_true(fabsf(op.y[i] - (gradient + y + gradient)) <= 3 * off);
         }
         op_free(&op);
     }
@@ -88,6 +90,43 @@ void gelu_near_and_far(void **state)
         }
     }
     op_free(&op);
+}
+
+/* ELU as batch norm ends with it, against libm: near 0, where exp(x) - 1 would lose digits, far
+ * below, and of what is no number. */
+void elu_near_and_far(void **state)
+{
+    (void)state;
+    enum { COUNT = 4099 };
+    const float gamma = 1, beta = 0, mean = 0, var = 1;
+    const struct dl2_norm_shape shape = {COUNT, 1, 0, 0.1f, DL2_ELU, false, false};
+    float *x = fresh(COUNT), *y = fresh(COUNT);
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_device *d = subjects[k].device;
+        struct dl2_norm *norm = NULL;
+        const double more = tolerance_of(&subjects[k], 0);
+        for (int i = 0; i < COUNT; i++)
+            x[i] = i % 2 ? (float)i / 20 - 200 : ldexpf(-1.5f, -i % 32);
+        round_to(&subjects[k], x, COUNT);
+        x[7] = NAN;
+        ok(d->ops->norm_create(d, &shape, &norm, &error), &error);
+        d->ops->norm_eval(norm, hold(d, ELEMENTS, x, NULL, COUNT), NULL,
+                          hold(d, BYTES, &gamma, NULL, F), hold(d, BYTES, &beta, NULL, F),
+                          hold(d, BYTES, &mean, NULL, F), hold(d, BYTES, &var, NULL, F),
+                          hold(d, ELEMENTS, y, y, COUNT));
+        finish(d);
+        for (int i = 0; i < COUNT; i++) {
+            const double want = x[i] > 0 ? x[i] : expm1(x[i]);
+            if (i == 7)
+                assert_true(isnan(y[i]));
+            else if (!(fabs(y[i] - want) <= (3e-7 + more) * fabs(want)))
+                fail_msg("%s: ELU of %.9g is %.9g, not %.9g", subjects[k].name, x[i], y[i], want);
+        }
+        d->ops->norm_free(norm);
+    }
+    free(x);
+    free(y);
 }
 
 /* Rows without any spread: beta, and no gradient for x. */
@@ -539,7 +578,7 @@ void loss_scale(void **state)
 void recordings(void **state)
 {
     (void)state;
-    const struct dl2_conv_shape shape = {3, 9, 7, 8, 16, 3, 3, 1, 1, 1, 1, 1, false};
+    const struct dl2_conv_shape shape = FLAT_CONV(3, 9, 7, 8, 16, 3, 3, 1, 1, 1, 1, 1, false);
     const size_t ins = 3u * 9 * 7 * 8, outs = 3u * 9 * 7 * 16, weights = 16u * 9 * 8;
     float *first = fresh(ins), *second = fresh(ins), *matrix = fresh(weights);
     float *direct = fresh(outs), *replayed = fresh(outs);
@@ -590,23 +629,33 @@ void recordings(void **state)
 void shapes_that_make_no_sense(void **state)
 {
     (void)state;
-    const struct dl2_conv_shape large = {1, 2, 2, 3, 4, 5, 5, 1, 1, 1, 1, 1, false};
-    const struct dl2_conv_shape empty = {0, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false};
-    const struct dl2_conv_shape huge = {1u << 16, 1u << 10, 1u << 10, 3, 4, 3,    3,
-                                        1,        1,        1,        1, 1, false};
-    const struct dl2_conv_shape stuck = {1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, 1, false};
-    const struct dl2_conv_shape uneven = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 3, false};
-    const struct dl2_conv_shape none_at_all = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 0, false};
-    const struct dl2_conv_shape unbiased = {1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false, true};
-    const struct dl2_conv_shape *bad[] = {&large,  &empty,       &huge,    &stuck,
-                                          &uneven, &none_at_all, &unbiased};
-    const struct dl2_pool_shape pool = {DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2};
+    const struct dl2_conv_shape large = FLAT_CONV(1, 2, 2, 3, 4, 5, 5, 1, 1, 1, 1, 1, false);
+    const struct dl2_conv_shape empty = FLAT_CONV(0, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false);
+    const struct dl2_conv_shape huge =
+        FLAT_CONV(1u << 16, 1u << 10, 1u << 10, 3, 4, 3, 3, 1, 1, 1, 1, 1, false);
+    const struct dl2_conv_shape stuck = FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 0, 0, 1, 1, 1, false);
+    const struct dl2_conv_shape uneven = FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 3, false);
+    const struct dl2_conv_shape none_at_all = FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 0, false);
+    const struct dl2_conv_shape unbiased =
+        FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false, DL2_RELU);
+    /* No depth at all, a stride of none, a clip too short, and what no convolution ends with. */
+    const struct dl2_conv_shape shallow = {1, 0, 8, 8, 3, 4, 1, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape frozen = {1, 3, 8, 8, 3, 4, 1, 3, 3, 0, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape brief = {1, 2, 8, 8, 3, 4, 3, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape relu6 =
+        FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, true, DL2_RELU6);
+    const struct dl2_conv_shape *bad[] = {&large,       &empty,    &huge,   &stuck,
+                                          &uneven,      &shallow,  &frozen, &brief,
+                                          &none_at_all, &unbiased, &relu6};
+    const struct dl2_pool_shape pool = FLAT_POOL(DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2);
+    const struct dl2_pool_shape short_clip = {
+        DL2_POOL_MAX, 1, 1, 4, 4, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0};
     const struct dl2_attention_shape odd[] = {
         {1, 4, 6, 4}, {1, 4, 6, 0}, {1, 0, 6, 3}, {1, 1u << 20, 1, 1}};
     for (size_t k = 0; k < subject_count; k++) {
         struct dl2_device *d = subjects[k].device;
         const struct dl2_device_class *ops = d->ops;
-        for (int i = 0; i < 7; i++) {
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
             struct dl2_error error = DL2_ERROR_INIT;
             struct dl2_conv *conv = NULL;
             assert_int_equal(ops->conv_create(d, bad[i], &conv, &error), DL2_ERR_ARGUMENT);
@@ -615,6 +664,8 @@ void shapes_that_make_no_sense(void **state)
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_pool *made = NULL;
         assert_int_equal(ops->pool_create(d, &pool, &made, &error), DL2_ERR_ARGUMENT);
+        dl2_error_clear(&error);
+        assert_int_equal(ops->pool_create(d, &short_clip, &made, &error), DL2_ERR_ARGUMENT);
         for (int i = 0; i < 4; i++) {
             struct dl2_attention *heads = NULL;
             dl2_error_clear(&error);

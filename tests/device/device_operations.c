@@ -80,16 +80,17 @@ static void run_conv(const struct op *op, struct dl2_device *d)
 static struct op conv_op(const void *shape)
 {
     const struct dl2_conv_shape *s = shape;
-    size_t h = dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height);
-    size_t w = dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width);
-    size_t window = (size_t)s->kernel_height * s->kernel_width * s->in_channels / s->groups;
-    return op_of(
-        (struct op){.name = "convolution",
-                    .run = run_conv,
-                    .shape = s,
-                    .counts = {(size_t)s->batch * s->in_height * s->in_width * s->in_channels,
-                               s->out_channels * window, s->bias ? s->out_channels : 0},
-                    .out_count = s->batch * h * w * s->out_channels});
+    const struct dl2_sides out = dl2_conv_out(s);
+    const size_t pixels = (size_t)s->in_depth * s->in_height * s->in_width;
+    const size_t taps = (size_t)s->kernel_depth * s->kernel_height * s->kernel_width;
+    size_t window = taps * s->in_channels / s->groups;
+    return op_of((struct op){.name = "convolution",
+                             .run = run_conv,
+                             .shape = s,
+                             .counts = {s->batch * pixels * s->in_channels,
+                                        s->out_channels * window, s->bias ? s->out_channels : 0},
+                             .out_count = (size_t)s->batch * out.depth * out.height * out.width *
+                                          s->out_channels});
 }
 
 static void run_linear(const struct op *op, struct dl2_device *d)
@@ -133,12 +134,13 @@ static void run_pool(const struct op *op, struct dl2_device *d)
 static struct op pool_op(const void *shape)
 {
     const struct dl2_pool_shape *s = shape;
-    return op_of(
-        (struct op){.name = s->kind == DL2_POOL_MAX ? "max pooling" : "average pooling",
-                    .run = run_pool,
-                    .shape = s,
-                    .counts = {(size_t)s->batch * s->in_height * s->in_width * s->channels},
-                    .out_count = (size_t)s->batch * s->out_height * s->out_width * s->channels});
+    const size_t ins = (size_t)s->in_depth * s->in_height * s->in_width * s->channels;
+    const size_t outs = (size_t)s->out_depth * s->out_height * s->out_width * s->channels;
+    return op_of((struct op){.name = s->kind == DL2_POOL_MAX ? "max pooling" : "average pooling",
+                             .run = run_pool,
+                             .shape = s,
+                             .counts = {s->batch * ins},
+                             .out_count = s->batch * outs});
 }
 
 static void run_norm(const struct op *op, struct dl2_device *d)
@@ -289,7 +291,7 @@ struct op activation_op(const void *shape)
                                      .out_count = count});
     for (size_t i = 0; i < count; i++) {
         const float x = i % 100 == 0 ? 6 : i % 100 == 1 ? 0 : 9 * op.in[0][i];
-        const float low = activation && x < 0 ? 0 : x;
+        const float low = activation && x < 0 ? activation == DL2_ELU ? expm1f(x) : 0 : x;
         op.in[0][i] = activation == DL2_RELU6 && low > 6 ? 6 : low;
     }
     return op;
@@ -498,46 +500,69 @@ void against_reference(struct op *op, double tolerance)
 
 /* -- operations that are tested alike -- */
 
-/* batch, height, width, in; out, kernel, stride, pad; groups, bias, ReLU */
+/* Of images: batch, height, width, in; out, kernel, stride, pad; groups, bias, activation. Clips
+ * have a depth before each height. */
 static const struct dl2_conv_shape convs[] = {
-    {2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, 1, true},
-    {1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, 1, false},
-    {3, 4, 4, 1, 2, 1, 1, 1, 1, 0, 0, 1, true},
-    {1, 9, 8, 2, 2, 5, 5, 3, 2, 2, 1, 1, false},
-    {2, 3, 3, 5, 7, 1, 1, 2, 2, 0, 0, 1, false},
-    {1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, 1, true},
-    {2, 4, 5, 4, 6, 3, 3, 1, 1, 1, 1, 2, true},
-    {1, 5, 5, 3, 3, 3, 3, 2, 2, 1, 1, 3, false},
+    FLAT_CONV(2, 5, 4, 3, 4, 3, 3, 1, 1, 1, 1, 1, true),
+    FLAT_CONV(1, 7, 6, 2, 3, 3, 2, 2, 1, 1, 0, 1, false),
+    FLAT_CONV(3, 4, 4, 1, 2, 1, 1, 1, 1, 0, 0, 1, true),
+    FLAT_CONV(1, 9, 8, 2, 2, 5, 5, 3, 2, 2, 1, 1, false),
+    FLAT_CONV(2, 3, 3, 5, 7, 1, 1, 2, 2, 0, 0, 1, false),
+    FLAT_CONV(1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, 1, true),
+    FLAT_CONV(2, 4, 5, 4, 6, 3, 3, 1, 1, 1, 1, 2, true),
+    FLAT_CONV(1, 5, 5, 3, 3, 3, 3, 2, 2, 1, 1, 3, false),
+    {2, 3, 4, 5, 2, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, true},
+    {1, 5, 6, 5, 3, 2, 3, 2, 3, 2, 1, 2, 0, 1, 1, 1, false},
+    {1, 2, 4, 3, 4, 4, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, false},
+    {1, 4, 3, 5, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 0, 2, true},
+    {1, 1, 4, 4, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, false},
     /* from here on too large for differences */
-    {2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, 1, false},
-    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true},
-    {2, 14, 14, 16, 32, 3, 3, 2, 2, 1, 1, 1, false},
-    {2, 9, 9, 64, 48, 1, 1, 1, 1, 0, 0, 1, false},
-    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true},
-    {5, 8, 8, 32, 32, 3, 3, 1, 1, 1, 1, 1, false},
-    {3, 9, 7, 24, 24, 3, 3, 1, 1, 1, 1, 24, false},
-    {2, 13, 13, 96, 96, 3, 3, 2, 2, 1, 1, 96, false},
-    {1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true},
-    {2, 8, 8, 48, 96, 3, 3, 1, 1, 1, 1, 4, false},
-    {7, 6, 6, 32, 16, 1, 1, 1, 1, 0, 0, 8, true},
-    {3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true, true},
-    {1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true, true},
-    {1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true, true},
+    FLAT_CONV(2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, 1, false),
+    FLAT_CONV(3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true),
+    FLAT_CONV(2, 14, 14, 16, 32, 3, 3, 2, 2, 1, 1, 1, false),
+    FLAT_CONV(2, 9, 9, 64, 48, 1, 1, 1, 1, 0, 0, 1, false),
+    FLAT_CONV(1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true),
+    FLAT_CONV(5, 8, 8, 32, 32, 3, 3, 1, 1, 1, 1, 1, false),
+    FLAT_CONV(3, 9, 7, 24, 24, 3, 3, 1, 1, 1, 1, 24, false),
+    FLAT_CONV(2, 13, 13, 96, 96, 3, 3, 2, 2, 1, 1, 96, false),
+    FLAT_CONV(1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true),
+    FLAT_CONV(2, 8, 8, 48, 96, 3, 3, 1, 1, 1, 1, 4, false),
+    FLAT_CONV(7, 6, 6, 32, 16, 1, 1, 1, 1, 0, 0, 8, true),
+    FLAT_CONV(3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true, DL2_RELU),
+    FLAT_CONV(1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true, DL2_RELU),
+    FLAT_CONV(1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true, DL2_RELU),
+    FLAT_CONV(3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true, DL2_ELU),
+    {2, 4, 9, 10, 3, 16, 3, 7, 7, 1, 2, 2, 1, 3, 3, 1, false},
+    {1, 5, 6, 5, 17, 33, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, true, DL2_ELU},
+    {2, 5, 6, 7, 16, 32, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1, true, DL2_RELU},
+    {2, 5, 7, 6, 64, 32, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, false},
+    {1, 4, 7, 5, 24, 24, 3, 3, 3, 1, 1, 1, 1, 1, 1, 24, true},
 };
 
-static const struct dl2_linear_shape linears[] = {{1, 1, 1, true},     {3, 5, 4, true},
-                                                  {2, 7, 3, false},    {33, 129, 17, true},
-                                                  {5, 64, 1000, true}, {33, 129, 17, true, true}};
+static const struct dl2_linear_shape linears[] = {{1, 1, 1, true},
+                                                  {3, 5, 4, true},
+                                                  {2, 7, 3, false},
+                                                  {33, 129, 17, true},
+                                                  {5, 64, 1000, true},
+                                                  {33, 129, 17, true, DL2_RELU},
+                                                  {33, 129, 17, true, DL2_ELU}};
 
 static const struct dl2_pool_shape pools[] = {
-    {DL2_POOL_MAX, 2, 5, 4, 3, 2, 2, 2, 2, 2, 2, 0, 0},
-    {DL2_POOL_MAX, 1, 7, 5, 2, 4, 3, 3, 3, 2, 2, 1, 1},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 2, 5, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 7, 2, 3, 4, 0, 0, 0, 0, 0, 0},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0},
-    {DL2_POOL_MAX, 3, 31, 29, 17, 15, 14, 3, 3, 2, 2, 0, 0},
-    {DL2_POOL_MAX, 2, 16, 16, 32, 8, 8, 3, 3, 2, 2, 1, 1},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 7, 8, 8, 65, 1, 1, 0, 0, 0, 0, 0, 0},
+    FLAT_POOL(DL2_POOL_MAX, 2, 5, 4, 3, 2, 2, 2, 2, 2, 2, 0, 0),
+    FLAT_POOL(DL2_POOL_MAX, 1, 7, 5, 2, 4, 3, 3, 3, 2, 2, 1, 1),
+    FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 2, 5, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0),
+    FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 7, 2, 3, 4, 0, 0, 0, 0, 0, 0),
+    FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0),
+    {DL2_POOL_MAX, 1, 4, 5, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0},
+    {DL2_POOL_MAX, 1, 5, 4, 5, 1, 3, 2, 3, 3, 3, 3, 2, 2, 2, 1, 1, 1},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 3, 4, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 3, 4, 2, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    FLAT_POOL(DL2_POOL_MAX, 3, 31, 29, 17, 15, 14, 3, 3, 2, 2, 0, 0),
+    FLAT_POOL(DL2_POOL_MAX, 2, 16, 16, 32, 8, 8, 3, 3, 2, 2, 1, 1),
+    FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 7, 8, 8, 65, 1, 1, 0, 0, 0, 0, 0, 0),
+    {DL2_POOL_MAX, 2, 9, 21, 20, 33, 9, 10, 10, 1, 2, 2, 1, 2, 2, 0, 0, 0},
+    {DL2_POOL_MAX, 3, 9, 11, 12, 32, 4, 5, 6, 2, 2, 2, 2, 2, 2, 0, 0, 0},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 5, 4, 7, 7, 64, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 };
 
 static void prepare_pool(struct op *op, enum purpose purpose)
@@ -557,6 +582,8 @@ static const struct norm_case norms[] = {
     {{8, 3, 1e-5f, 0.1f, DL2_RELU, true, false}, true, true},
     {{7, 2, 1e-3f, 0.3f, DL2_IDENTITY, true, false}, true, false},
     {{8, 4, 1e-5f, 0.1f, DL2_RELU, false, false}, true, true},
+    {{9, 2, 1e-5f, 0.1f, DL2_ELU, false, false}, false, true},
+    {{8, 3, 1e-5f, 0.1f, DL2_ELU, true, false}, true, true},
     {{2531, 16, 1e-5f, 0.1f, DL2_RELU, false, false}, false, true},
     {{4099, 5, 1e-5f, 0.1f, DL2_RELU, true, false}, true, true},
     {{77, 300, 1e-5f, 0.1f, DL2_RELU, true, false}, false, true},
@@ -565,6 +592,8 @@ static const struct norm_case norms[] = {
     {{9, 3, 1e-5f, 0.1f, DL2_RELU6, false, false}, false, true},
     {{1001, 24, 1e-5f, 0.1f, DL2_RELU6, false, false}, false, false},
     {{333, 96, 1e-5f, 0.1f, DL2_RELU6, true, false}, true, true},
+    {{1001, 24, 1e-5f, 0.1f, DL2_ELU, false, false}, false, false},
+    {{333, 96, 1e-5f, 0.1f, DL2_ELU, true, false}, true, true},
 };
 
 static const size_t gelus[] = {100, 50021};
@@ -612,13 +641,13 @@ static void prepare_loss(struct op *op, enum purpose purpose)
 #define SHAPES(table) table, sizeof table / sizeof table[0], sizeof table[0]
 
 /* Any step is exact where an operation is linear in each of its inputs. */
-const struct operation convolution_operation = {"convolution", conv_op, SHAPES(convs), 8, 1,
+const struct operation convolution_operation = {"convolution", conv_op, SHAPES(convs), 13, 1,
                                                 2e-5,          2e-6,    NULL};
 const struct operation linear_operation = {"linear", linear_op, SHAPES(linears), 3, 1, 2e-5,
                                            2e-6,     NULL};
-const struct operation pooling_operation = {"pooling", pool_op, SHAPES(pools), 5,
+const struct operation pooling_operation = {"pooling", pool_op, SHAPES(pools), 9,
                                             0.25,      1e-4,    1e-6,          prepare_pool};
-const struct operation batch_norm_operation = {"batch_norm", norm_op, SHAPES(norms), 6,
+const struct operation batch_norm_operation = {"batch_norm", norm_op, SHAPES(norms), 8,
                                                4e-3,         4e-3,    2e-5,          NULL};
 const struct operation gelu_operation = {"gelu", gelu_op, SHAPES(gelus), 1,
                                          1e-3,   1e-3,    1e-6,          prepare_gelu};

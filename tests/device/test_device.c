@@ -23,6 +23,7 @@ static const struct test {
     {"activation", "activations", activations, NULL},
     {"gelu", "gelu", devices, &gelu_operation},
     {"gelu", "gelu_near_and_far", gelu_near_and_far, NULL},
+    {"activation", "elu_near_and_far", elu_near_and_far, NULL},
     {"gelu", "gelu_of_no_number", not_a_number, &gelu_operation},
     {"ingest", "ingest", ingest, NULL},
     {"dropout", "dropout_is_the_same_everywhere", dropout_is_the_same_everywhere, NULL},

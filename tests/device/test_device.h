@@ -21,6 +21,16 @@
 
 #define F sizeof(float)
 
+/* The shapes of images, without what clips have beside. */
+#define FLAT_CONV(batch, h, w, in, out, kh, kw, sh, sw, ph, pw, ...)                               \
+    {                                                                                              \
+        batch, 1, h, w, in, out, 1, kh, kw, 1, sh, sw, 0, ph, pw, __VA_ARGS__                      \
+    }
+#define FLAT_POOL(kind, batch, h, w, channels, oh, ow, kh, kw, sh, sw, ph, pw)                     \
+    {                                                                                              \
+        kind, batch, 1, h, w, channels, 1, oh, ow, 1, kh, kw, 1, sh, sw, 0, ph, pw                 \
+    }
+
 /* -- device_subjects.c: tensors, a host copy and a place on a device -- */
 
 extern struct dl2_random stream; /* the same at the beginning of each test */
@@ -148,6 +158,7 @@ void norm_one_row(void **state);
 void norm_eval(void **state);
 void activations(void **state);
 void gelu_near_and_far(void **state);
+void elu_near_and_far(void **state);
 void layer_norm_constant_rows(void **state);
 void attention_to_all_alike(void **state);
 void attention_is_exponential(void **state);

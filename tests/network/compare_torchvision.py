@@ -6,10 +6,12 @@
 Weights go through FOLDER. A comparison is one argument of several words:
 
     tensors ARCH...                 names and shapes
-    from ARCH PIXELS                torchvision's weights, our logits
-    to ARCH PIXELS                  ours, trained; torchvision's logits
-    losses ARCH PIXELS OPTIMIZER    ten steps
+    from ARCH SIZE                  torchvision's weights, our logits
+    to ARCH SIZE                    ours, trained; torchvision's logits
+    losses ARCH SIZE OPTIMIZER      ten steps
     strict ARCH FILE                does it load?
+
+SIZE is PIXELS, or FRAMESxPIXELS of clips.
 """
 
 import subprocess
@@ -58,22 +60,28 @@ def run(*arguments):
     return lines
 
 
-def images(batch, pixels):
-    i = numpy.arange(batch * pixels * pixels * 3, dtype=numpy.int64)
-    x = ((i * 7919 + i // 977 * 104729) % 251).reshape(batch, pixels, pixels, 3)
+def images(batch, size):
+    *frames, pixels = map(int, size.split("x"))
+    shape = [batch, *frames, pixels, pixels, 3]
+    i = numpy.arange(numpy.prod(shape), dtype=numpy.int64)
+    x = ((i * 7919 + i // 977 * 104729) % 251).reshape(shape)
     x = (x - numpy.array([122.5, 116.5, 104])) / numpy.array([59.5, 58.5, 58])
-    return torch.from_numpy(x.astype("float32")).permute(0, 3, 1, 2).contiguous()
+    return torch.from_numpy(x.astype("float32")).movedim(-1, 1).contiguous()
 
 
-def model(arch, pixels=224):
+def family(arch):
+    return torchvision.models.video if arch == "r3d_18" else torchvision.models
+
+
+def model(arch, size="224"):
     torch.manual_seed(1)
     if arch == "vit_tiny":
-        net = torchvision.models.VisionTransformer(image_size=pixels, patch_size=8, num_layers=6, num_heads=3,
+        net = torchvision.models.VisionTransformer(image_size=int(size), patch_size=8, num_layers=6, num_heads=3,
                                                    hidden_dim=192, mlp_dim=768, num_classes=CLASSES)
     elif arch.startswith("vit_"):
-        net = getattr(torchvision.models, arch)(image_size=pixels, num_classes=CLASSES)
+        net = getattr(torchvision.models, arch)(image_size=int(size), num_classes=CLASSES)
     else:
-        return getattr(torchvision.models, arch)(num_classes=CLASSES)
+        return getattr(family(arch), arch)(num_classes=CLASSES)
     torch.nn.init.normal_(net.heads.head.weight, std=0.05)  # else all logits are 0
     return net
 
@@ -102,30 +110,30 @@ def compare_tensors(*archs):
             sys.exit(f"{arch}: {set(got) ^ set(want)} {[n for n in got if got[n] != want.get(n)]}")
 
 
-def compare_from(arch, pixels):
-    net, x, path = model(arch, int(pixels)), images(3, int(pixels)), f"{folder}/{arch}.safetensors"
+def compare_from(arch, size):
+    net, x, path = model(arch, size), images(3, size), f"{folder}/{arch}.safetensors"
     with torch.no_grad():
         for _ in range(3 if list(net.buffers()) else 0):  # running statistics that aren't those of no data
             net(x)
     want = logits(net, x)
     save(path, net.state_dict())
-    close(run("logits", arch, CLASSES, pixels, 3, path)["logit"], want, f"{arch} here", 1e-4)
+    close(run("logits", arch, CLASSES, size, 3, path)["logit"], want, f"{arch} here", 1e-4)
 
 
-def compare_to(arch, pixels):
-    net, path = model(arch, int(pixels)), f"{folder}/{arch}.safetensors"
-    got = run("sgd", arch, CLASSES, pixels, 3, "-", path)
+def compare_to(arch, size):
+    net, path = model(arch, size), f"{folder}/{arch}.safetensors"
+    got = run("sgd", arch, CLASSES, size, 3, "-", path)
     net.load_state_dict(load(path), strict=True)
-    close(got["logit"], logits(net, images(3, int(pixels))), f"{arch} in torchvision", 1e-4)
+    close(got["logit"], logits(net, images(3, size)), f"{arch} in torchvision", 1e-4)
 
 
-def compare_losses(arch, pixels, optimizer):
-    net, x, path = model(arch, int(pixels)), images(16, int(pixels)), f"{folder}/{arch}.safetensors"
+def compare_losses(arch, size, optimizer):
+    net, x, path = model(arch, size), images(16, size), f"{folder}/{arch}.safetensors"
     save(path, net.state_dict())
     # ReLUs whose input is zero but for rounding open or not: at rates of 1e-3, ten steps make of that differences
     # of 1e-2, between PyTorch's own float32 and float64 too. At this one the loss falls by a fifth at least.
-    decayed = [p for p in net.parameters() if p.dim() in (2, 4)]
-    others = [p for p in net.parameters() if p.dim() not in (2, 4)]
+    decayed = [p for p in net.parameters() if p.dim() in (2, 4, 5)]
+    others = [p for p in net.parameters() if p.dim() not in (2, 4, 5)]
     groups = [{"params": decayed, "weight_decay": 1e-3}, {"params": others, "weight_decay": 0}]
     optimizer_of = {"sgd": lambda: torch.optim.SGD(groups, lr=3e-5, momentum=0.9),
                     "adamw": lambda: torch.optim.AdamW(groups, lr=3e-5, betas=(0.9, 0.99))}
@@ -138,7 +146,7 @@ def compare_losses(arch, pixels, optimizer):
         loss.backward()
         steps.step()
         want.append(loss.item())
-    got = run(optimizer, arch, CLASSES, pixels, 16, path, f"{folder}/trained.safetensors")["loss"]
+    got = run(optimizer, arch, CLASSES, size, 16, path, f"{folder}/trained.safetensors")["loss"]
     print("losses", *(f"{loss:.4f}" for loss in want))
     worst = max(abs(float(g) - w) for g, w in zip(got, want))
     print(f"{arch}, ten steps of {optimizer}: losses within {worst:.1e}")
@@ -148,7 +156,7 @@ def compare_losses(arch, pixels, optimizer):
 
 def compare_strict(arch, path):
     state = {k: v for k, v in load(path).items() if not k.startswith("momentum.")}
-    net = getattr(torchvision.models, arch)(num_classes=len(state["fc.bias"]))
+    net = getattr(family(arch), arch)(num_classes=len(state["fc.bias"]))
     net.load_state_dict(state, strict=True)
 
 

@@ -3,8 +3,9 @@
 
     /usr/bin/python3 make_vectors.py convnet > vectors-convnet.txt
     /usr/bin/python3 make_vectors.py resnet20 > vectors-resnet20.txt
+    /usr/bin/python3 make_vectors.py convcolumn > vectors-convcolumn.txt
 
-The networks are network/arch.c's, on 8x8 (resnet20: 16x16) images in 3 classes, in double precision, with label smoothing and
+The networks are network/arch.c's, on 8x8 (resnet20: 16x16) images, or clips of 8 frames of 16x16, in 3 classes, in double precision, with label smoothing and
 weight decay on weights of convolutions and linear layers only. The numbers that go in come from a formula that the test
 repeats (`fill`), so that only results are stored: the loss, a digest of every gradient, and, after three steps, a digest of
 every tensor. A digest is the sum of the elements times the same formula's numbers, and the sum of squares. For convnet,
@@ -81,7 +82,27 @@ class ResNet20(nn.Module):
         return self.fc(x.mean((2, 3)))
 
 
-NETWORKS = {"convnet": (ConvNet, 8, 3), "resnet20": (ResNet20, 16, 1)}
+class ConvColumn(nn.Module):
+    """GulpIO-benchmarks'."""
+
+    def __init__(self):
+        super().__init__()
+        fan_in = 3
+        for i, out in enumerate((64, 128, 256, 256)):
+            time = 2 if i else 1
+            setattr(self, "conv_layer%d" % (i + 1), nn.Sequential(
+                nn.Conv3d(fan_in, out, 3, 1, 1), nn.BatchNorm3d(out), nn.ELU(), nn.MaxPool3d((time, 2, 2))))
+            fan_in = out
+        self.fc5 = nn.Linear(256, 512)
+        self.fc6 = nn.Linear(512, CLASSES)
+
+    def forward(self, x):
+        x = self.conv_layer4(self.conv_layer3(self.conv_layer2(self.conv_layer1(x))))
+        return self.fc6(nn.functional.elu(self.fc5(x.flatten(1))))
+
+
+# Frames of a clip (1: images), pixels, steps.
+NETWORKS = {"convnet": (ConvNet, 1, 8, 3), "resnet20": (ResNet20, 1, 16, 1), "convcolumn": (ConvColumn, 8, 16, 1)}
 
 
 def digest(tensor, seed):
@@ -95,7 +116,7 @@ def fill_state(net):
             values = fill(tensor.numel(), i + 1).reshape(tensor.shape)
             if tensor.dim() > 1:
                 values = values * (2 / (tensor.numel() // tensor.shape[0])) ** 0.5
-            elif name.endswith("running_var") or ".bn" in name and name.endswith(".weight"):
+            elif name.endswith("running_var") or (".bn" in name or "conv_layer" in name) and name.endswith(".weight"):
                 values = 1 + 0.25 * values
             else:
                 values = 0.1 * values
@@ -130,16 +151,18 @@ def train(net, inputs, labels, optimizer, steps=3, gradients=False, limit=None):
 
 
 def main():
-    network, pixels_a_side, steps = NETWORKS[sys.argv[1]]
+    network, frames, pixels_a_side, steps = NETWORKS[sys.argv[1]]
     net = network().double().train()
     fill_state(net)
     # Of seeds 99 to 1499 that with which the inputs of ReLUs in resnet20's step keep farthest from 0: at least 5 times as
     # far as float32 is wrong there. Nearer ones change gradients by percents where rounding decides on their sign.
-    pixels = ((fill(BATCH * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
-    images = pixels.reshape(BATCH, pixels_a_side, pixels_a_side, 3).permute(0, 3, 1, 2)
-    mean = torch.tensor([122.0, 116.0, 104.0]).double().view(1, 3, 1, 1)
-    std = torch.tensor([59.0, 58.0, 60.0]).double().view(1, 3, 1, 1)
+    pixels = ((fill(BATCH * frames * pixels_a_side ** 2 * 3, 723) + 1) * 127).floor()
+    images = pixels.reshape(BATCH, frames, pixels_a_side, pixels_a_side, 3).permute(0, 4, 1, 2, 3)
+    mean = torch.tensor([122.0, 116.0, 104.0]).double().view(1, 3, 1, 1, 1)
+    std = torch.tensor([59.0, 58.0, 60.0]).double().view(1, 3, 1, 1, 1)
     inputs = (images - mean) / std
+    if frames == 1:
+        inputs = inputs[:, :, 0]
     labels = torch.tensor([0, 2, 1, 2])
     train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.01, momentum=0.9, nesterov=True), steps, True)
     net.eval()

@@ -3,12 +3,13 @@
  * What a network is and does, for a comparison with torchvision's:
  *
  *     show_network tensors ARCH CLASSES                         names and shapes, a line each
- *     show_network logits ARCH CLASSES PIXELS BATCH FILE        of weights that FILE has
- *     show_network sgd ARCH CLASSES PIXELS BATCH FILE OUT       ten steps from there: the losses;
+ *     show_network logits ARCH CLASSES SIZE BATCH FILE          of weights that FILE has
+ *     show_network sgd ARCH CLASSES SIZE BATCH FILE OUT         ten steps from there: the losses;
  *                                                               weights to OUT, and their logits
  *     show_network adamw ...                                    the same
  *
- * FILE may be "-": fresh weights. Images and labels are compare_torchvision.py's.
+ * SIZE is PIXELS, or FRAMESxPIXELS of clips. FILE may be "-": fresh weights. Images and labels are
+ * compare_torchvision.py's.
  */
 #include "common/memory.h"
 #include "network/arch.h"
@@ -27,7 +28,7 @@ static int show_tensors(const char *name, unsigned classes, struct dl2_error *er
     const struct dl2_arch *arch = dl2_arch_find(name, error);
     if (!arch)
         return error->status;
-    int first = dl2_graph_images(&graph, 224, 224, 3);
+    int first = dl2_graph_images(&graph, arch->frames, 224, 224, 3);
     graph.logits = arch->build(&graph, first, classes);
     int status = dl2_graph_plan(&graph, sizeof(float));
     for (size_t i = 0; status == DL2_OK && i < graph.tensor_count; i++) {
@@ -76,11 +77,16 @@ static int train(struct dl2_network *network, const struct dl2_network_input *in
 static int show(int argc, char **argv, struct dl2_error *error)
 {
     const char *out = argc > 7 ? argv[7] : NULL;
-    unsigned classes = (unsigned)atoi(argv[3]), pixels = (unsigned)atoi(argv[4]);
+    unsigned classes = (unsigned)atoi(argv[3]), frames = 0, pixels = 0;
+    if (sscanf(argv[4], "%ux%u", &frames, &pixels) == 1) {
+        pixels = frames;
+        frames = 0;
+    }
     unsigned batch = (unsigned)atoi(argv[5]);
     const struct dl2_device_options options = {.threads = 1};
     const struct dl2_network_config config = {.arch = argv[2],
                                               .batch = batch,
+                                              .frames = frames,
                                               .height = pixels,
                                               .width = pixels,
                                               .channels = 3,
@@ -92,7 +98,7 @@ static int show(int argc, char **argv, struct dl2_error *error)
                                               .optimizer = strcmp(argv[1], "adamw") == 0 ? DL2_ADAMW
                                                                                          : DL2_SGD,
                                               .train = out != NULL};
-    size_t bytes = (size_t)batch * pixels * pixels * 3;
+    size_t bytes = (size_t)batch * (frames ? frames : 1) * pixels * pixels * 3;
     struct dl2_device *device = NULL;
     struct dl2_network *network = NULL;
     uint8_t *images = dl2_calloc(bytes, 1);

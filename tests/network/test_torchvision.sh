@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Networks here are torchvision's: names, shapes, logits both ways, losses of ten steps.
+# Networks here are torchvision's: names, shapes, logits both ways, losses of ten steps; of clips, too.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/train/train_lib.sh"
 need_python torchvision python3-torchvision
@@ -15,7 +15,7 @@ fi
 for arch in $archs; do
     set -- "$@" "from $arch 64" "to $arch 64"
 done
-compare "tensors $tensors" "$@" 'losses resnet18 64 sgd' 'losses resnet18 32 adamw' 'losses vit_tiny 24 sgd' 'losses vit_tiny 24 adamw'
+compare "tensors $tensors r3d_18" "$@" 'from r3d_18 5x32' 'to r3d_18 5x32' 'losses r3d_18 4x16 sgd' 'losses resnet18 64 sgd' 'losses resnet18 32 adamw' 'losses vit_tiny 24 sgd' 'losses vit_tiny 24 adamw'
 
 # From torchvision into a run with other classes, and back.
 make_images data 3 11 4 12

@@ -15,7 +15,9 @@ TESTS += tests/train/test_makespan
 endif
 EXTRA_DIST += tests/train/make_schedule_vectors.py
 
-check_PROGRAMS += tests/train/make_images
+check_PROGRAMS += tests/train/make_images tests/train/make_clips
+tests_train_make_clips_SOURCES = tests/train/make_clips.c
+tests_train_make_clips_LDADD = libcommon.la
 tests_train_make_images_SOURCES = tests/train/make_images.c
 tests_train_make_images_LDADD = libcommon.la
 
@@ -33,6 +35,7 @@ train_tests = \
 	tests/train/test_asha.sh \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
+	tests/train/test_clips.sh \
 	tests/train/test_configs.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \

@@ -182,6 +182,27 @@ static void cutmix_draws_rectangles(void **state)
     assert_float_equal((double)cuts / DRAWS, 0.5, 0.02);
 }
 
+/* Of clips, the rectangle comes to every frame. */
+static void cutmix_pastes_in_every_frame(void **state)
+{
+    enum { SIDE = 5, FRAMES = 3, CLIPS = 2 };
+    static const uint32_t partner[CLIPS] = {1, 0};
+    const struct dl2_mix mix = {.cuts = true, .x = 1, .y = 2, .width = 3, .height = 2};
+    uint8_t clips[CLIPS][FRAMES][SIDE][SIDE], spare[SIDE];
+    (void)state;
+    for (int i = 0; i < CLIPS; i++)
+        for (int f = 0; f < FRAMES; f++)
+            memset(clips[i][f], 10 * i + f, sizeof clips[i][f]);
+    dl2_mix_paste(&mix, &clips[0][0][0][0], FRAMES, SIDE, SIDE, 1, partner, CLIPS, spare);
+    for (int i = 0; i < CLIPS; i++)
+        for (int f = 0; f < FRAMES; f++)
+            for (int y = 0; y < SIDE; y++)
+                for (int x = 0; x < SIDE; x++) {
+                    const bool within = x >= 1 && x < 4 && y >= 2 && y < 4;
+                    assert_int_equal(clips[i][f][y][x], 10 * (within ? 1 - i : i) + f);
+                }
+}
+
 /* Images of one value each, in permutations of cycles of one to four. */
 static void cutmix_pastes_the_partner(void **state)
 {
@@ -191,7 +212,7 @@ static void cutmix_pastes_the_partner(void **state)
     uint8_t images[IMAGES][SIDE][SIDE][CHANNELS], spare[SIDE * CHANNELS];
     for (unsigned i = 0; i < IMAGES; i++)
         memset(images[i], (int)(10 + i), sizeof images[i]);
-    dl2_mix_paste(&mix, &images[0][0][0][0], SIDE, SIDE, CHANNELS, partner, IMAGES, spare);
+    dl2_mix_paste(&mix, &images[0][0][0][0], 1, SIDE, SIDE, CHANNELS, partner, IMAGES, spare);
     for (unsigned i = 0; i < IMAGES; i++)
         for (unsigned y = 0; y < SIDE; y++)
             for (unsigned x = 0; x < SIDE; x++)
@@ -212,6 +233,7 @@ int main(void)
         cmocka_unit_test(mixup_draws_from_beta),
         cmocka_unit_test(cutmix_draws_rectangles),
         cmocka_unit_test(cutmix_pastes_the_partner),
+        cmocka_unit_test(cutmix_pastes_in_every_frame),
     };
     return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }

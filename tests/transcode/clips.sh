@@ -134,7 +134,7 @@ said 'left out beside frames: 1 .json'
 
 # ---- What has no use for clips says so
 expect 1 dl2-train --quiet --data "$work/gulp" --epochs 1 --image-size 16 --out "$work/run"
-said 'has no networks for clips yet: --frames 1'
+said 'it holds clips, and resnet10 sees single images'
 expect 1 dl2-load bench --quiet "$work/gulp"
 said 'holds clips: set frames'
 expect 1 dl2-load bench --quiet --frames 2 --samples images "$work/gulp"
