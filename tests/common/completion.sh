@@ -24,7 +24,7 @@ offers "auto direct threads uring" dl2-load bench --io =
 offers "--cache --cache-decoded --cache-dir --cache-dir-size" dl2-load bench data --cach
 offers "all" dl2-load check -s al
 offers "vit_b_16 vit_s_16 vit_tiny" dl2-train --arch vit
-offers "convnet" dl2-train -d data -a conv
+offers "convcolumn convnet" dl2-train -d data -a conv
 offers "ref" dl2-train --device r
 offers "jpeg,ppm" dl2-transcode --codec jpeg,pp
 offers "folder gulp tar" dl2-transcode --container ""
