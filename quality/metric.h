@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The registry of quality metrics: full-reference, on images in memory, no files. dl2-quality scores
- * datasets with it; a search for a target quality can call it just as well. Images are of 8 bits;
- * a metric with measure_deep can also score those of 16.
+ * The registry of quality metrics: full-reference, on images in memory, no files. dl2-quality
+ * scores datasets with it; a search for a target quality can call it just as well. Images are of 8
+ * bits; a metric with measure_deep can also score those of 16.
  *
  *     struct dl2_scorer *scorer;
  *     dl2_scorer_create(&scorer, &error);

@@ -22,12 +22,12 @@ static int save_report(struct dl2_run *run, const struct dl2_train_rate *rate,
     if (dl2_world_rank(run->config->world) > 0)
         return DL2_OK;
     json_object_set_new(run->report, "schema", json_string(DL2_RATE_SCHEMA));
-    json_object_set_new(
-        run->report, "measured",
-        json_pack("{s:f, s:f, s:o, s:o, s:o}", "seconds", rate->seconds, "images", rate->images,
-                  "images_per_second", dl2_json_real(rate->images / rate->seconds), "data_stall",
-                  dl2_json_real(rate->data_wait / rate->seconds), "joules_per_image",
-                  dl2_json_real(rate->joules / rate->images)));
+    json_object_set_new(run->report, "measured",
+                        json_pack("{s:f, s:f, s:o, s:o, s:o}", "seconds", rate->seconds, "images",
+                                  rate->images, "images_per_second",
+                                  dl2_json_real(rate->images / rate->seconds), "data_stall",
+                                  dl2_json_real(rate->data_wait / rate->seconds),
+                                  "joules_per_image", dl2_json_real(rate->joules / rate->images)));
     return dl2_run_write_report(run, error);
 }
 

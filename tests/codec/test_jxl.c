@@ -226,9 +226,9 @@ static void expect_same_pixels(const struct dl2_bytes *a, const struct dl2_bytes
         for (size_t i = 0; i < 2; i++) {
             struct dl2_image_info info;
             expect_ok(dl2_decoder_create(&decoders[i], &error), &error);
-            expect_ok(dl2_decoder_open(decoders[i], files[i]->data, files[i]->size, 0, &info,
-                                       &error),
-                      &error);
+            expect_ok(
+                dl2_decoder_open(decoders[i], files[i]->data, files[i]->size, 0, &info, &error),
+                &error);
             expect_ok(dl2_decoder_decode(decoders[i], &request, &rasters[i], &error), &error);
         }
         assert_int_equal(dl2_decoder_reduces(decoders[0]), dl2_decoder_reduces(decoders[1]));
