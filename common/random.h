@@ -47,6 +47,7 @@ enum dl2_random_use {
     DL2_RANDOM_SENSITIVITY = 15, /* labels from predictions: a = batch */
     DL2_RANDOM_TABLES = 16,      /* crops that tables are fitted to: a = image */
     DL2_RANDOM_PACK = 17,        /* order of a packed dataset */
+    DL2_RANDOM_PAUSE = 18,       /* before a failed request is sent again */
 };
 
 /*

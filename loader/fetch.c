@@ -117,7 +117,7 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "there is no sample number %" PRIu32, index);
     const bool of_clip = fetch->planner->config->frames;
     plan->index = plan->image = index;
-    if (fetch->cache && of_clip) /* which image it is says the plan */
+    if (fetch->cache && of_clip) /* the plan says which of its images */
         dl2_plan_sample(fetch->planner, plan);
     const struct dl2_cache_block *kept =
         fetch->cache ? dl2_cache_find(fetch->cache, plan->image) : NULL;

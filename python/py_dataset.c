@@ -467,7 +467,9 @@ static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
     (void)closure;
     if (!py_dataset_use(self))
         return NULL;
-    if (!dl2_dataset_remote_stats(self->dataset, &stats))
+    const bool remote = dl2_dataset_remote_stats(self->dataset, &stats);
+    py_dataset_leave(self);
+    if (!remote)
         Py_RETURN_NONE;
     return Py_BuildValue(
         "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "requests", (unsigned long long)stats.requests,

@@ -265,7 +265,6 @@ static int quality_score(const struct quality_arguments *arguments,
     share.stem = stem;
     if (world) {
         share.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
-        options.jobs = (options.jobs + world->sharers - 1) / world->sharers;
     }
     if (share.part.count)
         options.share = &share;
@@ -542,8 +541,11 @@ static int quality_score_in_world(const struct dl2_common_options *common, char 
         fprintf(stderr, "%s: %s\n", program.name, error.message);
     if (status != DL2_OK)
         return exit_status;
-    status = quality_score(&arguments, common, dl2_world_size(world) > 1 ? world : NULL, paths,
-                           count, &error);
+    struct dl2_common_options own = *common;
+    if (world && !dl2_option_given(&program, common, "jobs"))
+        own.jobs = (own.jobs + world->sharers - 1) / world->sharers;
+    status = quality_score(&arguments, &own, dl2_world_size(world) > 1 ? world : NULL, paths, count,
+                           &error);
     exit_status = dl2_world_rank(world) ? (status ? DL2_EXIT_FAILED : DL2_EXIT_OK)
                                         : quality_end(status, &error);
     dl2_world_close(world);

@@ -104,8 +104,7 @@ static const struct dl2_option options[] = {
      offsetof(__typeof__(settings), task)},
     {DL2_OPTION_FLAG, "plan", 0, NULL,
      "With --hop: train only the first epoch of each model, in DIR/plan, and predict from the "
-     "times "
-     "of these visits how long all epochs take, with --hop, with --task, and with a barrier",
+     "times of these visits how long all epochs take, with --hop, with --task, and with a barrier",
      offsetof(__typeof__(settings), plan)},
     {DL2_OPTION_TEXT, "search", 0, "FILE",
      "Find the configuration with the best --goal in the space of FILE, a JSON object of lists "

@@ -16,7 +16,7 @@
 #define LOCK_NAME ".dl2-transcode.lock"
 
 /* How often a part looks at a lock, 50 ms apart, before it says that it is waiting. */
-enum { PATIENCE = 40 };
+enum { LOCK_POLLS = 40 };
 
 static char *add_slash(const char *path)
 {
@@ -264,7 +264,7 @@ int dl2_output_lock_part(const char *dest, const char *digest, struct dl2_progre
         }
         if (status < 0)
             return status;
-        if (waits++ < PATIENCE) { /* most often another part that puts things in order */
+        if (waits++ < LOCK_POLLS) { /* most often another part that puts things in order */
             nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
             continue;
         }

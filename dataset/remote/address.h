@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Addresses of datasets behind HTTP and in object stores (docs/remote.md):
+ * Addresses of datasets behind HTTP and in object stores (docs/loading.md):
  *
  *     http://HOST[:PORT]/PATH   https://...   s3://BUCKET[/PREFIX]
  *

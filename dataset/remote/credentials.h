@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What requests to S3 are signed with, and where they go: from the environment, then from the files
- * of the AWS command line (docs/remote.md). Secrets never appear in a message. Only the files of
+ * of the AWS command line (docs/loading.md). Secrets never appear in a message. Only the files of
  * this room include this header.
  */
 #ifndef DL2_DATASET_CREDENTIALS_H

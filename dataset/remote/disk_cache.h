@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A folder that keeps what was read from a server (docs/remote.md). Each entry is one range of
+ * A folder that keeps what was read from a server (docs/loading.md). Each entry is one range of
  * bytes of a unit: a sample, or another part of a file that is read as such. It grows as more of
  * the unit is read. Processes share a folder without locks: an entry is written under a name of its
  * own and then renamed, and its check sum is compared when it is read. The entries that were used

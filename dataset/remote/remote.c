@@ -23,7 +23,7 @@ enum {
     MAX_PAGE_BYTES = 64 << 20 /* of a listing; S3 puts 1,000 objects on one */
 };
 #define DEFAULT_TIME_LIMIT 30.0
-#define PATIENCE           60.0
+#define RETRY_LIMIT        60.0
 #define DEFAULT_CACHE      ((uint64_t)10 << 30)
 
 /* Ways to send requests: what this build has. */
@@ -145,9 +145,9 @@ static char *object_shown(const struct dl2_remote *remote, const char *name)
     char *text;
     if (!address->is_s3)
         return object_url(remote, name);
-    return asprintf(&text, "s3://%s/%s%s%s%s%s%s", address->place, address->path,
+    return asprintf(&text, "s3://%s/%s%s%s%s%s", address->place, address->path,
                     *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
-                    endpoint ? endpoint : "", "") < 0
+                    endpoint ? endpoint : "") < 0
                ? NULL
                : text;
 }
@@ -184,7 +184,7 @@ static int open_parts(struct dl2_remote *remote, const char *address,
     remote->settings = (struct dl2_transport_settings){
         .requests = options->requests ? options->requests : DEFAULT_REQUESTS,
         .time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT,
-        .patience = PATIENCE,
+        .retry_limit = RETRY_LIMIT,
         .is_s3 = remote->address.is_s3,
         .key = remote->credentials.key,
         .secret = remote->credentials.secret,

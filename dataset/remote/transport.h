@@ -15,9 +15,9 @@
 #include <stdatomic.h>
 
 struct dl2_transport_settings {
-    unsigned requests; /* under way at once */
-    double time_limit; /* seconds for one try of one request */
-    double patience;   /* seconds from its first failure until a request is given up */
+    unsigned requests;  /* under way at once */
+    double time_limit;  /* seconds for one try of one request */
+    double retry_limit; /* seconds from its first failure until a request is given up */
     /* Of S3; borrowed. NULL: requests are not signed. */
     const char *key, *secret, *token;
     const char *region;

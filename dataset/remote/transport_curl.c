@@ -504,10 +504,10 @@ static bool wait_again(struct dl2_transport *transport, struct dl2_transfer_slot
         transfer->first_failure = now;
     const bool stranger = !transport->answered && transfer->tries >= TRIES_OF_A_STRANGER;
     if (stranger || pause > LONGEST_ASKED ||
-        (now + pause - transfer->first_failure > transport->settings.patience &&
+        (now + pause - transfer->first_failure > transport->settings.retry_limit &&
          slot->retry_after <= 0))
         return false;
-    if (now - transfer->first_failure > transport->settings.patience)
+    if (now - transfer->first_failure > transport->settings.retry_limit)
         return false;
     transfer->not_before = now + pause;
     transfer->after = transport->waiting;
@@ -734,7 +734,7 @@ static int curl_create(const struct dl2_transport_settings *settings, struct dl2
     transport->settings = *settings;
     /* Only pauses are drawn: two processes must not draw the same. */
     dl2_random_init(&transport->random, (uint64_t)getpid() << 32 ^ (uint64_t)time(NULL),
-                    DL2_RANDOM_TEST, 0, 0);
+                    DL2_RANDOM_PAUSE, 0, 0);
     int status = init_transport(transport) ? DL2_OK : dl2_error_memory(error, "requests");
     if (status == DL2_OK && pthread_create(&transport->thread, NULL, serve, transport) != 0)
         status = dl2_error_set(error, DL2_ERR_SYSTEM, "no thread for requests could be started");

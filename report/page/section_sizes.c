@@ -63,7 +63,7 @@ static void write_entropy_coding(struct dl2_html *html, const struct dl2_study_v
     if (json_is_true(json_object_get(encoder, "progressive")))
         dl2_html_markup(html, "Huffman, progressive, a file&#39;s own tables");
     else if (!tables)
-        dl2_html_markup(html, "the codec&#39;s only one");
+        dl2_html_markup(html, "no choice recorded");
     for (size_t i = 0; i < sizeof words / sizeof *words && tables; i++)
         if (!strcmp(tables, words[i][0]) && !json_is_true(json_object_get(encoder, "progressive")))
             dl2_html_markup(html, words[i][1]);
