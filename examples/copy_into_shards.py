@@ -21,6 +21,7 @@ too. DEST must not exist. It appears when all is written.
 import argparse
 import io
 import json
+import numbers
 import os
 import shutil
 import sys
@@ -133,9 +134,9 @@ def add(shard, name, data):
 
 def key_of(number, of_class):
     """In a folder of the class, which a copy to a folder of files then has, too."""
-    if of_class in ("", ".", "..") or "/" in of_class or "\n" in of_class:
+    if not of_class or of_class.startswith(".") or "/" in of_class or "\n" in of_class:
         return f"{number:09d}"
-    return of_class.replace("%", "%25").replace(".", "%2E") + f"/{number:09d}"
+    return f"{of_class}/{number:09d}"
 
 
 def main():
@@ -165,8 +166,11 @@ def main():
     for place, data, label in samples:
         if not isinstance(data, bytes):
             data, encoded = png(data), encoded + 1
-        if names and label is not None and not 0 <= label < len(names):
+        if names and isinstance(label, numbers.Integral) and not 0 <= label < len(names):
             fail(f"{place} has label {label}, but there are {len(names)} classes")
+        if label is not None and not isinstance(label, numbers.Integral if names else (numbers.Integral, str)):
+            fail(f"{place} has the label {label!r}, which is not the number{'' if names else ' or name'} "
+                 "of one class; choose another column by --label")
         if shard is None or filled >= options.shard << 20:
             if shard:
                 shard.close()

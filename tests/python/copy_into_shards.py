@@ -36,8 +36,10 @@ if kind == "parquet":
     for i, data in enumerate(files):
         expect(i, data, forms[i][1])
     table = pyarrow.table({"image": [{"bytes": data, "path": None} for data in files],
-                           "label": pyarrow.array(labels[:-1] + [-1])})
-    about = {"info": {"features": {"label": {"names": ["rose", "daisy", "two words"]}}}}
+                           "label": pyarrow.array(labels[:-1] + [-1]),
+                           "several": [[label, 0] for label in labels]})
+    names = {"names": ["rose", "daisy.x", "two words"]}
+    about = {"info": {"features": {"label": names, "several": names}}}
     table = table.replace_schema_metadata({"huggingface": json.dumps(about)})
     pyarrow.parquet.write_table(table, folder + "/source.parquet")
 elif kind == "mds":
