@@ -107,7 +107,7 @@ void dl2_settings_check(struct dl2_study_settings *study);
  * complaint about an option whose value is of another setting is that one's, any other is of
  * `name`. */
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *name,
-                          const char *value, const struct dl2_words *command);
+                          const char *value, struct dl2_words command);
 
 /* A program of dl2, to be run. */
 const char *dl2_study_program(const struct dl2_study_settings *study, const char *name);
@@ -124,6 +124,6 @@ const char *dl2_setting_variable(const char *option);
 json_t *dl2_study_settings_json(const struct dl2_study_settings *study);
 /* The settings as words of `make`, for the command that makes a study again. */
 const char *dl2_study_command(const struct dl2_study_settings *study,
-                              const struct dl2_words *goals);
+                              struct dl2_words goals);
 
 #endif
