@@ -6,7 +6,6 @@
 #include "study/settings.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common/file.h"
 #include "common/json.h"
 #include "study/child.h"
 #include "study/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Settings and commands may hold anything; make's own sign is written twice. */
 static const char *for_make(const char *text)

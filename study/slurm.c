@@ -11,7 +11,6 @@
 #include "study/progress.h"
 #include "study/work.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
 #include "study/child.h"
