@@ -3,12 +3,12 @@
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
+	report/page/answer.c report/page/answer.h \
 	report/page/curve.c report/page/curve.h \
 	report/page/forest_plot.c report/page/forest_plot.h \
 	report/page/latex.c report/page/latex.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
 	report/analysis.c report/analysis.h \
-	report/answer.c report/answer.h \
 	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
@@ -22,6 +22,7 @@ libreport_la_SOURCES = \
 	report/evaluation.c report/evaluation.h \
 	report/forecast.c report/forecast.h \
 	report/groups.c report/groups.h \
+	report/page/gnuplot.c report/page/gnuplot.h \
 	report/page/html.c report/page/html.h \
 	report/image_scores.c report/image_scores.h \
 	report/inference.c report/inference.h \

@@ -275,7 +275,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
     if (dl2_words_have(asked, "study-tables") && !study.options.tables)
         study.options.tables = "pipeline network";
     find_scripts();
-    dl2_study_locate(&study);
+    dl2_study_locate(&study, dl2_study_options());
     dl2_study_resolve(&study);
     dl2_settings_name_variants(&study);
     check_goals(asked);
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
         if (words.count > 1)
             return dl2_program_usage_error(&program, "%s goes alone",
                                            cleans ? "clean-study" : "new-plan");
-        dl2_study_locate(&study);
+        dl2_study_locate(&study, dl2_study_options());
         if (dl2_is_folder(dl2_text("%s/.make", study.out)))
             begin_at_work();
         return cleans ? clean() : give_up_plan();

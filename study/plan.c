@@ -226,29 +226,16 @@ void dl2_plan_end(struct dl2_study_plan *plan)
 
 /* ---- Commands */
 
-static void add_words(struct dl2_words *words, va_list args)
-{
-    for (const char *word; (word = va_arg(args, const char *));)
-        dl2_words_add(words, word);
-}
-
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
 {
     struct dl2_words words = {0};
     dl2_words_add(&words, dl2_study_program(study, program));
     va_list args;
     va_start(args, program);
-    add_words(&words, args);
+    for (const char *word; (word = va_arg(args, const char *));)
+        dl2_words_add(&words, word);
     va_end(args);
     return words;
-}
-
-void dl2_words_more(struct dl2_words *words, ...)
-{
-    va_list args;
-    va_start(args, words);
-    add_words(words, args);
-    va_end(args);
 }
 
 /* ---- The file */

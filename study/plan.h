@@ -68,8 +68,6 @@ void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again);
 /* A command of a program of dl2 and the words up to NULL. */
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
     __attribute__((sentinel));
-/* Adds words up to NULL. */
-void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 
 /* ---- The stages; each adds its steps once, with those that it needs, and returns their outputs */
 

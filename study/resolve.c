@@ -65,16 +65,17 @@ static const struct preset *find_preset(const char *dataset)
 }
 
 /* Sets what was not given to what the defaults have. */
-static void fill_in(struct dl2_study_options *options, const struct dl2_study_options *defaults)
+static void fill_in(struct dl2_study_options *options, const struct dl2_option *rows,
+                    const struct dl2_study_options *defaults)
 {
-    for (const struct dl2_option *row = dl2_study_options(); row->type != DL2_OPTION_END; row++) {
+    for (const struct dl2_option *row = rows; row->type != DL2_OPTION_END; row++) {
         const char **value = (const char **)((char *)options + row->offset);
         if ((row->type == DL2_OPTION_TEXT || row->type == DL2_OPTION_PARSE) && !*value)
             *value = *(const char *const *)((const char *)defaults + row->offset);
     }
 }
 
-static void fill_in_defaults(struct dl2_study_settings *study)
+static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_option *rows)
 {
     struct dl2_study_options *options = &study->options;
     const struct preset *own = find_preset(options->dataset);
@@ -89,8 +90,8 @@ static void fill_in_defaults(struct dl2_study_settings *study)
     if (!options->seeds && *options->decide)
         options->seeds = "1 2 3 4 5 6 7 8";
     if (own)
-        fill_in(options, &own->options);
-    fill_in(options, &presets[PRESETS].options);
+        fill_in(options, rows, &own->options);
+    fill_in(options, rows, &presets[PRESETS].options);
     study->about = own ? own->about : NULL;
     study->jobs = options->jobs ? options->jobs : dl2_cpu_count();
 }
@@ -399,12 +400,12 @@ static void resolve_tables(struct dl2_study_settings *study)
                            "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
 }
 
-void dl2_study_locate(struct dl2_study_settings *study)
+void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option *rows)
 {
     if (!study->options.dataset)
         study->options.dataset = "demo";
     study->given = study->options;
-    fill_in_defaults(study);
+    fill_in_defaults(study, rows);
     resolve_dataset(study);
     find_programs(study);
 }

@@ -70,6 +70,15 @@ void dl2_words_add_all(struct dl2_words *words, struct dl2_words more)
         dl2_words_add(words, more.at[i]);
 }
 
+void dl2_words_more(struct dl2_words *words, ...)
+{
+    va_list args;
+    va_start(args, words);
+    for (const char *word; (word = va_arg(args, const char *));)
+        dl2_words_add(words, word);
+    va_end(args);
+}
+
 struct dl2_words dl2_words_split(const char *text)
 {
     struct dl2_words words = {0};

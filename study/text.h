@@ -31,6 +31,8 @@ struct dl2_words {
 
 void dl2_words_add(struct dl2_words *words, const char *word);
 void dl2_words_add_all(struct dl2_words *words, struct dl2_words more);
+/* Adds words up to NULL. */
+void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 /* At blanks. */
 struct dl2_words dl2_words_split(const char *text);
 /* As a shell splits a command, quotes counted; the text was checked before. */

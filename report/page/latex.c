@@ -2,6 +2,7 @@
 #include "report/page/latex.h"
 
 #include "common/scope.h"
+#include "report/page/gnuplot.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static int write_script(const struct dl2_latex *latex, const struct dl2_plot *pl
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
     DL2_TRY(append(&script, head, strlen(head), error));
     DL2_TRY(append_script(&script, &plot->script, error));
-    return dl2_plot_save(latex->folder, plot->name, "gp", &script, error);
+    return dl2_gnuplot_save(latex->folder, plot->name, "gp", &script, error);
 }
 
 static int add_figure(struct dl2_latex *latex, const struct dl2_plot *plot, struct dl2_error *error)
@@ -89,7 +90,7 @@ static int add_figure(struct dl2_latex *latex, const struct dl2_plot *plot, stru
 int dl2_latex_draw(struct dl2_latex *latex, const struct dl2_plot *plot, const char *gnuplot,
                    struct dl2_error *error)
 {
-    DL2_TRY(dl2_plot_save(latex->folder, plot->name, "dat", &plot->data, error));
+    DL2_TRY(dl2_gnuplot_save(latex->folder, plot->name, "dat", &plot->data, error));
     DL2_TRY(write_script(latex, plot, error));
     if (!dl2_gnuplot_run(gnuplot, latex->folder, plot->name))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -106,7 +107,7 @@ int dl2_latex_end(struct dl2_latex *latex, struct dl2_error *error)
                                       : dl2_error_set(error, DL2_ERR_ARGUMENT,
                                                       "--latex has no effect: there are no plots");
     if (status == DL2_OK)
-        status = dl2_plot_save(latex->folder, "figures", "tex", &latex->document, error);
+        status = dl2_gnuplot_save(latex->folder, "figures", "tex", &latex->document, error);
     dl2_bytes_free(&latex->document);
     return status;
 }

@@ -3,18 +3,15 @@
 
 #include "common/file.h"
 #include "common/scope.h"
+#include "report/page/gnuplot.h"
 #include "report/page/latex.h"
 
 #include <math.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-extern char **environ;
 
 const struct dl2_plot_colour dl2_plot_colours[] = {
     {DL2_PLOT_INK, "#d5d9df", NULL},
@@ -381,14 +378,6 @@ static int embed(struct dl2_bytes *svg, const char *name, struct dl2_error *erro
     return DL2_OK;
 }
 
-int dl2_plot_save(const char *folder, const char *name, const char *extension,
-                  const struct dl2_bytes *bytes, struct dl2_error *error)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", folder, name, extension);
-    return dl2_file_write(path, bytes->data, bytes->size, error);
-}
-
 /* Writes the script with its head. */
 static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot *plot)
 {
@@ -405,26 +394,7 @@ static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
     DL2_TRY(dl2_bytes_append(&script, head, strlen(head), plot->error));
     DL2_TRY(dl2_bytes_append(&script, plot->script.data, plot->script.size, plot->error));
-    return dl2_plot_save(plotter->folder, plot->name, "gp", &script, plot->error);
-}
-
-bool dl2_gnuplot_run(const char *gnuplot, const char *folder, const char *name)
-{
-    char script[160];
-    snprintf(script, sizeof script, "%s.gp", name);
-    char *arguments[] = {"sh",
-                         "-c",
-                         "cd \"$1\" && exec \"$2\" \"$3\" 2>/dev/null",
-                         "sh",
-                         (char *)folder,
-                         (char *)gnuplot,
-                         script,
-                         NULL};
-    pid_t child;
-    if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environ) != 0)
-        return false;
-    int status;
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return dl2_gnuplot_save(plotter->folder, plot->name, "gp", &script, plot->error);
 }
 
 /* Runs the script that was written, unless gnuplot failed before: it would again. */
@@ -451,7 +421,7 @@ static int write_and_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, st
 {
     dl2_plot_script(plot, "\n");
     DL2_TRY(plot->status);
-    DL2_TRY(dl2_plot_save(plotter->folder, plot->name, "dat", &plot->data, plot->error));
+    DL2_TRY(dl2_gnuplot_save(plotter->folder, plot->name, "dat", &plot->data, plot->error));
     DL2_TRY(write_script(plotter, plot));
     DL2_TRY(make_svg(plot, plotter, svg));
     return plotter->latex ? dl2_latex_draw(plotter->latex, plot, plotter->gnuplot, plot->error)

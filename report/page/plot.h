@@ -139,12 +139,6 @@ void dl2_plot_curve(struct dl2_plot *plot, const char *format, ...) DL2_PRINTF(2
  */
 int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg);
 
-/* Runs FOLDER/NAME.gp in its folder. What gnuplot complains of is thrown away. False: it failed. */
-bool dl2_gnuplot_run(const char *gnuplot, const char *folder, const char *name);
-/* Writes FOLDER/NAME.EXTENSION. */
-int dl2_plot_save(const char *folder, const char *name, const char *extension,
-                  const struct dl2_bytes *bytes, struct dl2_error *error);
-
 /* Makes a name safe for a script or data file: no blanks, no quotes, nothing that gnuplot expands.
  * Returns `out`. */
 const char *dl2_plot_plain(const char *name, char *out, size_t size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/answer.h"
+#include "report/page/answer.h"
+
 #include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
