@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/resize_kernels.h"
 
-#include <immintrin.h>
+#include "common/vectors.h"
 
-#define ROUND_WORD _mm512_set1_epi16(1 << (DL2_RESIZE_WORD_BITS - 1))
+typedef __mmask32 half_mask;
+#define LOAD_SOME(there, from) _mm256_maskz_loadu_epi8(there, from)
+
+/* Packing goes by lanes: puts their halves in order. */
+static inline vector in_order(vector packed)
+{
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed);
+}
+
+#include "pixels/resize_simd.inc"
 
 static inline __mmask32 first_words(size_t count)
 {
@@ -15,37 +24,14 @@ static inline __mmask64 first_bytes(size_t count)
     return count >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << count) - 1;
 }
 
-/* 32 columns: rows two at a time, as pairs of words for the multiply-add. */
-static inline void down_32(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                           __mmask32 there, int16_t *out)
-{
-    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
-    __m512i low = _mm512_set1_epi32(1 << (SHIFT - 1)), high = low;
-    for (uint32_t k = 0; k < taps; k += 2, in += 2 * stride) {
-        const __m512i a = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in));
-        __m512i b = _mm512_setzero_si512(), w;
-        if (k + 1 < taps) {
-            b = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in + stride));
-            w = _mm512_set1_epi32(
-                (int)((uint32_t)(uint16_t)weights[k + 1] << 16 | (uint16_t)weights[k]));
-        } else {
-            w = _mm512_set1_epi32((uint16_t)weights[k]);
-        }
-        low = _mm512_add_epi32(low, _mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), w));
-        high = _mm512_add_epi32(high, _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), w));
-    }
-    _mm512_storeu_si512(
-        out, _mm512_packs_epi32(_mm512_srai_epi32(low, SHIFT), _mm512_srai_epi32(high, SHIFT)));
-}
-
 static void down_avx512(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                         size_t count, int16_t *out)
 {
     size_t i = 0;
     for (; i + 32 <= count; i += 32)
-        down_32(in + i, stride, weights, taps, 0xffffffffu, out + i);
+        down_some(in + i, stride, weights, taps, 0xffffffffu, out + i);
     if (i < count)
-        down_32(in + i, stride, weights, taps, first_words(count - i), out + i);
+        down_some(in + i, stride, weights, taps, first_words(count - i), out + i);
 }
 
 /* Word i of channel c is word 3 i + c of three vectors: from the first two, then from the third. */
@@ -75,8 +61,6 @@ static void split_avx512(const int16_t *in, size_t count, int16_t *const out[3])
         }
     }
 }
-
-enum { ACROSS_SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS };
 
 /*
  * Sixteen outputs: pairs of neighbouring words are picked out of 32 or 64 that lie in a row, or
@@ -154,42 +138,6 @@ static void across_avx512(const int16_t *in, const struct dl2_filter *filter, in
         across_far(in, filter, out);
     else
         across_gather(in, filter, out);
-}
-
-static void color_avx512(const struct dl2_resize_colors *colors, size_t count,
-                         int16_t *const rows[3])
-{
-    const __m512i offset = _mm512_set1_epi16(colors->luma_offset),
-                  middle = _mm512_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
-                  k_luma = _mm512_set1_epi16(colors->luma), k_red = _mm512_set1_epi16(colors->red),
-                  k_cb = _mm512_set1_epi16(colors->green_cb),
-                  k_cr = _mm512_set1_epi16(colors->green_cr),
-                  k_blue = _mm512_set1_epi16(colors->blue);
-    for (size_t i = 0; i < count; i += 32) {
-        __m512i y = _mm512_sub_epi16(_mm512_loadu_si512(rows[0] + i), offset);
-        const __m512i cb = _mm512_sub_epi16(_mm512_loadu_si512(rows[1] + i), middle);
-        const __m512i cr = _mm512_sub_epi16(_mm512_loadu_si512(rows[2] + i), middle);
-        y = _mm512_add_epi16(y, _mm512_mulhrs_epi16(y, k_luma));
-        const __m512i red = _mm512_add_epi16(cr, _mm512_mulhrs_epi16(cr, k_red));
-        const __m512i green =
-            _mm512_add_epi16(_mm512_mulhrs_epi16(cb, k_cb), _mm512_mulhrs_epi16(cr, k_cr));
-        const __m512i blue =
-            _mm512_add_epi16(_mm512_add_epi16(cb, cb), _mm512_mulhrs_epi16(cb, k_blue));
-        _mm512_storeu_si512(rows[0] + i, _mm512_adds_epi16(y, red));
-        _mm512_storeu_si512(rows[1] + i, _mm512_subs_epi16(y, green));
-        _mm512_storeu_si512(rows[2] + i, _mm512_adds_epi16(y, blue));
-    }
-}
-
-/* 64 words to bytes, in order. */
-static inline __m512i bytes_of(const int16_t *in)
-{
-    const __m512i a = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in), ROUND_WORD),
-                                        DL2_RESIZE_WORD_BITS);
-    const __m512i b = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in + 32), ROUND_WORD),
-                                        DL2_RESIZE_WORD_BITS);
-    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
-                                    _mm512_packus_epi16(a, b));
 }
 
 static void pack_avx512(const int16_t *in, size_t count, uint8_t *out)
@@ -272,11 +220,7 @@ static void bfloats_avx512(const uint8_t *in, size_t count, const float *scale, 
         const __mmask16 there = first_16(count - i);
         const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
         const __m512i bits = _mm512_castps_si512(affine(bytes, scale + phase, bias + phase));
-        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-        const __m512i rounded =
-            _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-        _mm256_mask_storeu_epi16(out + i, there,
-                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+        _mm256_mask_storeu_epi16(out + i, there, _mm512_cvtepi32_epi16(bfloat_bits(bits)));
     }
 }
 
@@ -347,7 +291,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .weigh_bytes = weigh_bytes_avx512,
     .split = split_avx512,
     .across = across_avx512,
-    .color = color_avx512,
+    .color = color_simd,
     .pack = pack_avx512,
     .interleave = interleave_avx512,
     .floats = floats_avx512,
