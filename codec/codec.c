@@ -56,6 +56,16 @@ static const char *const other_extensions[] = {
     "exr", "hdr",  "dds",  "ico",  "svg",  "dng",  "cr2",  "nef",  "arw", NULL,
 };
 
+size_t dl2_codec_take(struct dl2_codec_state *state, void *out, size_t count)
+{
+    const size_t left = state->at < state->size ? state->size - state->at : 0;
+    const size_t taken = count < left ? count : left;
+    if (taken)
+        memcpy(out, state->data + state->at, taken);
+    state->at += taken;
+    return taken;
+}
+
 const struct dl2_codec *dl2_codec_at(size_t index)
 {
     return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
@@ -300,27 +310,32 @@ int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image
     return DL2_OK;
 }
 
+static const char *codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])
+{
+    if (codec->version)
+        return codec->version;
+    codec->find_version(memory);
+    return memory;
+}
+
 json_t *dl2_codec_versions(void)
 {
+    char memory[DL2_CODEC_VERSION_SIZE];
     json_t *versions = json_object();
-    for (size_t i = 0; versions && codecs[i]; i++) {
-        char version[DL2_CODEC_VERSION_SIZE];
-        codecs[i]->version(version);
-        if (json_object_set_new(versions, codecs[i]->name, json_string(version)) < 0) {
+    for (size_t i = 0; versions && codecs[i]; i++)
+        if (json_object_set_new(versions, codecs[i]->name,
+                                json_string(codec_version(codecs[i], memory))) < 0) {
             json_decref(versions);
             return NULL;
         }
-    }
     return versions;
 }
 
 void dl2_codec_print_versions(FILE *out)
 {
-    for (size_t i = 0; codecs[i]; i++) {
-        char version[DL2_CODEC_VERSION_SIZE];
-        codecs[i]->version(version);
-        fprintf(out, "  %s: %s\n", codecs[i]->name, version);
-    }
+    char memory[DL2_CODEC_VERSION_SIZE];
+    for (size_t i = 0; codecs[i]; i++)
+        fprintf(out, "  %s: %s\n", codecs[i]->name, codec_version(codecs[i], memory));
 }
 
 void dl2_codec_list(FILE *out)

@@ -389,27 +389,15 @@ static void jp2_on_message(const char *message, void *error)
     (void)error;
 }
 
-struct jp2_source {
-    const uint8_t *data;
-    size_t size, at;
-};
-
 static OPJ_SIZE_T jp2_source_read(void *out, OPJ_SIZE_T count, void *user)
 {
-    struct jp2_source *source = user;
-    size_t left = source->size - source->at;
-    if (!left)
-        return (OPJ_SIZE_T)-1;
-    if (count > left)
-        count = left;
-    memcpy(out, source->data + source->at, count);
-    source->at += count;
-    return count;
+    const size_t taken = dl2_codec_take(user, out, count);
+    return taken ? taken : (OPJ_SIZE_T)-1;
 }
 
 static OPJ_BOOL jp2_source_seek(OPJ_OFF_T position, void *user)
 {
-    struct jp2_source *source = user;
+    struct dl2_codec_state *source = user;
     if (position < 0 || (uint64_t)position > source->size)
         return OPJ_FALSE;
     source->at = (size_t)position;
@@ -418,7 +406,7 @@ static OPJ_BOOL jp2_source_seek(OPJ_OFF_T position, void *user)
 
 static OPJ_OFF_T jp2_source_skip(OPJ_OFF_T count, void *user)
 {
-    struct jp2_source *source = user;
+    struct dl2_codec_state *source = user;
     if (count < 0)
         return -1;
     if ((uint64_t)count > source->size - source->at)
@@ -623,10 +611,8 @@ struct jp2_area {
 };
 
 struct jp2_state {
-    const uint8_t *data;
-    size_t size;
+    struct dl2_codec_state base; /* block: opacities or black */
     struct jp2_header header;
-    struct dl2_bytes last; /* opacities or black */
 };
 
 /* The levels of resolution that every component has. */
@@ -660,14 +646,13 @@ static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct
 static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t background[3],
                    struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
 {
-    struct jp2_source source = {jp2->data, jp2->size, 0};
     struct dl2_error own =
         DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t *decoded = NULL;
     opj_codec_t *codec = opj_create_decompress(
-        jp2_is_codestream(jp2->data, jp2->size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+        jp2_is_codestream(jp2->base.data, jp2->base.size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
     if (!codec || !stream) {
         dl2_error_memory(&own, "OpenJPEG");
@@ -676,8 +661,9 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
     opj_set_error_handler(codec, jp2_on_error, &own);
     opj_set_warning_handler(codec, jp2_on_message, NULL);
     opj_set_info_handler(codec, jp2_on_message, NULL);
-    opj_stream_set_user_data(stream, &source, NULL);
-    opj_stream_set_user_data_length(stream, jp2->size);
+    jp2->base.at = 0;
+    opj_stream_set_user_data(stream, &jp2->base, NULL);
+    opj_stream_set_user_data_length(stream, jp2->base.size);
     opj_stream_set_read_function(stream, jp2_source_read);
     opj_stream_set_seek_function(stream, jp2_source_seek);
     opj_stream_set_skip_function(stream, jp2_source_skip);
@@ -693,7 +679,7 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         jp2_take_image(decoded, &jp2->header,
                        ((area->right + up) >> area->reduction) - (area->left >> area->reduction),
                        ((area->bottom + up) >> area->reduction) - (area->top >> area->reduction),
-                       background, &jp2->last, image, &own);
+                       background, &jp2->base.block, image, &own);
     }
 done:
     opj_image_destroy(decoded);
@@ -703,15 +689,11 @@ done:
     return dl2_error_copy(error, &own);
 }
 
-static int jp2_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct jp2_state *jp2 = state;
     const struct jp2_header *header = &jp2->header;
-    (void)max_pixels;
-    jp2->data = data;
-    jp2->size = size;
-    DL2_TRY(jp2_parse_header(data, size, &jp2->header, error));
+    DL2_TRY(jp2_parse_header(jp2->base.data, jp2->base.size, &jp2->header, error));
     info->width = header->width;
     info->height = header->height;
     info->channels = jp2_channels(header);
@@ -802,18 +784,6 @@ static int jp2_read_deep(void *state, const uint8_t background[3], struct dl2_de
     if (!jp2_is_plain_deep(&jp2->header))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
     return jp2_run(jp2, &area, background, NULL, image, error);
-}
-
-static void jp2_close(void *state)
-{
-    struct jp2_state *jp2 = state;
-    dl2_bytes_free(&jp2->last);
-}
-
-static size_t jp2_memory(const void *state)
-{
-    const struct jp2_state *jp2 = state;
-    return jp2->last.capacity;
 }
 
 /* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
@@ -1013,12 +983,10 @@ static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
     snprintf(out, DL2_CODEC_VERSION_SIZE, "OpenJPEG %s", opj_version());
 }
 
-static const char *const jp2_extensions[] = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc", NULL};
-
 const struct dl2_codec dl2_codec_jp2 = {
     .name = "jp2",
     .extension = "jp2",
-    .extensions = jp2_extensions,
+    .extensions = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc"},
     .lossy = true,
     .max_side = 65535,
     .colours = DL2_COLOUR_MATRIX,
@@ -1027,7 +995,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .max_effort = -1,
     .settings = jp2_settings,
     .pixel_bytes = 40,
-    .version = jp2_version,
+    .find_version = jp2_version,
     .sniff = jp2_sniff,
     .colour = jp2_colour,
     .coded_bytes = jp2_coded_bytes,
@@ -1035,8 +1003,6 @@ const struct dl2_codec dl2_codec_jp2 = {
     .open = jp2_open,
     .read = jp2_read,
     .read_deep = jp2_read_deep,
-    .close = jp2_close,
-    .memory = jp2_memory,
     .encode = jp2_encode,
     .encoder_parameters = jp2_parameters,
 };

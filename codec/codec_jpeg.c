@@ -38,7 +38,8 @@
  *       jpeg_arena.c, jpeg_sink.c, jpeg_trap.c: its memory, its output, its errors
  *
  * NAME_avx2.c, NAME_avx512.c and NAME_neon.c hold the SIMD variants of NAME.c. The first two
- * compile NAME_simd.inc; jpeg_lanes_*.inc have the operations on vectors that they share.
+ * compile NAME_simd.inc, and jpeg_color_x86.c is compiled for both; jpeg_lanes_*.inc have the
+ * operations on vectors that they share.
  */
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_coding.h"
@@ -454,24 +455,16 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
     return parameters;
 }
 
-#define TEXT(x)       #x
-#define TEXT_VALUE(x) TEXT(x)
-
-static void jpeg_version(char out[DL2_CODEC_VERSION_SIZE])
-{
 #ifdef LIBJPEG_TURBO_VERSION
-    strcpy(out, "libjpeg-turbo " TEXT_VALUE(LIBJPEG_TURBO_VERSION));
+#define JPEG_VERSION "libjpeg-turbo " DL2_TEXT_VALUE(LIBJPEG_TURBO_VERSION)
 #else
-    strcpy(out, "libjpeg " TEXT_VALUE(JPEG_LIB_VERSION));
+#define JPEG_VERSION "libjpeg " DL2_TEXT_VALUE(JPEG_LIB_VERSION)
 #endif
-}
-
-static const char *const jpeg_extensions[] = {"jpg", "jpeg", "jpe", "jfif", NULL};
 
 const struct dl2_codec dl2_codec_jpeg = {
     .name = "jpeg",
     .extension = "jpg",
-    .extensions = jpeg_extensions,
+    .extensions = {"jpg", "jpeg", "jpe", "jfif"},
     .lossy = true,
     .max_side = 65500,
     .has_subsampling = true,
@@ -485,7 +478,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a
        trellis's */
     .pixel_bytes = 15,
-    .version = jpeg_version,
+    .version = JPEG_VERSION,
     .sniff = jpeg_sniff,
     .coding = dl2_jpeg_coding,
     .coded_bytes = dl2_jpeg_coded_bytes,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The colour engine: Little CMS. Profiles carry a fixed date, so that bytes don't change. */
-#include "codec/colour.h"
+#include "codec/codecs.h"
 
 #include <string.h>
 
@@ -150,11 +150,8 @@ static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image
     return status;
 }
 
-#define TEXT(x)       #x
-#define TEXT_VALUE(x) TEXT(x)
-
 const struct dl2_colour_engine dl2_colour_lcms = {
-    .name = "Little CMS " TEXT_VALUE(LCMS_VERSION), /* 2140 is 2.14 */
+    .name = "Little CMS " DL2_TEXT_VALUE(LCMS_VERSION), /* 2140 is 2.14 */
     .make_profile = lcms_make_profile,
     .gray_to_rgb = lcms_gray_to_rgb,
     .to_srgb = lcms_to_srgb,

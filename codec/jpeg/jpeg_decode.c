@@ -21,7 +21,6 @@
  */
 #include "codec/jpeg/jpeg_decode.h"
 
-#include "codec/codecs.h"
 #include "codec/exif.h"
 #include "codec/jpeg/jpeg_header.h"
 #include "codec/jpeg/jpeg_plain.h"
@@ -134,13 +133,9 @@ static int jpeg_parse_header(struct dl2_jpeg_decoder *jpeg, const uint8_t *data,
     return DL2_OK;
 }
 
-int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                  struct dl2_image_info *info, struct dl2_error *error)
+int dl2_jpeg_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct dl2_jpeg_decoder *const jpeg = state;
-    (void)max_pixels;
-    jpeg->data = data;
-    jpeg->size = size;
     dl2_jpeg_set_trap(&jpeg->trap, error);
     jpeg->arena.cinfo.err = &jpeg->trap.manager;
     jpeg->arena.cinfo.client_data = &jpeg->trap;
@@ -151,7 +146,7 @@ int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pi
     }
     if (!jpeg->has_arena)
         jpeg_make_arena(jpeg);
-    DL2_TRY(jpeg_parse_header(jpeg, data, size, error));
+    DL2_TRY(jpeg_parse_header(jpeg, jpeg->base.data, jpeg->base.size, error));
     jpeg_fill_info(&jpeg->arena.cinfo, info);
     return DL2_OK;
 }
@@ -162,7 +157,6 @@ void dl2_jpeg_close(void *state)
     dl2_jpeg_arena_destroy(&jpeg->arena);
     dl2_jpeg_splice_free(&jpeg->splice);
     dl2_jpeg_baseline_free(&jpeg->baseline);
-    dl2_bytes_free(&jpeg->lines);
     for (size_t i = 0; i < DL2_JPEG_PLANES; i++)
         dl2_bytes_free(&jpeg->planes[i]);
 }
@@ -272,7 +266,7 @@ static int jpeg_splice_planes(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes 
     const uint32_t bottom = wanted->y + wanted->height;
     /* A second round decodes a last row that is a small JPEG of its own. */
     for (uint32_t y = wanted->y; y < bottom; y = splice->y + splice->height) {
-        const int found = dl2_jpeg_splice(splice, jpeg->data, jpeg->size, wanted->x, y,
+        const int found = dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, wanted->x, y,
                                           wanted->width, bottom - y, error);
         if (found < 0 || (found == 0 && y == wanted->y))
             return found;
@@ -357,7 +351,7 @@ static bool jpeg_fill_frame(const struct dl2_jpeg_decoder *jpeg, struct dl2_jpeg
         cinfo->Se != DCTSIZE2 - 1 || cinfo->Ah != 0 || cinfo->Al != 0 || cinfo->unread_marker)
         return false;
     /* Where the bytes end with the headers, libjpeg has put an end of its own in their place. */
-    if (scan < jpeg->data || scan > jpeg->data + jpeg->size)
+    if (scan < jpeg->base.data || scan > jpeg->base.data + jpeg->base.size)
         return false;
     *frame = (struct dl2_jpeg_frame){
         .mcus_x = dl2_divide_up(cinfo->image_width, DCTSIZE * (uint32_t)cinfo->max_h_samp_factor),
@@ -365,7 +359,7 @@ static bool jpeg_fill_frame(const struct dl2_jpeg_decoder *jpeg, struct dl2_jpeg
         .interval = cinfo->restart_interval,
         .components = count,
         .scan = scan,
-        .size = (size_t)(jpeg->data + jpeg->size - scan),
+        .size = (size_t)(jpeg->base.data + jpeg->base.size - scan),
     };
     for (uint32_t i = 0; i < count; i++) {
         struct dl2_jpeg_component *const component = &frame->component[i];
@@ -466,7 +460,7 @@ static int jpeg_own_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rect
         jpeg->color = dl2_jpeg_color_kernels_for(dl2_simd_flags());
     DL2_TRY(dl2_image_reshape(image, right - left, bottom - top, 3, error));
     DL2_TRY(dl2_jpeg_color_convert(jpeg->color, parts, left, top, right - left, bottom - top,
-                                   image->data, image->stride, &jpeg->lines, error));
+                                   image->data, image->stride, &jpeg->base.block, error));
     *raster = dl2_raster_of(image, left * reduction, top * reduction);
     raster->planes[0].step_x = raster->planes[0].step_y = reduction;
     return 1;
@@ -638,8 +632,8 @@ static int jpeg_read_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
             dl2_smaller(wanted->x + wanted->width + mcu_width, cinfo->image_width);
         const uint32_t bottom =
             dl2_smaller(wanted->y + wanted->height + mcu_height, cinfo->image_height);
-        const int spliced = dl2_jpeg_splice(splice, jpeg->data, jpeg->size, left, top, right - left,
-                                            bottom - top, error);
+        const int spliced = dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, left, top,
+                                            right - left, bottom - top, error);
         if (spliced < 0)
             return spliced;
         if (spliced && !splice->shifted) {
@@ -685,12 +679,12 @@ bool dl2_jpeg_crop_bytes(void *state, const struct dl2_decode_request *crop, boo
 {
     struct dl2_jpeg_decoder *const jpeg = state;
     struct dl2_jpeg_splice *const splice = &jpeg->splice;
-    *out = (struct dl2_crop_bytes){.data = jpeg->data, .size = jpeg->size};
-    if (!dl2_jpeg_plain_read(&out->frame, jpeg->data, jpeg->size))
+    *out = (struct dl2_crop_bytes){.data = jpeg->base.data, .size = jpeg->base.size};
+    if (!dl2_jpeg_plain_read(&out->frame, jpeg->base.data, jpeg->base.size))
         return false;
     if (!small ||
-        dl2_jpeg_splice(splice, jpeg->data, jpeg->size, crop->x, crop->y, crop->width, crop->height,
-                        NULL) != 1 ||
+        dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, crop->x, crop->y, crop->width,
+                        crop->height, NULL) != 1 ||
         splice->y + splice->height < crop->y + crop->height)
         return true;
     out->data = splice->jpeg.data;
@@ -708,8 +702,7 @@ size_t dl2_jpeg_memory(const void *state)
 {
     const struct dl2_jpeg_decoder *jpeg = state;
     size_t bytes = jpeg->arena.total + jpeg->splice.jpeg.capacity + jpeg->splice.shift.capacity +
-                   jpeg->splice.segments.capacity + dl2_jpeg_baseline_memory(&jpeg->baseline) +
-                   jpeg->lines.capacity;
+                   jpeg->splice.segments.capacity + dl2_jpeg_baseline_memory(&jpeg->baseline);
     for (int i = 0; i < DL2_JPEG_PLANES; i++)
         bytes += jpeg->planes[i].capacity;
     return bytes;
