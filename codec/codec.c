@@ -286,9 +286,7 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
                      const struct dl2_encode_options *options, struct dl2_bytes *out,
                      struct dl2_error *error)
 {
-    DL2_TRY(codec_check_encode(codec, image, options, error));
-    out->size = 0;
-    return codec->encode(image, options, out, error);
+    return dl2_image_encode_sweep(codec, image, options, &options->quality, out, 1, error);
 }
 
 int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image *image,
@@ -346,24 +344,23 @@ void dl2_codec_list(FILE *out)
                     codecs[i]->extension);
 }
 
+const char *const dl2_subsamplings[] = {"420", "422", "444", NULL};
+const char *const dl2_restarts[] = {"tiles", "none", NULL};
+
 /* The first for NULL. */
-static const char *codec_find_word(const char *wanted, const char *const *known, size_t count)
+static const char *codec_find_word(const char *wanted, const char *const *known)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!wanted || !strcmp(wanted, known[i]))
-            return known[i];
-    }
-    return NULL;
+    while (wanted && *known && strcmp(wanted, *known) != 0)
+        known++;
+    return *known;
 }
 
 const char *dl2_subsampling_find(const char *wanted)
 {
-    static const char *const known[] = {"420", "422", "444"};
-    return codec_find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, dl2_subsamplings);
 }
 
 const char *dl2_restart_find(const char *wanted)
 {
-    static const char *const known[] = {"tiles", "none"};
-    return codec_find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, dl2_restarts);
 }

@@ -255,17 +255,6 @@ static void avif_set_planes(const avifImage *yuv, struct dl2_raster *raster)
 /* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
 enum { MARGIN = 2 };
 
-static avifCropRect avif_with_margin(const avifImage *yuv, const struct dl2_decode_request *request)
-{
-    avifCropRect rect = {.x = request->x > MARGIN ? (request->x - MARGIN) & ~1u : 0,
-                         .y = request->y > MARGIN ? (request->y - MARGIN) & ~1u : 0};
-    const uint32_t right = request->x + request->width + MARGIN,
-                   bottom = request->y + request->height + MARGIN;
-    rect.width = (right < yuv->width ? right : yuv->width) - rect.x;
-    rect.height = (bottom < yuv->height ? bottom : yuv->height) - rect.y;
-    return rect;
-}
-
 static int avif_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                      struct dl2_raster *raster, struct dl2_error *error)
 {
@@ -277,7 +266,9 @@ static int avif_read(void *state, const struct dl2_decode_request *request, stru
         avif_set_planes(yuv, raster);
         return DL2_OK;
     }
-    const avifCropRect rect = avif_with_margin(yuv, request);
+    avifCropRect rect = {request->x, request->y, request->width, request->height};
+    dl2_widen(&rect.x, &rect.width, MARGIN, 2, yuv->width);
+    dl2_widen(&rect.y, &rect.height, MARGIN, 2, yuv->height);
     avifResult result = avifImageSetViewRect(avif->view, yuv, &rect);
     if (result != AVIF_RESULT_OK)
         return avif_fail(result, NULL, error);

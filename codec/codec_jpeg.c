@@ -35,7 +35,7 @@
  *       jpeg_retile.c     gives a file restart intervals
  *       jpeg_slices.c     MCU rows that can be read alone
  *     calling libjpeg-turbo
- *       jpeg_arena.c, jpeg_sink.c, jpeg_trap.c: its memory, its output, its errors
+ *       jpeg_arena.c, jpeg_trap.c: its memory, its errors and output
  *
  * NAME_avx2.c, NAME_avx512.c and NAME_neon.c hold the SIMD variants of NAME.c. The first two
  * compile NAME_simd.inc, and jpeg_color_x86.c is compiled for both; jpeg_lanes_*.inc have the
@@ -47,10 +47,10 @@
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
-#include "codec/jpeg/jpeg_sink.h"
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trap.h"
 #include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_trial.h"
 #include "codec/jpeg/jpeg_writer.h"
@@ -87,6 +87,19 @@ static bool jpeg_has_tiles(const struct dl2_encode_options *options)
     return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
+/* Pixels of a chroma sample; 1 of a gray image. */
+static uint32_t jpeg_chroma_across(const struct dl2_image *image,
+                                   const struct dl2_encode_options *options)
+{
+    return image->channels == 3 && dl2_subsampling_find(options->subsampling)[1] != '4' ? 2 : 1;
+}
+
+static uint32_t jpeg_chroma_down(const struct dl2_image *image,
+                                 const struct dl2_encode_options *options)
+{
+    return image->channels == 3 && dl2_subsampling_find(options->subsampling)[2] == '0' ? 2 : 1;
+}
+
 /* Parameters that don't depend on the quality. */
 static void jpeg_configure(struct jpeg_compress_struct *cinfo, const struct dl2_image *image,
                            const struct dl2_encode_options *options)
@@ -96,11 +109,8 @@ static void jpeg_configure(struct jpeg_compress_struct *cinfo, const struct dl2_
     cinfo->input_components = (int)image->channels;
     cinfo->in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(cinfo);
-    if (image->channels == 3) {
-        const char *subsampling = dl2_subsampling_find(options->subsampling);
-        cinfo->comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
-        cinfo->comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
-    }
+    cinfo->comp_info[0].h_samp_factor = (int)jpeg_chroma_across(image, options);
+    cinfo->comp_info[0].v_samp_factor = (int)jpeg_chroma_down(image, options);
 }
 
 static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
@@ -121,13 +131,10 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
                                   const struct dl2_encode_options *options, int quality, int effort,
                                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
     struct dl2_jpeg_sink sink;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (setjmp(trap.jump)) {
         jpeg_destroy_compress(&cinfo);
         return trap.status;
@@ -193,12 +200,9 @@ static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image 
                            struct dl2_jpeg_trellis (*trellises)[2], struct dl2_bytes *outs,
                            size_t count, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (setjmp(trap.jump)) {
         jpeg_destroy_compress(&cinfo);
         return trap.status;
@@ -261,14 +265,12 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
                                              &outs[i], error));
         return DL2_OK;
     }
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
     static const enum dl2_jpeg_codes_kind tables[] = {DL2_JPEG_SMALLER, DL2_JPEG_STANDARD,
                                                       DL2_JPEG_OPTIMISED};
     struct dl2_jpeg_sweep *sweep;
-    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, tables[options->effort + 1],
-                               count, error));
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
+                               jpeg_chroma_down(image, options), tables[options->effort + 1], count,
+                               error));
     struct dl2_jpeg_trellis(*const trellises)[2] =
         trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
     int status = trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
@@ -310,12 +312,9 @@ static void jpeg_list_steps(struct jpeg_compress_struct *cinfo, struct dl2_jpeg_
 
 static int jpeg_usual_steps(struct dl2_jpeg_steps *steps, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (!setjmp(trap.jump)) {
         jpeg_create_compress(&cinfo);
         jpeg_list_steps(&cinfo, steps);
@@ -341,8 +340,6 @@ static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_
 static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
                           void **trial, struct dl2_error *error)
 {
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
     struct dl2_jpeg_trial *made;
     *trial = NULL;
     if (has_trellis(options))
@@ -351,8 +348,8 @@ static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode
     int status = steps ? jpeg_make_steps(options, steps, error)
                        : dl2_error_memory(error, "quantisation tables");
     if (status == DL2_OK)
-        status = dl2_jpeg_trial_new(&made, image, colour && subsampling[1] != '4' ? 2 : 1,
-                                    colour && subsampling[2] == '0' ? 2 : 1, steps, error);
+        status = dl2_jpeg_trial_new(&made, image, jpeg_chroma_across(image, options),
+                                    jpeg_chroma_down(image, options), steps, error);
     if (status == DL2_OK)
         *trial = made;
     free(steps);
@@ -412,11 +409,8 @@ static int jpeg_count_coefficients(const struct dl2_image *image,
 {
     struct dl2_jpeg_sweep *sweep;
     struct counting counting = {.counts = counts};
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
-    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, DL2_JPEG_OPTIMISED, 1,
-                               error));
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
+                               jpeg_chroma_down(image, options), DL2_JPEG_OPTIMISED, 1, error));
     dl2_jpeg_sweep_transform(sweep);
     for (uint32_t row = 0; row < dl2_jpeg_sweep_rows(sweep); row++) {
         const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);

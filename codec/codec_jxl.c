@@ -317,7 +317,7 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
 {
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     bool chosen;
     for (;;) {
         switch (JxlDecoderProcessInput(jxl->decoder)) {

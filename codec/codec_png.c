@@ -137,7 +137,6 @@ static bool png_is_near(double a, double b)
 static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                       struct dl2_error *error)
 {
-    static const double srgb[8] = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290};
     uint32_t length, gamma = SRGB_GAMMA;
     bool same = true;
     const uint8_t *chunk = png_find_chunk(data, size, "cICP", &length);
@@ -153,12 +152,12 @@ static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
         return DL2_OK;
     if ((chunk = png_find_chunk(data, size, "gAMA", &length)) && length == 4 && dl2_read_u32(chunk))
         gamma = dl2_read_u32(chunk);
-    memcpy(colour->xy, srgb, sizeof srgb);
+    memcpy(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy);
     if ((chunk = png_find_chunk(data, size, "cHRM", &length)) && length == 32)
         for (int i = 0; i < 8; i++) /* white comes first there */
             colour->xy[i] = dl2_read_u32(chunk + 4 * ((i + 2) % 8)) / 100000.0;
     for (int i = 0; i < 8; i++)
-        same = same && png_is_near(colour->xy[i], srgb[i]);
+        same = same && png_is_near(colour->xy[i], dl2_colour_srgb.xy[i]);
     colour->gamma = 100000.0 / gamma;
     if (!same || !png_is_near(gamma, SRGB_GAMMA))
         colour->form = DL2_COLOUR_GAMMA;
@@ -180,8 +179,7 @@ static void png_on_error(png_structp png, png_const_charp message)
 /* Warnings (odd text, colour profiles) are ignored: the pixels are right. */
 static void png_on_warning(png_structp png, png_const_charp message)
 {
-    (void)png;
-    (void)message;
+    (void)png, (void)message;
 }
 
 /* The requested part of a row as libpng gives it. */

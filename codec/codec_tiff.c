@@ -44,9 +44,7 @@ static tmsize_t tiff_take(thandle_t handle, void *out, tmsize_t count)
 
 static tmsize_t tiff_put(thandle_t handle, void *in, tmsize_t count)
 {
-    (void)handle;
-    (void)in;
-    (void)count;
+    (void)handle, (void)in, (void)count;
     return -1;
 }
 
@@ -78,20 +76,12 @@ static int tiff_map(thandle_t handle, void **base, toff_t *size)
     return 1;
 }
 
-static void tiff_unmap(thandle_t handle, void *base, toff_t size)
-{
-    (void)handle;
-    (void)base;
-    (void)size;
-}
-
 static int tiff_on_error(TIFF *file, void *context, const char *module, const char *format,
                          va_list args)
 {
     struct tiff_state *tiff = context;
     char text[256];
-    (void)file;
-    (void)module;
+    (void)file, (void)module;
     vsnprintf(text, sizeof text, format, args);
     if (!tiff->problem.message[0])
         dl2_error_set(&tiff->problem, DL2_ERR_FORMAT, "TIFF: %s", text);
@@ -102,11 +92,7 @@ static int tiff_on_error(TIFF *file, void *context, const char *module, const ch
 static int tiff_on_warning(TIFF *file, void *context, const char *module, const char *format,
                            va_list args)
 {
-    (void)file;
-    (void)context;
-    (void)module;
-    (void)format;
-    (void)args;
+    (void)file, (void)context, (void)module, (void)format, (void)args;
     return 1;
 }
 
@@ -136,7 +122,7 @@ static int tiff_open_file(struct tiff_state *tiff, struct dl2_error *error)
     TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_on_error, tiff);
     TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_on_warning, tiff);
     tiff->file = TIFFClientOpenExt("image", "r", tiff, tiff_take, tiff_put, tiff_seek,
-                                   tiff_close_source, tiff_size, tiff_map, tiff_unmap, options);
+                                   tiff_close_source, tiff_size, tiff_map, NULL, options);
     TIFFOpenOptionsFree(options);
     return tiff->file ? DL2_OK : tiff_fail(tiff, "TIFF: the header is damaged", error);
 }

@@ -125,9 +125,9 @@ static int webp_open(void *state, struct dl2_image_info *info, struct dl2_error 
     return DL2_OK;
 }
 
-/* A rectangle in pixels; left and top are even, as libwebp would round them. */
+/* A rectangle in pixels; x and y are even, as libwebp would round them. */
 struct webp_window {
-    uint32_t left, top, width, height;
+    uint32_t x, y, width, height;
 };
 
 static int webp_run(struct webp_state *webp, const struct webp_window *window,
@@ -135,8 +135,8 @@ static int webp_run(struct webp_state *webp, const struct webp_window *window,
 {
     WebPDecoderConfig *config = &webp->config;
     config->options.use_cropping = 1;
-    config->options.crop_left = (int)window->left;
-    config->options.crop_top = (int)window->top;
+    config->options.crop_left = (int)window->x;
+    config->options.crop_top = (int)window->y;
     config->options.crop_width = (int)window->width;
     config->options.crop_height = (int)window->height;
     config->output.is_external_memory = 1;
@@ -166,13 +166,6 @@ static int webp_read_rgb(struct webp_state *webp, const struct webp_window *wind
     return DL2_OK;
 }
 
-/* The even start of an axis' part that keeps `margin` pixels before
- * `start`, where there are any. */
-static uint32_t webp_even_start(uint32_t start, uint32_t margin)
-{
-    return start > margin ? (start - margin) & ~1u : 0;
-}
-
 /*
  * The rectangle and `margin` pixels around it. It begins at the first row where opacities are
  * filtered: libwebp (1.2.4 at least) takes those above the window for zero, although the first one
@@ -181,13 +174,13 @@ static uint32_t webp_even_start(uint32_t start, uint32_t margin)
 static struct webp_window webp_window_of(const struct webp_state *webp,
                                          const struct dl2_decode_request *request, uint32_t margin)
 {
-    struct webp_window window = {.left = webp_even_start(request->x, margin),
-                                 .top = webp->filtered_alpha ? 0
-                                                             : webp_even_start(request->y, margin)};
-    const uint32_t width = (uint32_t)webp->config.input.width,
-                   height = (uint32_t)webp->config.input.height;
-    window.width = dl2_smaller(request->x + request->width + margin, width) - window.left;
-    window.height = dl2_smaller(request->y + request->height + margin, height) - window.top;
+    struct webp_window window = {request->x, request->y, request->width, request->height};
+    dl2_widen(&window.x, &window.width, margin, 2, (uint32_t)webp->config.input.width);
+    dl2_widen(&window.y, &window.height, margin, 2, (uint32_t)webp->config.input.height);
+    if (webp->filtered_alpha) {
+        window.height += window.y;
+        window.y = 0;
+    }
     return window;
 }
 
@@ -214,16 +207,16 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
                                 .stride = window.width,
                                 .width = window.width,
                                 .height = window.height,
-                                .x = window.left,
-                                .y = window.top,
+                                .x = window.x,
+                                .y = window.y,
                                 .step_x = 1,
                                 .step_y = 1};
     const struct dl2_plane u = {.data = planes->u,
                                 .stride = half_width,
                                 .width = half_width,
                                 .height = half_height,
-                                .x = window.left,
-                                .y = window.top,
+                                .x = window.x,
+                                .y = window.y,
                                 .step_x = 2,
                                 .step_y = 2};
     struct dl2_plane v = u;
@@ -247,7 +240,7 @@ static int webp_read(void *state, const struct dl2_decode_request *request, stru
         return webp_read_planes(webp, request, raster, error);
     const struct webp_window window = webp_window_of(webp, request, lossy ? MARGIN : 0);
     DL2_TRY(webp_read_rgb(webp, &window, request->background, image, error));
-    *raster = dl2_raster_of(image, window.left, window.top);
+    *raster = dl2_raster_of(image, window.x, window.y);
     return DL2_OK;
 }
 

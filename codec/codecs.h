@@ -47,6 +47,16 @@ static inline void dl2_write_le(uint8_t *p, size_t value, unsigned bytes)
         p[i] = (uint8_t)(value >> 8 * i);
 }
 
+/* Makes part of an axis of `size` pixels larger: by `margin` on both sides as far as the axis goes,
+ * and from a multiple of `step` on, a power of two. */
+static inline void dl2_widen(uint32_t *start, uint32_t *length, uint32_t margin, uint32_t step,
+                             uint32_t size)
+{
+    const uint64_t end = (uint64_t)*start + *length + margin;
+    *start = *start > margin ? (*start - margin) & ~(step - 1) : 0;
+    *length = (end < size ? (uint32_t)end : size) - *start;
+}
+
 /* Big-endian. */
 static inline uint32_t dl2_read_u16(const uint8_t *p)
 {
@@ -87,7 +97,10 @@ void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channe
  * others stay. `multiplied`: its samples have been multiplied by their opacities. */
 void dl2_flatten_deep(struct dl2_deep_image *image, const uint8_t background[3], bool multiplied);
 
-/* "tiles" or "none", likewise. */
+/* The words of two settings that several codecs may have; NULL ends them. */
+extern const char *const dl2_subsamplings[], *const dl2_restarts[];
+
+/* "tiles" or "none", as dl2_subsampling_find(). */
 const char *dl2_restart_find(const char *wanted);
 
 /* The value of a macro as a text. */

@@ -57,6 +57,9 @@ static const struct {
     {18, "HLG", DL2_CURVE_HLG, 0},
 };
 
+const struct dl2_colour_parameters dl2_colour_srgb = {
+    .xy = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}, .curve = DL2_CURVE_SRGB};
+
 enum { UNSPECIFIED = 2, BT709 = 1, SRGB_CURVE = 13 };
 #define ROWS(table) (sizeof(table) / sizeof *(table))
 
@@ -163,7 +166,8 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, const struct dl2_ima
         colour_judge_profile(colour, info);
     if (colour->form == DL2_COLOUR_GAMMA)
         snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
-                 memcmp(colour->xy, primaries[0].xy, sizeof colour->xy) ? " with primaries" : "");
+                 memcmp(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy) ? " with primaries"
+                                                                           : "");
     return DL2_OK;
 }
 
@@ -221,7 +225,7 @@ static bool colour_profile_parameters(const struct dl2_bytes *profile,
     if (!dl2_icc_read(&icc, profile->data, profile->size) || !icc.matrix ||
         (!icc.srgb_curve && !icc.bt709_curve && icc.gamma <= 0))
         return false;
-    memcpy(out->xy, primaries[0].xy, sizeof out->xy);
+    memcpy(out->xy, dl2_colour_srgb.xy, sizeof out->xy);
     out->curve = icc.srgb_curve    ? DL2_CURVE_SRGB
                  : icc.bt709_curve ? DL2_CURVE_709
                                    : DL2_CURVE_GAMMA;

@@ -94,7 +94,6 @@ static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uin
 static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc,
                             struct dl2_error *error)
 {
-    static const double xy[8] = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290};
     cmsContext context = lcms_open();
     if (!context)
         return dl2_error_memory(error, "Little CMS");
@@ -103,7 +102,7 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
     cmsToneCurve *curve = in && cmsGetPCS(in) == cmsSigXYZData
                               ? cmsReadTag(in, cmsSigGrayTRCTag) /* the profile's */
                               : NULL;
-    cmsHPROFILE profile = lcms_profile(context, xy, 3, curve);
+    cmsHPROFILE profile = lcms_profile(context, dl2_colour_srgb.xy, 3, curve);
     const int status = profile && lcms_set_name(context, profile, gray->name)
                            ? lcms_save(profile, icc, error)
                            : lcms_fail(error);
@@ -118,15 +117,13 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
 static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image,
                         struct dl2_error *error)
 {
-    static const struct dl2_colour_parameters srgb = {
-        {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}, DL2_CURVE_SRGB, 0};
     cmsContext context = lcms_open();
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     const cmsUInt32Number format = image->channels == 1 ? TYPE_GRAY_8 : TYPE_RGB_8;
-    cmsToneCurve *curve = lcms_curve(context, &srgb);
+    cmsToneCurve *curve = lcms_curve(context, &dl2_colour_srgb);
     cmsHPROFILE in = cmsOpenProfileFromMemTHR(context, icc, (cmsUInt32Number)size);
-    cmsHPROFILE out = lcms_profile(context, srgb.xy, image->channels, curve);
+    cmsHPROFILE out = lcms_profile(context, dl2_colour_srgb.xy, image->channels, curve);
     /* No cache of the last pixel: it would be the only state. */
     cmsHTRANSFORM transform =
         in && out

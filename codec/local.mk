@@ -43,7 +43,6 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_profile.c codec/jpeg/jpeg_profile.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
-	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
 	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
 	codec/jpeg/jpeg_trellis.c codec/jpeg/jpeg_trellis.h \
 	codec/jpeg/jpeg_trial.c codec/jpeg/jpeg_trial.h \
