@@ -80,9 +80,20 @@ const struct dl2_codec *dl2_codec_find(const char *name)
     return NULL;
 }
 
+static bool codec_starts(const uint8_t *data, size_t size, const struct dl2_signature *signature)
+{
+    bool same = size >= signature->length;
+    for (unsigned i = 0; same && i < signature->length; i++)
+        same = signature->bytes[i] == '?' || (uint8_t)signature->bytes[i] == data[i];
+    return same;
+}
+
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; codecs[i]; i++) {
+        for (const struct dl2_signature *one = codecs[i]->signatures; one->length; one++)
+            if (codec_starts(data, size, one))
+                return codecs[i];
         if (codecs[i]->sniff && codecs[i]->sniff(data, size))
             return codecs[i];
     }
@@ -135,33 +146,31 @@ bool dl2_codec_is_image_file(const char *path)
 static const char *codec_foreign_format(const uint8_t *data, size_t size)
 {
     static const struct {
-        size_t at, length;
-        const char *magic, *name;
+        struct dl2_signature signature;
+        const char *name;
     } formats[] = {
-        {0, 3, "\xff\xd8\xff", "JPEG"},
-        {0, 8, "\x89PNG\r\n\x1a\n", "PNG"},
-        {0, 4, "GIF8", "GIF"},
-        {0, 2, "BM", "this kind of BMP, if it is one"},
-        {0, 4, "II*\0", "TIFF"},
-        {0, 4, "MM\0*", "TIFF"},
-        {0, 4, "II+\0", "TIFF"},
-        {0, 4, "MM\0+", "TIFF"},
-        {8, 4, "WEBP", "WebP"},
-        {4, 8, "ftypavif", "AVIF"},
-        {4, 8, "ftypavis", "AVIF"},
-        {4, 8, "ftypheic", "HEIC"},
-        {4, 8, "ftypmif1", "HEIF"},
-        {4, 8, "jP  \r\n\x87\n", "JPEG 2000"},
-        {0, 4, "\xff\x4f\xff\x51", "JPEG 2000"},
-        {0, 2, "\xff\x0a", "JPEG XL"},
-        {4, 8, "JXL \r\n\x87\n", "JPEG XL"},
-        {0, 4, "8BPS", "Photoshop"},
+        {{3, "\xff\xd8\xff"}, "JPEG"},
+        {{8, "\x89PNG\r\n\x1a\n"}, "PNG"},
+        {{4, "GIF8"}, "GIF"},
+        {{2, "BM"}, "this kind of BMP, if it is one"},
+        {{4, "II*\0"}, "TIFF"},
+        {{4, "MM\0*"}, "TIFF"},
+        {{4, "II+\0"}, "TIFF"},
+        {{4, "MM\0+"}, "TIFF"},
+        {{12, "????????WEBP"}, "WebP"},
+        {{12, "????ftypavif"}, "AVIF"},
+        {{12, "????ftypavis"}, "AVIF"},
+        {{12, "????ftypheic"}, "HEIC"},
+        {{12, "????ftypmif1"}, "HEIF"},
+        {{12, "????jP  \r\n\x87\n"}, "JPEG 2000"},
+        {{4, "\xff\x4f\xff\x51"}, "JPEG 2000"},
+        {{2, "\xff\x0a"}, "JPEG XL"},
+        {{12, "????JXL \r\n\x87\n"}, "JPEG XL"},
+        {{4, "8BPS"}, "Photoshop"},
     };
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        size_t end = formats[i].at + formats[i].length;
-        if (size >= end && !memcmp(data + formats[i].at, formats[i].magic, formats[i].length))
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (codec_starts(data, size, &formats[i].signature))
             return formats[i].name;
-    }
     if (size >= 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7')
         return "this kind of PNM (only P5 and P6 are read)";
     return NULL;

@@ -111,7 +111,8 @@ struct dl2_crop_bytes {
     const uint32_t *shift;
 };
 
-/* codec/jpeg_tables.h */
+/* codec/jpeg_tables.h, codec/jpeg/jpeg_trial.h */
+struct dl2_jpeg_trial;
 struct dl2_jpeg_family;
 struct dl2_jpeg_steps;
 struct dl2_coefficient_counts;
@@ -187,8 +188,13 @@ struct dl2_codec {
      * so when it runs, and find_version() writes it. */
     const char *version;
     void (*find_version)(char out[DL2_CODEC_VERSION_SIZE]);
-    /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. NULL: it
-     * only encodes; another codec decodes its files. */
+    /* How files of this codec start, one way or another: "?" stands for any byte. Where bytes alone
+     * don't tell, sniff() does, by the first 64 or fewer. Neither: it only encodes, and another
+     * codec decodes its files. */
+    struct dl2_signature {
+        unsigned length; /* 0 ends the list */
+        const char *bytes;
+    } signatures[5];
     bool (*sniff)(const uint8_t *data, size_t size);
 
     /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
@@ -292,14 +298,14 @@ struct dl2_codec {
     /*
      * What decoding files of an image gives at any quality, whatever the options' own, without
      * making the files. trial_new() makes *trial, for an image and options that stay where they
-     * are, or NULL where only files tell; trial_rows() is dl2_jpeg_trial_rows() of
-     * codec/jpeg/jpeg_trial.h. NULL: only files tell.
+     * are, or NULL where only files tell; the others are those of codec/jpeg/jpeg_trial.h. NULL:
+     * only files tell.
      */
     int (*trial_new)(const struct dl2_image *image, const struct dl2_encode_options *options,
-                     void **trial, struct dl2_error *error);
-    int (*trial_rows)(void *trial, int quality, uint32_t top, uint32_t bottom,
+                     struct dl2_jpeg_trial **trial, struct dl2_error *error);
+    int (*trial_rows)(struct dl2_jpeg_trial *trial, int quality, uint32_t top, uint32_t bottom,
                       const struct dl2_image **out, struct dl2_error *error);
-    void (*trial_free)(void *trial); /* NULL is allowed */
+    void (*trial_free)(struct dl2_jpeg_trial *trial);
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };

@@ -12,7 +12,7 @@
 
 #include <gif_lib.h>
 
-enum { HEADER = 13, NOT_TRANSPARENT = -1 };
+enum { NOT_TRANSPARENT = -1 };
 
 struct gif_state {
     struct dl2_codec_state base; /* block: a line's numbers */
@@ -21,11 +21,6 @@ struct gif_state {
     uint32_t width, height;
     int transparent; /* the number of that colour, or NOT_TRANSPARENT */
 };
-
-static bool gif_sniff(const uint8_t *data, size_t size)
-{
-    return size >= HEADER && (!memcmp(data, "GIF87a", 6) || !memcmp(data, "GIF89a", 6));
-}
 
 /* A file may lack the zero that ends its last image: where a block's size should stand there is
  * one. Pixels cannot end with it. */
@@ -213,7 +208,7 @@ const struct dl2_codec dl2_codec_gif = {
     .pixel_bytes = 3,
     .version = "giflib " DL2_TEXT_VALUE(GIFLIB_MAJOR) "." DL2_TEXT_VALUE(
         GIFLIB_MINOR) "." DL2_TEXT_VALUE(GIFLIB_RELEASE),
-    .sniff = gif_sniff,
+    .signatures = {{13, "GIF87a???????"}, {13, "GIF89a???????"}},
     .state_size = sizeof(struct gif_state),
     .open = gif_open,
     .read = gif_read,

@@ -38,23 +38,11 @@ enum {
     LAB_PARAMETERS = 7,
 };
 
-static const uint8_t jp2_signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
-static const uint8_t codestream_signature[4] = {0xff, 0x4f, 0xff, 0x51}; /* SOC, SIZ */
+#define CODESTREAM "\xff\x4f\xff\x51" /* SOC, SIZ */
 
 static bool jp2_is_codestream(const uint8_t *data, size_t size)
 {
-    return size >= sizeof codestream_signature &&
-           !memcmp(data, codestream_signature, sizeof codestream_signature);
-}
-
-static bool jp2_is_boxes(const uint8_t *data, size_t size)
-{
-    return size >= sizeof jp2_signature && !memcmp(data, jp2_signature, sizeof jp2_signature);
-}
-
-static bool jp2_sniff(const uint8_t *data, size_t size)
-{
-    return jp2_is_codestream(data, size) || jp2_is_boxes(data, size);
+    return size >= 4 && !memcmp(data, CODESTREAM, 4);
 }
 
 /* Each has its row in `spaces`. */
@@ -999,7 +987,7 @@ const struct dl2_codec dl2_codec_jp2 = {
     .settings = jp2_settings,
     .pixel_bytes = 40,
     .find_version = jp2_version,
-    .sniff = jp2_sniff,
+    .signatures = {{4, CODESTREAM}, {12, "\0\0\0\14jP  \r\n\x87\n"}},
     .colour = jp2_colour,
     .coded_bytes = jp2_coded_bytes,
     .state_size = sizeof(struct jp2_state),

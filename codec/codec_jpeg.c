@@ -63,11 +63,6 @@
 
 enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
 
-static bool jpeg_sniff(const uint8_t *data, size_t size)
-{
-    return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
-}
-
 enum { TRELLIS };
 static const struct dl2_setting jpeg_settings[] = {
     [TRELLIS] = {.name = "trellis",
@@ -338,9 +333,8 @@ static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_
 
 /* What a trellis makes depends on the Huffman tables, and so on the whole file. */
 static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
-                          void **trial, struct dl2_error *error)
+                          struct dl2_jpeg_trial **trial, struct dl2_error *error)
 {
-    struct dl2_jpeg_trial *made;
     *trial = NULL;
     if (has_trellis(options))
         return DL2_OK;
@@ -348,23 +342,10 @@ static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode
     int status = steps ? jpeg_make_steps(options, steps, error)
                        : dl2_error_memory(error, "quantisation tables");
     if (status == DL2_OK)
-        status = dl2_jpeg_trial_new(&made, image, jpeg_chroma_across(image, options),
+        status = dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
                                     jpeg_chroma_down(image, options), steps, error);
-    if (status == DL2_OK)
-        *trial = made;
     free(steps);
     return status;
-}
-
-static int jpeg_trial_rows(void *trial, int quality, uint32_t top, uint32_t bottom,
-                           const struct dl2_image **out, struct dl2_error *error)
-{
-    return trial ? dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error) : 0;
-}
-
-static void jpeg_trial_free(void *trial)
-{
-    dl2_jpeg_trial_free(trial);
 }
 
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
@@ -473,7 +454,7 @@ const struct dl2_codec dl2_codec_jpeg = {
        trellis's */
     .pixel_bytes = 15,
     .version = JPEG_VERSION,
-    .sniff = jpeg_sniff,
+    .signatures = {{3, "\xff\xd8\xff"}},
     .coding = dl2_jpeg_coding,
     .coded_bytes = dl2_jpeg_coded_bytes,
     .colour = dl2_jpeg_colour,
@@ -492,7 +473,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .count_coefficients = jpeg_count_coefficients,
     .usual_steps = jpeg_usual_steps,
     .trial_new = jpeg_trial_new,
-    .trial_rows = jpeg_trial_rows,
-    .trial_free = jpeg_trial_free,
+    .trial_rows = dl2_jpeg_trial_rows,
+    .trial_free = dl2_jpeg_trial_free,
     .encoder_parameters = jpeg_parameters,
 };

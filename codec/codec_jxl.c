@@ -295,21 +295,13 @@ static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
 static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                       struct dl2_error *error)
 {
-    JxlDecoder *decoder = JxlDecoderCreate(NULL);
-    JxlBasicInfo info;
-    int status = DL2_OK;
-    if (!decoder ||
-        JxlDecoderSubscribeEvents(decoder, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING) !=
-            JXL_DEC_SUCCESS ||
-        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS)
-        status = dl2_error_memory(error, "libjxl");
-    else if (JxlDecoderProcessInput(decoder) != JXL_DEC_BASIC_INFO ||
-             JxlDecoderGetBasicInfo(decoder, &info) != JXL_DEC_SUCCESS ||
-             JxlDecoderProcessInput(decoder) != JXL_DEC_COLOR_ENCODING)
-        status = jxl_fail(error);
-    else
-        status = jxl_choose_colour(decoder, &info, colour, error);
-    JxlDecoderDestroy(decoder);
+    struct jxl_state jxl = {.base = {.data = data, .size = size}};
+    int status = jxl_begin(&jxl, error);
+    if (status == DL2_OK)
+        status = JxlDecoderProcessInput(jxl.decoder) == JXL_DEC_COLOR_ENCODING
+                     ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
+                     : jxl_fail(error);
+    JxlDecoderDestroy(jxl.decoder);
     return status;
 }
 

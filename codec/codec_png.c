@@ -20,14 +20,6 @@
 enum { DEFAULT_LEVEL = 6, MAX_LEVEL = 9, MAX_CHUNK = 8 << 20, MAX_KEPT_CHUNKS = 128 };
 enum { HEADER = 33, CHUNK = 12, MAX_PROFILE = 16 << 20, SRGB_GAMMA = 45455 };
 
-static const uint8_t png_signature_bytes[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-
-static bool png_sniff(const uint8_t *data, size_t size)
-{
-    return size >= sizeof png_signature_bytes &&
-           !memcmp(data, png_signature_bytes, sizeof png_signature_bytes);
-}
-
 /* Memory of a read, which must be freed after a jump out of libpng, and memory that is kept. */
 struct png_state {
     struct dl2_codec_state base; /* block: a row of libpng's, or all of an interlaced image */
@@ -488,7 +480,7 @@ const struct dl2_codec dl2_codec_png = {
     .effort_help = "zlib's level",
     .pixel_bytes = 7,
     .version = "libpng " PNG_LIBPNG_VER_STRING,
-    .sniff = png_sniff,
+    .signatures = {{8, "\x89PNG\r\n\x1a\n"}},
     .colour = png_colour,
     .coded_bytes = png_coded_bytes,
     .state_size = sizeof(struct png_state),

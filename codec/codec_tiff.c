@@ -26,15 +26,6 @@ struct tiff_state {
     struct dl2_error problem; /* libtiff's first */
 };
 
-static bool tiff_sniff(const uint8_t *data, size_t size)
-{
-    static const char starts[][4] = {"II*", "MM\0*", "II+", "MM\0+"};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (size >= 8 && !memcmp(data, starts[i], 4))
-            return true;
-    return false;
-}
-
 /* ---- What libtiff calls */
 
 static tmsize_t tiff_take(thandle_t handle, void *out, tmsize_t count)
@@ -379,7 +370,7 @@ const struct dl2_codec dl2_codec_tiff = {
     .max_effort = -1,
     .pixel_bytes = 12,
     .find_version = tiff_version,
-    .sniff = tiff_sniff,
+    .signatures = {{8, "II*\0????"}, {8, "MM\0*????"}, {8, "II+\0????"}, {8, "MM\0+????"}},
     .colour = tiff_colour,
     .state_size = sizeof(struct tiff_state),
     .open = tiff_open,

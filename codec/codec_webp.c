@@ -21,11 +21,6 @@ enum { DEFAULT_METHOD = 4, MAX_METHOD = 6, CHUNK_HEADER = 8, RIFF_HEADER = 12 };
 /* Of lossless files libwebp takes it for another effort. */
 enum { LOSSLESS_QUALITY = 75 };
 
-static bool webp_sniff(const uint8_t *data, size_t size)
-{
-    return size >= RIFF_HEADER && !memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4);
-}
-
 /* The first whole chunk of that name, or NULL. */
 static const uint8_t *webp_find_chunk(const uint8_t *data, size_t size, const char *name,
                                       size_t *length)
@@ -71,29 +66,24 @@ static bool webp_has_filtered_alpha(const uint8_t *data, size_t size)
     return alpha && length && (alpha[0] >> 2 & 3) != 0;
 }
 
-static const char *webp_status_text(VP8StatusCode code)
-{
-    switch (code) {
-    case VP8_STATUS_OUT_OF_MEMORY:
-        return "out of memory";
-    case VP8_STATUS_UNSUPPORTED_FEATURE:
-        return "a feature that libwebp can't handle";
-    case VP8_STATUS_SUSPENDED:
-    case VP8_STATUS_NOT_ENOUGH_DATA:
-        return "the file is cut short";
-    case VP8_STATUS_BITSTREAM_ERROR:
-        return "the data are corrupt";
-    default:
-        return "libwebp can't decode it";
-    }
-}
-
 static int webp_fail(VP8StatusCode code, struct dl2_error *error)
 {
-    int status = code == VP8_STATUS_OUT_OF_MEMORY         ? DL2_ERR_MEMORY
-                 : code == VP8_STATUS_UNSUPPORTED_FEATURE ? DL2_ERR_UNSUPPORTED
-                                                          : DL2_ERR_FORMAT;
-    return dl2_error_set(error, status, "WebP: %s", webp_status_text(code));
+    static const struct {
+        VP8StatusCode code;
+        enum dl2_status status;
+        const char *text;
+    } rows[] = {
+        {VP8_STATUS_OUT_OF_MEMORY, DL2_ERR_MEMORY, "out of memory"},
+        {VP8_STATUS_UNSUPPORTED_FEATURE, DL2_ERR_UNSUPPORTED,
+         "a feature that libwebp can't handle"},
+        {VP8_STATUS_SUSPENDED, DL2_ERR_FORMAT, "the file is cut short"},
+        {VP8_STATUS_NOT_ENOUGH_DATA, DL2_ERR_FORMAT, "the file is cut short"},
+        {VP8_STATUS_BITSTREAM_ERROR, DL2_ERR_FORMAT, "the data are corrupt"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code)
+            return dl2_error_set(error, rows[i].status, "WebP: %s", rows[i].text);
+    return dl2_error_set(error, DL2_ERR_FORMAT, "WebP: libwebp can't decode it");
 }
 
 struct webp_state {
@@ -441,7 +431,7 @@ const struct dl2_codec dl2_codec_webp = {
     .settings = webp_settings,
     .pixel_bytes = 12,
     .find_version = webp_version,
-    .sniff = webp_sniff,
+    .signatures = {{12, "RIFF????WEBP"}},
     .colour = webp_colour,
     .coded_bytes = webp_coded_bytes,
     .state_size = sizeof(struct webp_state),

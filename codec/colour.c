@@ -96,10 +96,8 @@ static int colour_copy(struct dl2_colour *out, const struct dl2_colour *in, stru
     const struct dl2_bytes kept = out->icc;
     *out = *in;
     out->icc = kept;
-    DL2_TRY(dl2_bytes_resize(&out->icc, in->icc.size, error));
-    if (in->icc.size)
-        memcpy(out->icc.data, in->icc.data, in->icc.size);
-    return DL2_OK;
+    out->icc.size = 0;
+    return dl2_bytes_append(&out->icc, in->icc.data, in->icc.size, error);
 }
 
 void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries_number,
@@ -124,11 +122,9 @@ void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries_number,
 int dl2_colour_set_icc(struct dl2_colour *colour, const uint8_t *icc, size_t size,
                        struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_resize(&colour->icc, size, error));
-    if (size)
-        memcpy(colour->icc.data, icc, size);
     colour->form = DL2_COLOUR_ICC;
-    return DL2_OK;
+    colour->icc.size = 0;
+    return dl2_bytes_append(&colour->icc, icc, size, error);
 }
 
 /* A profile as a codec found it becomes what it means for these pixels. */
@@ -286,8 +282,8 @@ static int colour_make_profile(const struct dl2_colour *colour, uint32_t channel
         if (!dl2_icc_read(&icc, colour->icc.data, colour->icc.size))
             return 0;
         if (icc.channels == channels) {
-            DL2_TRY(dl2_bytes_resize(out, colour->icc.size, error));
-            memcpy(out->data, colour->icc.data, colour->icc.size);
+            out->size = 0;
+            DL2_TRY(dl2_bytes_append(out, colour->icc.data, colour->icc.size, error));
             return 1;
         }
         if (!engine || icc.channels != 1)

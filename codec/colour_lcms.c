@@ -13,20 +13,6 @@ static int lcms_fail(struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "Little CMS cannot use the profile");
 }
 
-static void lcms_be_silent(cmsContext context, cmsUInt32Number code, const char *text)
-{
-    (void)context, (void)code, (void)text;
-}
-
-/* A context of its own keeps its messages to itself. */
-static cmsContext lcms_open(void)
-{
-    cmsContext context = cmsCreateContext(NULL, NULL);
-    if (context)
-        cmsSetLogErrorHandlerTHR(context, lcms_be_silent);
-    return context;
-}
-
 static cmsToneCurve *lcms_curve(cmsContext context, const struct dl2_colour_parameters *parameters)
 {
     static const double srgb[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
@@ -74,7 +60,7 @@ static int lcms_save(cmsHPROFILE profile, struct dl2_bytes *out, struct dl2_erro
 static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uint32_t channels,
                              const char *name, struct dl2_bytes *icc, struct dl2_error *error)
 {
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     cmsToneCurve *curve = lcms_curve(context, parameters);
@@ -94,7 +80,7 @@ static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uin
 static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc,
                             struct dl2_error *error)
 {
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     cmsHPROFILE in =
@@ -117,7 +103,7 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
 static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image,
                         struct dl2_error *error)
 {
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     const cmsUInt32Number format = image->channels == 1 ? TYPE_GRAY_8 : TYPE_RGB_8;

@@ -66,78 +66,49 @@ static void split_avx512(const int16_t *in, size_t count, int16_t *const out[3])
  * Sixteen outputs: pairs of neighbouring words are picked out of 32 or 64 that lie in a row, or
  * gathered where the outputs are spread wider than that.
  */
-static inline void store_16(__m512i sum, int16_t *out)
+enum spread { NEAR, FAR, GATHER };
+
+static inline __attribute__((always_inline)) void
+across_16(const int16_t *in, const struct dl2_filter *filter, uint32_t x, const int16_t *weights,
+          const uint32_t pairs, const enum spread spread, int16_t *out)
 {
-    _mm256_storeu_si256((__m256i *)out,
+    const __m512i pick = load((spread == GATHER ? filter->first : filter->pick) + x);
+    const int16_t *from = spread == GATHER ? in : in + filter->base[x / 16];
+    __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
+    for (uint32_t p = 0; p < pairs; p++, from += 2, weights += 32) {
+        const __m512i v = spread == NEAR ? _mm512_permutexvar_epi16(pick, load(from))
+                          : spread == FAR
+                              ? _mm512_permutex2var_epi16(load(from), pick, load(from + 32))
+                              : _mm512_i32gather_epi32(pick, from, 2);
+        sum = _mm512_add_epi32(sum, _mm512_madd_epi16(v, load(weights)));
+    }
+    _mm256_storeu_si256((__m256i *)(out + x),
                         _mm512_cvtepi32_epi16(_mm512_srai_epi32(sum, ACROSS_SHIFT)));
 }
 
-static inline __m512i near_16(const int16_t *from, __m512i pick, const int16_t *weights,
-                              uint32_t pairs)
+static inline __attribute__((always_inline)) void across_all(const int16_t *in,
+                                                             const struct dl2_filter *filter,
+                                                             const enum spread spread, int16_t *out)
 {
-    __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-    for (uint32_t p = 0; p < pairs; p++, from += 2, weights += 32)
-        sum = _mm512_add_epi32(
-            sum, _mm512_madd_epi16(_mm512_permutexvar_epi16(pick, _mm512_loadu_si512(from)),
-                                   _mm512_loadu_si512(weights)));
-    return sum;
-}
-
-static void across_near(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const uint32_t pairs = filter->pairs, groups = filter->count / 16;
+    const uint32_t pairs = filter->pairs;
     const int16_t *weights = filter->weights;
-    const size_t step = (size_t)pairs * 32;
-    for (uint32_t g = 0; g < groups; g++, weights += step, out += 16) {
-        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
-        const int16_t *from = in + filter->base[g];
-        if (pairs == 1)
-            store_16(near_16(from, pick, weights, 1), out);
-        else if (pairs == 2)
-            store_16(near_16(from, pick, weights, 2), out);
+    for (uint32_t x = 0; x < filter->count; x += 16, weights += (size_t)pairs * 32)
+        if (spread == NEAR && pairs == 1) /* loops of a fixed length */
+            across_16(in, filter, x, weights, 1, spread, out);
+        else if (spread == NEAR && pairs == 2)
+            across_16(in, filter, x, weights, 2, spread, out);
         else
-            store_16(near_16(from, pick, weights, pairs), out);
-    }
-}
-
-static void across_far(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const int16_t *weights = filter->weights;
-    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
-        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
-        const int16_t *from = in + filter->base[g];
-        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
-            sum = _mm512_add_epi32(
-                sum, _mm512_madd_epi16(_mm512_permutex2var_epi16(_mm512_loadu_si512(from), pick,
-                                                                 _mm512_loadu_si512(from + 32)),
-                                       _mm512_loadu_si512(weights)));
-        store_16(sum, out);
-    }
-}
-
-static void across_gather(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const int16_t *weights = filter->weights;
-    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
-        const __m512i first = _mm512_loadu_si512(filter->first + g * 16);
-        const int16_t *from = in;
-        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
-            sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_i32gather_epi32(first, from, 2),
-                                                          _mm512_loadu_si512(weights)));
-        store_16(sum, out);
-    }
+            across_16(in, filter, x, weights, pairs, spread, out);
 }
 
 static void across_avx512(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
 {
     if (filter->reach <= 30)
-        across_near(in, filter, out);
+        across_all(in, filter, NEAR, out);
     else if (filter->reach <= 62)
-        across_far(in, filter, out);
+        across_all(in, filter, FAR, out);
     else
-        across_gather(in, filter, out);
+        across_all(in, filter, GATHER, out);
 }
 
 static void pack_avx512(const int16_t *in, size_t count, uint8_t *out)
@@ -236,34 +207,21 @@ static void halves_avx512(const uint8_t *in, size_t count, const float *scale, c
     }
 }
 
-/* 16 columns. */
-static inline void weigh_16(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
-                            uint8_t *out)
-{
-    __m512i sum = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
-    for (uint32_t k = 0; k < taps; k++, in += stride) {
-        const __m512i values = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)in));
-        sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(values, _mm512_set1_epi32(weights[k])));
-    }
-    sum = _mm512_max_epi32(_mm512_srai_epi32(sum, DL2_RESIZE_EXACT_BITS), _mm512_setzero_si512());
-    _mm_storeu_si128((__m128i *)out, _mm512_cvtusepi32_epi8(sum));
-}
-
-/* 48 columns, three of the above at once: sixteen rows of RGB. */
-static inline void weigh_48(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
-                            uint8_t *out)
+/* 16 columns, or three times as many at once: sixteen rows of RGB. */
+static inline __attribute__((always_inline)) void weigh_some(const uint8_t *in, size_t stride,
+                                                             const int32_t *weights, uint32_t taps,
+                                                             const int vectors, uint8_t *out)
 {
     const __m512i half = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
     __m512i sums[3] = {half, half, half};
     for (uint32_t k = 0; k < taps; k++, in += stride) {
         const __m512i weight = _mm512_set1_epi32(weights[k]);
-        for (int i = 0; i < 3; i++) {
-            const __m512i values =
-                _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(in + 16 * i)));
+        for (int i = 0; i < vectors; i++) {
+            const __m512i values = _mm512_cvtepu8_epi32(LOAD_ROW(in + 16 * i));
             sums[i] = _mm512_add_epi32(sums[i], _mm512_mullo_epi32(values, weight));
         }
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < vectors; i++) {
         sums[i] = _mm512_max_epi32(_mm512_srai_epi32(sums[i], DL2_RESIZE_EXACT_BITS),
                                    _mm512_setzero_si512());
         _mm_storeu_si128((__m128i *)(out + 16 * i), _mm512_cvtusepi32_epi8(sums[i]));
@@ -275,9 +233,9 @@ static void weigh_bytes_avx512(const uint8_t *in, size_t stride, const int32_t *
 {
     size_t i = 0;
     for (; i + 48 <= count; i += 48)
-        weigh_48(in + i, stride, weights, taps, out + i);
+        weigh_some(in + i, stride, weights, taps, 3, out + i);
     for (; i + 16 <= count; i += 16)
-        weigh_16(in + i, stride, weights, taps, out + i);
+        weigh_some(in + i, stride, weights, taps, 1, out + i);
     if (i < count)
         dl2_resize_kernels_c.weigh_bytes(in + i, stride, weights, taps, count - i, out + i);
 }
