@@ -22,5 +22,6 @@ libcommon_la_SOURCES = \
 	common/stats.c common/stats.h \
 	common/streams.c common/streams.h \
 	common/thread.c common/thread.h \
+	common/vectors.h \
 	common/work_part.c common/work_part.h
 libcommon_la_LIBADD = $(JANSSON_LIBS)

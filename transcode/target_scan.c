@@ -20,7 +20,7 @@ struct strip {
 
 struct scan {
     const struct dl2_target_job *job;
-    void *trial;
+    struct dl2_jpeg_trial *trial;
     struct strip strips[MOST_STRIPS];
     size_t count;  /* 0: the metric is none that adds up */
     double weight; /* of all strips */

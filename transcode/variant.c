@@ -127,7 +127,7 @@ static json_t *describe_options(const struct dl2_transcode_target *target,
     int bad = !described || !settings;
     if (!bad && json_object_size(settings))
         bad |= json_object_set(described, "settings", settings);
-    if (!bad && never_larger && codec->lossy && codec->sniff)
+    if (!bad && never_larger && codec->lossy && codec->open)
         bad |= json_object_set_new(described, "never_larger", json_true());
     if (!bad && target->target.name)
         bad |= json_object_set_new(described, "target", dl2_target_json(&target->target));
