@@ -9,6 +9,7 @@
 #define DL2_NETWORK_WEIGHTS_H
 
 #include "network/network.h"
+#include "network/safetensors.h"
 
 #include <jansson.h>
 
@@ -27,5 +28,9 @@ int dl2_weights_load(const char *path, struct dl2_network *network, bool average
 /* Writes them (F32), with `texts`, an object of strings, as the file's metadata (may be NULL). */
 int dl2_weights_save(const char *path, struct dl2_network *network, const json_t *texts,
                      struct dl2_error *error);
+
+/* Adds a part of a tensor to a file that is to be written, under PREFIX and the tensor's name. */
+int dl2_weights_add(struct dl2_safetensors *file, struct dl2_network *network, size_t index,
+                    enum dl2_network_part part, const char *prefix, struct dl2_error *error);
 
 #endif
