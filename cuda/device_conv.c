@@ -189,7 +189,7 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
     const struct dl2_cudnn_choice *choice = conv->choices[pass];
     const bool floats = conv->cuda->base.element == DL2_ELEMENT_F32;
     const unsigned channels[] = {s->in_channels, s->in_channels / s->groups, s->out_channels};
-    const double taps = (double)s->kernel_depth * s->kernel_height * s->kernel_width;
+    const double taps = (double)s->kernel.depth * s->kernel.height * s->kernel.width;
     const double terms[] = {taps * channels[1], taps * s->out_channels / s->groups,
                             (double)conv->out_pixels};
     const int out = dl2_check_output(pass);

@@ -34,10 +34,10 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
     if (shape->kind == DL2_POOL_MAX &&
-        (uint64_t)shape->kernel_depth * shape->kernel_height * shape->kernel_width > DL2_GPU_WINDOW)
+        (uint64_t)shape->kernel.depth * shape->kernel.height * shape->kernel.width > DL2_GPU_WINDOW)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "device cuda: no max pooling over %ux%ux%u, more than %d elements",
-                             shape->kernel_depth, shape->kernel_width, shape->kernel_height,
+                             shape->kernel.depth, shape->kernel.width, shape->kernel.height,
                              DL2_GPU_WINDOW);
     struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
@@ -46,8 +46,8 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
     pool->s = *shape;
     if (shape->kind == DL2_POOL_MAX) {
         int status = dl2_cuda_acquire(pool->cuda,
-                                      (size_t)shape->batch * shape->out_depth * shape->out_height *
-                                          shape->out_width * shape->channels,
+                                      (size_t)shape->batch * shape->out.depth * shape->out.height *
+                                          shape->out.width * shape->channels,
                                       "where maxima were", &pool->winner, error);
         if (status < 0) {
             free(pool);

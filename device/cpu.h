@@ -69,13 +69,12 @@ int dl2_cpu_check(dnnl_status_t status, const char *what, struct dl2_error *erro
 int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
                         dnnl_format_tag_t tag, struct dl2_error *error);
 /* Sizes along a window's axes, for oneDNN: without depth unless `deep`. */
-static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, dnnl_dim_t depth, dnnl_dim_t height,
-                                     dnnl_dim_t width)
+static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, struct dl2_sides sides)
 {
     if (deep)
-        *to++ = depth;
-    to[0] = height;
-    to[1] = width;
+        *to++ = sides.depth;
+    to[0] = sides.height;
+    to[1] = sides.width;
 }
 /* A failure sticks to the device, and then nothing is done any more. */
 void dl2_cpu_execute(struct dl2_cpu *cpu, const_dnnl_primitive_t primitive, int count,

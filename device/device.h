@@ -99,6 +99,16 @@ struct dl2_device_options {
  * else exp(x) - 1 (Clevert, Unterthiner, Hochreiter 2016, with alpha 1). */
 enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
 
+/* What images, clips, kernels and windows have along each axis. */
+struct dl2_sides {
+    unsigned depth, height, width;
+};
+
+static inline size_t dl2_sides_count(struct dl2_sides sides)
+{
+    return (size_t)sides.depth * sides.height * sides.width;
+}
+
 /*
  * Convolution (cross-correlation, as in all deep-learning libraries) over images or, with depth,
  * over clips. Output sides are (in + 2 * pad - kernel) / stride + 1, rounded down. Images have a
@@ -107,9 +117,10 @@ enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
  * is a depthwise convolution.
  */
 struct dl2_conv_shape {
-    unsigned batch, in_depth, in_height, in_width, in_channels;
-    unsigned out_channels, kernel_depth, kernel_height, kernel_width;
-    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
+    unsigned batch;
+    struct dl2_sides in;
+    unsigned in_channels, out_channels;
+    struct dl2_sides kernel, stride, pad;
     unsigned groups; /* at least 1; divides the numbers of input and of output channels */
     bool bias;
     enum dl2_activation activation; /* at the end: none or, with a bias, RELU or ELU */
@@ -124,11 +135,12 @@ enum dl2_pool_kind {
 
 struct dl2_pool_shape {
     enum dl2_pool_kind kind;
-    unsigned batch, in_depth, in_height, in_width, channels; /* in_depth 1: images */
-    unsigned out_depth, out_height, out_width;
-    /* DL2_POOL_MAX only; out_* must match them, as for a convolution. */
-    unsigned kernel_depth, kernel_height, kernel_width;
-    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
+    unsigned batch;
+    struct dl2_sides in; /* depth 1: images */
+    unsigned channels;
+    struct dl2_sides out;
+    struct dl2_sides kernel, stride, pad; /* DL2_POOL_MAX only; `out` must match them, as for a
+                                             convolution */
 };
 
 struct dl2_linear_shape {
@@ -485,9 +497,6 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *e
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);
 /* The sides of a convolution's output. */
-struct dl2_sides {
-    unsigned depth, height, width;
-};
 struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *shape);
 /* The inputs that output (od, oh, ow) of a pooling sees: frames d0 .. d1-1, rows h0 .. h1-1,
  * columns w0 .. w1-1. */

@@ -128,21 +128,16 @@ static struct ref_place ref_place_of(size_t i, const struct dl2_sides *sides)
     return (struct ref_place){row / sides->height, row % sides->height, at % sides->width};
 }
 
-static struct dl2_sides ref_conv_kernel(const struct dl2_conv_shape *s)
-{
-    return (struct dl2_sides){s->kernel_depth, s->kernel_height, s->kernel_width};
-}
-
 /* The pixel, among a sample's, that a tap of output `o` sees; false in the padding. Coordinates
  * wrap below zero, so one comparison does. */
 static bool ref_tap(const struct dl2_conv_shape *s, struct ref_place o, struct ref_place tap,
                     size_t *pixel)
 {
-    const unsigned d = o.d * s->stride_depth + tap.d - s->pad_depth;
-    const unsigned h = o.h * s->stride_height + tap.h - s->pad_height;
-    const unsigned w = o.w * s->stride_width + tap.w - s->pad_width;
-    *pixel = ((size_t)d * s->in_height + h) * s->in_width + w;
-    return d < s->in_depth && h < s->in_height && w < s->in_width;
+    const unsigned d = o.d * s->stride.depth + tap.d - s->pad.depth;
+    const unsigned h = o.h * s->stride.height + tap.h - s->pad.height;
+    const unsigned w = o.w * s->stride.width + tap.w - s->pad.width;
+    *pixel = ((size_t)d * s->in.height + h) * s->in.width + w;
+    return d < s->in.depth && h < s->in.height && w < s->in.width;
 }
 
 /* Output coordinate whose tap saw input `i`, along one axis; false where there is none. */
@@ -176,12 +171,10 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                              const float *bias, void *y)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
     size_t at = 0, ins = s->in_channels / s->groups;
-    const size_t pixels = (size_t)s->in_depth * s->in_height * s->in_width;
-    const size_t outs = (size_t)conv->out.depth * conv->out.height * conv->out.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t pixels = dl2_sides_count(s->in), outs = dl2_sides_count(conv->out);
+    const size_t kernel = dl2_sides_count(s->kernel);
     for (unsigned n = 0; n < s->batch; n++)
         for (size_t p = 0; p < outs; p++) {
             const struct ref_place to = ref_place_of(p, &conv->out);
@@ -189,7 +182,7 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                 double sum = bias ? bias[o] : 0;
                 size_t first = o / (s->out_channels / s->groups) * ins, pixel;
                 for (size_t k = 0; k < kernel; k++) {
-                    if (!ref_tap(s, to, ref_place_of(k, &sides), &pixel))
+                    if (!ref_tap(s, to, ref_place_of(k, &s->kernel), &pixel))
                         continue;
                     size_t in = (n * pixels + pixel) * s->in_channels + first;
                     for (size_t c = 0; c < ins; c++)
@@ -205,24 +198,22 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const 
                                    void *dx)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s), *out = &conv->out;
-    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
+    const struct dl2_sides *out = &conv->out;
     enum dl2_element e = conv->element;
     size_t at = 0;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
-    const size_t pixels = (size_t)in.depth * in.height * in.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t pixels = dl2_sides_count(s->in), kernel = dl2_sides_count(s->kernel);
     for (unsigned n = 0; n < s->batch; n++)
         for (size_t p = 0; p < pixels; p++) {
-            const struct ref_place i = ref_place_of(p, &in);
+            const struct ref_place i = ref_place_of(p, &s->in);
             memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
             for (size_t k = 0; k < kernel; k++) {
-                const struct ref_place tap = ref_place_of(k, &sides);
+                const struct ref_place tap = ref_place_of(k, &s->kernel);
                 struct ref_place seen;
-                if (!ref_seen_by(i.d, tap.d, s->stride_depth, s->pad_depth, out->depth, &seen.d) ||
-                    !ref_seen_by(i.h, tap.h, s->stride_height, s->pad_height, out->height,
+                if (!ref_seen_by(i.d, tap.d, s->stride.depth, s->pad.depth, out->depth, &seen.d) ||
+                    !ref_seen_by(i.h, tap.h, s->stride.height, s->pad.height, out->height,
                                  &seen.h) ||
-                    !ref_seen_by(i.w, tap.w, s->stride_width, s->pad_width, out->width, &seen.w))
+                    !ref_seen_by(i.w, tap.w, s->stride.width, s->pad.width, out->width, &seen.w))
                     continue;
                 size_t row = ((size_t)n * out->depth + seen.d) * out->height + seen.h;
                 size_t from = (row * out->width + seen.w) * s->out_channels;
@@ -247,16 +238,14 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
                                       float *dweights, float *dbias, bool accumulate)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
-    const size_t in_pixels = (size_t)s->in_depth * s->in_height * s->in_width;
-    const size_t out_pixels = (size_t)conv->out.depth * conv->out.height * conv->out.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t in_pixels = dl2_sides_count(s->in), out_pixels = dl2_sides_count(conv->out);
+    const size_t kernel = dl2_sides_count(s->kernel);
     const size_t pixels = s->batch * out_pixels;
     for (unsigned o = 0; o < outs; o++)
         for (size_t k = 0; k < kernel; k++) {
-            const struct ref_place tap = ref_place_of(k, &sides);
+            const struct ref_place tap = ref_place_of(k, &s->kernel);
             size_t first = o / (outs / s->groups) * ins;
             memset(conv->sums, 0, ins * sizeof *conv->sums);
             for (size_t p = 0; p < pixels; p++) {
@@ -373,10 +362,8 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
                            struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    size_t ins = (size_t)shape->batch * shape->in_depth * shape->in_height * shape->in_width *
-                 shape->channels;
-    size_t outs = (size_t)shape->batch * shape->out_depth * shape->out_height * shape->out_width *
-                  shape->channels;
+    size_t ins = shape->batch * dl2_sides_count(shape->in) * shape->channels;
+    size_t outs = shape->batch * dl2_sides_count(shape->out) * shape->channels;
     struct dl2_pool *pool = ref_zeroed(sizeof *pool, 0, "pooling", error);
     if (!pool)
         return DL2_ERR_MEMORY;
@@ -397,16 +384,15 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
 static size_t ref_pool_at(const struct dl2_pool_shape *s, size_t n, size_t d, size_t h, size_t w,
                           size_t c)
 {
-    return (((n * s->in_depth + d) * s->in_height + h) * s->in_width + w) * s->channels + c;
+    return (((n * s->in.depth + d) * s->in.height + h) * s->in.width + w) * s->channels + c;
 }
 
 /* The window of element i of a pooling's output, and its sample and channel. */
 static struct dl2_pool_window ref_pool_window(const struct dl2_pool_shape *s, size_t i, size_t *n,
                                               size_t *c)
 {
-    const struct dl2_sides out = {s->out_depth, s->out_height, s->out_width};
-    const size_t pixels = (size_t)out.depth * out.height * out.width;
-    const struct ref_place o = ref_place_of(i / s->channels % pixels, &out);
+    const size_t pixels = dl2_sides_count(s->out);
+    const struct ref_place o = ref_place_of(i / s->channels % pixels, &s->out);
     *n = i / s->channels / pixels;
     *c = i % s->channels;
     return dl2_pool_window(s, o.d, o.h, o.w);
@@ -416,8 +402,7 @@ static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
-    const size_t outs =
-        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+    const size_t outs = s->batch * dl2_sides_count(s->out) * s->channels;
     for (size_t i = 0; i < outs; i++) {
         size_t n, c, best = SIZE_MAX;
         const struct dl2_pool_window v = ref_pool_window(s, i, &n, &c);
@@ -447,8 +432,7 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     const size_t count = ref_pool_at(s, s->batch, 0, 0, 0, 0);
-    const size_t outs =
-        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+    const size_t outs = s->batch * dl2_sides_count(s->out) * s->channels;
     memset(pool->sums, 0, count * sizeof *pool->sums);
     for (size_t i = 0; i < outs; i++) {
         float g = (float)ref_get(e, dy, i);

@@ -50,58 +50,18 @@ void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_vi
     *set = (struct dl2_plan_set){0};
 }
 
-static struct dl2_conv_shape network_conv_shape(const struct dl2_graph *graph,
-                                                const struct dl2_layer *layer, unsigned count)
+static struct dl2_sides network_sides(const struct dl2_value *value)
 {
-    const struct dl2_value *in = &graph->values[layer->in];
-    const struct dl2_graph_window *w = &layer->window;
-    return (struct dl2_conv_shape){
-        .batch = count,
-        .in_depth = in->depth,
-        .in_height = in->height,
-        .in_width = in->width,
-        .in_channels = in->channels,
-        .out_channels = graph->values[layer->out].channels,
-        .kernel_depth = w->kernel_depth,
-        .kernel_height = w->kernel,
-        .kernel_width = w->kernel,
-        .stride_depth = w->stride_depth,
-        .stride_height = w->stride,
-        .stride_width = w->stride,
-        .pad_depth = w->pad_depth,
-        .pad_height = w->pad,
-        .pad_width = w->pad,
-        .groups = layer->groups,
-        .bias = layer->bias,
-        .activation = layer->activation,
-    };
+    return (struct dl2_sides){value->depth, value->height, value->width};
 }
 
-static struct dl2_pool_shape network_pool_shape(const struct dl2_graph *graph,
-                                                const struct dl2_layer *layer, unsigned count)
+/* A window's, as a shape of a convolution or a pooling has them. */
+static void network_set_window(const struct dl2_graph_window *w, struct dl2_sides *kernel,
+                               struct dl2_sides *stride, struct dl2_sides *pad)
 {
-    const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
-    const struct dl2_graph_window *w = &layer->window;
-    return (struct dl2_pool_shape){
-        .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
-        .batch = count,
-        .in_depth = in->depth,
-        .in_height = in->height,
-        .in_width = in->width,
-        .channels = in->channels,
-        .out_depth = out->depth,
-        .out_height = out->height,
-        .out_width = out->width,
-        .kernel_depth = w->kernel_depth,
-        .kernel_height = w->kernel,
-        .kernel_width = w->kernel,
-        .stride_depth = w->stride_depth,
-        .stride_height = w->stride,
-        .stride_width = w->stride,
-        .pad_depth = w->pad_depth,
-        .pad_height = w->pad,
-        .pad_width = w->pad,
-    };
+    *kernel = (struct dl2_sides){w->kernel_depth, w->kernel, w->kernel};
+    *stride = (struct dl2_sides){w->stride_depth, w->stride, w->stride};
+    *pad = (struct dl2_sides){w->pad_depth, w->pad, w->pad};
 }
 
 static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *layer,
@@ -112,7 +72,14 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
     switch (layer->kind) {
     case DL2_LAYER_CONV: {
-        struct dl2_conv_shape shape = network_conv_shape(graph, layer, count);
+        struct dl2_conv_shape shape = {.batch = count,
+                                       .in = network_sides(in),
+                                       .in_channels = in->channels,
+                                       .out_channels = out->channels,
+                                       .groups = layer->groups,
+                                       .bias = layer->bias,
+                                       .activation = layer->activation};
+        network_set_window(&layer->window, &shape.kernel, &shape.stride, &shape.pad);
         return device->ops->conv_create(device, &shape, &plan->conv, error);
     }
     case DL2_LAYER_NORM: {
@@ -129,7 +96,14 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_MAX_POOL:
     case DL2_LAYER_AVERAGE_POOL: {
-        struct dl2_pool_shape shape = network_pool_shape(graph, layer, count);
+        struct dl2_pool_shape shape = {.kind = layer->kind == DL2_LAYER_MAX_POOL
+                                                   ? DL2_POOL_MAX
+                                                   : DL2_POOL_ADAPTIVE_AVERAGE,
+                                       .batch = count,
+                                       .in = network_sides(in),
+                                       .channels = in->channels,
+                                       .out = network_sides(out)};
+        network_set_window(&layer->window, &shape.kernel, &shape.stride, &shape.pad);
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }
     case DL2_LAYER_LINEAR: {

@@ -639,9 +639,9 @@ void shapes_that_make_no_sense(void **state)
     const struct dl2_conv_shape unbiased =
         FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false, DL2_RELU);
     /* No depth at all, a stride of none, a clip too short, and what no convolution ends with. */
-    const struct dl2_conv_shape shallow = {1, 0, 8, 8, 3, 4, 1, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
-    const struct dl2_conv_shape frozen = {1, 3, 8, 8, 3, 4, 1, 3, 3, 0, 1, 1, 0, 1, 1, 1, false};
-    const struct dl2_conv_shape brief = {1, 2, 8, 8, 3, 4, 3, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape shallow = {1, {0, 8, 8}, 3, 4, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, 1, false};
+    const struct dl2_conv_shape frozen = {1, {3, 8, 8}, 3, 4, {1, 3, 3}, {0, 1, 1}, {0, 1, 1}, 1, false};
+    const struct dl2_conv_shape brief = {1, {2, 8, 8}, 3, 4, {3, 3, 3}, {1, 1, 1}, {0, 1, 1}, 1, false};
     const struct dl2_conv_shape relu6 =
         FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, true, DL2_RELU6);
     const struct dl2_conv_shape *bad[] = {&large,       &empty,    &huge,   &stuck,
@@ -649,7 +649,7 @@ void shapes_that_make_no_sense(void **state)
                                           &none_at_all, &unbiased, &relu6};
     const struct dl2_pool_shape pool = FLAT_POOL(DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2);
     const struct dl2_pool_shape short_clip = {
-        DL2_POOL_MAX, 1, 1, 4, 4, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0};
+        DL2_POOL_MAX, 1, {1, 4, 4}, 1, {1, 2, 2}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}};
     const struct dl2_attention_shape odd[] = {
         {1, 4, 6, 4}, {1, 4, 6, 0}, {1, 0, 6, 3}, {1, 1u << 20, 1, 1}};
     for (size_t k = 0; k < subject_count; k++) {

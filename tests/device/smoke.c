@@ -85,7 +85,7 @@ typedef int layer_run(struct dl2_device *d, const void *x, const void *w, void *
 static int convolve(struct dl2_device *d, const void *x, const void *w, void *y,
                     struct dl2_error *error)
 {
-    const struct dl2_conv_shape shape = {8, 1, 16, 16, 64, 64, 1, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape shape = {8, {1, 16, 16}, 64, 64, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}, 1, false};
     struct dl2_conv *conv = NULL;
     DL2_TRY(d->ops->conv_create(d, &shape, &conv, error));
     d->ops->conv_forward(conv, x, w, NULL, y);
