@@ -5,11 +5,9 @@
 
 void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
 {
-    const struct dl2_sides out = dl2_conv_out(s);
-    counts[0] = (size_t)s->batch * s->in.depth * s->in.height * s->in.width * s->in_channels;
-    counts[1] = (size_t)s->out_channels * s->kernel.depth * s->kernel.height * s->kernel.width *
-                (s->in_channels / s->groups);
-    counts[2] = (size_t)s->batch * out.depth * out.height * out.width * s->out_channels;
+    counts[0] = s->batch * dl2_sides_count(s->in) * s->in_channels;
+    counts[1] = s->out_channels * dl2_sides_count(s->kernel) * (s->in_channels / s->groups);
+    counts[2] = s->batch * dl2_sides_count(dl2_conv_out(s)) * s->out_channels;
 }
 
 /* Images and their kernels are tensors without a depth, which cuDNN knows more plans for. The plans
@@ -100,10 +98,10 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
     const float alpha = 1, beta = 0;
     const bool biased = request->pass == DL2_PASS_BIASED, deep = is_deep(s);
     const cudnnBackendDescriptor_t x =
-        make_tensor(graph, 0, type, deep, s->batch, s->in_channels, in);
+        make_tensor(graph, 0, type, deep, s->batch, s->in_channels, s->in);
     /* cuDNN takes the number of groups from the two numbers of channels. */
     const cudnnBackendDescriptor_t w =
-        make_tensor(graph, 1, type, deep, s->out_channels, s->in_channels / s->groups, kernel);
+        make_tensor(graph, 1, type, deep, s->out_channels, s->in_channels / s->groups, s->kernel);
     const cudnnBackendDescriptor_t y =
         make_tensor(graph, 2, type, deep, s->batch, s->out_channels, out);
     const cudnnBackendDescriptor_t sums =

@@ -107,30 +107,24 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
  * cpu_elementwise.c. */
 #define DL2_CPU_METHODS(ROW)                                                                       \
     ROW(conv_create)                                                                               \
-    ROW(conv_free)                                                                                 \
     ROW(conv_forward)                                                                              \
     ROW(conv_backward_data)                                                                        \
     ROW(conv_backward_weights)                                                                     \
     ROW(linear_create)                                                                             \
-    ROW(linear_free)                                                                               \
     ROW(linear_forward)                                                                            \
     ROW(linear_backward_data)                                                                      \
     ROW(linear_backward_weights)                                                                   \
     ROW(pool_create)                                                                               \
-    ROW(pool_free)                                                                                 \
     ROW(pool_forward)                                                                              \
     ROW(pool_backward)                                                                             \
     ROW(norm_create)                                                                               \
-    ROW(norm_free)                                                                                 \
     ROW(norm_train)                                                                                \
     ROW(norm_eval)                                                                                 \
     ROW(norm_backward)                                                                             \
     ROW(layer_norm_create)                                                                         \
-    ROW(layer_norm_free)                                                                           \
     ROW(layer_norm_forward)                                                                        \
     ROW(layer_norm_backward)                                                                       \
     ROW(attention_create)                                                                          \
-    ROW(attention_free)                                                                            \
     ROW(attention_forward)                                                                         \
     ROW(attention_backward)                                                                        \
     ROW(tokens_forward)                                                                            \

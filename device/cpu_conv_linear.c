@@ -21,6 +21,7 @@ struct packing {
 };
 
 struct product {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     dnnl_primitive_t forward, backward_data, backward_weights;
     struct packing forward_pack, data_pack, weights_pack;
@@ -53,10 +54,9 @@ static void cpu_free_packing(struct packing *pack)
     free(pack->block);
 }
 
-static void cpu_free_product(struct product *p)
+static void cpu_free_product(void *plan)
 {
-    if (!p)
-        return;
+    struct product *p = plan;
     dnnl_primitive_t primitives[] = {p->forward, p->backward_data, p->backward_weights};
     dnnl_memory_t memories[] = {p->in, p->out, p->weights, p->bias};
     for (int i = 0; i < 3; i++)
@@ -169,6 +169,7 @@ static int cpu_make_product(struct dl2_device *device, const struct product_shap
     struct product *p = dl2_calloc(1, sizeof *p);
     if (!p)
         return dl2_cpu_out_of_memory(error, "a layer");
+    p->plan.free = cpu_free_product;
     p->cpu = (struct dl2_cpu *)device;
     p->weight_count = shape->weight_count;
     p->outs = shape->outs;
@@ -254,10 +255,6 @@ static void cpu_product_backward_weights(struct product *p, const void *x, const
     struct dl2_##name {                                                                            \
         struct product product;                                                                    \
     };                                                                                             \
-    void dl2_cpu_##name##_free(struct dl2_##name *layer)                                           \
-    {                                                                                              \
-        cpu_free_product((struct product *)layer);                                                 \
-    }                                                                                              \
     void dl2_cpu_##name##_forward(struct dl2_##name *layer, const void *x, const void *weights,    \
                                   const float *bias, void *y)                                      \
     {                                                                                              \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 struct dl2_pool {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_pool_shape s;
     dnnl_primitive_t forward, backward; /* DL2_POOL_MAX; the rest too */
@@ -16,10 +17,9 @@ struct dl2_pool {
     float *to;
 };
 
-void dl2_cpu_pool_free(struct dl2_pool *pool)
+static void cpu_pool_free(void *plan)
 {
-    if (!pool)
-        return;
+    struct dl2_pool *pool = plan;
     if (pool->forward)
         dnnl_primitive_destroy(pool->forward);
     if (pool->backward)
@@ -104,11 +104,12 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
     struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cpu_out_of_memory(error, "pooling");
+    pool->plan.free = cpu_pool_free;
     pool->cpu = (struct dl2_cpu *)device;
     pool->s = *shape;
     int status = shape->kind == DL2_POOL_MAX ? cpu_make_max_pool(pool, error) : DL2_OK;
     if (status < 0) {
-        dl2_cpu_pool_free(pool);
+        cpu_pool_free(pool);
         return status;
     }
     *out = pool;

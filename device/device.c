@@ -9,6 +9,7 @@
 #include "ranks/world.h"
 
 #include <stdio.h>
+#include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
 #ifdef HAVE_ONEDNN
@@ -256,6 +257,12 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error
                              s->batch, s->in.depth, s->in.width, s->in.height, s->channels,
                              s->out.depth, s->out.width, s->out.height);
     return DL2_OK;
+}
+
+void dl2_device_plan_free(void *plan)
+{
+    if (plan)
+        ((const struct dl2_device_plan *)plan)->free(plan);
 }
 
 int dl2_attention_shape_check(const struct dl2_attention_shape *s, size_t *scores,

@@ -313,7 +313,6 @@ struct dl2_device_class {
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
-    void (*conv_free)(struct dl2_conv *conv);
     void (*conv_forward)(struct dl2_conv *conv, const void *x, const void *weights,
                          const float *bias, void *y);
     void (*conv_backward_data)(struct dl2_conv *conv, const void *dy, const void *weights,
@@ -330,7 +329,6 @@ struct dl2_device_class {
      */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
                          struct dl2_linear **out, struct dl2_error *error);
-    void (*linear_free)(struct dl2_linear *linear);
     void (*linear_forward)(struct dl2_linear *linear, const void *x, const void *weights,
                            const float *bias, void *y);
     void (*linear_backward_data)(struct dl2_linear *linear, const void *dy, const void *weights,
@@ -342,7 +340,6 @@ struct dl2_device_class {
     /* -- pooling -- */
     int (*pool_create)(struct dl2_device *device, const struct dl2_pool_shape *shape,
                        struct dl2_pool **out, struct dl2_error *error);
-    void (*pool_free)(struct dl2_pool *pool);
     void (*pool_forward)(struct dl2_pool *pool, const void *x, void *y);
     void (*pool_backward)(struct dl2_pool *pool, const void *dy, void *dx);
 
@@ -358,7 +355,6 @@ struct dl2_device_class {
      */
     int (*norm_create)(struct dl2_device *device, const struct dl2_norm_shape *shape,
                        struct dl2_norm **out, struct dl2_error *error);
-    void (*norm_free)(struct dl2_norm *norm);
     void (*norm_train)(struct dl2_norm *norm, const void *x, const void *residual,
                        const float *gamma, const float *beta, float *running_mean,
                        float *running_var, void *y);
@@ -375,7 +371,6 @@ struct dl2_device_class {
      */
     int (*layer_norm_create)(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
                              struct dl2_layer_norm **out, struct dl2_error *error);
-    void (*layer_norm_free)(struct dl2_layer_norm *norm);
     void (*layer_norm_forward)(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                const float *beta, void *y);
     void (*layer_norm_backward)(struct dl2_layer_norm *norm, const void *x, const void *dy,
@@ -389,7 +384,6 @@ struct dl2_device_class {
      */
     int (*attention_create)(struct dl2_device *device, const struct dl2_attention_shape *shape,
                             struct dl2_attention **out, struct dl2_error *error);
-    void (*attention_free)(struct dl2_attention *attention);
     void (*attention_forward)(struct dl2_attention *attention, const void *qkv, void *y);
     void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *y,
                                const void *dy, void *dqkv);
@@ -434,7 +428,6 @@ struct dl2_device_class {
      */
     int (*ingest_create)(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                          struct dl2_ingest **out, struct dl2_error *error);
-    void (*ingest_free)(struct dl2_ingest *ingest);
     void (*ingest_run)(struct dl2_ingest *ingest, const uint8_t *images, const uint32_t *partner,
                        void *y);
 
@@ -447,7 +440,6 @@ struct dl2_device_class {
      */
     int (*loss_create)(struct dl2_device *device, const struct dl2_loss_shape *shape,
                        struct dl2_loss **out, struct dl2_error *error);
-    void (*loss_free)(struct dl2_loss *loss);
     void (*loss_run)(struct dl2_loss *loss, const void *logits, const int32_t *labels,
                      const uint32_t *partner, float *losses, void *dlogits,
                      struct dl2_loss_sums *sums);
@@ -485,6 +477,13 @@ struct dl2_device_class {
     int (*set_loss_scale)(struct dl2_device *device, const struct dl2_loss_scale *scale,
                           struct dl2_error *error);
 };
+
+/* What each plan begins with, so that all are freed alike. */
+struct dl2_device_plan {
+    void (*free)(void *plan);
+};
+/* Frees a plan that one of the create() functions has made. NULL is allowed. */
+void dl2_device_plan_free(void *plan);
 
 /* Number of outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where the
  * window does not fit. */

@@ -12,40 +12,14 @@
 void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_view *view,
                             struct dl2_plan_set *set)
 {
-    const struct dl2_device_class *ops = net->device->ops;
     for (size_t i = 0; set->layers && i < view->graph.layer_count; i++)
-        switch (view->graph.layers[i].kind) {
-        case DL2_LAYER_CONV:
-            ops->conv_free(set->layers[i].conv);
-            break;
-        case DL2_LAYER_NORM:
-            ops->norm_free(set->layers[i].norm);
-            break;
-        case DL2_LAYER_MAX_POOL:
-        case DL2_LAYER_AVERAGE_POOL:
-            ops->pool_free(set->layers[i].pool);
-            break;
-        case DL2_LAYER_LINEAR:
-            ops->linear_free(set->layers[i].linear);
-            break;
-        case DL2_LAYER_LAYER_NORM:
-            ops->layer_norm_free(set->layers[i].layer_norm);
-            break;
-        case DL2_LAYER_ATTENTION:
-            ops->attention_free(set->layers[i].attention);
-            break;
-        case DL2_LAYER_DROPOUT:
-        case DL2_LAYER_ADD:
-        case DL2_LAYER_GELU:
-        case DL2_LAYER_TOKENS:
-            break;
-        }
+        dl2_device_plan_free(set->layers[i].any);
     for (int kind = 0; kind < DL2_RUN_KINDS; kind++)
         if (set->kinds[kind].recording)
-            ops->recording_free(set->kinds[kind].recording);
-    ops->ingest_free(set->ingest);
-    ops->loss_free(set->loss_train);
-    ops->loss_free(set->loss_eval);
+            net->device->ops->recording_free(set->kinds[kind].recording);
+    dl2_device_plan_free(set->ingest);
+    dl2_device_plan_free(set->loss_train);
+    dl2_device_plan_free(set->loss_eval);
     free(set->layers);
     *set = (struct dl2_plan_set){0};
 }
@@ -96,13 +70,12 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_MAX_POOL:
     case DL2_LAYER_AVERAGE_POOL: {
-        struct dl2_pool_shape shape = {.kind = layer->kind == DL2_LAYER_MAX_POOL
-                                                   ? DL2_POOL_MAX
-                                                   : DL2_POOL_ADAPTIVE_AVERAGE,
-                                       .batch = count,
-                                       .in = network_sides(in),
-                                       .channels = in->channels,
-                                       .out = network_sides(out)};
+        struct dl2_pool_shape shape = {
+            .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
+            .batch = count,
+            .in = network_sides(in),
+            .channels = in->channels,
+            .out = network_sides(out)};
         network_set_window(&layer->window, &shape.kernel, &shape.stride, &shape.pad);
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }

@@ -643,7 +643,7 @@ static void convolve(void *from)
     if (call->work.engine == number_of("DL2_FAKE_WRONG", -1))
         floats[out][counts[out] - 1] = (float)++wrong;
     dl2_elements_from_floats(c->element, floats[out], call->tensors[out], counts[out]);
-    ref->ops->conv_free(conv);
+    dl2_device_plan_free(conv);
     for (int i = 0; i < 3; i++)
         free(floats[i]);
     free(bias);

@@ -490,7 +490,7 @@ static void ingest(enum dl2_element element)
             ref->ops->ingest_run(plan, images, mixes ? other : NULL, want);
             RUN(dl2_gpu_ingest(element, &s, images, mixes ? other : NULL, y, state, NULL));
             near("ingest", element, y, want, n, 1);
-            ref->ops->ingest_free(plan);
+            dl2_device_plan_free(plan);
             free_all();
         }
 }
@@ -538,7 +538,7 @@ static void loss_case(enum dl2_element element, unsigned batch, unsigned classes
     RUN(dl2_gpu_loss(element, &s, l, labels, mixes ? partner : NULL, NULL, NULL, other, each, state,
                      NULL));
     assert_int_equal(other->counted, 2 * sums.counted - 2);
-    ref->ops->loss_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -610,7 +610,7 @@ static void pool(enum dl2_element element)
         near("pool", element, y, want, out, 1);
         RUN(dl2_gpu_pool_backward(element, s, ldy, winner, dx, NULL));
         near("pool_backward", element, dx, dwant, in, 1);
-        ref->ops->pool_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
     }
 }
@@ -705,7 +705,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
         RUN(dl2_gpu_norm_keep_running(gmean, gvar, &s, kept, NULL));
         RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL, NULL));
         near("norm, evaluated", element, gy, y, n, 2);
-        ref->ops->norm_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
         return;
     }
@@ -749,7 +749,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
     if (gdr)
         near("dresidual", element, gdr, dresidual, n, 1);
     near("dx", element, gdx, dx, n, 4);
-    ref->ops->norm_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -841,7 +841,7 @@ static void layer_norm_one(enum dl2_element element, const struct layer_norm_cas
     near("layer norm's dbeta", DL2_ELEMENT_F32, gdbeta, dbeta, c, 1);
     if (c > 2) /* else it is 0, but for rounding */
         near("layer norm's dx", element, gdx, dx, n, loose);
-    ref->ops->layer_norm_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -1001,7 +1001,7 @@ static void depthwise(enum dl2_element element)
         for (unsigned k = 0; k < 9 * c; k++)
             dw[k] *= 2;
         near("depthwise backward weights, accumulated", DL2_ELEMENT_F32, gdw, dw, 9 * c, 1);
-        ref->ops->conv_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
     }
 }

@@ -74,7 +74,7 @@ static void run_conv(const struct op *op, struct dl2_device *d)
         d->ops->conv_backward_weights(conv, t.x, t.dy, t.dw, t.db, true);
     d->ops->conv_backward_data(conv, t.dy, t.w, t.dx);
     finish(d);
-    d->ops->conv_free(conv);
+    dl2_device_plan_free(conv);
 }
 
 static struct op conv_op(const void *shape)
@@ -105,7 +105,7 @@ static void run_linear(const struct op *op, struct dl2_device *d)
         d->ops->linear_backward_weights(linear, t.x, t.dy, t.dw, t.db, true);
     d->ops->linear_backward_data(linear, t.dy, t.w, t.dx);
     finish(d);
-    d->ops->linear_free(linear);
+    dl2_device_plan_free(linear);
 }
 
 static struct op linear_op(const void *shape)
@@ -128,7 +128,7 @@ static void run_pool(const struct op *op, struct dl2_device *d)
     d->ops->pool_forward(pool, t.x, t.y);
     d->ops->pool_backward(pool, t.dy, t.dx);
     finish(d);
-    d->ops->pool_free(pool);
+    dl2_device_plan_free(pool);
 }
 
 static struct op pool_op(const void *shape)
@@ -180,7 +180,7 @@ static void run_norm(const struct op *op, struct dl2_device *d)
     if (dresidual != dmore)
         d->ops->copy(d, dmore, dresidual, count * dl2_element_size(d->element));
     finish(d);
-    d->ops->norm_free(norm);
+    dl2_device_plan_free(norm);
 }
 
 struct op norm_op(const void *shape)
@@ -249,7 +249,7 @@ static void run_loss(const struct op *op, struct dl2_device *d)
     op->y[batch + 2] = (float)(sums.top1 - 3) / 2;
     op->y[batch + 3] = (float)(sums.top5 - 4) / 2;
     assert_true(op->y[batch + 1] == counted(test) && (counted(test) || op->y[batch] == 0));
-    d->ops->loss_free(loss);
+    dl2_device_plan_free(loss);
 }
 
 struct op loss_op(const void *shape)
@@ -329,7 +329,7 @@ static void run_layer_norm(const struct op *op, struct dl2_device *d)
         d->ops->copy(d, t.dx, t.dy, op->out_count * dl2_element_size(d->element));
     }
     finish(d);
-    d->ops->layer_norm_free(norm);
+    dl2_device_plan_free(norm);
 }
 
 struct op layer_norm_op(const void *shape)
@@ -352,7 +352,7 @@ static void run_attention(const struct op *op, struct dl2_device *d)
     d->ops->attention_forward(attention, t.x, t.y);
     d->ops->attention_backward(attention, t.x, t.y, t.dy, t.dx);
     finish(d);
-    d->ops->attention_free(attention);
+    dl2_device_plan_free(attention);
 }
 
 struct op attention_op(const void *shape)
