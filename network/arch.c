@@ -407,10 +407,14 @@ int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct d
 {
     if (!arch->frames == !frames)
         return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s sees %s; these are %s: %s", arch->name,
-                         arch->frames ? "clips" : "images", frames ? "clips" : "images",
-                         frames ? "choose a network for clips, such as convcolumn"
-                                : "choose a network for images, such as resnet10");
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         arch->frames
+                             ? "%s sees clips: choose a network for images, such as resnet10; "
+                               "--samples clips takes the images of a folder for a clip"
+                             : "%s sees single images: choose a network for clips, such as "
+                               "convcolumn; --frames 1 trains on one frame of each clip, "
+                               "--samples images on every frame as an image",
+                         arch->name);
 }
 
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels)

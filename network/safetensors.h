@@ -70,8 +70,8 @@ int dl2_safetensors_add(struct dl2_safetensors *content, const char *name, const
                         unsigned dims, const size_t *shape, const void *data,
                         struct dl2_error *error);
 
-/* Adds a tensor "F32" named PREFIX and NAME, with memory of its own: *values is for the caller to fill
- * before the file is written. */
+/* Adds a tensor "F32" named PREFIX and NAME, with memory of its own: *values is for the caller to
+ * fill before the file is written. */
 int dl2_safetensors_add_floats(struct dl2_safetensors *content, const char *prefix,
                                const char *name, unsigned dims, const size_t *shape, float **values,
                                struct dl2_error *error);

@@ -17,10 +17,10 @@
  * Sets all of the network's parameters and running statistics from the file; tensors of types F16,
  * BF16 and F64 are converted. Where the file's last layer is for another number of classes, that
  * layer is left as it is, and `note` (of `size` bytes, else empty) says so. PyTorch's counts of
- * batches and a checkpoint's momenta are passed over, and its moving averages too, unless `averages`
- * asks for them in place of the weights, where the file has them. DL2_ERR_FORMAT for a file that
- * lacks tensors, has others or has them in other shapes, naming them; the network is as it was
- * then.
+ * batches and a checkpoint's momenta are passed over, and its moving averages too, unless
+ * `averages` asks for them in place of the weights, where the file has them. DL2_ERR_FORMAT for a
+ * file that lacks tensors, has others or has them in other shapes, naming them; the network is as
+ * it was then.
  */
 int dl2_weights_load(const char *path, struct dl2_network *network, bool averages, char *note,
                      size_t size, struct dl2_error *error);

@@ -619,12 +619,9 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         config->optimizer.kind = arch->optimizer;
     if (!config->loader.height)
         config->loader.height = arch->image_size;
-    if (!arch->frames && config->loader.frames > 1)
-        return dl2_program_usage_error(
-            program,
-            "--frames %u: %s sees single images: choose a network for clips, or --frames 1, which "
-            "takes one frame of each clip",
-            config->loader.frames, arch->name);
+    if (config->loader.frames > 1 && dl2_arch_check_frames(arch, config->loader.frames, &error) < 0)
+        return dl2_program_usage_error(program, "--frames %u: %s", config->loader.frames,
+                                       error.message);
     if (!config->loader.frames)
         config->loader.frames = arch->frames;
     return 0;
