@@ -630,6 +630,15 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
     return DL2_EXIT_USAGE;
 }
 
+int dl2_program_refuse(const struct dl2_program *program, const struct dl2_common_options *common,
+                       const struct dl2_option_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
+            return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
+    return 0;
+}
+
 int dl2_parse_word(const char *text, const char *const *words, struct dl2_error *error)
 {
     for (int i = 0; words[i]; i++)
