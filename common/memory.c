@@ -99,10 +99,30 @@ int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_
     return DL2_OK;
 }
 
+void dl2_bytes_swap(struct dl2_bytes *a, struct dl2_bytes *b)
+{
+    const struct dl2_bytes other = *a;
+    *a = *b;
+    *b = other;
+}
+
 void dl2_bytes_free(struct dl2_bytes *bytes)
 {
     free(bytes->data);
     *bytes = (struct dl2_bytes)DL2_BYTES_INIT;
+}
+
+int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error)
+{
+    char **grown = text ? dl2_realloc(*list, *count + 2, sizeof *grown) : NULL;
+    if (!grown) {
+        free(text);
+        return dl2_error_memory(error, "a list");
+    }
+    *list = grown;
+    grown[(*count)++] = text;
+    grown[*count] = NULL;
+    return DL2_OK;
 }
 
 void dl2_free_list(char **list)

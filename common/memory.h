@@ -57,7 +57,12 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
 int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_t size,
                      struct dl2_error *error);
 
+void dl2_bytes_swap(struct dl2_bytes *a, struct dl2_bytes *b);
 void dl2_bytes_free(struct dl2_bytes *bytes);
+
+/* Adds `text`, which it takes over, to a list of `*count` texts that ends with NULL, which grows;
+ * *list is NULL at first. NULL in `text` counts as no memory. */
+int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error);
 
 /* Frees a list of texts that ends with NULL, and the texts; NULL is allowed. */
 void dl2_free_list(char **list);
