@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/crops.h"
 
-#include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "quality/crop_choice.h"
+#include "quality/image_dataset.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -244,11 +244,7 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
 {
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.keep = dl2_codec_is_image_file;
-    options.reads = dl2_codec_reads;
-    options.by_frame = true;
-    options.samples = run->options->samples;
+    const struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples);
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);
