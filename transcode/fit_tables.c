@@ -7,10 +7,10 @@
 #include "common/quote.h"
 #include "common/random.h"
 #include "common/thread.h"
-#include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "pixels/crop.h"
 #include "pixels/resize_image.h"
+#include "quality/image_dataset.h"
 #include "transcode/fit_sensitivity.h"
 #include "transcode/fit_steps.h"
 
@@ -127,14 +127,12 @@ static int add_up(void *context, size_t slot, size_t item, struct dl2_error *err
     fit->sensitivity.crops += own->sensitivity.crops;
     if (own->bad && fit->tells) {
         dl2_dataset_sample(fit->dataset, fit->samples[item], &sample);
-        if (fit->options->progress)
-            dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
+        dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
         fit->bad++;
     }
     free(own->bad);
     own->bad = NULL;
-    if (fit->options->progress)
-        dl2_progress_update(fit->options->progress, ++fit->done, NULL);
+    dl2_progress_update(fit->options->progress, ++fit->done, NULL);
     return DL2_OK;
 }
 
@@ -220,12 +218,8 @@ static int open_input(struct fit *fit, struct dl2_error *error)
 /* Draws the images, of training where there is such a split. */
 static int open_samples(struct fit *fit, struct dl2_error *error)
 {
-    struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset_options all = dl2_image_dataset_options(fit->options->samples);
     struct dl2_random random;
-    all.keep = dl2_codec_is_image_file;
-    all.reads = dl2_codec_reads;
-    all.by_frame = true;
-    all.samples = fit->options->samples;
     all.split = "train";
     all.val_fraction = 0;
     DL2_TRY(dl2_dataset_open(fit->options->source, &all, &fit->dataset, error));

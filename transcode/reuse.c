@@ -65,13 +65,6 @@ static int take_source(const struct dl2_codec *codec, const struct dl2_encode_op
     return DL2_OK;
 }
 
-static void swap_bytes(struct dl2_bytes *a, struct dl2_bytes *b)
-{
-    const struct dl2_bytes other = *a;
-    *a = *b;
-    *b = other;
-}
-
 int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
                       const struct dl2_encode_options *encode, struct dl2_bytes *spare,
                       struct dl2_bytes *out, struct dl2_error *error)
@@ -81,7 +74,7 @@ int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *cod
     DL2_TRY(take_source(codec, encode, spare, error));
     if (spare->size > out->size)
         return 0;
-    swap_bytes(spare, out);
+    dl2_bytes_swap(spare, out);
     return 1;
 }
 
