@@ -26,12 +26,6 @@ int dl2_work_part_parse(const char *text, void *value, struct dl2_error *error)
                          text, DL2_WORK_PARTS_MAX);
 }
 
-json_t *dl2_work_part_show(const void *value)
-{
-    const struct dl2_work_part *part = value;
-    return part->count ? json_sprintf("%u/%u", part->number, part->count) : json_null();
-}
-
 void dl2_work_part_name(const struct dl2_work_part *part, char out[DL2_WORK_PART_NAME])
 {
     out[0] = '\0';
