@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,25 @@ void *dl2_calloc(size_t count, size_t size)
     if (!dl2_size_mul(count, size, &bytes))
         return NULL;
     return calloc(bytes ? bytes : 1, 1);
+}
+
+int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct dl2_error *error)
+{
+    void *block = dl2_calloc(count, size);
+    memcpy(pointer, &block, sizeof block); /* all pointers look alike in memory */
+    return block ? DL2_OK : dl2_error_memory(error, "%s", what);
+}
+
+int dl2_format(char **text, struct dl2_error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(text, format, args);
+    va_end(args);
+    if (length >= 0)
+        return DL2_OK;
+    *text = NULL;
+    return dl2_error_memory(error, "a text");
 }
 
 void *dl2_realloc(void *old, size_t count, size_t size)

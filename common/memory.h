@@ -25,6 +25,17 @@ bool dl2_size_add(size_t a, size_t b, size_t *out);
 /* `count` zeroed items of `size` bytes. Free with free(). NULL when it overflows or fails. */
 void *dl2_calloc(size_t count, size_t size);
 
+/*
+ * Makes *pointer such items, of its own type, to free; `what` is for the message of DL2_ERR_MEMORY,
+ * which leaves *pointer NULL.
+ */
+#define DL2_NEW(pointer, count, what, error)                                                       \
+    dl2_new(pointer, count, sizeof **(pointer), what, error)
+int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct dl2_error *error);
+
+/* Makes *text what printf() would print: to free; NULL after DL2_ERR_MEMORY. */
+int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
+
 /* realloc() of `count` items; the old block stays valid on NULL. */
 void *dl2_realloc(void *old, size_t count, size_t size);
 

@@ -510,8 +510,7 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
     DL2_TRY(dl2_make_folders(folder, error));
     for (size_t i = 0; i < scoring->variant_count; i++) {
         char *path;
-        if (asprintf(&path, "%s/%s.json", folder, scoring->variants[i].name) < 0)
-            return dl2_error_memory(error, "a path");
+        DL2_TRY(dl2_format(&path, error, "%s/%s.json", folder, scoring->variants[i].name));
         const int status = write_document(scoring, i, 1, path, error);
         free(path);
         DL2_TRY(status);
@@ -521,8 +520,8 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
 
 int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_error *error)
 {
-    char **names = dl2_calloc(count + 1, sizeof *names);
-    int status = names ? DL2_OK : dl2_error_memory(error, "%zu names", count);
+    char **names;
+    int status = DL2_NEW(&names, count + 1, "names", error);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         if (!(names[i] = dl2_dataset_variant_name(paths[i])))
             status = dl2_error_memory(error, "a name");

@@ -336,9 +336,8 @@ static int score_aggregate(const struct dl2_scoring *scoring,
 {
     double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
     const bool lower = scoring->metrics[metric]->lower_is_better;
-    double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
-    if (!values)
-        return dl2_error_memory(error, "%zu scores", scoring->count);
+    double *values, mse = 0;
+    DL2_TRY(DL2_NEW(&values, scoring->count, "scores", error));
     *out = (struct dl2_aggregate){
         .mean = NAN, .median = NAN, .p5 = NAN, .min = NAN, .of_mean_mse = NAN};
     for (size_t i = 0; i < scoring->count; i++) {
@@ -426,9 +425,9 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
     struct dl2_score_source *source = &run->variants[index];
     variant->path = path;
     variant->name = dl2_dataset_variant_name(path);
-    variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
-    if (!variant->name || !variant->pairs)
-        return dl2_error_memory(error, "%zu pairs", run->scoring->count);
+    if (!variant->name)
+        return dl2_error_memory(error, "a name");
+    DL2_TRY(DL2_NEW(&variant->pairs, run->scoring->count, "pairs", error));
     struct dl2_error why = DL2_ERROR_INIT;
     int status = score_describe(variant, &why);
     if (status == DL2_OK)
@@ -461,9 +460,7 @@ static int score_open_reference(struct score_run *run, struct dl2_error *error)
         dl2_error_prefix(error, "reference");
         return status;
     }
-    scoring->files = dl2_calloc(run->reference.count, sizeof *scoring->files);
-    if (!scoring->files)
-        return dl2_error_memory(error, "%zu keys", run->reference.count);
+    DL2_TRY(DL2_NEW(&scoring->files, run->reference.count, "keys", error));
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
         dl2_score_source_sample(&run->reference, i, &sample);
@@ -475,15 +472,11 @@ static int score_open_reference(struct score_run *run, struct dl2_error *error)
 
 static int score_create_workers(struct score_run *run, unsigned count, struct dl2_error *error)
 {
-    run->workers = dl2_calloc(count, sizeof *run->workers);
-    if (!run->workers)
-        return dl2_error_memory(error, "%u workers", count);
+    DL2_TRY(DL2_NEW(&run->workers, count, "workers", error));
     run->worker_count = count;
     for (unsigned i = 0; i < count; i++) {
         struct score_worker *worker = &run->workers[i];
-        worker->cpu_seconds = dl2_calloc(run->scoring->variant_count, sizeof *worker->cpu_seconds);
-        if (!worker->cpu_seconds)
-            return dl2_error_memory(error, "a worker");
+        DL2_TRY(DL2_NEW(&worker->cpu_seconds, run->scoring->variant_count, "a worker", error));
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
         if (run->scoring->input_size)
             dl2_scorer_set_input_size(worker->scorer, run->scoring->input_size);
@@ -664,13 +657,10 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
     *scoring = (struct dl2_scoring){.reference = reference, .device = "cpu"};
     struct score_run run = {.options = options, .scoring = scoring};
     score_choose_metrics(&run);
-    scoring->variants = dl2_calloc(variant_count, sizeof *scoring->variants);
-    run.variants = dl2_calloc(variant_count, sizeof *run.variants);
-    int status = DL2_OK;
-    if (!scoring->variants || !run.variants)
-        status = dl2_error_memory(error, "%zu variants", variant_count);
-    else
-        scoring->variant_count = variant_count;
+    int status = DL2_NEW(&scoring->variants, variant_count, "variants", error);
+    if (status == DL2_OK)
+        status = DL2_NEW(&run.variants, variant_count, "variants", error);
+    scoring->variant_count = status == DL2_OK ? variant_count : 0;
     if (status == DL2_OK)
         status = score_all(&run, variants, error);
     score_run_free(&run);

@@ -32,9 +32,7 @@ int dl2_score_source_open(struct dl2_score_source *source, const char *path,
         dl2_dataset_tell(source->dataset, path, false, scoring->progress);
         source->count = dl2_dataset_count(source->dataset);
     }
-    source->keys = dl2_calloc(source->count, sizeof *source->keys);
-    if (!source->keys)
-        return dl2_error_memory(error, "%zu keys", source->count);
+    DL2_TRY(DL2_NEW(&source->keys, source->count, "keys", error));
     for (size_t i = 0; i < source->count; i++) {
         struct dl2_sample sample;
         dl2_score_source_sample(source, i, &sample);

@@ -96,10 +96,11 @@ static int find_origin(struct copy *copy, struct dl2_error *error)
 /* Reads the record; none is one of nothing. Paths end with 0 whatever the file holds. */
 static int read_record(const struct copy *copy, struct dl2_bytes *record, struct dl2_error *error)
 {
-    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest));
+    int status = DL2_OK;
     record->size = 0;
-    if (path && dl2_is_file(path))
+    if (dl2_is_file(path))
         status = dl2_file_read(path, MAX_RECORD_BYTES, record, error);
     if (status == DL2_OK)
         status = dl2_bytes_append(record, "", 1, error);
@@ -128,8 +129,8 @@ static int write_record(const struct copy *copy, struct dl2_error *error)
     if (dl2_dataset_is_database(copy->options->dest))
         return DL2_OK; /* its comment has the origin */
     struct dl2_bytes record = DL2_BYTES_INIT;
-    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    char *path;
+    int status = dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest);
     if (status == DL2_OK)
         status = dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error);
     if (status == DL2_OK)
@@ -228,9 +229,8 @@ static void keep_time(const char *path, const struct dl2_sample *sample)
 static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
                       const uint8_t *data, size_t size, struct dl2_error *error)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s.%s", copy->options->dest, sample->key, extension) < 0)
-        return dl2_error_memory(error, "a copy");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/%s.%s", copy->options->dest, sample->key, extension));
     int status = DL2_OK;
     if (copy->options->force || !is_there(path, sample)) {
         status = dl2_make_folder_of(path, error);
@@ -411,11 +411,10 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
                                       .work = read_ahead,
                                       .emit = write_next,
                                       .context = copy};
-    copy->readings = dl2_calloc(loop.window, sizeof *copy->readings);
     copy->progress->total = loop.count;
-    const int status =
-        copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
-    for (size_t i = 0; copy->readings && i < loop.window; i++) {
+    DL2_TRY(DL2_NEW(&copy->readings, loop.window, "a copy", error));
+    const int status = dl2_parallel_run(&loop, error);
+    for (size_t i = 0; i < loop.window; i++) {
         dl2_bytes_free(&copy->readings[i].bytes);
         dl2_sidecars_free(&copy->readings[i].sidecars);
     }
@@ -434,8 +433,7 @@ static int list_expected(const struct copy *copy, char ***names, struct dl2_erro
         struct dl2_sample sample;
         char *name;
         dl2_dataset_sample(copy->dataset, i, &sample);
-        if (asprintf(&name, "%s.%s", sample.key, sample.extension) < 0)
-            name = NULL;
+        DL2_TRY(dl2_format(&name, error, "%s.%s", sample.key, sample.extension));
         DL2_TRY(dl2_list_append(names, &count, name, error));
     }
     qsort(*names, count, sizeof **names, dl2_compare_texts);
@@ -524,9 +522,7 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
 static int sort_keys(struct copy *copy, struct dl2_error *error)
 {
     const size_t count = dl2_dataset_count(copy->dataset);
-    copy->keys = dl2_calloc(count, sizeof *copy->keys);
-    if (!copy->keys)
-        return dl2_error_memory(error, "a copy");
+    DL2_TRY(DL2_NEW(&copy->keys, count, "a copy", error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(copy->dataset, i, &sample);

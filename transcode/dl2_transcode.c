@@ -129,8 +129,8 @@ static int save_facts(const struct dl2_transcode_variant *variant, struct dl2_er
     if (!summary)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: another program has replaced the table",
                              variant->path);
-    if (asprintf(&path, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name) < 0)
-        return dl2_error_memory(error, "a path");
+    DL2_TRY(
+        dl2_format(&path, error, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name));
     int status = dl2_make_folder_of(path, error);
     if (status == DL2_OK)
         status = dl2_json_save(path, summary, error);

@@ -85,9 +85,8 @@ static int search_file(struct dl2_transcode_worker *worker, size_t v,
     record->encode_cpu = (float)(dl2_clock_thread_cpu() - start);
     encode->quality = record->found.quality;
     const bool copies = !record->found.met && variant->target.miss == DL2_MISS_COPY;
-    const int taken = copies ? dl2_reuse_take(reuse_of(worker), variant->codec, encode, file, error)
-                             : dl2_reuse_replace(reuse_of(worker), variant->codec, encode,
-                                                 &worker->taken, file, error);
+    const int taken = dl2_reuse_replace(reuse_of(worker), variant->codec, encode, copies,
+                                        &worker->taken, file, error);
     if (copies && !taken)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "no quality reaches %s %g, and the source cannot be copied: it is "
@@ -133,8 +132,8 @@ static int make_files(struct dl2_transcode_worker *worker, size_t count, struct 
     for (size_t i = 0; i < count; i++) {
         record = &outcomes[worker->members[i]].record;
         encode.quality = worker->qualities[i];
-        const int taken = dl2_reuse_replace(reuse_of(worker), first->codec, &encode, &worker->taken,
-                                            &worker->encoded[i], error);
+        const int taken = dl2_reuse_replace(reuse_of(worker), first->codec, &encode, false,
+                                            &worker->taken, &worker->encoded[i], error);
         DL2_TRY(taken);
         record->encode_cpu = encode_cpu;
         record->copied = taken > 0;

@@ -184,14 +184,11 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
                                 .emit = add_up,
                                 .context = fit};
     dl2_parallel_resolve(&loop);
-    fit->workers = dl2_calloc(loop.jobs, sizeof *fit->workers);
-    fit->slots = dl2_calloc(loop.window, sizeof *fit->slots);
-    if (!fit->workers || !fit->slots)
-        return dl2_error_memory(error, "quantisation tables");
+    DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantisation tables", error));
+    DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantisation tables", error));
     fit->worker_count = loop.jobs;
     for (unsigned w = 0; w < loop.jobs; w++)
-        if (!(fit->workers[w].counts = dl2_calloc(1, sizeof *fit->workers[w].counts)))
-            return dl2_error_memory(error, "quantisation tables");
+        DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
         const char *const subsampling = subsamplings[f % SUBSAMPLINGS];
         fit->resolution = &fit->options->resolutions[f / SUBSAMPLINGS];
@@ -225,9 +222,7 @@ static int open_samples(struct fit *fit, struct dl2_error *error)
     DL2_TRY(dl2_dataset_open(fit->options->source, &all, &fit->dataset, error));
     dl2_dataset_tell(fit->dataset, fit->options->source, false, fit->options->progress);
     const size_t count = dl2_dataset_count(fit->dataset);
-    fit->samples = dl2_calloc(count, sizeof *fit->samples);
-    if (!fit->samples)
-        return dl2_error_memory(error, "quantisation tables");
+    DL2_TRY(DL2_NEW(&fit->samples, count, "quantisation tables", error));
     dl2_random_init(&random, 0, DL2_RANDOM_TABLES, 0, 0);
     dl2_random_permutation(&random, fit->samples, (uint32_t)count);
     fit->count = count < DL2_FIT_IMAGES ? count : DL2_FIT_IMAGES;
@@ -267,8 +262,10 @@ int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size
                    size_t *failed, struct dl2_error *error)
 {
     struct fit fit = {.options = options};
-    struct dl2_jpeg_family *families = dl2_calloc(family_count(options), sizeof *families);
-    int status = families ? open_input(&fit, error) : dl2_error_memory(error, "tables");
+    struct dl2_jpeg_family *families;
+    int status = DL2_NEW(&families, family_count(options), "tables", error);
+    if (status == DL2_OK)
+        status = open_input(&fit, error);
     if (status == DL2_OK)
         status = open_samples(&fit, error);
     if (status == DL2_OK)

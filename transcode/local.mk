@@ -21,7 +21,7 @@ libtranscode_la_SOURCES = \
 	transcode/survey.c transcode/survey.h \
 	transcode/target.c transcode/target.h \
 	transcode/target_curves.c \
-	transcode/target_scan.c transcode/target_scan.h \
+	transcode/target_scan.c \
 	transcode/target_search.c transcode/target_search.h \
 	transcode/target_try.c transcode/target_try.h \
 	transcode/transcode.c transcode/transcode.h \

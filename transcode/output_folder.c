@@ -304,9 +304,8 @@ static int lock_file(const struct dl2_output_lock *lock, int how, struct dl2_err
 
 static int open_lock(const char *dest, struct dl2_output_lock *lock, struct dl2_error *error)
 {
-    char *path = dl2_path_join(dest, LOCK_NAME);
-    if (!path)
-        return dl2_error_memory(error, "a path");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/" LOCK_NAME, dest));
     lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     const int status =
         lock->fd < 0 ? dl2_error_system(error, "%s: can't be written", path) : DL2_OK;

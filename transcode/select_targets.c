@@ -412,9 +412,8 @@ static int add_all_targets(struct dl2_selection *selection, struct dl2_error *er
         return DL2_ERR_ARGUMENT;
     }
     const size_t graded = count + selection->goal_count; /* at most, at one resolution */
-    selection->targets = dl2_calloc(selection->count * graded * selection->resolution_count,
-                                    sizeof *selection->targets);
-    int status = selection->targets ? DL2_OK : dl2_error_memory(error, "options");
+    int status = DL2_NEW(&selection->targets,
+                         selection->count * graded * selection->resolution_count, "options", error);
     for (size_t c = 0; status == DL2_OK && c < selection->count; c++)
         status = add_targets(selection, &selection->items[c], qualities, count, error);
     free(qualities);

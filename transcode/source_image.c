@@ -113,12 +113,9 @@ int dl2_worker_init(struct dl2_transcode_worker *worker, struct dl2_transcoder *
                     struct dl2_error *error)
 {
     worker->run = run;
-    worker->encoded = dl2_calloc(run->variant_count, sizeof *worker->encoded);
-    worker->members = dl2_calloc(run->variant_count, sizeof *worker->members);
-    worker->qualities = dl2_calloc(run->variant_count, sizeof *worker->qualities);
-    return worker->encoded && worker->members && worker->qualities
-               ? DL2_OK
-               : dl2_error_memory(error, "variants");
+    DL2_TRY(DL2_NEW(&worker->encoded, run->variant_count, "variants", error));
+    DL2_TRY(DL2_NEW(&worker->members, run->variant_count, "variants", error));
+    return DL2_NEW(&worker->qualities, run->variant_count, "variants", error);
 }
 
 void dl2_worker_free(struct dl2_transcode_worker *worker)

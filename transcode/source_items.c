@@ -18,9 +18,7 @@ static int compare_keys(const void *a, const void *b, void *context)
 static int sort_by_key(struct dl2_source_items *source, struct dl2_error *error)
 {
     struct dl2_source_item *items = source->items;
-    source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
-    if (!source->by_key)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&source->by_key, source->count, "images", error));
     for (size_t i = 0; i < source->count; i++)
         source->by_key[i] = i;
     qsort_r(source->by_key, source->count, sizeof *source->by_key, compare_keys, items);
@@ -54,9 +52,7 @@ int dl2_source_items_list(struct dl2_source_items *source, const struct dl2_data
     const size_t count = dl2_dataset_count(dataset);
     source->dataset = dataset;
     source->ignored = dl2_dataset_ignored(dataset);
-    source->items = dl2_calloc(count, sizeof *source->items);
-    if (!source->items)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&source->items, count, "images", error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_source_item *item = &source->items[source->count++];
         struct dl2_sample sample;

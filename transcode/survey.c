@@ -283,8 +283,7 @@ static int find_uses(struct survey *survey, const struct dl2_dataset_options *al
                      struct dl2_error *error)
 {
     struct dl2_dataset_options options = *all;
-    if (!(survey->uses = dl2_calloc(survey->count, 1)))
-        return dl2_error_memory(error, "a survey");
+    DL2_TRY(DL2_NEW(&survey->uses, survey->count, "a survey", error));
     options.split = "train";
     DL2_TRY(mark_split(survey, &options, TRAINING, error));
     options.split = "val";
@@ -622,10 +621,8 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
                                 .emit = count_done,
                                 .context = survey};
     dl2_parallel_resolve(&loop);
-    survey->images = dl2_calloc(survey->count, sizeof *survey->images);
-    survey->workers = dl2_calloc(loop.jobs, sizeof *survey->workers);
-    if (!survey->images || !survey->workers)
-        return dl2_error_memory(error, "a survey");
+    DL2_TRY(DL2_NEW(&survey->images, survey->count, "a survey", error));
+    DL2_TRY(DL2_NEW(&survey->workers, loop.jobs, "a survey", error));
     survey->worker_count = loop.jobs;
     survey->options->progress->total = survey->count;
     DL2_TRY(dl2_parallel_run(&loop, error));

@@ -79,10 +79,8 @@ static int draw(struct sample *sample, struct dl2_error *error)
     const struct dl2_transcoder *const run = sample->run;
     const size_t values = sample->count * run->variant_count;
     struct dl2_random random;
-    sample->order = dl2_calloc(run->source.count, sizeof *sample->order);
-    sample->evens = dl2_calloc(values, sizeof *sample->evens);
-    if (!sample->order || !sample->evens)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&sample->order, run->source.count, "images", error));
+    DL2_TRY(DL2_NEW(&sample->evens, values, "images", error));
     dl2_random_init(&random, 0, DL2_RANDOM_TARGET, 0, 0);
     dl2_random_permutation(&random, sample->order, (uint32_t)run->source.count);
     for (size_t i = 0; i < values; i++)
@@ -101,8 +99,7 @@ int dl2_target_curves_make(struct dl2_transcoder *run, struct dl2_error *error)
         any = any || needs_curve(run, v);
     if (sample.count > SAMPLE_IMAGES)
         sample.count = run->source.count > UINT32_MAX ? 0 : SAMPLE_IMAGES;
-    run->curves = dl2_calloc(run->variant_count, sizeof *run->curves);
-    int status = run->curves ? DL2_OK : dl2_error_memory(error, "variants");
+    int status = DL2_NEW(&run->curves, run->variant_count, "variants", error);
     if (status == DL2_OK && any)
         status = draw(&sample, error);
     for (size_t v = 0; status == DL2_OK && any && v < run->variant_count; v++)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/target_search.h"
 
-#include "transcode/target_scan.h"
-
 #include <math.h>
 #include <string.h>
 

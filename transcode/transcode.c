@@ -20,10 +20,8 @@ enum { MAX_STRAYS_NAMED = 10 };
  * place is that of what lies beside images as it is. */
 static int list_resolutions(struct dl2_transcoder *run, struct dl2_error *error)
 {
-    run->resolutions = dl2_calloc(run->variant_count + 1, sizeof *run->resolutions);
-    run->resolution_of = dl2_calloc(run->variant_count, sizeof *run->resolution_of);
-    if (!run->resolutions || !run->resolution_of)
-        return dl2_error_memory(error, "variants");
+    DL2_TRY(DL2_NEW(&run->resolutions, run->variant_count + 1, "variants", error));
+    DL2_TRY(DL2_NEW(&run->resolution_of, run->variant_count, "variants", error));
     run->resolution_count = 1;
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_resolution *own = &run->variants[v].resolution;
@@ -55,9 +53,7 @@ static int check_names(const struct dl2_transcoder *run, struct dl2_error *error
 static int init_variants(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *options = run->options;
-    run->variants = dl2_calloc(options->target_count, sizeof *run->variants);
-    if (!run->variants)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&run->variants, options->target_count, "images", error));
     for (size_t v = 0; v < options->target_count; v++) {
         run->variant_count = v + 1;
         DL2_TRY(dl2_variant_init(&run->variants[v], options, &options->targets[v], error));
@@ -278,8 +274,7 @@ static int fail_twin(struct dl2_transcoder *run, size_t index, struct dl2_error 
                              item->path, other);
     for (size_t v = 0; v < run->variant_count; v++) {
         char *message;
-        if (asprintf(&message, "would be written to the same name as %s", other) < 0)
-            return dl2_error_memory(error, "images");
+        DL2_TRY(dl2_format(&message, error, "would be written to the same name as %s", other));
         DL2_TRY(dl2_variant_fail(&run->variants[v], index, message, error));
     }
     return DL2_OK;
@@ -292,9 +287,7 @@ static int plan_items(struct dl2_transcoder *run, struct dl2_error *error)
         DL2_TRY(prune(run, error));
     else if (!run->part.count)
         name_strays(run);
-    run->todo = dl2_calloc(run->source.count, sizeof *run->todo);
-    if (!run->todo)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&run->todo, run->source.count, "images", error));
     for (size_t i = 0; i < run->source.count; i++) {
         if (run->owners && run->owners[i] != run->part.number)
             continue;
@@ -337,10 +330,8 @@ static int make_room(struct dl2_transcoder *run, unsigned jobs, size_t window,
         DL2_TRY(dl2_worker_init(&run->workers[i], run, error));
     for (size_t i = 0; i < window; i++) {
         struct dl2_transcode_slot *slot = &run->slots[i];
-        slot->outcomes = dl2_calloc(run->variant_count, sizeof *slot->outcomes);
-        slot->sidecars = dl2_calloc(run->resolution_count, sizeof *slot->sidecars);
-        if (!slot->outcomes || !slot->sidecars)
-            return dl2_error_memory(error, "images");
+        DL2_TRY(DL2_NEW(&slot->outcomes, run->variant_count, "images", error));
+        DL2_TRY(DL2_NEW(&slot->sidecars, run->resolution_count, "images", error));
     }
     return DL2_OK;
 }
@@ -437,9 +428,7 @@ static char *describe_losses(const struct dl2_variant *variant)
 static int report(const struct dl2_transcoder *run, struct dl2_transcode_result *result,
                   struct dl2_error *error)
 {
-    result->variants = dl2_calloc(run->variant_count, sizeof *result->variants);
-    if (!result->variants)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&result->variants, run->variant_count, "images", error));
     result->sources = run->source.count;
     result->ignored = run->source.ignored;
     for (size_t v = 0; v < run->variant_count; v++) {
@@ -540,32 +529,30 @@ static int follow(const struct dl2_transcode_options *options, struct dl2_output
 }
 
 /* Completes the variants if the part is the last one, or there was nothing to make for any. */
-static int end_if_last(const struct dl2_transcoder *part, const double *made, const char *stem,
+static int end_if_last(const struct dl2_transcoder *part, const double *made,
                        struct dl2_transcode_result *result, struct dl2_error *error)
 {
     bool alone;
+    char *stem;
     DL2_TRY(dl2_output_take_over(part->lock, &alone, error));
+    DL2_TRY(dl2_format(&stem, error, "%s/" PARTS_STEM, part->options->dest));
     result->parts_missing =
         dl2_part_files_missing(stem, part->part.count, part->digest, &result->first_missing);
+    free(stem);
     return alone && (part->is_done || !result->parts_missing)
                ? follow(part->options, part->lock, made, result, error)
                : DL2_OK;
 }
 
 /* Images that this process and the ranks of its world have made, of each variant: to free. */
-static double *count_made(const struct dl2_transcode_options *options,
-                          const struct dl2_transcode_result *result, struct dl2_error *error)
+static int count_made(const struct dl2_transcode_options *options,
+                      const struct dl2_transcode_result *result, double **made,
+                      struct dl2_error *error)
 {
-    double *made = dl2_calloc(options->target_count, sizeof *made);
-    for (size_t v = 0; made && v < result->variant_count; v++)
-        made[v] = (double)result->variants[v].made;
-    if (!made)
-        dl2_error_memory(error, "variants");
-    else if (dl2_world_sum(options->world, made, options->target_count, error) < 0) {
-        free(made);
-        made = NULL;
-    }
-    return made;
+    DL2_TRY(DL2_NEW(made, options->target_count, "variants", error));
+    for (size_t v = 0; v < result->variant_count; v++)
+        (*made)[v] = (double)result->variants[v].made;
+    return dl2_world_sum(options->world, *made, options->target_count, error);
 }
 
 static int transcode_parts(const struct dl2_transcode_options *options,
@@ -575,18 +562,16 @@ static int transcode_parts(const struct dl2_transcode_options *options,
     const struct dl2_world *world = options->world;
     struct dl2_transcoder run = {
         .options = options, .lock = lock, .alone = !world, .part = options->part};
+    double *made;
     if (world)
         run.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
     DL2_TRY(run_pass(&run, result, error));
-    double *made = count_made(options, result, error);
-    char *stem = dl2_path_join(options->dest, PARTS_STEM);
-    int status = made && stem ? DL2_OK : dl2_error_memory(error, "variants");
+    int status = count_made(options, result, &made, error);
     if (status == DL2_OK && !world)
-        status = end_if_last(&run, made, stem, result, error);
+        status = end_if_last(&run, made, result, error);
     else if (status == DL2_OK && dl2_world_rank(world) == 0)
         status = follow(options, lock, made, result, error);
     free(made);
-    free(stem);
     return dl2_world_agree(world, status, error);
 }
 

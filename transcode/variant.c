@@ -23,10 +23,8 @@ char *dl2_variant_inside(const struct dl2_variant *variant, const char *name, co
                          struct dl2_error *error)
 {
     char *path;
-    if (asprintf(&path, "%s/%s%s", variant->root, name, end) >= 0)
-        return path;
-    dl2_error_memory(error, "a variant");
-    return NULL;
+    dl2_format(&path, error, "%s/%s%s", variant->root, name, end);
+    return path;
 }
 
 int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start, char ***names,
@@ -339,8 +337,7 @@ static int list_sidecars(const struct dl2_variant *variant, char ***out, struct 
         for (const char *at = any ? record->sidecars : ""; *at;) {
             const int length = (int)strcspn(at, "/");
             char *path;
-            if (asprintf(&path, "%s.%.*s", variant->items->items[i].key, length, at) < 0)
-                path = NULL;
+            dl2_format(&path, error, "%s.%.*s", variant->items->items[i].key, length, at);
             DL2_TRY(dl2_list_append(out, &count, path, error));
             at += length + (at[length] == '/');
         }

@@ -71,8 +71,7 @@ static int take_old_sidecar(struct dl2_variant *variant, const char *key, const 
     char *path;
     if (!extension || !dl2_sidecars_can_hold(&keys, key, extension, NULL, 0))
         return DL2_OK;
-    if (asprintf(&path, "%s.%s", key, extension) < 0)
-        path = NULL;
+    DL2_TRY(dl2_format(&path, error, "%s.%s", key, extension));
     return dl2_list_append(&variant->old_sidecars, &variant->old_sidecars_count, path, error);
 }
 
@@ -219,10 +218,8 @@ static int take_journals(struct dl2_variant *variant, struct dl2_error *error)
     char **names;
     size_t count;
     int status = dl2_variant_list_hidden(variant, DL2_VARIANT_JOURNAL, &names, &count, error);
-    if (status == DL2_OK && variant->packed && (count || variant->part.count)) {
-        variant->staged = dl2_calloc(variant->items->count, sizeof *variant->staged);
-        status = variant->staged ? DL2_OK : dl2_error_memory(error, "a variant");
-    }
+    if (status == DL2_OK && variant->packed && (count || variant->part.count))
+        status = DL2_NEW(&variant->staged, variant->items->count, "a variant", error);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         const char *part = names[i] + strlen(DL2_VARIANT_JOURNAL);
         if (variant->packed) /* its images wait there */
@@ -253,16 +250,14 @@ static int list_outputs(const struct dl2_variant *variant, struct output **out, 
                         struct dl2_error *error)
 {
     const struct dl2_source_items *items = variant->items;
-    struct output *outputs = *out = dl2_calloc(items->count, sizeof *outputs);
     *count = 0;
-    if (!outputs)
-        return dl2_error_memory(error, "a variant");
+    DL2_TRY(DL2_NEW(out, items->count, "a variant", error));
+    struct output *outputs = *out;
     for (size_t i = 0; i < items->count; i++) {
         if (items->items[i].same_key_as != SIZE_MAX)
             continue;
-        if (asprintf(&outputs[*count].path, "%s.%s", items->items[i].key,
-                     variant->codec->extension) < 0)
-            return dl2_error_memory(error, "a variant");
+        DL2_TRY(dl2_format(&outputs[*count].path, error, "%s.%s", items->items[i].key,
+                           variant->codec->extension));
         outputs[(*count)++].item = i;
     }
     qsort(outputs, *count, sizeof *outputs, compare_outputs);
@@ -450,10 +445,8 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
                      struct dl2_error *error)
 {
     variant->items = items;
-    variant->records = dl2_calloc(items->count, sizeof *variant->records);
-    variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
-    if (!variant->records || !variant->errors)
-        return dl2_error_memory(error, "a variant");
+    DL2_TRY(DL2_NEW(&variant->records, items->count, "a variant", error));
+    DL2_TRY(DL2_NEW(&variant->errors, items->count, "a variant", error));
     if (!variant->is_table && !dl2_is_folder(variant->root))
         return variant->packed ? take_journals(variant, error) : DL2_OK;
     /* A tree would be lost in a container's folder: no reader would look for it there. */

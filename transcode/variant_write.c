@@ -22,11 +22,9 @@
 char *dl2_variant_path(const struct dl2_variant *variant, size_t index, struct dl2_error *error)
 {
     char *path;
-    if (asprintf(&path, "%s/%s.%s", variant->root, variant->items->items[index].key,
-                 variant->codec->extension) >= 0)
-        return path;
-    dl2_error_memory(error, "a variant");
-    return NULL;
+    dl2_format(&path, error, "%s/%s.%s", variant->root, variant->items->items[index].key,
+               variant->codec->extension);
+    return path;
 }
 
 /* ---- A line */
