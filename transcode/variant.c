@@ -3,10 +3,8 @@
 
 #include "codec/external.h"
 #include "codec/settings.h"
-#include "common/file.h"
 #include "common/json.h"
 #include "common/quote.h"
-#include "transcode/sidecar_files.h"
 #include "transcode/variant_state.h"
 
 #include "config.h"
@@ -17,7 +15,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 char *dl2_variant_inside(const struct dl2_variant *variant, const char *name, const char *end,
                          struct dl2_error *error)
@@ -226,178 +223,6 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
         return summary;
     json_decref(summary);
     return NULL;
-}
-
-/* An entry of the summary's list of images that failed. */
-static json_t *describe_failure(const struct dl2_variant *variant, size_t index)
-{
-    const struct dl2_source_item *item = &variant->items->items[index];
-    const char *why = variant->errors[index] ? variant->errors[index] : "";
-    char sum[DL2_SIDECAR_SUM_SIZE];
-    dl2_variant_show_sum(item, sum);
-    json_t *entry =
-        json_pack("{s:o, s:o}", "path", dl2_json_text(item->name), "error", dl2_json_text(why));
-    bool good = entry;
-    if (!variant->records[index].unread)
-        good &= dl2_json_add(entry, json_pack("{s:I, s:I}", "source_bytes", (json_int_t)item->bytes,
-                                              "source_mtime_ns", (json_int_t)item->mtime_ns));
-    if (sum[0])
-        good &= dl2_json_add(entry, json_pack("{s:s}", "beside_sum", sum));
-    if (good)
-        return entry;
-    json_decref(entry);
-    return NULL;
-}
-
-static int list_failed(const struct dl2_variant *variant, json_t **out, struct dl2_error *error)
-{
-    *out = json_array();
-    bool good = *out;
-    for (size_t i = 0; good && i < variant->items->count; i++)
-        if (variant->records[i].state == DL2_RECORD_FAILED)
-            good = json_array_append_new(*out, describe_failure(variant, i)) == 0;
-    return good ? DL2_OK : dl2_error_memory(error, "a variant");
-}
-
-static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
-{
-    struct dl2_variant_totals totals = {0};
-    bool counted = (variant->losses = json_object());
-    for (size_t i = 0; i < variant->items->count; i++) {
-        const struct dl2_record *record = &variant->records[i];
-        if (record->state == DL2_RECORD_FAILED)
-            totals.failed++;
-        if (record->state != DL2_RECORD_VALID && record->state != DL2_RECORD_STAGED)
-            continue;
-        totals.images++;
-        totals.pixels += (uint64_t)record->width * record->height;
-        totals.missed += variant->target.name && !record->found.met;
-        totals.probes += record->found.probes;
-        totals.source_pixels += (uint64_t)record->source_width * record->source_height;
-        totals.resized +=
-            record->width != record->source_width || record->height != record->source_height;
-        totals.bytes += record->bytes;
-        totals.source_bytes += variant->items->items[i].bytes;
-        totals.copied += record->copied;
-        totals.pixels_only += record->pixels_only;
-        totals.copied_bytes += record->copied ? record->bytes : 0;
-        totals.encode_cpu += (double)record->encode_cpu;
-        totals.decode_cpu += (double)record->decode_cpu;
-        counted = counted && dl2_reduction_count(&record->reduction, variant->losses);
-    }
-    variant->totals = totals;
-    return counted ? DL2_OK : dl2_error_memory(error, "a variant");
-}
-
-/* -- the end of a run -- */
-
-/* Nothing was done, and what was found says all that would be said now. */
-static bool says_the_same(const struct dl2_variant *variant, json_t *failed)
-{
-    const json_t *old = variant->old;
-    const struct dl2_variant_totals *totals = &variant->totals;
-    return !variant->begun && variant->same_options && variant->packed == variant->kept &&
-           json_is_true(json_object_get(old, "complete")) &&
-           dl2_json_get_integer(old, "images", -1) == (long long)totals->images &&
-           dl2_json_get_integer(old, "bytes", -1) == (long long)totals->bytes &&
-           dl2_json_get_integer(old, "source_bytes", -1) == (long long)totals->source_bytes &&
-           dl2_json_get_integer(old, "ignored", -1) == (long long)variant->items->ignored &&
-           json_equal(json_object_get(old, "failed"), failed) &&
-           (!json_array_size(failed) || dl2_variant_decodes_alike(variant));
-}
-
-/* Written as dl2_file_write() does, but line by line: there may be very many. */
-static int save_lines(const struct dl2_variant *variant, struct dl2_error *error)
-{
-    char *path = dl2_variant_inside(variant, DL2_FACTS_LINES_NAME, "", error);
-    char *temporary =
-        dl2_variant_inside(variant, "." DL2_FACTS_LINES_NAME, DL2_TEMPORARY_SUFFIX, error);
-    FILE *out = path && temporary ? fopen(temporary, "we") : NULL;
-    for (size_t i = 0; out && i < variant->items->count; i++)
-        if (variant->records[i].state == DL2_RECORD_VALID)
-            dl2_variant_print_line(variant, i, &variant->records[i], NULL, out);
-    const bool whole = out && !ferror(out);
-    int status = DL2_OK;
-    if (!path || !temporary)
-        status = DL2_ERR_MEMORY;
-    else if (!out || fclose(out) != 0 || !whole || rename(temporary, path) != 0)
-        status = dl2_error_system(error, "%s: can't be written", path);
-    free(path);
-    free(temporary);
-    return status;
-}
-
-/* The files beside images that the variant has now, NULL-ended. */
-static int list_sidecars(const struct dl2_variant *variant, char ***out, struct dl2_error *error)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < variant->items->count; i++) {
-        const struct dl2_record *record = &variant->records[i];
-        const bool any = record->state == DL2_RECORD_VALID && record->sidecars;
-        for (const char *at = any ? record->sidecars : ""; *at;) {
-            const int length = (int)strcspn(at, "/");
-            char *path;
-            dl2_format(&path, error, "%s.%.*s", variant->items->items[i].key, length, at);
-            DL2_TRY(dl2_list_append(out, &count, path, error));
-            at += length + (at[length] == '/');
-        }
-    }
-    return DL2_OK;
-}
-
-/* What earlier runs have put beside images and this one hasn't is gone from the source. */
-static int remove_old_sidecars(struct dl2_variant *variant, struct dl2_error *error)
-{
-    char **wanted = NULL;
-    if (!variant->old_sidecars)
-        return DL2_OK;
-    int status = list_sidecars(variant, &wanted, error);
-    if (status == DL2_OK)
-        status = dl2_sidecars_remove_others(variant->root, variant->old_sidecars, wanted, error);
-    dl2_free_list(wanted);
-    return status;
-}
-
-/* A table that is being written takes the summary along; otherwise it is the last file written. */
-static int complete_variant(struct dl2_variant *variant, const json_t *summary,
-                            struct dl2_error *error)
-{
-    if (!variant->kept)
-        DL2_TRY(dl2_variant_begin(variant, error));
-    if (variant->writer) {
-        dl2_writer_set_summary(variant->writer, summary);
-        DL2_TRY(dl2_writer_finish(variant->writer, error));
-        if (variant->is_table)
-            return DL2_OK;
-    }
-    if (!variant->is_table)
-        DL2_TRY(save_lines(variant, error));
-    return dl2_facts_save(variant->root, summary, error);
-}
-
-int dl2_variant_end_part(struct dl2_variant *variant, struct dl2_error *error)
-{
-    DL2_TRY(sum_up(variant, error));
-    DL2_TRY(dl2_staging_end(&variant->staging, error));
-    const bool whole = !variant->journal || fclose(variant->journal) == 0;
-    variant->journal = NULL;
-    return whole ? DL2_OK
-                 : dl2_error_system(error, "%s: its journal can't be written", variant->root);
-}
-
-int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error)
-{
-    json_auto_t *failed = NULL;
-    DL2_TRY(sum_up(variant, error));
-    DL2_TRY(remove_old_sidecars(variant, error));
-    DL2_TRY(list_failed(variant, &failed, error));
-    if (!says_the_same(variant, failed)) {
-        json_auto_t *summary = dl2_variant_summarise(variant, true, failed);
-        DL2_TRY(summary ? complete_variant(variant, summary, error)
-                        : dl2_error_memory(error, "a variant"));
-    }
-    /* Also if nothing was to be done: a run may have been killed before it came to this. */
-    return variant->is_table ? DL2_OK : dl2_variant_remove_journals(variant, error);
 }
 
 void dl2_variant_free(struct dl2_variant *variant)

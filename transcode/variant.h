@@ -29,8 +29,8 @@
  * packed variant wait to be packed (transcode/staged.h). A run that is no part takes all that is
  * there, makes what is missing, and completes the variant.
  *
- * variant.c says what a variant is and sums it up, variant_load.c reads what earlier runs have left
- * of it, and variant_write.c writes it image by image.
+ * variant.c says what a variant is, variant_load.c reads what earlier runs have left of it, and
+ * variant_write.c writes it image by image and completes it.
  *
  * Threads: dl2_variant_begin() and dl2_variant_put_sidecars() on any; everything else on one at a
  * time.

@@ -17,9 +17,6 @@ char *dl2_variant_inside(const struct dl2_variant *variant, const char *name, co
 int dl2_variant_list_hidden(const struct dl2_variant *variant, const char *start, char ***names,
                             size_t *count, struct dl2_error *error);
 
-/* Removes what runs that were cut short, and parts, have noted. */
-int dl2_variant_remove_journals(const struct dl2_variant *variant, struct dl2_error *error);
-
 /* Were the sources decoded, when the variant was last written, as they are now? */
 bool dl2_variant_decodes_alike(const struct dl2_variant *variant);
 
@@ -32,11 +29,5 @@ bool dl2_variant_has_key(const void *context, const char *key);
 
 /* What dl2-variant.json says: a new reference, or NULL if memory runs out. `failed`: an array. */
 json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, json_t *failed);
-
-/* Prints an image's line of dl2-variant.jsonl, or of a journal; `staged`: where it waits, or NULL.
- */
-void dl2_variant_print_line(const struct dl2_variant *variant, size_t index,
-                            const struct dl2_record *record, const struct dl2_staged_image *staged,
-                            FILE *out);
 
 #endif
