@@ -187,6 +187,7 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
     DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantisation tables", error));
     DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantisation tables", error));
     fit->worker_count = loop.jobs;
+    fit->options->progress->total = fit->count * family_count(fit->options);
     for (unsigned w = 0; w < loop.jobs; w++)
         DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
