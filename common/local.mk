@@ -16,6 +16,7 @@ libcommon_la_SOURCES = \
 	common/progress.c common/progress.h \
 	common/quote.c common/quote.h \
 	common/random.c common/random.h \
+	common/scope.h \
 	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \

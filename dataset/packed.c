@@ -3,6 +3,7 @@
 #include "dataset/packed.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "common/thread.h"
 
 #include <errno.h>
@@ -33,7 +34,6 @@ struct packed {
     struct shard *shards;
     struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
     atomic_uint open_shards;
-    _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
     uint64_t *starts;
     pthread_mutex_t starts_mutex;
@@ -140,17 +140,20 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
     return scan_into(packed, list, error);
 }
 
-static int copy_classes(struct dl2_dataset *dataset, const struct dl2_index *index,
-                        struct dl2_error *error)
+/* Hands over the names of the classes and of the splits. */
+static int copy_names(struct dl2_dataset *dataset, const struct dl2_index *index,
+                      struct dl2_error *error)
 {
-    const char **names = dl2_calloc(index->class_count, sizeof *names);
-    if (!names)
+    DL2_AUTO_FREE const char **classes = dl2_calloc(index->class_count, sizeof *classes);
+    DL2_AUTO_FREE const char **parts = dl2_calloc(index->part_count, sizeof *parts);
+    if (!classes || !parts)
         return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; i < index->class_count; i++)
-        names[i] = dl2_index_class(index, i);
-    int status = dl2_dataset_set_classes(dataset, names, index->class_count, error);
-    free(names);
-    return status;
+        classes[i] = dl2_index_class(index, i);
+    for (uint32_t i = 0; i < index->part_count; i++)
+        parts[i] = dl2_index_part(index, i);
+    DL2_TRY(dl2_reader_set_parts(dataset, parts, index->part_count, error));
+    return dl2_reader_set_classes(dataset, classes, index->class_count, error);
 }
 
 static int prepare_shards(struct packed *packed, const char *root, struct dl2_remote *remote,
@@ -177,8 +180,7 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
     }
     if (remote && dl2_remote_has_cache(remote)) /* which needs the ETags to find anything */
         DL2_TRY(dl2_remote_identify(packed->files, index->shard_count, error));
-    packed->names = dl2_calloc(index->count, sizeof *packed->names);
-    return packed->names ? DL2_OK : dl2_error_memory(error, "a dataset");
+    return DL2_OK;
 }
 
 /* The shards of a remote dataset are those that its index lists; each is compared with it when it
@@ -215,15 +217,9 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
-    for (uint32_t i = 0; i < packed->index.part_count; i++) {
-        const char *name = dl2_index_part(&packed->index, i);
-        uint8_t part;
-        DL2_TRY(dl2_part_add(&dataset->parts, name, strlen(name), &part, error));
-        if (part != DL2_PARTS + i)
-            return dl2_error_set(error, DL2_ERR_FORMAT, "%s/%s: \"%.200s\" is no name for a split",
-                                 path, DL2_INDEX_NAME, name);
-    }
-    return copy_classes(dataset, &packed->index, error);
+    const int status = copy_names(dataset, &packed->index, error);
+    dl2_error_prefix(error, "%s/%s", path, DL2_INDEX_NAME);
+    return status;
 }
 
 static void free_packed(struct packed *packed)
@@ -238,9 +234,6 @@ static void free_packed(struct packed *packed)
             dl2_remote_file_free(&packed->files[i]);
         free(packed->shards[i].path);
     }
-    for (size_t i = 0; packed->names && i < packed->index.count; i++)
-        free(atomic_load(&packed->names[i]));
-    free(packed->names);
     free(packed->starts);
     pthread_mutex_destroy(&packed->starts_mutex);
     free(packed->shards);
@@ -255,50 +248,21 @@ static void packed_close(struct dl2_dataset *dataset)
     free_packed(dataset->state);
 }
 
-static void packed_describe(const struct dl2_dataset *dataset, size_t number,
-                            struct dl2_entry *entry)
+static struct dl2_entry packed_describe(const struct dl2_dataset *dataset, size_t number)
 {
     const struct packed *packed = dataset->state;
     const struct dl2_index_entry from = dl2_index_entry(&packed->index, number);
-    *entry = (struct dl2_entry){.key = from.key,
-                                .name = from.key,
-                                .label = from.label,
-                                .part = packed->index.has_parts ? from.part : DL2_PART_NONE,
-                                .is_further = from.flags & DL2_ENTRY_FURTHER};
-}
-
-/* "SHARD[KEY]", made when it is first needed; the key alone if memory runs out. */
-static const char *name_for_messages(const struct packed *packed, size_t number)
-{
-    char *name = atomic_load_explicit(&packed->names[number], memory_order_acquire);
-    if (name)
-        return name;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    const char *shard = packed->shards[entry.shard].path;
-    char *made = malloc(strlen(shard) + strlen(entry.key) + 3);
-    if (!made)
-        return entry.key;
-    stpcpy(stpcpy(stpcpy(stpcpy(made, shard), "["), entry.key), "]");
-    if (atomic_compare_exchange_strong(&packed->names[number], &name, made))
-        return made;
-    free(made); /* another thread was faster */
-    return name;
-}
-
-static void packed_sample(const struct dl2_dataset *dataset, size_t number,
-                          struct dl2_sample *sample)
-{
-    const struct packed *packed = dataset->state;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    *sample = (struct dl2_sample){
-        .key = entry.key,
-        .path = name_for_messages(packed, number),
-        .name = entry.key,
-        .extension = entry.extension,
-        .label = entry.label,
-        .bytes = entry.bytes,
-        .mtime_ns = dl2_index_shard(&packed->index, entry.shard).mtime_ns,
-    };
+    return (struct dl2_entry){
+        .sample = {.key = from.key,
+                   .path = packed->shards[from.shard].path,
+                   .name = from.key,
+                   .extension = from.extension,
+                   .label = from.label,
+                   .bytes = from.bytes,
+                   .mtime_ns = dl2_index_shard(&packed->index, from.shard).mtime_ns},
+        .inner = from.key,
+        .part = packed->index.has_parts ? from.part : DL2_PART_NONE,
+        .is_further = from.flags & DL2_ENTRY_FURTHER};
 }
 
 /* ---- Reading */
@@ -405,33 +369,30 @@ static int packed_verify(const struct dl2_dataset *dataset, size_t number,
         good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
         data += bytes;
     }
-    return good
-               ? DL2_OK
-               : dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
-                               name_for_messages(packed, number), slices ? " of a part of it" : "");
+    return good ? DL2_OK
+                : dl2_error_set(error, DL2_ERR_FORMAT,
+                                "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
+                                dl2_reader_path(dataset, number), slices ? " of a part of it" : "");
 }
 
 static int packed_read(const struct dl2_dataset *dataset, size_t number,
-                       const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                       const uint8_t **data, size_t *size, struct dl2_error *error)
+                       const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                       struct dl2_error *error)
 {
     const struct packed *packed = dataset->state;
     struct dl2_index_slicing slicing;
     struct dl2_index_entry entry;
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
-                             name_for_messages(packed, number));
+                             dl2_reader_path(dataset, number));
     const uint64_t start = dl2_index_entry(&packed->index, number).offset;
     struct shard *shard = &packed->shards[entry.shard];
     for (unsigned tries = 1;; tries++) {
-        DL2_TRY(read_entry(packed, &entry, start, scratch, error));
-        *data = scratch->data;
-        *size = scratch->size;
+        DL2_TRY(read_entry(packed, &entry, start, out, error));
         /* What a network has damaged may come well another time. */
         if (!shard->file || tries == MAX_TRIES)
-            return packed_verify(dataset, number, slices, *data, *size, error);
-        if (packed_verify(dataset, number, slices, *data, *size, NULL) == DL2_OK)
+            return packed_verify(dataset, number, slices, out->data, out->size, error);
+        if (packed_verify(dataset, number, slices, out->data, out->size, NULL) == DL2_OK)
             return DL2_OK;
         dl2_remote_forget(shard->file, start);
     }
@@ -505,7 +466,7 @@ static int packed_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     if (once)
         close(place.source.fd);
     if (status < 0)
-        dl2_error_prefix(error, "%s: %s", name_for_messages(packed, number), extension);
+        dl2_error_prefix(error, "%s: %s", dl2_reader_path(dataset, number), extension);
     return status;
 }
 
@@ -520,7 +481,7 @@ static int packed_read_sidecars(const struct dl2_dataset *dataset, size_t number
     if (once)
         close(place.source.fd);
     if (status < 0)
-        dl2_error_prefix(error, "%s", name_for_messages(packed, number));
+        dl2_error_prefix(error, "%s", dl2_reader_path(dataset, number));
     return status;
 }
 
@@ -592,7 +553,6 @@ const struct dl2_reader dl2_packed_reader = {
     .open = packed_open,
     .close = packed_close,
     .describe = packed_describe,
-    .sample = packed_sample,
     .read = packed_read,
     .read_sidecar = packed_read_sidecar,
     .read_sidecars = packed_read_sidecars,

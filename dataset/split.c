@@ -356,7 +356,7 @@ static int compare_names(const void *left, const void *right, void *context)
 }
 
 int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys, const int *labels,
-                       size_t count, bool *taken, size_t *total, struct dl2_error *error)
+                       size_t count, bool *taken, struct dl2_error *error)
 {
     struct ticket *tickets = draw_tickets(subset->seed, DL2_RANDOM_SUBSET, keys, labels, count);
     if (!tickets)
@@ -364,14 +364,12 @@ int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys,
                              count);
     if (subset->by == DL2_SUBSET_NAME)
         qsort_r(tickets, count, sizeof *tickets, compare_names, (void *)keys);
-    *total = 0;
     for (size_t start = 0, end; start < count; start = end) {
         end = end_of_group(tickets, start, count);
         const size_t wanted = (size_t)floor(subset->fraction * (double)(end - start) + 0.5);
         const size_t take = wanted ? wanted : 1;
         for (size_t i = start; i < end; i++)
             taken[tickets[i].index] = i - start < take;
-        *total += take;
     }
     free(tickets);
     return DL2_OK;

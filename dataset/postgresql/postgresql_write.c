@@ -314,8 +314,7 @@ static int write_comment(const struct writing *writing, const json_t *summary, c
     json_t *json =
         json_pack("{s:s, s:I, s:I, s:O, s:O*, s:s*}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
                   (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction", transaction,
-                  "classes", writing->classes, "variant", (json_t *)summary, "origin",
-                  origin);
+                  "classes", writing->classes, "variant", (json_t *)summary, "origin", origin);
     const int status = json ? dl2_database_set_comment(writing->connection, writing->table,
                                                        writing->what, json, error)
                             : dl2_error_memory(error, "a table");
