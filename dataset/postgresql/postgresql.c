@@ -5,6 +5,8 @@
  */
 #include "dataset/postgresql/postgresql_table.h"
 
+#include "common/scope.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static int postgresql_open(struct dl2_dataset *dataset, const char *path,
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     table->mtime_ns[1] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    DL2_TRY(dl2_database_uri_parse(path, &table->uri, error));
+    DL2_TRY(dl2_database_uri_parse(path, false, &table->uri, error));
     DL2_TRY(dl2_database_pool_create(&table->uri, path, &table->pool, error));
     for (unsigned tries = 1;; tries++) {
         struct dl2_error own = DL2_ERROR_INIT;
@@ -96,12 +98,10 @@ static int postgresql_version(const struct dl2_dataset *dataset, struct dl2_byte
 {
     const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_database_query query = {.command = table->version};
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
-    const int status =
-        dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), error);
-    PQclear(result);
-    return status;
+    return dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
+                            error);
 }
 
 static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t number)
@@ -146,17 +146,13 @@ static int put_keys(const struct dl2_postgresql_table *table, const uint32_t *nu
 static int query_rows(const struct dl2_postgresql_table *table, const uint32_t *numbers,
                       size_t count, uint64_t most, PGresult **result, struct dl2_error *error)
 {
-    struct dl2_bytes keys = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
     const uint64_t limit = htobe64(most);
-    int status = put_keys(table, numbers, count, &keys, error);
-    if (status == DL2_OK) {
-        const char *const values[] = {(const char *)keys.data, (const char *)&limit};
-        const int lengths[] = {(int)keys.size, (int)sizeof limit};
-        const struct dl2_database_query query = {table->read, 2, values, lengths};
-        status = dl2_database_read(table->pool, &query, result, error);
-    }
-    dl2_bytes_free(&keys);
-    return status;
+    DL2_TRY(put_keys(table, numbers, count, &keys, error));
+    const char *const values[] = {(const char *)keys.data, (const char *)&limit};
+    const int lengths[] = {(int)keys.size, (int)sizeof limit};
+    const struct dl2_database_query query = {table->read, 2, values, lengths};
+    return dl2_database_read(table->pool, &query, result, error);
 }
 
 static int postgresql_verify(const struct dl2_dataset *dataset, size_t number,
@@ -208,11 +204,9 @@ static int read_by_sql(const struct dl2_dataset *dataset, size_t number, struct 
                        struct dl2_error *error)
 {
     const uint32_t one = (uint32_t)number;
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     DL2_TRY(query_rows(dataset->state, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
-    const int status = take_image(dataset, number, result, out, error);
-    PQclear(result);
-    return status;
+    return take_image(dataset, number, result, out, error);
 }
 
 static int postgresql_read(const struct dl2_dataset *dataset, size_t number,
@@ -269,7 +263,7 @@ static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint3
     uint8_t *places[DL2_DATASET_BATCH];
     size_t left = 0;
     uint64_t most = 0;
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     for (size_t i = 0; i < count; i++) {
         const uint64_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
         if (!table->pages || !dl2_pages_read(table->pages, numbers[i], data)) {
@@ -279,13 +273,8 @@ static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint3
         }
         data += bytes;
     }
-    if (!left)
-        return true;
-    if (query_rows(table, asked, left, most, &result, NULL) < 0)
-        return false;
-    const bool good = place_images(table, asked, left, result, places);
-    PQclear(result);
-    return good;
+    return !left || (query_rows(table, asked, left, most, &result, NULL) == DL2_OK &&
+                     place_images(table, asked, left, result, places));
 }
 
 /* ---- Training in the server */
@@ -324,7 +313,7 @@ static void note_bad_row(void *context, const PGresult *result)
 static int run_fit(const struct dl2_postgresql_table *table, const struct dl2_server_fit *fit,
                    const struct dl2_bytes *arrays, struct dl2_bytes *out, struct dl2_error *error)
 {
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     const char *const values[] = {fit->model, fit->options, (const char *)arrays[0].data,
                                   (const char *)arrays[1].data, (const char *)arrays[2].data};
     const int lengths[] = {(int)fit->size, (int)strlen(fit->options), (int)arrays[0].size,
@@ -337,16 +326,12 @@ static int run_fit(const struct dl2_postgresql_table *table, const struct dl2_se
                                              .notice = note_bad_row,
                                              .context = (void *)fit};
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
-    int status = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)
-                     ? DL2_OK
-                     : dl2_error_set(error, DL2_ERR_FORMAT, "%s: the server returned no model",
-                                     table->uri.table);
+    if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the server returned no model",
+                             table->uri.table);
     out->size = 0;
-    if (status == DL2_OK)
-        status = dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
-                                  error);
-    PQclear(result);
-    return status;
+    return dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
+                            error);
 }
 
 static int postgresql_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
