@@ -123,7 +123,7 @@ struct dl2_container {
     const char *looks_for;  /* file names, for messages about a path without samples */
     bool can_write;         /* dl2-transcode writes it */
     bool has_clip_paths;    /* clips are found by the paths of their frames */
-    bool has_class_folders; /* classes are numbered by the names of folders */
+    bool has_class_folders; /* samples are files, and classes the folders that they lie in */
     const struct dl2_reader *reader;
     /* Why something beside an image is left out, for messages: "a table holds nothing there". */
     const char *leaves_out;

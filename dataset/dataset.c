@@ -297,6 +297,28 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
     }
 }
 
+const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t number,
+                                   uint64_t *count)
+{
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"requests", stats->requests},
+        {"retries", stats->retries},
+        {"bytes", stats->bytes},
+        {"cache_hits", stats->cache_hits},
+        {"cache_misses", stats->cache_misses},
+        {"cache_bytes", stats->cache_bytes},
+        {"cache_damaged", stats->cache_damaged},
+        {"cache_lost", stats->cache_lost},
+    };
+    if (number >= sizeof counts / sizeof *counts)
+        return NULL;
+    *count = counts[number].count;
+    return counts[number].name;
+}
+
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats)
 {
     if (dataset->remote)
