@@ -61,7 +61,7 @@ static bool is_index_current(const struct dl2_index *index, const struct dl2_sha
     if (index->is_outdated || index->shard_count != list->count ||
         index->container != list->container)
         return false;
-    struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
+    DL2_AUTO_FREE struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
     bool same = sorted;
     if (sorted && list->count) {
         memcpy(sorted, list->files, list->count * sizeof *sorted);
@@ -77,7 +77,6 @@ static bool is_index_current(const struct dl2_index *index, const struct dl2_sha
         same = found && dl2_shard_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
                bytes == shard.bytes && is_same_time(mtime_ns, shard.mtime_ns);
     }
-    free(sorted);
     return same;
 }
 
@@ -103,41 +102,35 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
                      struct dl2_error *error)
 {
-    struct dl2_scan scan = {0};
-    int status = dl2_shards_scan(list, &scan, error);
-    if (status == DL2_OK && packed->index.map)
+    DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
+    DL2_TRY(dl2_shards_scan(list, &scan, error));
+    if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
-    if (status == DL2_OK) {
-        status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", list->root);
-    }
-    dl2_scan_free(&scan);
-    if (status == DL2_OK)
-        status = dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
-    return status;
+    const int status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", list->root);
+    DL2_TRY(status);
+    return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
 
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
                       struct dl2_error *error)
 {
-    char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
-    char *file = dl2_path_join(path, DL2_INDEX_NAME);
-    int status = unfinished && file ? DL2_OK : dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK && dl2_is_file(unfinished))
-        status = dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: this dataset was not written to its end; run the dl2-transcode "
-                               "command that was to make it again",
-                               path);
-    if (status == DL2_OK && dl2_is_file(file))
-        status = dl2_index_map(file, &packed->index, error);
-    free(unfinished);
-    free(file);
-    DL2_TRY(status);
-    if (packed->index.map && is_index_current(&packed->index, list))
-        return DL2_OK;
-    return scan_into(packed, list, error);
+    DL2_AUTO_FREE char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
+    DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
+    if (!unfinished || !file)
+        return dl2_error_memory(error, "a dataset");
+    if (dl2_is_file(unfinished))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: this dataset was not written to its end; run the dl2-transcode "
+                             "command that was to make it again",
+                             path);
+    if (dl2_is_file(file))
+        DL2_TRY(dl2_index_map(file, &packed->index, error));
+    return packed->index.map && is_index_current(&packed->index, list)
+               ? DL2_OK
+               : scan_into(packed, list, error);
 }
 
 /* Hands over the names of the classes and of the splits. */
@@ -194,25 +187,30 @@ static int read_remote_index(struct dl2_dataset *dataset, const char *path, stru
     return prepare_shards(packed, path, dataset->remote, error);
 }
 
+static struct packed *make_packed(struct dl2_error *error)
+{
+    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    if (packed)
+        pthread_mutex_init(&packed->starts_mutex, NULL);
+    else
+        dl2_error_memory(error, "a dataset");
+    return packed;
+}
+
 static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     (void)options; /* a shard has no files to be left out */
-    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    struct packed *packed = dataset->state = make_packed(error);
     if (!packed)
-        return dl2_error_memory(error, "a dataset");
-    pthread_mutex_init(&packed->starts_mutex, NULL);
-    dataset->state = packed;
+        return DL2_ERR_MEMORY;
     if (dataset->remote) {
         DL2_TRY(read_remote_index(dataset, path, error));
     } else {
-        struct dl2_shard_files list;
+        DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
         DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
-        int status = read_index(packed, path, &list, error);
-        if (status == DL2_OK)
-            status = prepare_shards(packed, list.root, NULL, error);
-        dl2_shards_free(&list);
-        DL2_TRY(status);
+        DL2_TRY(read_index(packed, path, &list, error));
+        DL2_TRY(prepare_shards(packed, list.root, NULL, error));
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
@@ -454,35 +452,36 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     return DL2_OK;
 }
 
+/* Reads what is beside a sample: of one extension into `out`, or all of it into `all`. */
+static int read_beside(const struct dl2_dataset *dataset, size_t number, const char *extension,
+                       struct dl2_bytes *out, struct dl2_sidecars *all, struct dl2_error *error)
+{
+    struct packed *packed = dataset->state;
+    const struct dl2_shard_format *format = packed->index.container->shards;
+    struct dl2_shard_place place;
+    bool once;
+    DL2_TRY(find_place(packed, number, &place, &once, error));
+    const int status = extension ? format->read_sidecar(&place, extension, out, error)
+                                 : format->read_sidecars(&place, all, error);
+    if (once)
+        close(place.source.fd);
+    if (status < 0)
+        dl2_error_prefix(error, "%s%s%s", dl2_reader_path(dataset, number), extension ? ": " : "",
+                         extension ? extension : "");
+    return status;
+}
+
 static int packed_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                const char *extension, struct dl2_bytes *out,
                                struct dl2_error *error)
 {
-    struct packed *packed = dataset->state;
-    struct dl2_shard_place place;
-    bool once;
-    DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_sidecar(&place, extension, out, error);
-    if (once)
-        close(place.source.fd);
-    if (status < 0)
-        dl2_error_prefix(error, "%s: %s", dl2_reader_path(dataset, number), extension);
-    return status;
+    return read_beside(dataset, number, extension, out, NULL, error);
 }
 
 static int packed_read_sidecars(const struct dl2_dataset *dataset, size_t number,
                                 struct dl2_sidecars *out, struct dl2_error *error)
 {
-    struct packed *packed = dataset->state;
-    struct dl2_shard_place place;
-    bool once;
-    DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_sidecars(&place, out, error);
-    if (once)
-        close(place.source.fd);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", dl2_reader_path(dataset, number));
-    return status;
+    return read_beside(dataset, number, NULL, NULL, out, error);
 }
 
 static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
@@ -494,28 +493,21 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
-    if (shard->file) {
-        *location = (struct dl2_location){
-            .path = shard->path,
-            .fd = -1,
-            .offset = entry.offset,
-            .bytes = entry.bytes,
-            .remote = shard->file,
-            .start = dl2_index_entry(&packed->index, number).offset,
-        };
-        return true;
-    }
-    int fd = atomic_load_explicit(&shard->fd, memory_order_acquire);
+    *location = (struct dl2_location){
+        .path = shard->path,
+        .fd = shard->file ? -1 : atomic_load_explicit(&shard->fd, memory_order_acquire),
+        .offset = entry.offset,
+        .bytes = entry.bytes,
+        .remote = shard->file,
+        .start = shard->file ? dl2_index_entry(&packed->index, number).offset : 0};
     bool once = false;
     /* A descriptor that would be closed again at once is of no use to the caller. */
-    if (fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
-        fd = open_shard(packed, entry.shard, &once);
+    if (!shard->file && location->fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
+        location->fd = open_shard(packed, entry.shard, &once);
     if (once) {
-        close(fd);
-        fd = -1;
+        close(location->fd);
+        location->fd = -1;
     }
-    *location = (struct dl2_location){
-        .path = shard->path, .fd = fd, .offset = entry.offset, .bytes = entry.bytes};
     return true;
 }
 
@@ -539,11 +531,10 @@ static size_t packed_find(const struct dl2_dataset *dataset, const char *id)
 {
     const struct packed *packed = dataset->state;
     const size_t number = dl2_index_find(&packed->index, id);
-    char *key;
-    if (number != SIZE_MAX || asprintf(&key, "%s/00000", id) < 0)
+    DL2_AUTO_FREE char *key = NULL;
+    if (number != SIZE_MAX || dl2_text_format(&key, NULL, "%s/00000", id) < 0)
         return number;
     const size_t first = dl2_index_find(&packed->index, key);
-    free(key);
     const bool has_frames = first != SIZE_MAX && first + 1 < packed->index.count &&
                             dl2_index_entry(&packed->index, first + 1).flags & DL2_ENTRY_FURTHER;
     return has_frames ? first : SIZE_MAX;
@@ -659,19 +650,14 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset, and other folders need no index", path);
-    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
+    DL2_TRY(dl2_shards_list(container, path, &list, error));
+    struct packed *packed = make_packed(error);
     if (!packed)
-        return dl2_error_memory(error, "a dataset");
-    pthread_mutex_init(&packed->starts_mutex, NULL);
-    struct dl2_shard_files list;
-    struct dl2_scan scan = {0};
-    int status = dl2_shards_list(container, path, &list, error);
-    if (status == DL2_OK) {
-        status = index_into(packed, &list, slice, jobs, &scan, error);
-        *count = scan.draft.count;
-        dl2_shards_free(&list);
-    }
-    dl2_scan_free(&scan);
+        return DL2_ERR_MEMORY;
+    DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
+    const int status = index_into(packed, &list, slice, jobs, &scan, error);
+    *count = scan.draft.count;
     free_packed(packed);
     return status;
 }

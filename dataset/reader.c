@@ -2,7 +2,6 @@
 /* What the readers of all containers share. */
 #include "dataset/container.h"
 
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -143,7 +143,8 @@ static char *last_part(const char *path)
 static char *table_name(const char *path)
 {
     DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;
-    return strdup(dl2_database_uri_parse(path, &uri, NULL) == DL2_OK ? uri.table : "dataset");
+    return strdup(dl2_database_uri_parse(path, false, &uri, NULL) == DL2_OK ? uri.table
+                                                                            : "dataset");
 }
 
 char *dl2_dataset_variant_name(const char *path)
