@@ -145,6 +145,31 @@ int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *e
     return DL2_OK;
 }
 
+int dl2_text_format(char **out, struct dl2_error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(out, format, args);
+    va_end(args);
+    if (length < 0)
+        *out = NULL;
+    return length < 0 ? dl2_error_memory(error, "a text") : DL2_OK;
+}
+
+char **dl2_copy_texts(const char *const *texts, size_t count)
+{
+    size_t size = count * sizeof *texts;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(texts[i]) + 1;
+    char **copy = dl2_calloc(1, size);
+    char *at = copy ? (char *)(copy + count) : NULL;
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strcpy(at, texts[i]);
+        at += strlen(at) + 1;
+    }
+    return copy;
+}
+
 void dl2_free_list(char **list)
 {
     for (char **p = list; p && *p; p++)

@@ -65,9 +65,9 @@ static int compare_frames(const void *left, const void *right)
 static const char *read_path(const struct dl2_dataset *dataset, size_t number, bool exact,
                              struct frame *frame)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
-    dataset->container->reader->describe(dataset, number, &entry);
-    const char *inner = entry.key, *base = dl2_path_base(entry.key);
+    const struct dl2_entry entry = dl2_reader_entry(dataset, number);
+    const int label = entry.sample.label;
+    const char *key = entry.sample.key, *inner = key, *base = dl2_path_base(key);
     unsigned folders = 0;
     if (dataset->has_parts && entry.part != DL2_PART_NONE && strchr(inner, '/'))
         inner = strchr(inner, '/') + 1;
@@ -78,19 +78,19 @@ static const char *read_path(const struct dl2_dataset *dataset, size_t number, b
         digits--;
     if (!*digits)
         return "its name has no number at its end";
-    const char *class = entry.label >= 0 ? dataset->classes[entry.label] : "";
+    const char *class = label >= 0 ? dataset->classes[label] : "";
     const size_t length = strlen(class);
     const bool in_class = length && !strncmp(inner, class, length) && inner[length] == '/';
     if (folders < 1u + in_class)
         return in_class ? "it lies in its class's folder and in no folder of a clip"
                         : "it lies in no folder of a clip";
-    if (exact && (entry.label < 0 || (in_class && folders != 2)))
+    if (exact && (label < 0 || (in_class && folders != 2)))
         return "it is no CLASS/CLIP/FRAME";
-    *frame = (struct frame){.key = entry.key,
-                            .length = (size_t)(base - entry.key) - 1,
+    *frame = (struct frame){.key = key,
+                            .length = (size_t)(base - key) - 1,
                             .digits = digits,
                             .number = (uint32_t)number,
-                            .label = entry.label,
+                            .label = label,
                             .is_bare = digits == base};
     while (*frame->digits == '0' && frame->digits[1])
         frame->digits++;
@@ -207,16 +207,14 @@ static int check_clips(const struct dl2_dataset *dataset, const char *path,
     for (size_t i = 0; i < found->count; i++) {
         const struct frame *frames = found->frames + found->clips[i].first;
         for (size_t k = 1; k < found->clips[i].count; k++) {
-            struct dl2_sample one, two;
             if (frames[k].label == frames[0].label && compare_numbers(&frames[k - 1], &frames[k]))
                 continue;
             const bool same = frames[k].label == frames[0].label;
-            dataset->container->reader->sample(dataset, frames[same ? k - 1 : 0].number, &one);
-            dataset->container->reader->sample(dataset, frames[k].number, &two);
-            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: clip %.*s: %s and %s %s", path,
-                                 (int)frames[k].length, frames[k].key, one.path, two.path,
-                                 same ? "have the same number; remove one of them"
-                                      : "are of different classes");
+            return dl2_error_set(
+                error, DL2_ERR_FORMAT, "%s: clip %.*s: %s and %s %s", path, (int)frames[k].length,
+                frames[k].key, dl2_reader_path(dataset, frames[same ? k - 1 : 0].number),
+                dl2_reader_path(dataset, frames[k].number),
+                same ? "have the same number; remove one of them" : "are of different classes");
         }
     }
     return DL2_OK;
@@ -232,15 +230,12 @@ static int find_by_path(struct dl2_dataset *dataset, const char *path, bool forc
     bool sorted = true;
     for (size_t i = 0; i < dataset->count; i++) {
         const char *why = read_path(dataset, i, !forced, &found->frames[i]);
-        struct dl2_sample sample;
         if (why && !forced)
             return DL2_OK;
-        if (why) {
-            dataset->container->reader->sample(dataset, i, &sample);
+        if (why)
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "%s: no frame of a clip: %s; clips are [SPLIT/]CLASS/CLIP/NUMBER",
-                                 sample.path, why);
-        }
+                                 dl2_reader_path(dataset, i), why);
         sorted = sorted && (!i || compare_frames(&found->frames[i - 1], &found->frames[i]) < 0);
     }
     if (!sorted)
@@ -277,12 +272,9 @@ static bool is_frame_of(const struct frame *first, const char *key)
 static int find_items(struct dl2_dataset *dataset, bool forced, struct found *found,
                       struct dl2_error *error)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
     bool any = forced;
-    for (size_t i = 0; i < dataset->count && !any; i++) {
-        dataset->container->reader->describe(dataset, i, &entry);
-        any = entry.is_further;
-    }
+    for (size_t i = 0; i < dataset->count && !any; i++)
+        any = dl2_reader_entry(dataset, i).is_further;
     if (!any)
         return DL2_OK;
     found->frames = dl2_realloc(NULL, dataset->count, sizeof *found->frames);
@@ -290,18 +282,17 @@ static int find_items(struct dl2_dataset *dataset, bool forced, struct found *fo
     if (!found->frames || !found->clips)
         return dl2_error_memory(error, "clips");
     for (size_t i = 0; i < dataset->count; i++) {
-        dataset->container->reader->describe(dataset, i, &entry);
+        const struct dl2_entry entry = dl2_reader_entry(dataset, i);
+        const char *key = entry.sample.key;
         struct dl2_clip *clip = found->clips + found->count;
-        if (entry.is_further && found->count &&
-            is_frame_of(&found->frames[clip[-1].first], entry.key))
+        if (entry.is_further && found->count && is_frame_of(&found->frames[clip[-1].first], key))
             clip--;
         else
             *clip = (struct dl2_clip){.first = i, .number = (uint32_t)found->count++};
-        found->frames[i] =
-            (struct frame){.key = entry.key, .length = strlen(entry.key), .number = (uint32_t)i};
+        found->frames[i] = (struct frame){.key = key, .length = strlen(key), .number = (uint32_t)i};
         if (clip->count++) /* "ID/00001" */
             found->frames[i].length = found->frames[clip->first].length =
-                (size_t)(dl2_path_base(entry.key) - entry.key) - 1;
+                (size_t)(dl2_path_base(key) - key) - 1;
     }
     return DL2_OK;
 }
@@ -317,8 +308,7 @@ static int compare_keys(const void *left, const void *right, void *context)
 /* The length of the split's folder in a key, with its slash; 0: it has none. */
 static size_t split_length(const struct dl2_dataset *dataset, const struct frame *frame)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
-    dataset->container->reader->describe(dataset, frame->number, &entry);
+    const struct dl2_entry entry = dl2_reader_entry(dataset, frame->number);
     const char *slash = memchr(frame->key, '/', frame->length);
     return dataset->has_parts && entry.part != DL2_PART_NONE && slash
                ? (size_t)(slash - frame->key) + 1
@@ -328,9 +318,8 @@ static size_t split_length(const struct dl2_dataset *dataset, const struct frame
 /* The class's folder that a clip's key gets behind the split's; "" for none. */
 static const char *class_folder(const struct dl2_dataset *dataset, const struct frame *frame)
 {
-    struct dl2_sample sample;
-    dataset->container->reader->sample(dataset, frame->number, &sample);
-    const char *class = sample.label >= 0 ? dataset->classes[sample.label] : "";
+    const int label = dl2_reader_entry(dataset, frame->number).sample.label;
+    const char *class = label >= 0 ? dataset->classes[label] : "";
     const size_t split = split_length(dataset, frame);
     return memchr(frame->key + split, '/', frame->length - split) || strchr(class, '/') ||
                    class[0] == '.'
@@ -399,34 +388,42 @@ const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number)
     return dataset->clip_keys->frames[number];
 }
 
+/* A clip's key, of so many bytes, that is looked for. */
+struct wanted {
+    const struct dl2_clip_keys *keys;
+    const char *key;
+    size_t length;
+};
+
+static int compare_wanted(const void *left, const void *right)
+{
+    const struct wanted *wanted = left;
+    const char *key = wanted->keys->clips[*(const uint32_t *)right];
+    const int order = strncmp(wanted->key, key, wanted->length);
+    return order ? order : -(key[wanted->length] != '\0');
+}
+
 uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length)
 {
     const struct dl2_clip_keys *keys = dataset->clip_keys;
-    size_t low = 0, high = keys->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const char *at = keys->clips[keys->sorted[middle]];
-        if (strncmp(at, key, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const char *at = low < keys->count ? keys->clips[keys->sorted[low]] : "";
-    return low < keys->count && !strncmp(at, key, length) && !at[length] ? keys->sorted[low]
-                                                                         : UINT32_MAX;
+    const struct wanted wanted = {keys, key, length};
+    const uint32_t *found =
+        bsearch(&wanted, keys->sorted, keys->count, sizeof *found, compare_wanted);
+    return found ? *found : UINT32_MAX;
+}
+
+static int compare_image(const void *image, const void *right)
+{
+    const size_t at = *(const size_t *)image;
+    const struct dl2_clip *clip = right;
+    return at < clip->first ? -1 : at - clip->first >= clip->count;
 }
 
 size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image)
 {
-    size_t low = 0, high = dataset->clip_count;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (dataset->clips[middle].first <= image)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    const struct dl2_clip *found =
+        bsearch(&image, dataset->clips, dataset->clip_count, sizeof *dataset->clips, compare_image);
+    return (size_t)(found - dataset->clips);
 }
 
 /* ---- For dataset.c */

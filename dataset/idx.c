@@ -267,7 +267,7 @@ static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_datase
             names[count] = text[count];
             ranks[label] = (uint8_t)count++;
         }
-    return dl2_dataset_set_classes(dataset, names, count, error);
+    return dl2_reader_set_classes(dataset, names, count, error);
 }
 
 /* Digits of a sample's number: five, as most datasets of this kind have, or more. */
@@ -359,45 +359,32 @@ static void idx_close(struct dl2_dataset *dataset)
     free(idx);
 }
 
-static void idx_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
-{
-    const struct idx_dataset *idx = dataset->state;
-    const struct entry *entry = &idx->entries[number];
-    *out = (struct dl2_entry){.key = entry->key,
-                              .name = entry->key,
-                              .label = entry->label,
-                              .part = entry->part ? DL2_PART_VAL : DL2_PART_TRAIN};
-}
-
-static void idx_sample(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample)
+static struct dl2_entry idx_describe(const struct dl2_dataset *dataset, size_t number)
 {
     const struct idx_dataset *idx = dataset->state;
     const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
-    *sample = (struct dl2_sample){
-        .key = entry->key,
-        .path = entry->path,
-        .name = entry->key,
-        .extension = "pgm",
-        .label = entry->label,
-        .bytes = part->header_size + part->pixel_bytes,
-        .mtime_ns = part->mtime_ns,
-    };
+    return (struct dl2_entry){.sample = {.key = entry->key,
+                                         .path = entry->path,
+                                         .name = entry->key,
+                                         .extension = "pgm",
+                                         .label = entry->label,
+                                         .bytes = part->header_size + part->pixel_bytes,
+                                         .mtime_ns = part->mtime_ns},
+                              .part = entry->part ? DL2_PART_VAL : DL2_PART_TRAIN};
 }
 
 static int idx_read(const struct dl2_dataset *dataset, size_t number,
-                    const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                    const uint8_t **data, size_t *size, struct dl2_error *error)
+                    const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                    struct dl2_error *error)
 {
     (void)slices; /* samples are not cut */
     const struct idx_dataset *idx = dataset->state;
     const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
-    DL2_TRY(dl2_bytes_resize(scratch, part->header_size + part->pixel_bytes, error));
-    memcpy(scratch->data, part->header, part->header_size);
-    memcpy(scratch->data + part->header_size, entry->pixels, part->pixel_bytes);
-    *data = scratch->data;
-    *size = scratch->size;
+    DL2_TRY(dl2_bytes_resize(out, part->header_size + part->pixel_bytes, error));
+    memcpy(out->data, part->header, part->header_size);
+    memcpy(out->data + part->header_size, entry->pixels, part->pixel_bytes);
     return DL2_OK;
 }
 
@@ -405,7 +392,6 @@ static const struct dl2_reader idx_reader = {
     .open = idx_open,
     .close = idx_close,
     .describe = idx_describe,
-    .sample = idx_sample,
     .read = idx_read,
 };
 

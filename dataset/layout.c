@@ -210,17 +210,15 @@ static void note_unreadable(struct unreadable *found, const struct dl2_sample *s
 
 /* Can the sample be read, as far as its name and its first bytes say? */
 static bool look_at_format(struct unreadable *found, const struct dl2_dataset *dataset,
-                           size_t number)
+                           size_t number, const struct dl2_sample *sample)
 {
-    struct dl2_sample sample;
     if (!found->reads)
         return true;
-    dataset->container->reader->sample(dataset, number, &sample);
-    const char *dot = strrchr(sample.extension, '.');
-    const char *extension = dot ? dot + 1 : sample.extension;
+    const char *dot = strrchr(sample->extension, '.');
+    const char *extension = dot ? dot + 1 : sample->extension;
     const bool readable = is_readable(found, dataset, number, extension);
     if (!readable)
-        note_unreadable(found, &sample, extension);
+        note_unreadable(found, sample, extension);
     return readable;
 }
 
@@ -318,24 +316,24 @@ static bool may_be_splits(const struct dl2_dataset *dataset)
  * sample, and is false where they are no splits.
  */
 static bool look_at_folders(struct folder_census *census, const struct dl2_dataset *dataset,
-                            const struct dl2_entry *entry)
+                            const struct dl2_sample *sample)
 {
-    const size_t top = strcspn(entry->key, "/");
-    const size_t folder = entry->key[top] ? strcspn(entry->key + top + 1, "/") : 0;
-    const char *class = entry->label >= 0 ? dataset->classes[entry->label] : "";
-    if (!entry->key[top] || !entry->key[top + 1 + folder] || strlen(class) != top ||
-        strncmp(class, entry->key, top) != 0)
+    const size_t top = strcspn(sample->key, "/");
+    const size_t folder = sample->key[top] ? strcspn(sample->key + top + 1, "/") : 0;
+    const char *class = sample->label >= 0 ? dataset->classes[sample->label] : "";
+    if (!sample->key[top] || !sample->key[top + 1 + folder] || strlen(class) != top ||
+        strncmp(class, sample->key, top) != 0)
         return false;
     const bool same_class =
-        census->key && top == census->class_length && !strncmp(entry->key, census->key, top);
+        census->key && top == census->class_length && !strncmp(sample->key, census->key, top);
     if (census->key && !same_class && !end_class(census))
         return false;
     if (!same_class || folder != census->folder_length ||
-        strncmp(entry->key + top + 1, census->key + top + 1, folder) != 0) {
+        strncmp(sample->key + top + 1, census->key + top + 1, folder) != 0) {
         census->folders++;
-        census->sum += XXH3_64bits(entry->key + top + 1, folder);
+        census->sum += XXH3_64bits(sample->key + top + 1, folder);
     }
-    census->key = entry->key;
+    census->key = sample->key;
     census->class_length = top;
     census->folder_length = folder;
     return true;
@@ -440,15 +438,14 @@ static void look_at_samples(const struct dl2_dataset *dataset, struct look *look
     const size_t all = dataset->all_images;
     look->folders.failed = dataset->clips || !may_be_splits(dataset);
     for (size_t i = 0; i < all; i++) {
-        struct dl2_entry entry = {.part = DL2_PART_NONE};
-        dataset->container->reader->describe(dataset, i, &entry);
-        const bool readable = look_at_format(&look->unreadable, dataset, i);
+        const struct dl2_entry entry = dl2_reader_entry(dataset, i);
+        const bool readable = look_at_format(&look->unreadable, dataset, i, &entry.sample);
         look_at_clip(&look->clips, &entry);
         look->folders.failed =
-            look->folders.failed || !look_at_folders(&look->folders, dataset, &entry);
-        if (entry.label < 0)
+            look->folders.failed || !look_at_folders(&look->folders, dataset, &entry.sample);
+        if (entry.sample.label < 0)
             continue;
-        struct class_counts *counts = &look->by_class[entry.label];
+        struct class_counts *counts = &look->by_class[entry.sample.label];
         const bool trained = !dataset->has_parts || entry.part == DL2_PART_TRAIN;
         counts->trained += trained;
         counts->read += trained && readable;
@@ -465,11 +462,10 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
                               "is writing it, or was stopped; run it again"));
     DL2_TRY(tell_unreadable(dataset, &look->unreadable, look->by_class));
     DL2_TRY(tell_clips(dataset, &look->clips));
-    dataset->clip_message = dataset->clips ? dataset->message_count : 0;
-    if (dataset->clip_note)
+    if (dataset->clip_note) {
+        dataset->clip_message = dataset->clips ? dataset->message_count : 0;
         DL2_TRY(warn(dataset, "%s", dataset->clip_note));
-    else
-        dataset->clip_message = 0;
+    }
     dataset->warning_count = dataset->message_count - 1;
     DL2_TRY(tell_subset(dataset, &options->subset));
     return add_warnings(dataset, path, look);

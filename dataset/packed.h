@@ -113,8 +113,8 @@ struct dl2_shard_format {
     int (*scan)(struct dl2_scan *scan, const struct dl2_shard_input *input,
                 struct dl2_error *error);
     /*
-     * Reads the list of classes: 1 and names to be freed, in label order (NULL: the list has no
-     * order), or 0 if the file holds no list.
+     * Reads the list of classes: 1 and names in one block to be freed, in label order (NULL: the
+     * list has no order), or 0 if the file holds no list.
      */
     int (*read_classes)(const struct dl2_bytes *text, char ***names, uint32_t *count,
                         struct dl2_error *error);
@@ -197,7 +197,7 @@ struct dl2_scan {
 /* Adds a sample of the draft's last shard. `label` is its class as the shard has it, or NULL. */
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
                  struct dl2_error *error);
-/* Takes `names` (a block of `count` strings, all to be freed); `folder` must outlive the scan. */
+/* Takes `names`, `count` of them in one block; `folder` must outlive the scan. */
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error);
 /* Drops all samples from number `count` on. */

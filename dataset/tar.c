@@ -4,6 +4,7 @@
  * first dot of its last part are one sample. tar_members.h reads and writes the members.
  */
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 #include "dataset/tar_members.h"
 
@@ -336,15 +337,13 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
  * folder. */
 static bool tar_is_name_of(const char *key, const char *base)
 {
-    char *name = strdup(base);
+    DL2_AUTO_FREE char *name = strdup(base);
     if (!name)
         return false;
     tar_unescape((char *)dl2_path_base(name));
     const size_t length = strlen(name), whole = strlen(key);
-    const bool is = whole >= length && !strcmp(key + whole - length, name) &&
-                    (whole == length || key[whole - length - 1] == '/');
-    free(name);
-    return is;
+    return whole >= length && !strcmp(key + whole - length, name) &&
+           (whole == length || key[whole - length - 1] == '/');
 }
 
 struct tar_search {
@@ -491,31 +490,27 @@ static int tar_read_sidecars(const struct dl2_shard_place *place, struct dl2_sid
 static int tar_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
                             struct dl2_error *error)
 {
-    char **names = NULL;
-    int status = DL2_OK;
-    *count = 0;
-    for (size_t at = 0; status == DL2_OK && at < text->size;) {
-        const char *line = (const char *)text->data + at;
-        const char *end = memchr(line, '\n', text->size - at);
-        size_t length = end ? (size_t)(end - line) : text->size - at;
-        at += length + 1;
-        if (length && line[length - 1] == '\r')
-            length--;
-        char **grown = dl2_realloc(names, (size_t)*count + 1, sizeof *names);
-        if (grown)
-            names = grown;
-        if (!grown || !(names[*count] = strndup(line, length)))
-            status = dl2_error_memory(error, "a dataset");
-        else
-            ++*count;
+    size_t lines = 0;
+    for (size_t at = 0; at < text->size; at++)
+        lines += text->data[at] == '\n' || at + 1 == text->size;
+    if (!lines || lines > UINT32_MAX)
+        return 0;
+    /* Pointers, then the text with zeros for the ends of lines. */
+    char **names = dl2_calloc(1, lines * sizeof *names + text->size + 1);
+    if (!names)
+        return dl2_error_memory(error, "a dataset");
+    char *at = memcpy(names + lines, text->data, text->size), *const last = at + text->size;
+    for (*count = 0; *count < lines; ++*count) {
+        char *end = memchr(at, '\n', (size_t)(last - at));
+        end = end ? end : last;
+        *end = '\0';
+        if (end > at && end[-1] == '\r')
+            end[-1] = '\0';
+        names[*count] = at;
+        at = end + 1;
     }
-    for (; status < 0 && *count; --*count)
-        free(names[*count - 1]);
-    if (status < 0)
-        free(names);
-    else
-        *out = names;
-    return status < 0 ? status : *count > 0;
+    *out = names;
+    return 1;
 }
 
 /* ---- Writing */

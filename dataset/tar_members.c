@@ -2,6 +2,7 @@
 #include "dataset/tar_members.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -302,15 +303,11 @@ static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct
     size_t length = strlen(name) + strlen(" path=\n") + 1;
     for (size_t power = 10; length >= power; power *= 10)
         length++;
-    char *text = NULL;
-    if (asprintf(&text, "%zu path=%s\n", length, name) < 0)
-        return dl2_error_memory(error, "a dataset");
-    int status =
-        tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error);
-    if (status == DL2_OK)
-        status = dl2_shard_put(output, text, length, error);
-    free(text);
-    return status < 0 ? status : dl2_shard_put_zeros(output, -length % DL2_TAR_BLOCK, error);
+    DL2_AUTO_FREE char *text = NULL;
+    DL2_TRY(dl2_text_format(&text, error, "%zu path=%s\n", length, name));
+    DL2_TRY(tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error));
+    DL2_TRY(dl2_shard_put(output, text, length, error));
+    return dl2_shard_put_zeros(output, -length % DL2_TAR_BLOCK, error);
 }
 
 int dl2_tar_put_member(struct dl2_shard_output *output, const char *name, const void *data,

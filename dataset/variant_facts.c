@@ -2,6 +2,7 @@
 #include "dataset/variant_facts.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/container.h"
 #include "dataset/postgresql/database_uri.h"
 
@@ -124,4 +125,34 @@ int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_er
     free(first);
     free(second);
     return status;
+}
+
+/* The last part of a path as it was given; "/", "." and ".." are resolved first. */
+static char *last_part(const char *path)
+{
+    DL2_AUTO_FREE char *given = strndup(path, (size_t)dl2_path_folder_length(path));
+    DL2_AUTO_FREE char *resolved = NULL;
+    const char *base = given ? dl2_path_base(given) : "";
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        resolved = realpath(path, NULL);
+    if (resolved)
+        base = dl2_path_base(resolved);
+    return strdup(*base ? base : "dataset");
+}
+
+static char *table_name(const char *path)
+{
+    DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;
+    return strdup(dl2_database_uri_parse(path, false, &uri, NULL) == DL2_OK ? uri.table
+                                                                            : "dataset");
+}
+
+char *dl2_dataset_variant_name(const char *path)
+{
+    json_auto_t *summary = NULL;
+    dl2_facts_load(path, &summary, NULL);
+    const char *name = dl2_json_get_text(summary, "variant", "");
+    return *name                           ? strdup(name)
+           : dl2_dataset_is_database(path) ? table_name(path)
+                                           : last_part(path);
 }

@@ -282,17 +282,14 @@ static void print_remote(FILE *out, const struct dl2_remote_stats *remote)
 
 static json_t *remote_json(const struct bench *bench)
 {
-    const struct dl2_remote_stats *remote = &bench->remote;
-    return bench->is_remote
-               ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "requests",
-                           (json_int_t)remote->requests, "retries", (json_int_t)remote->retries,
-                           "bytes", (json_int_t)remote->bytes, "cache_hits",
-                           (json_int_t)remote->cache_hits, "cache_misses",
-                           (json_int_t)remote->cache_misses, "cache_bytes",
-                           (json_int_t)remote->cache_bytes, "cache_damaged",
-                           (json_int_t)remote->cache_damaged, "cache_lost",
-                           (json_int_t)remote->cache_lost)
-               : json_null();
+    const char *name;
+    uint64_t count;
+    if (!bench->is_remote)
+        return json_null();
+    json_t *json = json_object();
+    for (size_t i = 0; (name = dl2_remote_stats_count(&bench->remote, i, &count)); i++)
+        json_object_set_new(json, name, json_integer((json_int_t)count));
+    return json;
 }
 
 static void print_rates(FILE *out, const struct bench *bench)

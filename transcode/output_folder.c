@@ -273,7 +273,7 @@ bool dl2_output_has_clips(const char *path)
     struct dl2_dataset *dataset;
     if (dl2_dataset_open(path, &options, &dataset, NULL) < 0)
         return false;
-    const bool clips = !strcmp(dl2_dataset_container(dataset), "gulp") &&
+    const bool clips = dl2_container_has_clip_items(dl2_dataset_container(dataset)) &&
                        dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
     dl2_dataset_close(dataset);
     return clips;
@@ -284,7 +284,8 @@ int dl2_output_check_source(const struct dl2_dataset *dataset, const char *sourc
                             struct dl2_error *error)
 {
     DL2_TRY(refuse_clips(dataset, source, container, error));
-    if (dl2_container_is_packed(container) || !strcmp(dl2_dataset_container(dataset), "folder"))
+    if (dl2_container_is_packed(container) ||
+        dl2_container_has_class_folders(dl2_dataset_container(dataset)))
         return DL2_OK;
     return check_classes(dataset, source, progress, error);
 }
