@@ -297,10 +297,14 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 {
     struct jxl_state jxl = {.base = {.data = data, .size = size}};
     int status = jxl_begin(&jxl, error);
-    if (status == DL2_OK)
-        status = JxlDecoderProcessInput(jxl.decoder) == JXL_DEC_COLOR_ENCODING
+    if (status == DL2_OK) {
+        JxlDecoderStatus next = JxlDecoderProcessInput(jxl.decoder);
+        if (next == JXL_DEC_JPEG_RECONSTRUCTION)
+            next = JxlDecoderProcessInput(jxl.decoder);
+        status = next == JXL_DEC_COLOR_ENCODING
                      ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
                      : jxl_fail(error);
+    }
     JxlDecoderDestroy(jxl.decoder);
     return status;
 }

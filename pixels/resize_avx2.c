@@ -3,7 +3,7 @@
 
 #include "common/vectors.h"
 
-typedef uint32_t half_mask; /* all of a half vector's bytes are there */
+typedef uint32_t half_mask; /* of no effect: all bytes are there */
 #define LOAD_SOME(there, from) LOAD_HALF(from)
 
 /* Packing goes by lanes: puts their halves in order. */
