@@ -138,7 +138,7 @@ void dl2_device_close(struct dl2_device *device)
         device->ops->close(device);
 }
 
-unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
+static unsigned window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
 {
     unsigned long padded = (unsigned long)in + 2ul * pad;
     if (!kernel || !stride || padded < kernel)
@@ -178,17 +178,17 @@ struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *s, unsigned 
     return v;
 }
 
-static struct dl2_sides window_outs(struct dl2_sides in, struct dl2_sides kernel,
-                                    struct dl2_sides stride, struct dl2_sides pad)
+struct dl2_sides dl2_window_outs(struct dl2_sides in, struct dl2_sides kernel,
+                                 struct dl2_sides stride, struct dl2_sides pad)
 {
-    return (struct dl2_sides){dl2_window_out(in.depth, kernel.depth, stride.depth, pad.depth),
-                              dl2_window_out(in.height, kernel.height, stride.height, pad.height),
-                              dl2_window_out(in.width, kernel.width, stride.width, pad.width)};
+    return (struct dl2_sides){window_out(in.depth, kernel.depth, stride.depth, pad.depth),
+                              window_out(in.height, kernel.height, stride.height, pad.height),
+                              window_out(in.width, kernel.width, stride.width, pad.width)};
 }
 
 struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *s)
 {
-    return window_outs(s->in, s->kernel, s->stride, s->pad);
+    return dl2_window_outs(s->in, s->kernel, s->stride, s->pad);
 }
 
 /* Libraries count in int. */
@@ -243,7 +243,7 @@ int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error
 
 int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
 {
-    const struct dl2_sides out = window_outs(s->in, s->kernel, s->stride, s->pad);
+    const struct dl2_sides out = dl2_window_outs(s->in, s->kernel, s->stride, s->pad);
     bool good =
         tensor_fits(s->batch, s->in, s->channels) && tensor_fits(s->batch, s->out, s->channels);
     /* A window that lies wholly in the padding would have no maximum. */

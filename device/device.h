@@ -485,9 +485,10 @@ struct dl2_device_plan {
 /* Frees a plan that one of the create() functions has made. NULL is allowed. */
 void dl2_device_plan_free(void *plan);
 
-/* Number of outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where the
+/* The sides of a window's output, (in + 2 * pad - kernel) / stride + 1 along each axis; 0 where the
  * window does not fit. */
-unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad);
+struct dl2_sides dl2_window_outs(struct dl2_sides in, struct dl2_sides kernel,
+                                 struct dl2_sides stride, struct dl2_sides pad);
 /* Checks for every device's create(): no size is zero, windows fit, and no tensor has more than
  * 2^31 - 1 elements. */
 int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);

@@ -24,20 +24,6 @@ void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_vi
     *set = (struct dl2_plan_set){0};
 }
 
-static struct dl2_sides network_sides(const struct dl2_value *value)
-{
-    return (struct dl2_sides){value->depth, value->height, value->width};
-}
-
-/* A window's, as a shape of a convolution or a pooling has them. */
-static void network_set_window(const struct dl2_graph_window *w, struct dl2_sides *kernel,
-                               struct dl2_sides *stride, struct dl2_sides *pad)
-{
-    *kernel = (struct dl2_sides){w->kernel_depth, w->kernel, w->kernel};
-    *stride = (struct dl2_sides){w->stride_depth, w->stride, w->stride};
-    *pad = (struct dl2_sides){w->pad_depth, w->pad, w->pad};
-}
-
 static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *layer,
                               unsigned count, union dl2_layer_plan *plan, struct dl2_error *error)
 {
@@ -47,18 +33,20 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     switch (layer->kind) {
     case DL2_LAYER_CONV: {
         struct dl2_conv_shape shape = {.batch = count,
-                                       .in = network_sides(in),
+                                       .in = in->sides,
+                                       .kernel = layer->window.kernel,
+                                       .stride = layer->window.stride,
+                                       .pad = layer->window.pad,
                                        .in_channels = in->channels,
                                        .out_channels = out->channels,
                                        .groups = layer->groups,
                                        .bias = layer->bias,
                                        .activation = layer->activation};
-        network_set_window(&layer->window, &shape.kernel, &shape.stride, &shape.pad);
         return device->ops->conv_create(device, &shape, &plan->conv, error);
     }
     case DL2_LAYER_NORM: {
         struct dl2_norm_shape shape = {
-            .rows = (size_t)count * in->depth * in->height * in->width,
+            .rows = count * dl2_sides_count(in->sides),
             .channels = in->channels,
             .epsilon = NORM_EPSILON,
             .momentum = NORM_MOMENTUM,
@@ -73,10 +61,12 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
         struct dl2_pool_shape shape = {
             .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
             .batch = count,
-            .in = network_sides(in),
+            .in = in->sides,
             .channels = in->channels,
-            .out = network_sides(out)};
-        network_set_window(&layer->window, &shape.kernel, &shape.stride, &shape.pad);
+            .out = out->sides,
+            .kernel = layer->window.kernel,
+            .stride = layer->window.stride,
+            .pad = layer->window.pad};
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }
     case DL2_LAYER_LINEAR: {
@@ -85,12 +75,12 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
         return device->ops->linear_create(device, &shape, &plan->linear, error);
     }
     case DL2_LAYER_LAYER_NORM: {
-        struct dl2_layer_norm_shape shape = {(size_t)count * in->height, in->channels,
+        struct dl2_layer_norm_shape shape = {(size_t)count * in->sides.height, in->channels,
                                              layer->epsilon};
         return device->ops->layer_norm_create(device, &shape, &plan->layer_norm, error);
     }
     case DL2_LAYER_ATTENTION: {
-        struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
+        struct dl2_attention_shape shape = {count, in->sides.height, out->channels, layer->heads};
         return device->ops->attention_create(device, &shape, &plan->attention, error);
     }
     case DL2_LAYER_DROPOUT:
@@ -112,8 +102,12 @@ static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set,
         return dl2_error_memory(error, "a network");
     /* The frames of a clip, one below the other. */
     const struct dl2_value *images = &net->view->graph.values[0];
-    struct dl2_ingest_shape ingest = {
-        count, images->depth * images->height, images->width, images->channels, {0}, {0}};
+    struct dl2_ingest_shape ingest = {count,
+                                      images->sides.depth * images->sides.height,
+                                      images->sides.width,
+                                      images->channels,
+                                      {0},
+                                      {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
     struct dl2_loss_shape loss = {count, config->classes, config->smoothing};

@@ -975,10 +975,8 @@ static void depthwise(enum dl2_element element)
                                    .groups = c};
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_conv *plan = NULL;
-        unsigned oh = dl2_window_out(s.in.height, 3, s.stride.height, s.pad.height);
-        unsigned ow = dl2_window_out(s.in.width, 3, s.stride.width, s.pad.width);
         size_t in = (size_t)s.batch * s.in.height * s.in.width * c;
-        size_t out = (size_t)s.batch * oh * ow * c;
+        size_t out = s.batch * dl2_sides_count(dl2_conv_out(&s)) * c;
         float *x = fresh(in), *w = fresh(9 * c), *dy = fresh(out);
         float *y = fresh(out), *dx = fresh(in), *dw = fresh(9 * c);
         void *lx = low_precision(element, x, in, 0), *lw = low_precision(element, w, 9 * c, 0);
