@@ -649,8 +649,7 @@ static int prepare_batches(struct dl2_read_ahead *ahead, struct dl2_error *error
         return DL2_OK;
     if (!dl2_size_mul(ahead->request_count, DL2_DATASET_BATCH, &numbers) ||
         !(ahead->samples = dl2_calloc(numbers, sizeof *ahead->samples)))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
-                             ahead->window);
+        return dl2_error_memory(error, "reading %zu samples ahead", ahead->window);
     for (size_t i = 0; i < ahead->request_count; i++) {
         ahead->requests[i].samples = ahead->samples + i * DL2_DATASET_BATCH;
         ahead->requests[i].dataset = ahead->planner->dataset;
@@ -694,8 +693,7 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
         ahead->arena = NULL;
     if (!ahead->entries || !ahead->sorted || !ahead->requests || !ahead->new_requests ||
         !ahead->used || !ahead->arena)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
-                             ahead->window);
+        return dl2_error_memory(error, "reading %zu samples ahead", ahead->window);
     for (size_t i = 0; i < ahead->ring; i++)
         ahead->entries[i].position = NOWHERE;
     for (size_t i = ahead->request_count; i-- > 0;) {
@@ -765,7 +763,7 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     *out = NULL;
     struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
     if (!ahead)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read ahead");
+        return dl2_error_memory(error, "reading ahead");
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->work, NULL);
     ahead->planner = planner;
