@@ -179,24 +179,20 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
         const struct dl2_layer *l = &graph.layers[i];
         const struct dl2_value *in = &graph.values[l->in], *out = &graph.values[l->out];
         if (attention && l->kind == DL2_LAYER_ATTENTION)
-            ask_attention((struct dl2_attention_shape){batch, in->height, out->channels, l->heads});
+            ask_attention(
+                (struct dl2_attention_shape){batch, in->sides.height, out->channels, l->heads});
         if (attention || l->kind != DL2_LAYER_CONV ||
             l->groups > 1) /* depthwise ones have our own kernels */
             continue;
         struct dl2_conv_shape shape;
         memset(&shape, 0, sizeof shape);
         shape.batch = batch;
-        shape.in.depth = in->depth;
-        shape.in.height = in->height;
-        shape.in.width = in->width;
+        shape.in = in->sides;
         shape.in_channels = in->channels;
         shape.out_channels = out->channels;
-        shape.kernel.depth = l->window.kernel_depth;
-        shape.kernel.height = shape.kernel.width = l->window.kernel;
-        shape.stride.depth = l->window.stride_depth;
-        shape.stride.height = shape.stride.width = l->window.stride;
-        shape.pad.depth = l->window.pad_depth;
-        shape.pad.height = shape.pad.width = l->window.pad;
+        shape.kernel = l->window.kernel;
+        shape.stride = l->window.stride;
+        shape.pad = l->window.pad;
         shape.groups = l->groups;
         ask_all(&shape);
         shape.bias = l->bias;
