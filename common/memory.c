@@ -58,6 +58,17 @@ void *dl2_realloc(void *old, size_t count, size_t size)
     return realloc(old, bytes ? bytes : 1);
 }
 
+int dl2_grow(void *array, size_t count, size_t size, struct dl2_error *error)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = dl2_realloc(items, count + 1, size);
+    if (!items)
+        return dl2_error_memory(error, "%zu items", count + 1);
+    memcpy(array, &items, sizeof items);
+    return DL2_OK;
+}
+
 void *dl2_alloc_aligned(size_t count, size_t size)
 {
     size_t bytes;

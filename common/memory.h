@@ -39,6 +39,10 @@ int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL
 /* realloc() of `count` items; the old block stays valid on NULL. */
 void *dl2_realloc(void *old, size_t count, size_t size);
 
+/* Makes room for one more behind the `count` items of `size` bytes of an array; `array` is the
+ * address of the pointer to them. */
+int dl2_grow(void *array, size_t count, size_t size, struct dl2_error *error);
+
 /* Uninitialised, aligned to DL2_ALIGNMENT, at least one byte. Free with free(). */
 void *dl2_alloc_aligned(size_t count, size_t size);
 

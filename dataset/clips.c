@@ -7,6 +7,7 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -122,33 +123,31 @@ static int compare_firsts(const void *left, const void *right, void *context)
 /* Sorts frames that are sorted by clip into the order in which the clips begin. */
 static int order_clips(struct found *found, size_t images, struct dl2_error *error)
 {
-    uint32_t *least = dl2_calloc(found->count, sizeof *least);
+    DL2_AUTO_FREE uint32_t *least = dl2_calloc(found->count, sizeof *least);
     struct frame *frames = dl2_calloc(images, sizeof *frames);
     size_t at = 0;
-    for (size_t i = 0; least && i < found->count; i++) {
+    if (!least || !frames) {
+        free(frames);
+        return dl2_error_memory(error, "clips");
+    }
+    for (size_t i = 0; i < found->count; i++) {
         const struct dl2_clip *clip = &found->clips[i];
         least[i] = UINT32_MAX;
         for (size_t k = 0; k < clip->count; k++)
             if (found->frames[clip->first + k].number < least[i])
                 least[i] = found->frames[clip->first + k].number;
     }
-    if (least && frames) {
-        qsort_r(found->clips, found->count, sizeof *found->clips, compare_firsts, least);
-        for (size_t i = 0; i < found->count; i++) {
-            struct dl2_clip *clip = &found->clips[i];
-            memcpy(frames + at, found->frames + clip->first, clip->count * sizeof *frames);
-            clip->first = at;
-            clip->number = (uint32_t)i;
-            at += clip->count;
-        }
-        struct frame *unsorted = found->frames;
-        found->frames = frames;
-        frames = unsorted;
+    qsort_r(found->clips, found->count, sizeof *found->clips, compare_firsts, least);
+    for (size_t i = 0; i < found->count; i++) {
+        struct dl2_clip *clip = &found->clips[i];
+        memcpy(frames + at, found->frames + clip->first, clip->count * sizeof *frames);
+        clip->first = at;
+        clip->number = (uint32_t)i;
+        at += clip->count;
     }
-    const bool done = least && frames;
-    free(least);
-    free(frames);
-    return done ? DL2_OK : dl2_error_memory(error, "clips");
+    free(found->frames);
+    found->frames = frames;
+    return DL2_OK;
 }
 
 /* Makes a clip of each run of frames that have one. */
@@ -445,7 +444,7 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
 {
     const struct dl2_container *container = dataset->container;
     const bool forced = options->samples == DL2_SAMPLES_CLIPS;
-    struct found found = {NULL, NULL, 0};
+    DL2_CLEANUP(free_found) struct found found = {NULL, NULL, 0};
     if (options->samples == DL2_SAMPLES_IMAGES || !dataset->count)
         return DL2_OK;
     if (!container->shards && !container->has_clip_paths)
@@ -453,28 +452,28 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
                                       "%s: the container '%s' holds images and no clips", path,
                                       container->name)
                       : DL2_OK;
-    int status = container->has_clip_paths ? find_by_path(dataset, path, forced, &found, error)
-                                           : find_items(dataset, forced, &found, error);
+    DL2_TRY(container->has_clip_paths ? find_by_path(dataset, path, forced, &found, error)
+                                      : find_items(dataset, forced, &found, error));
+    if (!found.clips)
+        return DL2_OK;
     bool ordered = true;
-    for (size_t i = 0; status == DL2_OK && found.clips && i < dataset->count && ordered; i++)
+    for (size_t i = 0; i < dataset->count && ordered; i++)
         ordered = found.frames[i].number == i;
-    if (status == DL2_OK && found.clips && !ordered &&
-        !(dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen)))
-        status = dl2_error_memory(error, "clips");
-    for (size_t i = 0; status == DL2_OK && dataset->chosen && i < dataset->count; i++)
-        dataset->chosen[i] = found.frames[i].number;
-    if (status == DL2_OK && found.clips)
-        status =
-            make_keys(dataset, &found, options->class_folders && !container->has_clip_paths, error);
-    if (status == DL2_OK && found.clips) {
-        dataset->clips = found.clips;
-        dataset->clip_count = found.count;
-        dataset->by_frame = options->by_frame;
-        count_frames(dataset);
-        found.clips = NULL;
+    if (!ordered) {
+        dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
+        if (!dataset->chosen)
+            return dl2_error_memory(error, "clips");
     }
-    free_found(&found);
-    return status;
+    for (size_t i = 0; !ordered && i < dataset->count; i++)
+        dataset->chosen[i] = found.frames[i].number;
+    DL2_TRY(
+        make_keys(dataset, &found, options->class_folders && !container->has_clip_paths, error));
+    dataset->clips = found.clips;
+    dataset->clip_count = found.count;
+    dataset->by_frame = options->by_frame;
+    count_frames(dataset);
+    found.clips = NULL;
+    return DL2_OK;
 }
 
 void dl2_clips_free(struct dl2_dataset *dataset)

@@ -82,14 +82,20 @@ struct dl2_reader {
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
 };
 
-/* A sample to be written, with the whole key. */
-struct dl2_sink_sample {
+/* A sample to be written. */
+struct dl2_new_sample {
     const char *key, *extension;
+    const char *id;    /* the key without its split's folder */
     const char *split; /* its name; "" for none */
-    const char *class; /* NULL: none */
+    int label;         /* -1: none */
+    const char *class; /* the label's name, or NULL */
     const void *data;
     size_t size;
     const char *line; /* of the variant that is written, about this sample; NULL: none */
+    struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
+    /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
+    const struct dl2_writer_frame *frames;
+    size_t frame_count; /* 0: an image */
 };
 
 /* Writes a container that is neither files nor shards. */
@@ -98,7 +104,7 @@ struct dl2_sink {
     int (*open)(const char *path, const char *const *classes, unsigned class_count, void **state,
                 struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
-    int (*add)(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error);
+    int (*add)(void *state, const struct dl2_new_sample *sample, struct dl2_error *error);
     /* `summary` is a variant's, `origin` a copy's, of variant_facts.h; NULL: none. */
     int (*finish)(void *state, const json_t *summary, const char *origin, struct dl2_error *error);
     /* Frees the state; if finish() has not succeeded, nothing stays of what was written. */

@@ -199,8 +199,7 @@ static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error 
     if (remote && !status)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no such file", path);
     status = gulp_parse(&text, 0, &meta, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", path);
+    dl2_error_prefix(error, "%s", path);
     place->kept->data = meta;
     return status;
 }
@@ -251,8 +250,7 @@ static int gulp_find_data(const struct dl2_shard_place *place, const char *exten
         return dl2_error_set(error, DL2_ERR_FORMAT, "sidecar \"%.200s\": not an extension",
                              extension);
     const int status = gulp_read_place(json, place->shard_bytes, data, error);
-    if (status < 0)
-        dl2_error_prefix(error, "sidecar \"%.200s\"", extension);
+    dl2_error_prefix(error, "sidecar \"%.200s\"", extension);
     return status;
 }
 
@@ -414,7 +412,7 @@ static bool gulp_is_utf8(const char *text)
     return json;
 }
 
-static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *error)
+static int gulp_check(const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (!sample->size)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "GulpIO has no empty samples");
@@ -425,8 +423,7 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
                          "rename it");
 }
 
-static bool gulp_holds_sidecars(const struct dl2_shard_sample *sample,
-                                const struct dl2_sidecar *item)
+static bool gulp_holds_sidecars(const struct dl2_new_sample *sample, const struct dl2_sidecar *item)
 {
     for (size_t i = 0; i < sample->sidecars.count; i++)
         if (!strcmp(sample->sidecars.items[i].extension, item->extension))
@@ -479,7 +476,7 @@ static int gulp_put(struct dl2_shard_output *output, const void *data, size_t si
 }
 
 /* The images come last: GulpIO's own check wants a data file to end where its last frame does. */
-static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_new_sample *sample,
                           uint64_t *offset, struct dl2_error *error)
 {
     FILE *meta = output->companion;

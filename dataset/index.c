@@ -418,13 +418,10 @@ void dl2_index_unmap(struct dl2_index *index)
 int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, uint64_t bytes,
                               int64_t mtime_ns, struct dl2_error *error)
 {
-    struct dl2_index_draft_shard *grown =
-        dl2_realloc(draft->shards, (size_t)draft->shard_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    draft->shards = grown;
-    grown[draft->shard_count] = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
-    if (!grown[draft->shard_count].name)
+    DL2_TRY(dl2_grow(&draft->shards, draft->shard_count, sizeof *draft->shards, error));
+    struct dl2_index_draft_shard *shard = &draft->shards[draft->shard_count];
+    *shard = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
+    if (!shard->name)
         return dl2_error_memory(error, "a dataset");
     draft->shard_count++;
     return DL2_OK;

@@ -5,6 +5,7 @@
 
 #include "common/file.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <xxhash.h>
 
@@ -109,28 +110,15 @@ static void print_layout(const struct dl2_dataset *dataset,
                 (unsigned long long)options->split_seed);
 }
 
-/* Adds a message; takes the text, NULL where memory ran out. */
-static int add_message(struct dl2_dataset *dataset, char *text)
-{
-    char **grown = dl2_realloc(dataset->messages, dataset->message_count + 1, sizeof *grown);
-    if (grown)
-        dataset->messages = grown;
-    if (!grown || !text) {
-        free(text);
-        return DL2_ERR_MEMORY;
-    }
-    grown[dataset->message_count++] = text;
-    return DL2_OK;
-}
-
 DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format, ...)
 {
-    char *text;
     va_list args;
+    DL2_TRY(dl2_grow(&dataset->messages, dataset->message_count, sizeof *dataset->messages, NULL));
     va_start(args, format);
-    const int length = vasprintf(&text, format, args);
+    const int length = vasprintf(&dataset->messages[dataset->message_count], format, args);
     va_end(args);
-    return add_message(dataset, length < 0 ? NULL : text);
+    dataset->message_count += length >= 0;
+    return length < 0 ? DL2_ERR_MEMORY : DL2_OK;
 }
 
 /* "a subset: 300 of the 1,000 images for training, 30% of each class, drawn with seed 0" */
@@ -350,7 +338,8 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
 {
     enum { NAMED = 5 };
     size_t count = 0, size;
-    char *names = NULL, number[32];
+    DL2_AUTO_FREE char *names = NULL;
+    char number[32];
     FILE *out = open_memstream(&names, &size);
     if (!out)
         return DL2_ERR_MEMORY;
@@ -359,16 +348,14 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
             fprintf(out, "%s'%s' (number %u)", count > 1 ? ", " : "", dataset->classes[i], i);
     if (count > NAMED)
         fputs(", ...", out);
-    const bool whole = fclose(out) == 0;
-    int status = whole ? DL2_OK : DL2_ERR_MEMORY;
-    if (whole && count)
-        status = warn(dataset,
-                      "%s class%s no %s in train, only in other splits: %s; no network can learn "
-                      "%s, and other loaders may number the classes of these splits otherwise",
-                      grouped(count, number), count == 1 ? " has" : "es have", noun(dataset, 1),
-                      names, count == 1 ? "it" : "them");
-    free(names);
-    return status;
+    if (fclose(out) != 0)
+        return DL2_ERR_MEMORY;
+    return count ? warn(dataset,
+                        "%s class%s no %s in train, only in other splits: %s; no network can learn "
+                        "%s, and other loaders may number the classes of these splits otherwise",
+                        grouped(count, number), count == 1 ? " has" : "es have", noun(dataset, 1),
+                        names, count == 1 ? "it" : "them")
+                 : DL2_OK;
 }
 
 /* Of a split that is opened by itself, whose classes are its own folders. */
@@ -474,28 +461,20 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
 int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
                          const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return dl2_error_memory(error, "a dataset");
     print_layout(dataset, options, out);
-    const bool whole = fclose(out) == 0;
-    if (!whole) {
-        free(text);
-        text = NULL;
-    }
-    struct look look = {.unreadable = {.reads = options->reads}};
-    look.by_class = dl2_calloc(dataset->class_count + 1, sizeof *look.by_class);
-    int status = add_message(dataset, text);
-    if (status == DL2_OK && !look.by_class)
-        status = DL2_ERR_MEMORY;
-    if (status == DL2_OK) {
-        look_at_samples(dataset, &look);
-        status = tell_all(dataset, path, options, &look);
-    }
-    free(look.by_class);
-    return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
+    DL2_AUTO_FREE struct class_counts *by_class =
+        dl2_calloc(dataset->class_count + 1, sizeof *by_class);
+    struct look look = {.unreadable = {.reads = options->reads}, .by_class = by_class};
+    if (fclose(out) != 0 || !by_class || warn(dataset, "%s", text) < 0)
+        return dl2_error_memory(error, "a dataset");
+    look_at_samples(dataset, &look);
+    return tell_all(dataset, path, options, &look) < 0 ? dl2_error_memory(error, "a dataset")
+                                                       : DL2_OK;
 }
 
 const char *dl2_dataset_layout(const struct dl2_dataset *dataset)

@@ -108,8 +108,7 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
     const int status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", list->root);
+    dl2_error_prefix(error, "%s", list->root);
     DL2_TRY(status);
     return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
@@ -465,9 +464,8 @@ static int read_beside(const struct dl2_dataset *dataset, size_t number, const c
                                  : format->read_sidecars(&place, all, error);
     if (once)
         close(place.source.fd);
-    if (status < 0)
-        dl2_error_prefix(error, "%s%s%s", dl2_reader_path(dataset, number), extension ? ": " : "",
-                         extension ? extension : "");
+    dl2_error_prefix(error, "%s%s%s", dl2_reader_path(dataset, number), extension ? ": " : "",
+                     extension ? extension : "");
     return status;
 }
 

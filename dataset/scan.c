@@ -85,14 +85,12 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count)
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error)
 {
-    struct dl2_class_list *grown = dl2_realloc(scan->lists, scan->list_count + 1, sizeof *grown);
-    if (!grown) {
+    const int status = dl2_grow(&scan->lists, scan->list_count, sizeof *scan->lists, error);
+    if (status == DL2_OK)
+        scan->lists[scan->list_count++] = (struct dl2_class_list){folder, names, count};
+    else
         free(names);
-        return dl2_error_memory(error, "a dataset");
-    }
-    scan->lists = grown;
-    grown[scan->list_count++] = (struct dl2_class_list){folder, names, count};
-    return DL2_OK;
+    return status;
 }
 
 /* ---- Classes out of labels */

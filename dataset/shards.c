@@ -115,11 +115,8 @@ static int add_shard_file(struct dl2_shard_files *list, const char *folder, cons
                           enum dl2_file_role role, struct dl2_error *error)
 {
     static const char *const starts[DL2_PARTS] = {"", "train/", "val/", "test/"};
-    struct dl2_shard_file *grown = dl2_realloc(list->files, list->count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->files = grown;
-    struct dl2_shard_file *file = &grown[list->count];
+    DL2_TRY(dl2_grow(&list->files, list->count, sizeof *list->files, error));
+    struct dl2_shard_file *file = &list->files[list->count];
     *file = (struct dl2_shard_file){.role = role, .folder = folder, .key_start = folder};
     DL2_TRY(dl2_text_format(&file->name, error, "%s%s", folder, name));
     list->count++;
@@ -235,11 +232,9 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
 
 static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
-    char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->folders = grown;
-    DL2_TRY(dl2_text_format(&grown[list->folder_count], error, "%s%s", name, *name ? "/" : ""));
+    DL2_TRY(dl2_grow(&list->folders, list->folder_count, sizeof *list->folders, error));
+    DL2_TRY(
+        dl2_text_format(&list->folders[list->folder_count], error, "%s%s", name, *name ? "/" : ""));
     list->folder_count++;
     return DL2_OK;
 }
@@ -364,8 +359,7 @@ static int read_classes(const struct dl2_shard_files *list, const char *folder,
         return DL2_OK;
     DL2_TRY(dl2_file_read(path, MAX_CLASSES_BYTES, &text, error));
     const int status = format->read_classes(&text, &names, &count, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", path);
+    dl2_error_prefix(error, "%s", path);
     return status == 1 ? dl2_scan_add_classes(scan, folder, names, count, error) : status;
 }
 
@@ -397,8 +391,7 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
         status = dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error);
     if (status == DL2_OK) {
         status = list->container->shards->scan(scan, &input, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", companion ? companion : path);
+        dl2_error_prefix(error, "%s", companion ? companion : path);
     }
     if (input.source.fd >= 0)
         close(input.source.fd);

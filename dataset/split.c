@@ -49,11 +49,8 @@ int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, ui
         (length == strlen("all") && !memcmp(name, "all", length)) ||
         list->count >= DL2_MAX_PARTS - DL2_PARTS)
         return DL2_OK;
-    char **grown = dl2_realloc(list->names, list->count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->names = grown;
-    if (!(grown[list->count] = strndup(name, length)))
+    DL2_TRY(dl2_grow(&list->names, list->count, sizeof *list->names, error));
+    if (!(list->names[list->count] = strndup(name, length)))
         return dl2_error_memory(error, "a dataset");
     *part = (uint8_t)(DL2_PARTS + list->count++);
     return DL2_OK;
@@ -230,9 +227,7 @@ bool dl2_part_differs_from_train(const char *path, char *const *classes, unsigne
     bool good = true;
     for (char **name = entries; good && *name; name++) {
         DL2_AUTO_FREE char *inner = dl2_path_join(train, *name);
-        char **grown = dl2_realloc(folders, count + 1, sizeof *folders);
-        folders = grown ? grown : folders;
-        good = inner && grown;
+        good = inner && dl2_grow(&folders, count, sizeof *folders, NULL) == DL2_OK;
         if (good && dl2_is_folder(inner))
             folders[count++] = *name;
     }

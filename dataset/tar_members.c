@@ -140,6 +140,12 @@ static int tar_set_text(struct dl2_bytes *out, const char *text, size_t length,
     return dl2_bytes_append(out, "", 1, error);
 }
 
+static bool tar_is_keyword(const char *text, const char *equals, const char *keyword)
+{
+    return equals && (size_t)(equals - text) == strlen(keyword) &&
+           !strncmp(text, keyword, strlen(keyword));
+}
+
 /* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
 static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
                         struct dl2_bytes *link, struct extras *extras, struct dl2_error *error)
@@ -154,13 +160,13 @@ static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
         const char *keyword = text + at + 1, *end = text + record - 1;
         const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
         const char *value = equals ? equals + 1 : end;
-        if (equals && equals - keyword == 4 && !memcmp(keyword, "path", 4)) {
+        if (tar_is_keyword(keyword, equals, "path")) {
             DL2_TRY(tar_set_text(name, value, (size_t)(end - value), error));
             extras->has_name = true;
-        } else if (equals && equals - keyword == 8 && !memcmp(keyword, "linkpath", 8)) {
+        } else if (tar_is_keyword(keyword, equals, "linkpath")) {
             DL2_TRY(tar_set_text(link, value, (size_t)(end - value), error));
             extras->has_link = true;
-        } else if (equals && equals - keyword == 4 && !memcmp(keyword, "size", 4)) {
+        } else if (tar_is_keyword(keyword, equals, "size")) {
             uint64_t number = 0;
             for (const char *p = value; p < end; p++) {
                 if (!isdigit((unsigned char)*p) || number >> 58)

@@ -307,11 +307,8 @@ static int create_file(struct dl2_writer *writer, const struct group *group,
                        const struct dl2_numbered_name *form, FILE **file, const char **path,
                        struct dl2_error *error)
 {
-    char *(*grown)[2] = dl2_realloc(writer->renames, writer->rename_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    writer->renames = grown;
-    char **pair = grown[writer->rename_count], name[64];
+    DL2_TRY(dl2_grow(&writer->renames, writer->rename_count, sizeof *writer->renames, error));
+    char **pair = writer->renames[writer->rename_count], name[64];
     snprintf(name, sizeof name, "%s%0*" PRIu32 "%s", form->start, form->digits, group->number,
              form->end);
     pair[1] = NULL;
@@ -392,11 +389,8 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 static int add_group(struct dl2_writer *writer, const char *key, size_t length, uint8_t part,
                      struct dl2_error *error)
 {
-    struct group *grown = dl2_realloc(writer->groups, writer->group_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    writer->groups = grown;
-    struct group *group = &grown[writer->group_count];
+    DL2_TRY(dl2_grow(&writer->groups, writer->group_count, sizeof *writer->groups, error));
+    struct group *group = &writer->groups[writer->group_count];
     *group = (struct group){.folder = strndup(key, length), .part = part};
     if (!group->folder)
         return dl2_error_memory(error, "a dataset");
@@ -440,7 +434,7 @@ static int find_group(struct dl2_writer *writer, const char *key, size_t length,
 }
 
 static int check_shard_sample(const struct dl2_writer *writer, const char *key,
-                              const struct dl2_shard_sample *sample, struct dl2_error *error)
+                              const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (sample->size > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu bytes pass the limit of 2 GiB", key,
@@ -451,8 +445,7 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
                              "%s: no key, extension and label for a sample", key);
     const int status =
         writer->format && writer->format->check ? writer->format->check(sample, error) : DL2_OK;
-    if (status < 0)
-        dl2_error_prefix(error, "%s", key);
+    dl2_error_prefix(error, "%s", key);
     return status;
 }
 
@@ -470,7 +463,7 @@ static int make_room(struct dl2_writer *writer, struct group *group, uint64_t by
 
 /* Adds an image that was written to the index. */
 static int index_image(struct dl2_writer *writer, const struct group *group, const char *key,
-                       const struct dl2_shard_sample *sample, uint64_t offset, uint8_t flags,
+                       const struct dl2_new_sample *sample, uint64_t offset, uint8_t flags,
                        struct dl2_error *error)
 {
     const struct dl2_index_entry entry = {.offset = offset,
@@ -492,7 +485,7 @@ static int index_image(struct dl2_writer *writer, const struct group *group, con
 }
 
 static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
-                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+                      const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     uint64_t offset;
     DL2_TRY(make_room(writer, group, sample->size + sample->sidecars.bytes, error));
@@ -508,7 +501,7 @@ struct clip {
 };
 
 /* Makes a sample of frame `number`. */
-static void take_frame(struct dl2_shard_sample *sample, size_t number)
+static void take_frame(struct dl2_new_sample *sample, size_t number)
 {
     sample->extension = sample->frames[number].extension;
     sample->data = sample->frames[number].data;
@@ -516,7 +509,7 @@ static void take_frame(struct dl2_shard_sample *sample, size_t number)
 }
 
 /* The same, with the key of a frame. */
-static void become_frame(struct dl2_shard_sample *sample, const struct clip *clip, size_t number)
+static void become_frame(struct dl2_new_sample *sample, const struct clip *clip, size_t number)
 {
     snprintf(clip->key + clip->length, clip->room - clip->length, "/%05zu", number);
     take_frame(sample, number);
@@ -524,7 +517,7 @@ static void become_frame(struct dl2_shard_sample *sample, const struct clip *cli
 
 /* A clip as one item. The frame of an item that has no other has the item's key. */
 static int put_item(struct dl2_writer *writer, struct group *group, const struct clip *clip,
-                    const struct dl2_shard_sample *sample, struct dl2_error *error)
+                    const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     DL2_AUTO_FREE uint64_t *offsets = dl2_calloc(sample->frame_count, sizeof *offsets);
     uint64_t bytes = sample->sidecars.bytes;
@@ -535,7 +528,7 @@ static int put_item(struct dl2_writer *writer, struct group *group, const struct
     DL2_TRY(make_room(writer, group, bytes, error));
     DL2_TRY(writer->format->write_add(&group->output, sample, offsets, error));
     group->output.samples++;
-    struct dl2_shard_sample frame = *sample;
+    struct dl2_new_sample frame = *sample;
     for (size_t i = 0; i < sample->frame_count; i++) {
         become_frame(&frame, clip, i);
         if (sample->frame_count == 1)
@@ -548,9 +541,9 @@ static int put_item(struct dl2_writer *writer, struct group *group, const struct
 
 /* A clip as an image a frame, in a format that has no clips. */
 static int put_frames(struct dl2_writer *writer, struct group *group, const struct clip *clip,
-                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+                      const struct dl2_new_sample *sample, struct dl2_error *error)
 {
-    struct dl2_shard_sample frame = *sample;
+    struct dl2_new_sample frame = *sample;
     for (size_t i = 0; i < sample->frame_count; i++) {
         become_frame(&frame, clip, i);
         DL2_TRY(put_sample(writer, group, clip->key, &frame, error));
@@ -560,7 +553,7 @@ static int put_frames(struct dl2_writer *writer, struct group *group, const stru
 }
 
 /* Makes sample->beside of the items that the container can hold; they stay the caller's. */
-static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sample,
+static int let_through(struct dl2_writer *writer, struct dl2_new_sample *sample,
                        const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
     if (!sidecars || !sidecars->count)
@@ -582,21 +575,15 @@ static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sampl
 }
 
 /* Writes a sample that was checked; `clip` is NULL for an image. */
-static int put(struct dl2_writer *writer, const char *key, size_t folder, uint8_t part,
-               const struct clip *clip, const struct dl2_shard_sample *sample, const char *line,
-               struct dl2_error *error)
+static int put(struct dl2_writer *writer, size_t folder, uint8_t part, const struct clip *clip,
+               const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     struct group *group;
-    if (writer->sink) {
-        const struct dl2_sink_sample whole = {
-            key,           sample->extension, dl2_part_name(&writer->draft.parts, part),
-            sample->class, sample->data,      sample->size,
-            line};
-        return writer->sink->add(writer->sink_state, &whole, error);
-    }
-    DL2_TRY(find_group(writer, key, folder, part, &group, error));
+    if (writer->sink)
+        return writer->sink->add(writer->sink_state, sample, error);
+    DL2_TRY(find_group(writer, sample->key, folder, part, &group, error));
     if (!clip)
-        return put_sample(writer, group, key, sample, error);
+        return put_sample(writer, group, sample->key, sample, error);
     return writer->format->holds_clips ? put_item(writer, group, clip, sample, error)
                                        : put_frames(writer, group, clip, sample, error);
 }
@@ -618,11 +605,14 @@ static int add_frames(struct dl2_writer *writer, const char *key, int label,
     if (is_clip)
         clip.key = strcpy(clip_key, key);
     const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
-    struct dl2_shard_sample sample = {
+    struct dl2_new_sample sample = {
+        .key = key,
         .id = (is_clip ? clip.key : key) + folder,
+        .split = dl2_part_name(&writer->draft.parts, part),
         .label = label,
         .class = has_class ? writer->draft.classes[label] : NULL,
         .frames = frames,
+        .line = line,
         .frame_count = is_clip ? count : 0,
     };
     for (size_t i = 0; i < count; i++) {
@@ -632,7 +622,7 @@ static int add_frames(struct dl2_writer *writer, const char *key, int label,
     take_frame(&sample, 0);
     int status = let_through(writer, &sample, sidecars, error);
     if (status == DL2_OK)
-        status = put(writer, key, folder, part, is_clip ? &clip : NULL, &sample, line, error);
+        status = put(writer, folder, part, is_clip ? &clip : NULL, &sample, error);
     free(sample.sidecars.items);
     return status;
 }

@@ -60,6 +60,15 @@ static int tell(int status, const char *message, const char *what, struct dl2_er
                          *line ? line : "the server gives no reason");
 }
 
+/* Did a command fail because of its connection? The result may be NULL. */
+static bool is_lost(const PGconn *connection, const PGresult *result)
+{
+    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    /* An error without a code is libpq's own: it may tell of a loss before the status does. */
+    return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
+           !strncmp(code, "57P", 3);
+}
+
 /* Records the failure as `status`, and clears the result. */
 static int tell_failed(int status, const PGconn *connection, PGresult *result, const char *what,
                        struct dl2_error *error)
@@ -73,7 +82,7 @@ static int tell_failed(int status, const PGconn *connection, PGresult *result, c
 int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
                         struct dl2_error *error)
 {
-    const bool lost = dl2_database_is_lost(connection, result);
+    const bool lost = is_lost(connection, result);
     return tell_failed(lost ? DL2_ERR_LOST : DL2_ERR_SYSTEM, connection, result, what, error);
 }
 
@@ -158,8 +167,8 @@ static int check_server(const char *server, const char *what, struct dl2_error *
     return good ? DL2_OK : DL2_ERR_ARGUMENT;
 }
 
-int dl2_database_connect(const char *server, const char *what, PGconn **out,
-                         struct dl2_error *error)
+/* Connects for one thread. `what` is the address for messages. */
+static int connect_to(const char *server, const char *what, PGconn **out, struct dl2_error *error)
 {
     static const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
                                         NULL};
@@ -226,7 +235,7 @@ int dl2_database_open(struct dl2_database_place *place, const char *what, bool g
 {
     *place = (struct dl2_database_place){.what = what};
     DL2_TRY(dl2_database_uri_parse(what, grouped, &place->uri, error));
-    DL2_TRY(dl2_database_connect(place->uri.server, what, &place->connection, error));
+    DL2_TRY(connect_to(place->uri.server, what, &place->connection, error));
     place->table = dl2_database_table(place->connection, &place->uri, error);
     return place->table ? DL2_OK : DL2_ERR_ARGUMENT;
 }
@@ -311,7 +320,7 @@ static int pool_connect(struct dl2_database_pool *pool, PGconn **connection,
     const double start = dl2_clock_wall();
     for (double pause = 0.05;; pause = pause < 1 ? 2 * pause : 1) {
         struct dl2_error own = DL2_ERROR_INIT;
-        const int status = dl2_database_connect(pool->server, pool->what, connection, &own);
+        const int status = connect_to(pool->server, pool->what, connection, &own);
         pthread_mutex_lock(&pool->mutex);
         const unsigned live = pool->live;
         const bool over = pool->given_up || dl2_clock_wall() - start >= pool->timeout;
@@ -380,14 +389,6 @@ int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connectio
         if (status != DL2_ERR_LIMIT)
             return status;
     }
-}
-
-bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
-{
-    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    /* An error without a code is libpq's own: it may tell of a loss before the status does. */
-    return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
-           !strncmp(code, "57P", 3);
 }
 
 /* Is the error's SQLSTATE in one of the classes? */
@@ -484,7 +485,7 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
             *result = answer;
             return DL2_OK;
         }
-        const bool lost = dl2_database_is_lost(connection, answer);
+        const bool lost = is_lost(connection, answer);
         const bool canceled = query->stop && *query->stop;
         const bool again = lost || is_worth_another_try(answer);
         if (!again || canceled || ++losses == MAX_LOSSES) {

@@ -23,10 +23,6 @@ enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000, DL2_DATABASE_
 /* What the comment of a table that dl2-transcode wrote begins with, in "schema". */
 #define DL2_DATABASE_SCHEMA "dl2-table/1"
 
-/* Connects for one thread. `what` is the address for messages. */
-int dl2_database_connect(const char *server, const char *what, PGconn **out,
-                         struct dl2_error *error);
-
 /* The table's name, quoted, with its schema if there is one: to be freed with PQfreemem(). */
 char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
                          struct dl2_error *error);
@@ -102,9 +98,6 @@ int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connectio
 void dl2_database_pool_release(struct dl2_database_pool *pool, PGconn *connection, bool lost);
 /* Instead of putting it back: the connection is the caller's now, beside those of the pool. */
 void dl2_database_pool_give_away(struct dl2_database_pool *pool);
-
-/* Did a command fail because of its connection? The result may be NULL. */
-bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);
 
 /*
  * Runs a query that only reads, with parameters and results in binary, on a connection of the pool;

@@ -227,8 +227,7 @@ int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_u
 {
     *uri = (struct dl2_database_uri){0};
     const int status = parse(text, grouped, uri, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", text);
+    dl2_error_prefix(error, "%s", text);
     return status;
 }
 

@@ -191,13 +191,12 @@ static int relation_open(struct dl2_pages *pages, const char *path, struct relat
                              pages->what);
             return DL2_ERR_SYSTEM;
         }
-        int *grown = dl2_realloc(relation->segments, i + 1, sizeof *grown);
-        if (!grown) {
+        const int status = dl2_grow(&relation->segments, i, sizeof *relation->segments, error);
+        if (status < 0) {
             close(fd);
-            return dl2_error_memory(error, "a dataset");
+            return status;
         }
-        relation->segments = grown;
-        grown[i] = fd;
+        relation->segments[i] = fd;
         relation->count = i + 1;
     }
     return DL2_OK;

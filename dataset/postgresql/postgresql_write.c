@@ -70,8 +70,7 @@ static int lock_name(const struct writing *writing, struct dl2_error *error)
     const int status = dl2_database_run(writing->place.connection, writing->what, error,
                                         "SELECT pg_advisory_xact_lock(%" PRId64 ")",
                                         (int64_t)XXH3_64bits(table, strlen(table)));
-    if (status < 0)
-        dl2_error_prefix(error, "another dl2-transcode may be writing this table");
+    dl2_error_prefix(error, "another dl2-transcode may be writing this table");
     return status;
 }
 
@@ -196,7 +195,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-static int check_sink_sample(const struct dl2_sink_sample *sample, struct dl2_error *error)
+static int check_sink_sample(const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (!is_utf8(sample->key) || (sample->class && !is_utf8(sample->class)))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -232,7 +231,7 @@ static int send_bytes(const struct writing *writing, const void *data, size_t si
     return DL2_OK;
 }
 
-static int sink_add(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error)
+static int sink_add(void *state, const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     struct writing *writing = state;
     const uint16_t columns = htobe16(COLUMN_COUNT);

@@ -185,10 +185,7 @@ static int open_parts(struct dl2_remote *remote, const char *address,
         .time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT,
         .retry_limit = RETRY_LIMIT,
         .is_s3 = remote->address.is_s3,
-        .key = remote->credentials.key,
-        .secret = remote->credentials.secret,
-        .token = remote->credentials.token,
-        .region = remote->credentials.region,
+        .credentials = &remote->credentials,
     };
     if (!options->cache_dir)
         return DL2_OK;
@@ -644,8 +641,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
     if (status == DL2_OK) {
         status =
             remote->driver->read_listing(transfer.body.data, transfer.body.size, listing, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", what);
+        dl2_error_prefix(error, "%s", what);
     }
     dl2_bytes_free(&transfer.body);
     return status;
