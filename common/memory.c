@@ -156,17 +156,6 @@ int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *e
     return DL2_OK;
 }
 
-int dl2_text_format(char **out, struct dl2_error *error, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int length = vasprintf(out, format, args);
-    va_end(args);
-    if (length < 0)
-        *out = NULL;
-    return length < 0 ? dl2_error_memory(error, "a text") : DL2_OK;
-}
-
 char **dl2_copy_texts(const char *const *texts, size_t count)
 {
     size_t size = count * sizeof *texts;

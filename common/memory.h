@@ -79,9 +79,6 @@ void dl2_bytes_free(struct dl2_bytes *bytes);
  * *list is NULL at first. NULL in `text` counts as no memory. */
 int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error);
 
-/* Sets *out to a new text, to be freed; to NULL with DL2_ERR_MEMORY. */
-int dl2_text_format(char **out, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
-
 /* Copies of texts and the array of them, in one block to be freed; NULL if memory runs out. */
 char **dl2_copy_texts(const char *const *texts, size_t count);
 

@@ -58,7 +58,7 @@ static int look_for_completeness(struct dl2_dataset *dataset, const char *path,
         return dl2_remote_look_for_completeness(dataset, error);
     const int length = dl2_is_file(path) ? (int)(dl2_path_base(path) - path) : (int)strlen(path);
     DL2_AUTO_FREE char *place = NULL;
-    DL2_TRY(dl2_text_format(&place, error, "%.*s%s/../..", length, path, length ? "" : "."));
+    DL2_TRY(dl2_format(&place, error, "%.*s%s/../..", length, path, length ? "" : "."));
     for (size_t level = 0; level < LEVELS; level++) { /* from the highest on */
         json_auto_t *summary = NULL;
         if (level)

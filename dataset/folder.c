@@ -327,11 +327,10 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
     }
     if (!count)
         return DL2_OK;
-    return dl2_text_format(&dataset->remark, error,
-                           "%zu class folder%s no image: %s%s; a class needs one, and other "
-                           "loaders may refuse such folders, or give the classes other numbers",
-                           count, count == 1 ? " holds" : "s hold", names,
-                           count > NAMED ? ", ..." : "");
+    return dl2_format(&dataset->remark, error,
+                      "%zu class folder%s no image: %s%s; a class needs one, and other "
+                      "loaders may refuse such folders, or give the classes other numbers",
+                      count, count == 1 ? " holds" : "s hold", names, count > NAMED ? ", ..." : "");
 }
 
 /* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a
@@ -422,8 +421,8 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
     const struct dl2_files *files = &folder->files;
     const char *path = files->entries[number].sample.path;
     DL2_AUTO_FREE char *sidecar = NULL;
-    DL2_TRY(dl2_text_format(&sidecar, error, "%.*s.%s", (int)dl2_path_stem_length(path), path,
-                            extension));
+    DL2_TRY(
+        dl2_format(&sidecar, error, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension));
     const struct dl2_remote_file *remote = NULL;
     if (files->remote)
         remote = bsearch(sidecar + folder->name_offset, files->remote, files->remote_count,

@@ -190,8 +190,8 @@ static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error 
     if (place->kept->data)
         return DL2_OK;
     const int digits = (int)(strlen(base) - strlen("data") - strlen(".gulp"));
-    DL2_TRY(dl2_text_format(&path, error, "%.*smeta%.*s.gmeta", (int)(base - shard), shard, digits,
-                            base + strlen("data")));
+    DL2_TRY(dl2_format(&path, error, "%.*smeta%.*s.gmeta", (int)(base - shard), shard, digits,
+                       base + strlen("data")));
     int status = remote
                      ? dl2_remote_load(remote->remote, path, DL2_MAX_SAMPLE_BYTES, 0, &text, error)
                      : dl2_file_read(path, DL2_MAX_SAMPLE_BYTES, &text, error);

@@ -179,9 +179,9 @@ static int list_add(struct list_reading *reading, const char *image, const char 
     DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(list_check(reading, tail, class, split, error));
     /* The path, the name and the key, each with a zero at its end. */
-    DL2_TRY(dl2_text_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s", folder, list, image, 0,
-                            top, slash, class, tail, 0, top, slash, class,
-                            (int)dl2_path_stem_length(tail), tail));
+    DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s", folder, list, image, 0, top,
+                       slash, class, tail, 0, top, slash, class, (int)dl2_path_stem_length(tail),
+                       tail));
     if (stat(path, &info) < 0) {
         dl2_error_system(error, "%s: line %zu: %s", list, reading->line, path);
         return DL2_ERR_FORMAT;

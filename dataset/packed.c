@@ -530,7 +530,7 @@ static size_t packed_find(const struct dl2_dataset *dataset, const char *id)
     const struct packed *packed = dataset->state;
     const size_t number = dl2_index_find(&packed->index, id);
     DL2_AUTO_FREE char *key = NULL;
-    if (number != SIZE_MAX || dl2_text_format(&key, NULL, "%s/00000", id) < 0)
+    if (number != SIZE_MAX || dl2_format(&key, NULL, "%s/00000", id) < 0)
         return number;
     const size_t first = dl2_index_find(&packed->index, key);
     const bool has_frames = first != SIZE_MAX && first + 1 < packed->index.count &&

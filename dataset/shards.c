@@ -118,7 +118,7 @@ static int add_shard_file(struct dl2_shard_files *list, const char *folder, cons
     DL2_TRY(dl2_grow(&list->files, list->count, sizeof *list->files, error));
     struct dl2_shard_file *file = &list->files[list->count];
     *file = (struct dl2_shard_file){.role = role, .folder = folder, .key_start = folder};
-    DL2_TRY(dl2_text_format(&file->name, error, "%s%s", folder, name));
+    DL2_TRY(dl2_format(&file->name, error, "%s%s", folder, name));
     list->count++;
     if (!list->container->shards->companion.start) {
         /* A shard may say by its own name of which split it is. */
@@ -233,8 +233,7 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
 static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
     DL2_TRY(dl2_grow(&list->folders, list->folder_count, sizeof *list->folders, error));
-    DL2_TRY(
-        dl2_text_format(&list->folders[list->folder_count], error, "%s%s", name, *name ? "/" : ""));
+    DL2_TRY(dl2_format(&list->folders[list->folder_count], error, "%s%s", name, *name ? "/" : ""));
     list->folder_count++;
     return DL2_OK;
 }
@@ -354,7 +353,7 @@ static int read_classes(const struct dl2_shard_files *list, const char *folder,
     DL2_AUTO_FREE char *path = NULL;
     char **names = NULL;
     uint32_t count = 0;
-    DL2_TRY(dl2_text_format(&path, error, "%s/%s%s", list->root, folder, format->classes_name));
+    DL2_TRY(dl2_format(&path, error, "%s/%s%s", list->root, folder, format->classes_name));
     if (!dl2_is_file(path))
         return DL2_OK;
     DL2_TRY(dl2_file_read(path, MAX_CLASSES_BYTES, &text, error));

@@ -310,7 +310,7 @@ static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct
     for (size_t power = 10; length >= power; power *= 10)
         length++;
     DL2_AUTO_FREE char *text = NULL;
-    DL2_TRY(dl2_text_format(&text, error, "%zu path=%s\n", length, name));
+    DL2_TRY(dl2_format(&text, error, "%zu path=%s\n", length, name));
     DL2_TRY(tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error));
     DL2_TRY(dl2_shard_put(output, text, length, error));
     return dl2_shard_put_zeros(output, -length % DL2_TAR_BLOCK, error);

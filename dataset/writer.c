@@ -312,10 +312,10 @@ static int create_file(struct dl2_writer *writer, const struct group *group,
     snprintf(name, sizeof name, "%s%0*" PRIu32 "%s", form->start, form->digits, group->number,
              form->end);
     pair[1] = NULL;
-    DL2_TRY(dl2_text_format(&pair[0], error, "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root,
-                            group->folder, name));
+    DL2_TRY(dl2_format(&pair[0], error, "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root,
+                       group->folder, name));
     writer->rename_count++;
-    DL2_TRY(dl2_text_format(&pair[1], error, "%s/%s%s", writer->root, group->folder, name));
+    DL2_TRY(dl2_format(&pair[1], error, "%s/%s%s", writer->root, group->folder, name));
     *path = pair[1];
     *file = fopen(pair[0], "we");
     return *file ? DL2_OK : dl2_error_system(error, "%s: cannot be written", *path);
@@ -686,8 +686,8 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
                                       writer->draft.class_count, out);
     if (!out || fclose(out) != 0)
         return dl2_error_memory(error, "a dataset");
-    DL2_TRY(dl2_text_format(&path, error, "%s/%s%s", writer->root, group->folder,
-                            writer->format->classes_name));
+    DL2_TRY(dl2_format(&path, error, "%s/%s%s", writer->root, group->folder,
+                       writer->format->classes_name));
     return size ? dl2_file_write(path, text, size, error) : DL2_OK;
 }
 

@@ -269,7 +269,7 @@ char *dl2_database_uri_of_variant(const char *text, const char *name)
         return strdup(text);
     at += strcspn(at, "&");
     char *out;
-    if (dl2_text_format(&out, NULL, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
+    if (dl2_format(&out, NULL, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
         return NULL;
     for (char *byte = out + (at - text) + 1; byte < out + (at - text) + 1 + strlen(name); byte++)
         if (strchr("-@.", *byte))

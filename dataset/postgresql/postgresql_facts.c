@@ -66,9 +66,9 @@ static int facts_load_lines(const char *what, struct dl2_bytes *lines, struct dl
     DL2_CLEANUP(dl2_database_close) struct dl2_database_place place;
     DL2_AUTO_FREE char *command = NULL;
     DL2_TRY(dl2_database_open(&place, what, false, error));
-    DL2_TRY(dl2_text_format(&command, error,
-                            "SELECT made::text FROM ONLY %s WHERE made IS NOT NULL ORDER BY number",
-                            place.table));
+    DL2_TRY(dl2_format(&command, error,
+                       "SELECT made::text FROM ONLY %s WHERE made IS NOT NULL ORDER BY number",
+                       place.table));
     const int status =
         dl2_database_each_row(place.connection, what, command, 0, take_line, lines, error);
     if (status == DL2_ERR_LIMIT)

@@ -72,13 +72,12 @@ static int read_rows(const struct source *source, struct dl2_bytes *lines, struc
     DL2_CLEANUP(dl2_part_list_free) struct dl2_part_list parts = {0};
     DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     DL2_AUTO_FREE char *command = NULL;
-    DL2_TRY(dl2_text_format(
-        &command, error,
-        "SELECT %s::text, CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
-        "%s::text FROM %s WHERE %s IS NOT NULL AND octet_length(%s::text) <= %d "
-        "ORDER BY 1",
-        source->key, split, DL2_DATABASE_MAX_SPLIT, split, source->group, place->table,
-        source->group, source->key, DL2_DATABASE_MAX_KEY));
+    DL2_TRY(dl2_format(&command, error,
+                       "SELECT %s::text, CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
+                       "%s::text FROM %s WHERE %s IS NOT NULL AND octet_length(%s::text) <= %d "
+                       "ORDER BY 1",
+                       source->key, split, DL2_DATABASE_MAX_SPLIT, split, source->group,
+                       place->table, source->group, source->key, DL2_DATABASE_MAX_KEY));
     DL2_TRY(dl2_database_ask(place->connection, place->what, command, 0, NULL, &result, error));
     for (int row = 0; row < PQntuples(result); row++)
         DL2_TRY(add_line(source, result, row, &parts, lines, error));

@@ -424,10 +424,10 @@ static int list_table(struct listing *listing, struct dl2_error *error)
 static int make_version_command(struct listing *listing, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *what = NULL;
-    DL2_TRY(listing->has_xmin ? dl2_text_format(&what, error, "xmin::text")
-                              : dl2_text_format(&what, error, "coalesce(md5(%s), '')",
-                                                listing->columns[IMAGE].quoted));
-    return dl2_text_format(
+    DL2_TRY(listing->has_xmin ? dl2_format(&what, error, "xmin::text")
+                              : dl2_format(&what, error, "coalesce(md5(%s), '')",
+                                           listing->columns[IMAGE].quoted));
+    return dl2_format(
         &listing->table->version, error,
         "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s",
         listing->columns[KEY].quoted, what, listing->is_own ? "ONLY " : "", listing->quoted);
@@ -442,21 +442,20 @@ static int make_commands(struct listing *listing, struct dl2_error *error)
     const char *type = is_text ? "text" : key->type_name;
     /* The order is a subquery's: a sort within the aggregate would copy the model for each row. A
      * row that is gone is a bad one, as is one without an image. */
-    DL2_TRY(dl2_text_format(
-        &listing->table->fit, error,
-        "SELECT dl2_fit(coalesce(r.image, ''), r.label, $1::bytea, $2::text::jsonb, "
-        "r.number) FROM "
-        "(SELECT t.%s AS image, o.label, o.number FROM "
-        "unnest($3::text[], $4::int8[], $5::int4[]) "
-        "WITH ORDINALITY AS o(key, number, label, place) "
-        "LEFT JOIN %s%s AS t ON t.%s = o.key::%s ORDER BY o.place OFFSET 0) AS r",
-        image->quoted, only, listing->quoted, key->quoted, type));
-    return dl2_text_format(&listing->table->read, error,
-                           "SELECT %s::text, octet_length(%s)::int8, "
-                           "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
-                           "FROM %s%s WHERE %s = ANY($1::text[]::%s[])",
-                           key->quoted, image->quoted, image->quoted, image->quoted, only,
-                           listing->quoted, key->quoted, type);
+    DL2_TRY(dl2_format(&listing->table->fit, error,
+                       "SELECT dl2_fit(coalesce(r.image, ''), r.label, $1::bytea, $2::text::jsonb, "
+                       "r.number) FROM "
+                       "(SELECT t.%s AS image, o.label, o.number FROM "
+                       "unnest($3::text[], $4::int8[], $5::int4[]) "
+                       "WITH ORDINALITY AS o(key, number, label, place) "
+                       "LEFT JOIN %s%s AS t ON t.%s = o.key::%s ORDER BY o.place OFFSET 0) AS r",
+                       image->quoted, only, listing->quoted, key->quoted, type));
+    return dl2_format(&listing->table->read, error,
+                      "SELECT %s::text, octet_length(%s)::int8, "
+                      "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
+                      "FROM %s%s WHERE %s = ANY($1::text[]::%s[])",
+                      key->quoted, image->quoted, image->quoted, image->quoted, only,
+                      listing->quoted, key->quoted, type);
 }
 
 /* ---- Both, and the server's files */
@@ -484,7 +483,7 @@ static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
         return DL2_OK;
     if (uri->access == DL2_ACCESS_PAGES || status == DL2_ERR_LOST || status == DL2_ERR_MEMORY)
         return dl2_error_copy(error, &own);
-    DL2_TRY(dl2_text_format(&dataset->remark, error, "SQL reads all images: %s", own.message));
+    DL2_TRY(dl2_format(&dataset->remark, error, "SQL reads all images: %s", own.message));
     return dl2_database_pool_acquire(table->pool, &listing->connection, error);
 }
 
@@ -501,14 +500,14 @@ static int tell_found(struct dl2_dataset *dataset, const struct dl2_index_draft 
                              "that), or not written yet (CHECKPOINT); leave out access=pages",
                              what);
     if (found < draft->count)
-        return dl2_text_format(&dataset->remark, error,
-                               "SQL reads %zu of %zu images: the server's files do not have them "
-                               "as they are",
-                               draft->count - found, draft->count);
+        return dl2_format(&dataset->remark, error,
+                          "SQL reads %zu of %zu images: the server's files do not have them "
+                          "as they are",
+                          draft->count - found, draft->count);
     return summed ? DL2_OK
-                  : dl2_text_format(&dataset->remark, error,
-                                    "SQL reads each image for the first time, since there are no "
-                                    "check sums; the server's files serve after that");
+                  : dl2_format(&dataset->remark, error,
+                               "SQL reads each image for the first time, since there are no "
+                               "check sums; the server's files serve after that");
 }
 
 /* Finds the rows in the server's files. The check sums that the table has prove what is read. */

@@ -79,8 +79,8 @@ static int begin_copy(const struct writing *writing, struct dl2_error *error)
     static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
     PGconn *connection = writing->place.connection;
     DL2_AUTO_FREE char *command = NULL;
-    DL2_TRY(dl2_text_format(&command, error, "COPY %s (" COLUMNS ") FROM STDIN (FORMAT binary)",
-                            writing->fresh));
+    DL2_TRY(dl2_format(&command, error, "COPY %s (" COLUMNS ") FROM STDIN (FORMAT binary)",
+                       writing->fresh));
     PGresult *result = PQexec(connection, command);
     if (PQresultStatus(result) != PGRES_COPY_IN)
         return dl2_database_failed(connection, result, writing->what, error);

@@ -96,8 +96,8 @@ int dl2_address_parse(const char *text, struct dl2_address *address, struct dl2_
     size_t end = strlen(path);
     while (end && path[end - 1] == '/')
         end--;
-    DL2_TRY(dl2_text_format(&address->place, error, "%s%.*s", scheme->is_s3 ? "" : scheme->start,
-                            (int)length, place));
+    DL2_TRY(dl2_format(&address->place, error, "%s%.*s", scheme->is_s3 ? "" : scheme->start,
+                       (int)length, place));
     address->path = strndup(path, end);
     if (!address->path)
         return dl2_error_memory(error, "an address");
@@ -146,7 +146,7 @@ char *dl2_address_object(const struct dl2_address *address, const char *name)
     const char *start = address->is_s3 ? encoded : path;
     char *out = NULL;
     if (start && rest)
-        dl2_text_format(&out, NULL, "%s%s%s", start, length && *name ? "/" : "", rest);
+        dl2_format(&out, NULL, "%s%s%s", start, length && *name ? "/" : "", rest);
     return out;
 }
 

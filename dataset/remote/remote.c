@@ -109,13 +109,13 @@ static char *root_url(const struct dl2_remote *remote)
     char *url;
     const char *more = region && !strncmp(region, "cn-", 3) ? ".cn" : "";
     if (!remote->address.is_s3)
-        dl2_text_format(&url, NULL, "%s/", place);
+        dl2_format(&url, NULL, "%s/", place);
     else if (credentials->endpoint)
-        dl2_text_format(&url, NULL, "%s/%s/", credentials->endpoint, place);
+        dl2_format(&url, NULL, "%s/%s/", credentials->endpoint, place);
     else if (is_host_name(place))
-        dl2_text_format(&url, NULL, "https://%s.s3.%s.amazonaws.com%s/", place, region, more);
+        dl2_format(&url, NULL, "https://%s.s3.%s.amazonaws.com%s/", place, region, more);
     else
-        dl2_text_format(&url, NULL, "https://s3.%s.amazonaws.com%s/%s/", region, more, place);
+        dl2_format(&url, NULL, "https://s3.%s.amazonaws.com%s/%s/", region, more, place);
     return url;
 }
 
@@ -125,7 +125,7 @@ static char *object_url(const struct dl2_remote *remote, const char *name)
     DL2_AUTO_FREE char *object = root ? dl2_address_object(&remote->address, name) : NULL;
     char *url = NULL;
     if (object)
-        dl2_text_format(&url, NULL, "%s%s", root, object);
+        dl2_format(&url, NULL, "%s%s", root, object);
     return url;
 }
 
@@ -137,9 +137,9 @@ static char *object_shown(const struct dl2_remote *remote, const char *name)
     char *text;
     if (!address->is_s3)
         return object_url(remote, name);
-    dl2_text_format(&text, NULL, "s3://%s/%s%s%s%s%s", address->place, address->path,
-                    *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
-                    endpoint ? endpoint : "");
+    dl2_format(&text, NULL, "s3://%s/%s%s%s%s%s", address->place, address->path,
+               *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
+               endpoint ? endpoint : "");
     return text;
 }
 
@@ -147,7 +147,7 @@ static char *object_shown(const struct dl2_remote *remote, const char *name)
 static char *cache_object(const char *shown, const char *etag)
 {
     char *text;
-    dl2_text_format(&text, NULL, "%s\n%s", shown, etag);
+    dl2_format(&text, NULL, "%s\n%s", shown, etag);
     return text;
 }
 
@@ -633,9 +633,9 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
     DL2_AUTO_FREE char *prefix = dl2_percent_encode(path, false);
     if (!root || !what || !from || !prefix)
         return dl2_error_memory(error, "a listing");
-    DL2_TRY(dl2_text_format(&url, error, "%s?%s%s%slist-type=2&prefix=%s%s", root,
-                            token ? "continuation-token=" : "", from, token ? "&" : "", prefix,
-                            *path ? "%2F" : ""));
+    DL2_TRY(dl2_format(&url, error, "%s?%s%s%slist-type=2&prefix=%s%s", root,
+                       token ? "continuation-token=" : "", from, token ? "&" : "", prefix,
+                       *path ? "%2F" : ""));
     struct dl2_remote_transfer transfer = {.url = url, .what = what, .max_body = MAX_PAGE_BYTES};
     int status = run_transfer(remote, &transfer, error);
     if (status == DL2_OK) {
