@@ -50,8 +50,9 @@ void dl2_rounds_free(struct dl2_rounds *rounds);
 /* Drops the measurement at `index`. */
 void dl2_rounds_drop(struct dl2_rounds *rounds, size_t index);
 
-/* Mean of a variant's figure over the rounds of `network` (NULL: the loader), times `scale`. `field`
- * is the offset of a double of struct dl2_round; `scratch` has room for all measurements. */
+/* Mean of a variant's figure over the rounds of `network` (NULL: the loader), times `scale`.
+ * `field` is the offset of a double of struct dl2_round; `scratch` has room for all measurements.
+ */
 struct dl2_estimate dl2_rounds_mean(const struct dl2_rounds *rounds, const char *network,
                                     const char *variant, size_t field, double scale,
                                     double *scratch);
