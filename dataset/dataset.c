@@ -174,7 +174,9 @@ size_t dl2_dataset_count(const struct dl2_dataset *dataset)
 
 enum dl2_sample_kind dl2_dataset_kind(const struct dl2_dataset *dataset)
 {
-    return dataset->clips ? DL2_SAMPLE_CLIP : DL2_SAMPLE_IMAGE;
+    return dataset->clips     ? DL2_SAMPLE_CLIP
+           : dataset->volumes ? DL2_SAMPLE_VOLUME
+                              : DL2_SAMPLE_IMAGE;
 }
 
 size_t dl2_dataset_image_count(const struct dl2_dataset *dataset)

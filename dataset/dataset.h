@@ -2,10 +2,11 @@
 /*
  * Encoded samples and their labels, by number. Pixels are not this room's business.
  *
- * A sample is an image or a clip: frames in order, with one label and one key. All samples of a
- * dataset are of one kind. What is encoded are images, the frames of clips among them, and these
- * have numbers of their own: those of sample 0 come first, then those of sample 1. Where samples
- * are images the two numbers are the same. Functions that read bytes take an image's number.
+ * A sample is an image, a clip: frames in order, with one label and one key, or a volume
+ * (dataset/volume.h). All samples of a dataset are of one kind. What is encoded are images, the
+ * frames of clips among them, and these have numbers of their own: those of sample 0 come first,
+ * then those of sample 1. Where samples are images the two numbers are the same. Functions that
+ * read bytes take an image's number.
  *
  * Containers, told apart by what lies at `path`:
  *   folder   any tree of image files; the class of ROOT/[SPLIT/]CLASS/.../FILE is CLASS
@@ -74,7 +75,7 @@ struct dl2_subset {
 };
 
 /* What samples are. */
-enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP };
+enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME };
 
 /*
  * How the kind is found. DL2_SAMPLES_AUTO: samples are clips
@@ -143,6 +144,12 @@ struct dl2_dataset_options {
      * CLASS/ID, so that a folder keeps their classes. */
     bool class_folders;
     struct dl2_remote_options remote; /* with a path that is none, DL2_ERR_ARGUMENT unless zero */
+    /*
+     * Can the caller work on volumes? A folder holds volumes if it has files of volumes and none
+     * that `keep` takes for an image (without `keep`: none of other names). Without this it is
+     * DL2_ERR_UNSUPPORTED then.
+     */
+    bool takes_volumes;
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
@@ -150,10 +157,7 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false,                                                        \
-        {                                                                                          \
-            NULL, 0, 0, 0                                                                          \
-        }                                                                                          \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false                                 \
     }
 
 struct dl2_dataset;

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/volume.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ struct folder {
     struct dl2_files files;
     struct companion *companions; /* by owner and extension, once the folder is open */
     size_t companion_count;
+    size_t volumes; /* files of volumes among those that are ignored */
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
@@ -57,15 +59,82 @@ static bool folder_has_extension(const char *base, const char *extensions)
     return false;
 }
 
-static bool folder_is_sample(const char *path, const struct dl2_dataset_options *options)
+static bool folder_is_sample(const char *path, bool volumes,
+                             const struct dl2_dataset_options *options)
 {
     return !folder_has_extension(dl2_path_base(path), options->sidecars) &&
-           (!options->keep || options->keep(path));
+           (volumes ? dl2_is_volume_file(path) : !options->keep || options->keep(path));
+}
+
+/* Are the samples volumes? Files beside them, which keep() refuses, may be of any kind. */
+static bool folder_holds_volumes(const struct dl2_file_list *list,
+                                 const struct dl2_dataset_options *options)
+{
+    bool any = false;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *path = list->paths[i];
+        const bool is_volume = dl2_is_volume_file(path);
+        if (folder_hides(path) || folder_has_extension(dl2_path_base(path), options->sidecars))
+            continue;
+        if (!is_volume && (!options->keep || options->keep(path)))
+            return false;
+        any |= is_volume;
+    }
+    return any;
+}
+
+/* Volumes are read by programs that say so, on this machine, as this build can. */
+static int folder_check_volumes(const struct dl2_dataset *dataset, const char *root,
+                                const struct dl2_file_list *list,
+                                const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    if (dataset->volumes && !options->takes_volumes)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: it holds volumes (.npy, .nii, .nii.gz), and what was asked for "
+                             "works on images; volumes are loaded by dl2-load bench, dl2.Loader in "
+                             "Python, and the C library",
+                             root);
+    if (dataset->volumes && dataset->remote)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: it holds volumes, which cannot be read from a server; copy them "
+                             "to this machine",
+                             root);
+    if (dataset->volumes && options->samples != DL2_SAMPLES_AUTO)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: it holds volumes, which are not %s",
+                             root, options->samples == DL2_SAMPLES_CLIPS ? "clips" : "images");
+    for (size_t i = 0; dataset->volumes && i < list->count; i++) {
+        const char *path = list->paths[i];
+        const char *why = dl2_is_volume_file(path) ? dl2_volume_unreadable(path) : NULL;
+        if (why)
+            return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s/%s: %s", root, path, why);
+    }
+    return DL2_OK;
+}
+
+/* As other tools want them, labels lie in a folder of their own. Here that would be a class. */
+static int folder_check_classes(const struct dl2_dataset *dataset, const char *root,
+                                struct dl2_error *error)
+{
+    const char *images = NULL, *labels = NULL;
+    for (unsigned i = 0; dataset->volumes && i < dataset->class_count; i++) {
+        if (!strncmp(dataset->classes[i], "image", strlen("image")))
+            images = dataset->classes[i];
+        if (!strncmp(dataset->classes[i], "label", strlen("label")))
+            labels = dataset->classes[i];
+    }
+    if (!images || !labels)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: the volumes in '%s' look like labels of those in '%s', and would be "
+                         "read as a class; put the labels of each NAME.npy beside it as "
+                         "NAME.mask.npy (or .mask.nii.gz)",
+                         root, labels, images);
 }
 
 /* Fills in the entries, all but part and label, and the companions. */
 static int folder_collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
-                          const struct dl2_dataset_options *options, struct dl2_error *error)
+                          bool volumes, const struct dl2_dataset_options *options,
+                          struct dl2_error *error)
 {
     struct dl2_files *files = &folder->files;
     const size_t root_length = (size_t)dl2_path_folder_length(root);
@@ -80,7 +149,9 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
         return dl2_error_memory(error, "a dataset");
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
-        const size_t length = strlen(list->paths[i]), stem = dl2_path_stem_length(list->paths[i]);
+        const size_t length = strlen(list->paths[i]);
+        const size_t stem =
+            volumes ? dl2_volume_stem_length(list->paths[i]) : dl2_path_stem_length(list->paths[i]);
         char *path = at, *name = path + folder->name_offset, *key = name + length + 1;
         memcpy(path, root, root_length);
         path[root_length] = '/';
@@ -94,7 +165,7 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
                                                   .mtime_ns = list->mtime_ns[i]},
                                        .number = (uint32_t)i};
         at = key;
-        if (!folder_is_sample(path, options)) {
+        if (!folder_is_sample(path, volumes, options)) {
             folder->companions[folder->companion_count++] = (struct companion){.file = entry};
             continue;
         }
@@ -222,10 +293,12 @@ static int folder_give_companions(struct folder *folder, struct dl2_error *error
     for (size_t i = 0; i < folder->companion_count; i++) {
         struct companion *companion = &folder->companions[i];
         folder_find_owner(folder, keys, companion);
-        if (companion->owner == SIZE_MAX)
+        if (companion->owner == SIZE_MAX) {
             folder->files.ignored++;
-        else
+            folder->volumes += dl2_is_volume_file(companion->file.sample.path);
+        } else {
             folder->companions[kept++] = *companion;
+        }
     }
     folder->companion_count = kept;
     if (kept > 1)
@@ -333,6 +406,21 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
                       count, count == 1 ? " holds" : "s hold", names, count > NAMED ? ", ..." : "");
 }
 
+/* Volumes between images are no samples. */
+static int folder_remark_volumes(struct dl2_dataset *dataset, const struct folder *folder,
+                                 struct dl2_error *error)
+{
+    if (dataset->volumes || !folder->volumes)
+        return DL2_OK;
+    DL2_AUTO_FREE char *before = dataset->remark;
+    dataset->remark = NULL;
+    return dl2_format(&dataset->remark, error,
+                      "%s%s%zu file%s of volumes (.npy, .nii, .nii.gz) %s left out, because "
+                      "the folder holds images; put volumes into a dataset of their own",
+                      before ? before : "", before ? "; " : "", folder->volumes,
+                      folder->volumes == 1 ? "" : "s", folder->volumes == 1 ? "is" : "are");
+}
+
 /* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a
  * dot. What ends in a slash only stands for a folder. */
 static int folder_is_listed(const char *name, struct dl2_error *error)
@@ -391,12 +479,16 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list list = {0};
     DL2_TRY(dataset->remote ? folder_take_listing(dataset, &folder->files, &list, error)
                             : dl2_list_files(path, &list, error));
-    DL2_TRY(folder_collect(folder, path, &list, options, error));
-    if (options->keep)
+    dataset->volumes = folder_holds_volumes(&list, options);
+    DL2_TRY(folder_check_volumes(dataset, path, &list, options, error));
+    DL2_TRY(folder_collect(folder, path, &list, dataset->volumes, options, error));
+    if (options->keep || dataset->volumes)
         DL2_TRY(folder_take_masks(folder, error));
     DL2_TRY(folder_give_companions(folder, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
-    return folder_remark_empty(dataset, folder, &list, error);
+    DL2_TRY(folder_check_classes(dataset, path, error));
+    DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
+    return folder_remark_volumes(dataset, folder, error);
 }
 
 static void folder_close(struct dl2_dataset *dataset)

@@ -37,9 +37,16 @@ libdataset_la_SOURCES = \
 	dataset/tell.c dataset/tell.h \
 	dataset/tree.c \
 	dataset/variant_facts.c dataset/variant_facts.h \
+	dataset/volume.c dataset/volume.h dataset/volume_npy.c \
+	dataset/volumes.c \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)
+if HAVE_LIBNIFTI
+libdataset_la_SOURCES += dataset/volume_nifti.c
+libdataset_la_CFLAGS += $(LIBNIFTI_CFLAGS)
+libdataset_la_LIBADD += $(LIBNIFTI_LIBS)
+endif
 if HAVE_LIBPQ
 libdataset_la_SOURCES += \
 	dataset/postgresql/database.c dataset/postgresql/database.h \

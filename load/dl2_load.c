@@ -94,8 +94,9 @@ static const struct dl2_option options[] = {
      "Load as in validation: in order, resized, with the central crop", AT(options.loader.train),
      .commands = LOADS},
     {DL2_OPTION_PARSE, "image-size", 'i', "SIZE",
-     "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH",
-     AT(options.loader.height), .parse = dl2_parse_image_size, .show = dl2_show_image_size,
+     "Size of the loaded images: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes, the patch "
+     "that is cut out: DEPTHxHEIGHTxWIDTH voxels",
+     AT(options.loader.height), .parse = dl2_parse_output_size, .show = dl2_show_output_size,
      .commands = LOADS},
     {DL2_OPTION_CHOICE, "val-crop", 0, "MODE",
      "With --val, what is shown of an image: center: the middle, after a resize that keeps the "
@@ -107,13 +108,17 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_FLAG, "gray", 0, NULL, "Load one channel instead of three", AT(gray),
      .commands = LOADS},
     {DL2_OPTION_CHOICE, "dtype", 0, "TYPE",
-     "Type of the pixels: uint8, float32, bfloat16 or float16", AT(options.loader.dtype),
-     .words = dl2_dtype_words, .commands = LOADS},
+     "Type of the pixels: uint8, float32, bfloat16 or float16 (of volumes float32 unless it is "
+     "given)",
+     AT(options.loader.dtype), .words = dl2_dtype_words, .commands = LOADS},
     {DL2_OPTION_CHOICE, "layout", 0, "LAYOUT",
-     "Order of the pixels: nhwc: channels together; nchw: planes", AT(options.loader.layout),
-     .words = dl2_layout_words, .commands = LOADS},
+     "Order of the pixels: nhwc: channels together; nchw: planes (of volumes nchw unless it is "
+     "given)",
+     AT(options.loader.layout), .words = dl2_layout_words, .commands = LOADS},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Count images with more pixels as unreadable",
      AT(options.loader.max_pixels)},
+    {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(options.loader),
+     .commands = BENCHES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(options.loader.external)},
 
     {DL2_OPTION_GROUP, .help = "Options for loading:"},
@@ -255,6 +260,11 @@ static const struct dl2_program program = {
 
 static struct dl2_common_options common;
 
+static bool is_given(const char *option)
+{
+    return dl2_option_given(&program, &common, option);
+}
+
 static int run(enum command command, const char *const *paths, size_t count,
                struct dl2_error *error)
 {
@@ -268,6 +278,12 @@ static int run(enum command command, const char *const *paths, size_t count,
     own->loader.workers = common.jobs;
     own->loader.channels = settings.gray ? 1 : 3;
     own->quiet = common.quiet;
+    own->dataset.takes_volumes = command == BENCH;
+    own->dataset.sidecars = own->loader.mask;
+    if (own->loader.volume_depth && !is_given("dtype"))
+        own->loader.dtype = DL2_FLOAT32;
+    if (own->loader.volume_depth && !is_given("layout"))
+        own->loader.layout = DL2_NCHW;
     if (own->json_path)
         DL2_TRY(dl2_file_expect(own->json_path, error));
     switch (command) {
@@ -278,11 +294,6 @@ static int run(enum command command, const char *const *paths, size_t count,
     default:
         return dl2_load_analyze(own, paths, count, stdout, error);
     }
-}
-
-static bool is_given(const char *option)
-{
-    return dl2_option_given(&program, &common, option);
 }
 
 /* Refuses options that would have no effect. */
@@ -299,6 +310,12 @@ static int check_effects(enum command command)
         if (is_given(reported[i]))
             return dl2_program_usage_error(&program, "--%s is taken from --device-report",
                                            reported[i]);
+    if (own->loader.volume_depth && command != BENCH)
+        return dl2_program_usage_error(&program,
+                                       "--image-size DEPTHxHEIGHTxWIDTH is for bench, on volumes");
+    if (own->loader.volume_depth && is_given("gray"))
+        return dl2_program_usage_error(&program, "--gray has no effect on volumes, whose channels "
+                                                 "are loaded as they are");
     if (own->decode.mode == DL2_DECODE_CPU && is_given("device"))
         return dl2_program_usage_error(&program, "--device needs --decode gpu or hybrid");
     return dl2_loader_options_check(&(struct dl2_loader_user){

@@ -51,7 +51,7 @@ struct dl2_load_options {
  * The commands. Each prints its results on `out` and names unreadable samples on stderr. Returns
  * the number of unreadable samples, or an error.
  */
-int dl2_load_bench(const struct dl2_load_options *options, const char *path, FILE *out,
+int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE *out,
                    struct dl2_error *error);
 int dl2_load_check(const struct dl2_load_options *options, const char *path, FILE *out,
                    struct dl2_error *error);

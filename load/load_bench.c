@@ -7,8 +7,10 @@
 #include "common/progress.h"
 #include "common/quote.h"
 #include "common/stats.h"
+#include "dataset/volume.h"
 #include "load/load.h"
 #include "loader/loader_options.h"
+#include "pixels/augment.h"
 #include "pixels/resize.h"
 
 #include "config.h"
@@ -58,7 +60,20 @@ struct bench {
 static size_t sample_bytes(const struct dl2_loader_config *config)
 {
     return (size_t)config->height * dl2_loader_width(config) * config->channels *
-           dl2_dtype_size(config->dtype) * dl2_loader_frames(config);
+           dl2_dtype_size(config->dtype) * dl2_loader_planes(config);
+}
+
+/* What samples are called. */
+static const char *noun(const struct bench *bench)
+{
+    const struct dl2_loader_config *config = &bench->options->loader;
+    return config->volume_depth ? "volume" : config->frames ? "clip" : "image";
+}
+
+static const char *nouns(const struct bench *bench)
+{
+    const struct dl2_loader_config *config = &bench->options->loader;
+    return config->volume_depth ? "volumes" : config->frames ? "clips" : "images";
 }
 
 /* Notes when a batch came. */
@@ -145,8 +160,8 @@ static bool is_enough(const struct bench *bench)
 static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2_error *error)
 {
     const unsigned expected = isnan(bench->options->measure) ? bench->options->epochs : 2;
-    dl2_progress_begin(&bench->progress, "load", bench->options->loader.frames ? "clips" : "images",
-                       bench->epoch_samples * expected, bench->options->quiet);
+    dl2_progress_begin(&bench->progress, "load", nouns(bench), bench->epoch_samples * expected,
+                       bench->options->quiet);
     bench->digesting = bench->options->digest;
     bench->noting = true;
     int status = DL2_OK;
@@ -181,8 +196,7 @@ static int run_scaling(struct bench *bench, struct dl2_error *error)
         config.workers = bench->scaling[i].workers = options->scaling[i];
         DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
     }
-    dl2_progress_begin(&bench->progress, "scaling",
-                       bench->options->loader.frames ? "clips" : "images",
+    dl2_progress_begin(&bench->progress, "scaling", nouns(bench),
                        bench->epoch_samples * options->epochs * count, options->quiet);
     int status = DL2_OK;
     for (unsigned epoch = 0; epoch < options->epochs && status == DL2_OK; epoch++)
@@ -227,28 +241,62 @@ static double allocations(const struct bench *bench)
     return last->images ? (double)last->allocations / (double)last->images : 0;
 }
 
-/* What samples are called. */
-static const char *noun(const struct bench *bench)
-{
-    return bench->options->loader.frames ? "clip" : "image";
-}
-
 static void print_stage(FILE *out, const char *name, double seconds, const struct bench *bench)
 {
     const double total = bench->options->loader.workers * bench->total.seconds;
     const double images = bench->stats.images ? (double)bench->stats.images : 1;
-    fprintf(out, "  %-10s %9.2f s %7.1f %% %10.1f us a%s %s\n", name, seconds,
+    fprintf(out, "  %-12s %7.2f s %7.1f %% %10.1f us a%s %s\n", name, seconds,
             total > 0 ? 100 * seconds / total : 0, 1e6 * seconds / images,
-            bench->options->loader.frames ? "" : "n", noun(bench));
+            *noun(bench) == 'i' ? "n" : "", noun(bench));
+}
+
+/* The operations on volumes, by name; NULL: there are none. The caller frees it. */
+static struct dl2_augmentation *timed_augmentation(const struct bench *bench)
+{
+    struct dl2_augmentation *augmentation = NULL;
+    const struct dl2_loader_config *config = &bench->options->loader;
+    if (config->volume_depth && config->augment)
+        dl2_augmentation_parse(config->augment, &augmentation, NULL);
+    return augmentation;
+}
+
+static size_t timed_count(const struct dl2_augmentation *augmentation)
+{
+    const size_t count = augmentation ? dl2_augmentation_count(augmentation) : 0;
+    return count < DL2_AUGMENT_TIMED ? count : DL2_AUGMENT_TIMED;
+}
+
+static void print_operations(FILE *out, const struct bench *bench)
+{
+    struct dl2_augmentation *augmentation = timed_augmentation(bench);
+    char name[32];
+    for (size_t i = 0; i < timed_count(augmentation); i++) {
+        snprintf(name, sizeof name, "  %s", dl2_augmentation_name(augmentation, i));
+        print_stage(out, name, bench->stats.augment[i], bench);
+    }
+    dl2_augmentation_free(augmentation);
+}
+
+static json_t *operations_json(const struct bench *bench)
+{
+    struct dl2_augmentation *augmentation = timed_augmentation(bench);
+    json_t *list = json_array();
+    for (size_t i = 0; i < timed_count(augmentation); i++)
+        json_array_append_new(list, json_pack("{s:s, s:f}", "name",
+                                              dl2_augmentation_name(augmentation, i), "seconds",
+                                              bench->stats.augment[i]));
+    dl2_augmentation_free(augmentation);
+    return list;
 }
 
 static void print_rate(FILE *out, const char *what, double count, const struct bench *bench)
 {
     char text[32];
-    fprintf(out, "  %s/s%-*s %10.0f\n", what, (int)(19 - strlen(what)), "",
+    const int digits = *what == 'v'; /* volumes are few */
+    fprintf(out, "  %s/s%-*s %10.*f\n", what, (int)(19 - strlen(what)), "", digits,
             dl2_load_rate(count, bench->total.seconds));
     snprintf(text, sizeof text, "%s/s a core", what);
-    fprintf(out, "  %-21s %10.0f\n", text, dl2_load_rate(count, bench->total.cpu_seconds));
+    fprintf(out, "  %-21s %10.*f\n", text, digits, dl2_load_rate(count, bench->total.cpu_seconds));
 }
 
 static void print_remote(FILE *out, const struct dl2_remote_stats *remote)
@@ -287,12 +335,18 @@ static void print_rates(FILE *out, const struct bench *bench)
     const double images = (double)bench->total.images;
     const unsigned frames = bench->options->loader.frames;
     char text[16];
-    print_rate(out, frames ? "clips" : "images", images, bench);
+    print_rate(out, nouns(bench), images, bench);
     if (frames)
         print_rate(out, "frames", images * frames, bench);
     if (stats->short_clips)
         fprintf(out, "  %-21s %10" PRIu64 " times, whose frames came again\n", "clips too short",
                 stats->short_clips);
+    if (stats->padded)
+        fprintf(out, "  %-21s %10" PRIu64 " times, with zeros around them\n",
+                "smaller than the patch", stats->padded);
+    if (stats->no_foreground)
+        fprintf(out, "  %-21s %10" PRIu64 " times: volumes without one, with any patch\n",
+                "no label above 0", stats->no_foreground);
     if (bench->gaps.size)
         fprintf(out, "  %-21s %10.2f median, 95%% %.2f, 99%% %.2f, longest %.2f\n",
                 "ms between batches", 1e3 * gap_at(bench, 0.5), 1e3 * gap_at(bench, 0.95),
@@ -312,7 +366,7 @@ static void print_rates(FILE *out, const struct bench *bench)
     uint64_t unused;
     if (dl2_load_allocations(&unused))
         fprintf(out, "  %-21s %10.2f a%s %s, in the last epoch\n", "heap allocations",
-                allocations(bench), bench->options->loader.frames ? "" : "n", noun(bench));
+                allocations(bench), *noun(bench) == 'i' ? "n" : "", noun(bench));
     else
         fprintf(out, "  %-21s %10s in this build\n", "heap allocations", "not counted");
     fprintf(out, "  %-21s %10s", "peak memory", dl2_load_bytes(text, (double)bench->peak));
@@ -357,9 +411,10 @@ static void print_scaling(FILE *out, const struct bench *bench)
 {
     if (!bench->options->scaling_count)
         return;
-    const bool clips = bench->options->loader.frames;
-    fprintf(out, "With more workers:\n  %7s %10s %16s %11s\n", "workers",
-            clips ? "clips/s" : "images/s", clips ? "clips/s a core" : "images/s a core",
+    char rate[16], core_rate[24];
+    snprintf(rate, sizeof rate, "%s/s", nouns(bench));
+    snprintf(core_rate, sizeof core_rate, "%s/s a core", nouns(bench));
+    fprintf(out, "With more workers:\n  %7s %10s %16s %11s\n", "workers", rate, core_rate,
             "efficiency");
     for (size_t i = 0; i < bench->options->scaling_count; i++) {
         const struct scaling *row = &bench->scaling[i];
@@ -374,8 +429,8 @@ static void print_bench(FILE *out, const struct bench *bench)
     const struct dl2_load_options *options = bench->options;
     const struct dl2_loader_config *config = &options->loader;
     char frames[24] = "";
-    if (config->frames)
-        snprintf(frames, sizeof frames, "%ux", config->frames);
+    if (config->frames || config->volume_depth)
+        snprintf(frames, sizeof frames, "%ux", dl2_loader_planes(config));
     fprintf(out, "%s: %" PRIu64 " %ss for %s, %s%ux%ux%u %s %s in batches of %u, %u worker%s%s\n",
             DL2_SHOWN(bench->name), bench->samples, noun(bench),
             config->train ? "training" : "validation", frames, config->height,
@@ -393,6 +448,7 @@ static void print_bench(FILE *out, const struct bench *bench)
     print_stage(out, "transform", bench->stats.transform, bench);
     if (bench->stats.operations > 0)
         print_stage(out, "operations", bench->stats.operations, bench);
+    print_operations(out, bench);
     print_stage(out, "wait", waited(bench), bench);
     print_decoded(out, bench);
     print_scaling(out, bench);
@@ -450,8 +506,11 @@ static json_t *config_json(const struct dl2_load_options *options)
         config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
         dl2_json_real(options->measure));
     json_auto_t *sampling = dl2_options_json(dl2_sampling_options, config);
+    json_auto_t *volumes = dl2_options_json(dl2_volume_options, config);
     if (loading)
         json_object_update(loading, sampling);
+    if (loading && config->volume_depth)
+        json_object_update(loading, volumes);
     return loading;
 }
 
@@ -486,7 +545,7 @@ static json_t *bench_json(const struct bench *bench)
                   "variant", dl2_json_text(bench->name), "path", dl2_json_text(bench->path), "mode",
                   config->train ? "train" : "val", "images", (json_int_t)bench->samples, "epochs",
                   (int)bench->epoch_count, "batch", (int)config->batch, "image_size",
-                  dl2_show_image_size(&config->height), "channels", (int)config->channels,
+                  dl2_show_output_size(&config->height), "channels", (int)config->channels,
                   "workers", (int)config->workers, "config", config_json(bench->options));
     if (!json)
         return NULL;
@@ -514,6 +573,11 @@ static json_t *bench_json(const struct bench *bench)
                       "frames_per_core_second",
                       dl2_load_rate(images * config->frames, bench->total.cpu_seconds),
                       "short_clips", (json_int_t)stats->short_clips));
+    if (figures && config->volume_depth)
+        json_object_set_new(figures, "volumes",
+                            json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,
+                                      "no_foreground", (json_int_t)stats->no_foreground,
+                                      "operations", operations_json(bench)));
     if (figures)
         json_object_set_new(
             figures, "batch_gaps",
@@ -550,11 +614,28 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     return bad;
 }
 
-int dl2_load_bench(const struct dl2_load_options *options, const char *path, FILE *out,
+/* As many channels as the first volume that can be read. */
+static void set_channels(const struct dl2_dataset *dataset, struct dl2_loader_config *config)
+{
+    struct dl2_volume *volume;
+    config->channels = 1;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        if (dl2_dataset_open_volume(dataset, i, NULL, &volume, NULL) < 0)
+            continue;
+        config->channels = (unsigned)dl2_volume_info(volume)->channels;
+        dl2_volume_close(volume);
+        return;
+    }
+}
+
+int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE *out,
                    struct dl2_error *error)
 {
     struct dl2_dataset *dataset;
+    struct dl2_load_options own = *given, *options = &own;
     DL2_TRY(dl2_load_open(options, path, &dataset, error));
+    if (options->loader.volume_depth && dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
+        set_channels(dataset, &options->loader);
     struct bench bench = {
         .options = options,
         .dataset = dataset,

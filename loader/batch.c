@@ -131,12 +131,16 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
         slot->crop_boxes = dl2_calloc(config->batch, sizeof *slot->crop_boxes);
         slot->batch.targets = slot->targets;
         slot->batch.crop_boxes = slot->crop_boxes;
+        if (config->volume_depth) {
+            slot->batch.patches = slot->patches = dl2_calloc(config->batch, sizeof *slot->patches);
+            loader->memory += config->batch * sizeof *slot->patches;
+        }
         if (config->mask)
             slot->batch.masks = dl2_alloc_aligned(mask_bytes, config->batch);
         slot->batch.target_count = loader->recipe.targets.count;
-        if ((config->mask && !slot->batch.masks) || !slot->targets || !slot->target_bytes ||
-            !slot->crop_boxes || !slot->batch.images || !slot->batch.labels ||
-            !slot->batch.indices || !slot->positions)
+        if ((config->mask && !slot->batch.masks) || (config->volume_depth && !slot->patches) ||
+            !slot->targets || !slot->target_bytes || !slot->crop_boxes || !slot->batch.images ||
+            !slot->batch.labels || !slot->batch.indices || !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
         loader->memory +=
@@ -165,6 +169,7 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->positions);
         free(slot->targets);
         free(slot->crop_boxes);
+        free(slot->patches);
         free(slot->batch.masks);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }

@@ -104,7 +104,10 @@ static void write_mask(const struct dl2_loader *loader, struct dl2_claim *claim,
         return;
     uint8_t *to = place->slot->batch.masks + place->number * bytes;
     if (good)
-        memcpy(to, claim->job.mask.pixels.data, bytes);
+        memcpy(to,
+               loader->config.volume_depth ? claim->job.volume.voxels.labels
+                                           : claim->job.mask.pixels.data,
+               bytes);
     else
         memset(to, (int)loader->config.mask_fill, bytes);
 }
@@ -125,6 +128,9 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
     place->slot->crop_boxes[place->number] =
         good ? dl2_job_crop_box(&claim->job) : (struct dl2_crop_box){0, 0, 0, 0, false};
     write_mask(loader, claim, good);
+    if (place->slot->patches)
+        place->slot->patches[place->number] =
+            good ? claim->job.volume.patch : (struct dl2_patch){.first = {0}};
     claim->done++;
     claim->bad += !good || claim->tries > 1;
     const size_t at = (size_t)place->number * list->count;
@@ -217,6 +223,10 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
     sum->images += part->images;
     sum->frames += part->frames;
     sum->short_clips += part->short_clips;
+    for (int i = 0; i < DL2_AUGMENT_TIMED; i++)
+        sum->augment[i] += part->augment[i];
+    sum->padded += part->padded;
+    sum->no_foreground += part->no_foreground;
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
     loader->epoch_done += (uint64_t)claim->done;

@@ -210,6 +210,12 @@ void dl2_fetch_destroy(struct dl2_fetch *fetch)
     free(fetch);
 }
 
+void dl2_fetch_count(struct dl2_fetch *fetch, uint64_t bytes, uint64_t requests)
+{
+    add_to(&fetch->bytes_read, bytes);
+    add_to(&fetch->requests, requests);
+}
+
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats)
 {
     struct dl2_cache_stats cache = {0};

@@ -64,6 +64,9 @@ int dl2_fetch_acquire(struct dl2_fetch *fetch, size_t position, uint32_t index,
 /* Gives the bytes back; needed after an error, too. */
 void dl2_fetch_release(struct dl2_fetch *fetch, struct dl2_fetched *fetched);
 
+/* Counts what was read past this file, of volumes. */
+void dl2_fetch_count(struct dl2_fetch *fetch, uint64_t bytes, uint64_t requests);
+
 void dl2_fetch_get_stats(struct dl2_fetch *fetch, struct dl2_fetch_stats *stats);
 
 #endif

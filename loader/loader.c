@@ -398,6 +398,8 @@ static void add_storage(const struct dl2_loader *loader, struct dl2_loader_stats
     stats->requests = fetch.requests - loader->fetch_before.requests;
     stats->encoded_hits = fetch.cache_hits - loader->fetch_before.cache_hits;
     stats->memory += fetch.memory;
+    if (loader->recipe.foreground)
+        stats->memory += dl2_foreground_memory(loader->recipe.foreground);
     if (loader->recipe.planner.decoded)
         stats->memory += dl2_decoded_bytes(loader->recipe.planner.decoded);
 }

@@ -47,6 +47,7 @@
 #include "common/error.h"
 #include "common/random.h"
 #include "dataset/dataset.h"
+#include "dataset/volume.h"
 #include "pixels/pixel_format.h"
 
 #include <stddef.h>
@@ -115,6 +116,15 @@ enum dl2_frame_sampling {
 
 #define DL2_MAX_FRAMES 1024
 
+/* How the values of volumes are normalized. */
+enum dl2_normalization {
+    DL2_NORMALIZATION_ZSCORE,
+    DL2_NORMALIZATION_WINDOW,
+    DL2_NORMALIZATION_NONE
+};
+
+enum { DL2_FOREGROUND_VOXELS = 1024, DL2_AUGMENT_TIMED = 16 };
+
 /*
  * An augmentation of the caller's: one more operation on each sample, after the resize and
  * config.augment, before the sample enters its batch. It works in place on uint8 NHWC pixels.
@@ -134,7 +144,17 @@ struct dl2_operation {
 struct dl2_loader_config {
     unsigned batch;         /* samples in a batch */
     unsigned height, width; /* of the output, pixels; width 0: as the height */
-    unsigned channels;      /* 1 or 3 */
+    /*
+     * Of a dataset of volumes: the depth of the output, in voxels; 0 where samples are not volumes.
+     * The output of depth x height x width, a patch, is cut out of the volume without resizing: at
+     * random in training, else the middle. A volume that is smaller is in the middle of its patch,
+     * among zeros. A batch has [count][depth][height][width][channels] then, or with DL2_NCHW
+     * [count][channels][depth][height][width], of a type of floats. See also `normalization`,
+     * `foreground`, `augment` and `mask`. Not with what concerns images alone, read-ahead, caches,
+     * a decoder, or operations of the caller.
+     */
+    unsigned volume_depth;
+    unsigned channels; /* 1 or 3; of volumes what they have, dl2_volume_info() */
     /* Validation resizes an image until it covers the output, enlarged so that its shorter side is
      * `resize` pixels, and cuts the output from the middle. 0: 256 / 224 of the output's shorter
      * side, rounded. */
@@ -151,6 +171,21 @@ struct dl2_loader_config {
     unsigned frames;
     unsigned frame_step; /* from one frame to the next that is loaded; 0: 1 */
     enum dl2_frame_sampling frame_sampling;
+    /*
+     * Of volumes. What becomes of the values of each channel, before augmentation: by
+     * DL2_NORMALIZATION_ZSCORE the patch has the mean 0 and the deviation 1 (of a constant patch,
+     * 0); by _WINDOW values from window_min to window_max become 0 to 1, and others the nearer of
+     * these; by _NONE nothing.
+     */
+    enum dl2_normalization normalization;
+    double window_min, window_max;
+    /*
+     * Of volumes with `mask`, in training: the probability that a patch is one that shows a voxel
+     * whose label is above 0. Such a voxel is drawn, then where in the patch it is. Up to
+     * DL2_FOREGROUND_VOXELS of a volume, evenly taken, are kept in memory from the first time on
+     * that one is drawn. Of a volume without such a voxel the patch is drawn as any.
+     */
+    double foreground;
     bool train;     /* shuffle and augment; else in order, resize and central crop */
     bool drop_last; /* leave out an epoch's last batch if it is not full */
     double area_min, area_max, aspect_min, aspect_max;
@@ -170,10 +205,13 @@ struct dl2_loader_config {
     /*
      * Masks beside the images, to come with them (dl2_batch.masks): their extension, such as "png"
      * or "mask.png", as in `targets`. A mask is of its image's size, gray of 8 bits or a PNG with a
-     * palette, whose numbers count. A sample without a mask is bad. NULL: none. Copied.
+     * palette, whose numbers count. Masks of volumes, "mask.npy", are volumes of one channel with
+     * whole numbers from 0 to 255. A sample without a mask is bad. NULL: none. Copied.
      */
     const char *mask;
-    unsigned mask_fill; /* 0 to 255: a mask where an augmentation shows what is outside the image */
+    /* 0 to 255: a mask where an augmentation shows what is outside the image, and around a volume
+     * that is smaller than its patch */
+    unsigned mask_fill;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
     unsigned depth;   /* batch slots in the ring, at least 2 */
@@ -281,6 +319,12 @@ static inline unsigned dl2_loader_width(const struct dl2_loader_config *config)
     return config->width ? config->width : config->height;
 }
 
+/* The planes that a sample has: a volume's depth, a clip's frames, or 1. */
+static inline unsigned dl2_loader_planes(const struct dl2_loader_config *config)
+{
+    return config->volume_depth ? config->volume_depth : config->frames ? config->frames : 1;
+}
+
 /* The images that a sample is made of. */
 static inline unsigned dl2_loader_frames(const struct dl2_loader_config *config)
 {
@@ -319,6 +363,13 @@ struct dl2_crop_box {
     bool flipped; /* left and right are exchanged afterwards */
 };
 
+/* What a sample shows of its volume, before augmentation. Axes are depth, height, width. */
+struct dl2_patch {
+    int32_t first[3]; /* voxel of the volume; below 0 where the volume is smaller than the patch */
+    uint32_t size[3]; /* of the volume, voxels */
+    float spacing[3]; /* of its voxels, as its file has it; 0: the file has none */
+};
+
 struct dl2_batch {
     /* [count][height][width][channels], or with DL2_NCHW [count][channels][height][width], or of
      * clips as config.frames says; bytes, or floats in the machine's byte order */
@@ -331,10 +382,14 @@ struct dl2_batch {
      * sample that can't be read */
     const struct dl2_target *targets;
     unsigned target_count;
-    const struct dl2_crop_box *crop_boxes; /* [count]; all 0 for a sample that can't be read */
-    /* [count][height][width]; config.mask_fill for a sample that can't be read. NULL: no masks.
-     * Nearest neighbours, cropped, flipped and moved by config.augment as the image is; what
-     * changes colours or erases leaves a mask as it is, and so do the caller's operations. */
+    /* [count]; all 0 for a sample that can't be read, and of volumes */
+    const struct dl2_crop_box *crop_boxes;
+    /* [count]; of volumes, else NULL; all 0 for a sample that can't be read */
+    const struct dl2_patch *patches;
+    /* [count][height][width], of volumes [count][depth][height][width]; config.mask_fill for a
+     * sample that can't be read. NULL: no masks. Nearest neighbours, cropped, flipped and moved by
+     * config.augment as the image is; what changes colours or erases leaves a mask as it is, and so
+     * do the caller's operations. */
     uint8_t *masks;
 };
 
@@ -342,14 +397,19 @@ struct dl2_batch {
 struct dl2_loader_stats {
     /* The workers' time by stage, summed over workers; the rest of their time they waited. */
     double read, decode, transform;
-    double operations;             /* time in the augmentation and all of the caller's operations */
-    double finish;                 /* time in config.decoder, summed over its batches */
-    uint64_t decoder_images;       /* images that were given to it, refused ones too */
-    double worker_wait;            /* workers that waited for a free place in a batch, summed */
-    double consumer_wait;          /* dl2_loader_next() waiting for a batch */
-    uint64_t images, bytes;        /* good samples; encoded bytes taken, of bad samples too */
-    uint64_t frames;               /* of clips, as loaded, repeated ones too; 0: of images */
-    uint64_t short_clips;          /* clips with fewer frames than were asked for */
+    double operations;       /* time in the augmentation and all of the caller's operations */
+    double finish;           /* time in config.decoder, summed over its batches */
+    uint64_t decoder_images; /* images that were given to it, refused ones too */
+    double worker_wait;      /* workers that waited for a free place in a batch, summed */
+    double consumer_wait;    /* dl2_loader_next() waiting for a batch */
+    uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
+    uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */
+    uint64_t short_clips;    /* clips with fewer frames than were asked for */
+    /* Of volumes: time in each operation of config.augment, in their order; the last has that of
+     * all that follow, too. */
+    double augment[DL2_AUGMENT_TIMED];
+    uint64_t padded;               /* volumes that were smaller than the patch */
+    uint64_t no_foreground;        /* volumes that were to show some and have none */
     uint64_t bad;                  /* samples found to be bad */
     uint64_t batches;              /* batches that dl2_loader_next() returned */
     uint64_t bytes_read, requests; /* bytes read from the dataset, and the number of reads */

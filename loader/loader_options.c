@@ -47,6 +47,11 @@ static const char *const frame_sampling_words[] = {[DL2_FRAMES_AUTO] = "auto",
                                                    [DL2_FRAMES_UNIFORM] = "uniform",
                                                    NULL};
 
+static const char *const normalization_words[] = {[DL2_NORMALIZATION_ZSCORE] = "zscore",
+                                                  [DL2_NORMALIZATION_WINDOW] = "window",
+                                                  [DL2_NORMALIZATION_NONE] = "none",
+                                                  NULL};
+
 static const char *const on_bad_words[] = {[false] = "skip", [true] = "stop", NULL};
 
 const char *const dl2_decode_mode_words[] = {
@@ -74,6 +79,8 @@ enum {
     AHEAD = DL2_SETTING_AHEAD,
     DECODER = DL2_SETTING_DECODER,
     PROCESSORS = DL2_SETTING_PROCESSORS,
+    IMAGES = DL2_SETTING_IMAGES,
+    VOLUMES = DL2_SETTING_VOLUMES,
 };
 
 #define ROW(name, kind, member, help, ...)                                                         \
@@ -85,8 +92,10 @@ enum {
  */
 const struct dl2_loader_setting dl2_loader_setting_rows[] = {
     ROW("batch", UNSIGNED, batch, "images of a batch", 0, .min = 1, .max = INFINITY),
-    ROW("image_size", SIZE, height, "pixels of a square's side, or (height, width)", 0, .min = 1,
-        .max = MAX_IMAGE_SIZE, .pixels = true),
+    ROW("image_size", SIZE, height,
+        "pixels of a square's side, or (height, width); of volumes (depth, height, width) of the "
+        "patch that is cut out, without resizing",
+        0, .min = 1, .max = MAX_IMAGE_SIZE, .pixels = true),
     ROW("train", BOOL, train,
         "shuffle; crop at random (a part `area` of the image, of this `aspect`), resize, "
         "flip at random. Else in order: resize the shorter side to `resize`, crop the middle",
@@ -102,45 +111,59 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         PROCESSORS, dl2_dtype_words, .pixels = true),
     ROW("layout", CHOICE, layout,
         "of images: 'NHWC', [n, height, width, channels]; or 'NCHW', [n, channels, height, "
+        "width]; of volumes [n, depth, height, width, channels] or [n, channels, depth, height, "
         "width]",
         PROCESSORS, layouts, .pixels = true),
     ROW("mean", CHANNELS, mean,
         "with the floats: a number for each channel, of values from 0 to 1; None: 0. Numbers "
         "for values from 0 to 255 are a ValueError",
-        FLOATS, .pixels = true),
-    ROW("std", CHANNELS, std, "the same, above 0; None: 1", FLOATS, .pixels = true),
-    ROW("channels", UNSIGNED, channels, "3 or 1 (gray)", 0, .pixels = true),
+        FLOATS | IMAGES, .pixels = true),
+    ROW("std", CHANNELS, std, "the same, above 0; None: 1", FLOATS | IMAGES, .pixels = true),
+    ROW("channels", UNSIGNED, channels, "3 or 1 (gray); of volumes what they have", 0,
+        .pixels = true),
     ROW("resize", UNSIGNED, resize,
         "without train: the shorter side of an image before its crop; 0: image_size * 256 / "
         "224",
-        VALIDATION, .pixels = true),
+        VALIDATION | IMAGES, .pixels = true),
     ROW("val_crop", CHOICE, val_crop,
         "without train: 'center', the middle; or 'squash': resize the whole image to "
         "image_size, whatever its aspect",
-        VALIDATION, dl2_val_crop_words, .pixels = true),
+        VALIDATION | IMAGES, dl2_val_crop_words, .pixels = true),
     ROW("frames", UNSIGNED, frames,
         "of each clip of a dataset of clips: images are [n, frames, height, width, channels] or "
         "[n, channels, frames, height, width] then, with one crop and flip for a clip, whose last "
         "frame comes again where it is too short; 0: the dataset holds images",
-        PROCESSORS, .max = DL2_MAX_FRAMES, .pixels = true),
+        PROCESSORS | IMAGES, .max = DL2_MAX_FRAMES, .pixels = true),
     ROW("frame_step", UNSIGNED, frame_step, "from one frame of a clip to the next; 0: 1", 0,
         .max = 65536, .pixels = true),
     ROW("frame_sampling", CHOICE, frame_sampling,
         "which frames: from a 'random' one on, those in the 'center', or 'uniform', the middles of "
         "so many equal parts of the clip; 'auto': random with train, else the center",
         0, frame_sampling_words, .pixels = true),
+    ROW("normalization", CHOICE, normalization,
+        "of volumes: 'zscore': each channel of a patch has the mean 0 and the deviation 1; "
+        "'window': values from the first number of `window` to the second become 0 to 1, others "
+        "the nearer of these; 'none'",
+        VOLUMES, normalization_words, .pixels = true),
+    ROW("window", RANGE, window_min, "with normalization 'window': two numbers", VOLUMES,
+        .pixels = true),
+    ROW("foreground", NUMBER, foreground,
+        "of volumes with `mask`: probability that a training patch is one that shows a voxel whose "
+        "label is above 0",
+        VOLUMES | TRAINING, .max = 1, .pixels = true),
     ROW("drop_last", BOOL, drop_last,
         "leave out the last batch of an epoch where it would hold fewer images", 0),
     ROW("area", RANGE, area_min,
-        "of a crop for training, as a fraction of the image's: two numbers", TRAINING,
+        "of a crop for training, as a fraction of the image's: two numbers", TRAINING | IMAGES,
         .pixels = true),
     ROW("aspect", RANGE, aspect_min, "of a crop for training, width by height: two numbers",
-        TRAINING, .pixels = true),
-    ROW("flip", BOOL, flip, "mirror half of the images for training", TRAINING, .pixels = true),
+        TRAINING | IMAGES, .pixels = true),
+    ROW("flip", BOOL, flip, "mirror half of the images for training", TRAINING | IMAGES,
+        .pixels = true),
     ROW("interpolation", CHOICE, interpolation,
         "of the resize, by Pillow's definitions: 'bilinear', 'nearest', 'box', 'bicubic' or "
         "'lanczos'; all but the nearest are antialiased",
-        PROCESSORS, dl2_interpolation_words, .pixels = true),
+        PROCESSORS | IMAGES, dl2_interpolation_words, .pixels = true),
     ROW("augment", TEXT, augment,
         "then change the image by operations, such as 'randaugment:n=2:m=9,erase:p=0.25'; "
         "`dl2-train --list augmentations` prints them, their settings and defaults. "
@@ -158,10 +181,13 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "at a path, such files are no images then. batch.masks has them, uint8 [n, height, "
         "width], cropped, flipped and moved as the images are, by nearest neighbours. Gray "
         "of 8 bits, or PNG with a palette, whose numbers count; of the image's size. A "
-        "sample without a mask is bad",
+        "sample without a mask is bad. Masks of volumes, 'mask.npy', are volumes of whole numbers "
+        "from 0 to 255; batch.masks is uint8 [n, depth, height, width]",
         PROCESSORS),
     ROW("mask_fill", UNSIGNED, mask_fill,
-        "what a mask has where an operation of `augment` shows what lies outside", 0, .max = 255),
+        "what a mask has where an operation of `augment` shows what lies outside, and around a "
+        "volume that is smaller than its patch",
+        0, .max = 255),
     ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY),
     ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
     ROW("external_timeout", NUMBER, external.timeout,
@@ -203,18 +229,19 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "with batching 'aware': how many workers at most finish slow samples; 0: half of them",
         AWARE),
     ROW("io", CHOICE, fetch.io, "how files are read ahead: 'auto', 'direct', 'threads' or 'uring'",
-        0, dl2_io_words),
-    ROW("ahead", UNSIGNED, fetch.ahead, "samples that are read ahead at most; 0: a default", AHEAD),
+        IMAGES, dl2_io_words),
+    ROW("ahead", UNSIGNED, fetch.ahead, "samples that are read ahead at most; 0: a default",
+        AHEAD | IMAGES),
     ROW("ahead_bytes", UINT64, fetch.ahead_bytes, "limit of what is read ahead; 0: a default",
-        AHEAD),
+        AHEAD | IMAGES),
     ROW("cache_bytes", UINT64, fetch.cache_bytes, "limit of the cache of encoded samples; 0: none",
-        0),
+        IMAGES),
     ROW("drop_behind", BOOL, fetch.drop_behind,
         "evict what was read from the system's cache, so that every epoch is cold", 0),
     ROW("decoded_cache_bytes", UINT64, decoded_cache_bytes,
-        "limit of the cache of decoded samples; 0: none", PROCESSORS),
-    ROW("decoded_cache", POINTER, decoded_cache, NULL, PROCESSORS),
-    ROW("operations", POINTER, operations, NULL, PROCESSORS),
+        "limit of the cache of decoded samples; 0: none", PROCESSORS | IMAGES),
+    ROW("decoded_cache", POINTER, decoded_cache, NULL, PROCESSORS | IMAGES),
+    ROW("operations", POINTER, operations, NULL, PROCESSORS | IMAGES),
     ROW("decoder", POINTER, decoder, NULL, 0),
     ROW("decoder_shares", BOOL, decoder_shares, NULL, DECODER),
     ROW("decoder_splices", BOOL, decoder_splices, NULL, DECODER),
@@ -287,6 +314,36 @@ json_t *dl2_show_image_size(const void *value)
                        : json_integer(size->height);
 }
 
+int dl2_parse_output_size(const char *text, void *value, struct dl2_error *error)
+{
+    unsigned *size = value; /* height, width, depth */
+    unsigned long long sides[3];
+    const char *at = text;
+    char *end = (char *)text;
+    for (int i = 0; i < 3; i++, at = end + 1) {
+        sides[i] = read_side(at, &end);
+        if (end == at || *end != (i < 2 ? 'x' : '\0')) {
+            size[2] = 0;
+            return dl2_parse_image_size(text, value, error);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        if (sides[i] < 1 || sides[i] > MAX_IMAGE_SIZE)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between 1 and %d", text,
+                                 MAX_IMAGE_SIZE);
+    size[0] = (unsigned)sides[1];
+    size[1] = sides[2] == sides[1] ? 0 : (unsigned)sides[2];
+    size[2] = (unsigned)sides[0];
+    return DL2_OK;
+}
+
+json_t *dl2_show_output_size(const void *value)
+{
+    const unsigned *size = value;
+    return size[2] ? json_sprintf("%ux%ux%u", size[2], size[0], size[1] ? size[1] : size[0])
+                   : dl2_show_image_size(value);
+}
+
 int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
                         struct dl2_error *error)
 {
@@ -355,6 +412,11 @@ _Static_assert(offsetof(struct dl2_loader_config, area_max) ==
 _Static_assert(offsetof(struct dl2_loader_config, width) ==
                    offsetof(struct dl2_loader_config, height) + sizeof(unsigned),
                "an image size is parsed as two numbers");
+_Static_assert(offsetof(struct dl2_loader_config, volume_depth) ==
+                       offsetof(struct dl2_loader_config, height) + 2 * sizeof(unsigned) &&
+                   offsetof(struct dl2_loader_config, window_max) ==
+                       offsetof(struct dl2_loader_config, window_min) + sizeof(double),
+               "a size is parsed as three numbers, a window as two");
 
 /* ---- Tables of options ---- */
 
@@ -440,6 +502,36 @@ const struct dl2_option dl2_sampling_options[] = {
      "are the first in the epoch's order",
      AT(draws), .min = 1, .max = 4294967295.0, .unset = "all images, times --repeats",
      .roles = RUN},
+    {DL2_OPTION_END},
+};
+
+static int parse_window(const char *text, void *value, struct dl2_error *error)
+{
+    double *window = value;
+    char rest;
+    if (sscanf(text, "%lf,%lf%c", &window[0], &window[1], &rest) == 2 && window[0] < window[1] &&
+        isfinite(window[0]) && isfinite(window[1]))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not MIN,MAX with MIN < MAX", text);
+}
+
+const struct dl2_option dl2_volume_options[] = {
+    {DL2_OPTION_TEXT, "mask", 0, "EXT",
+     "Also load the masks that lie beside the images or volumes, by their extension, for example "
+     "mask.png or mask.npy",
+     AT(mask), .unset = "none"},
+    {DL2_OPTION_CHOICE, "normalization", 0, "HOW",
+     "How the values of volumes are normalized: zscore: each channel of a patch to the mean 0 and "
+     "the deviation 1; window: --window to 0 to 1; none",
+     AT(normalization), .words = normalization_words, .roles = RUN},
+    {DL2_OPTION_PARSE, "window", 0, "MIN,MAX",
+     "With --normalization window: the values that become 0 and 1; others become the nearer of "
+     "these",
+     AT(window_min), .parse = parse_window, .show = dl2_show_range, .unset = "none", .roles = RUN},
+    {DL2_OPTION_REAL, "foreground", 0, "SHARE",
+     "With --mask, in training: share of the patches of volumes that are drawn to show a voxel "
+     "whose label is above 0",
+     AT(foreground), .min = 0, .max = 1, .roles = RUN},
     {DL2_OPTION_END},
 };
 

@@ -21,6 +21,8 @@ extern const struct dl2_option dl2_sampling_options[];
 /* The first of them on the command line of a program that includes them; NULL: none is. */
 const char *dl2_sampling_given(const struct dl2_program *program,
                                const struct dl2_common_options *common);
+/* Volumes and masks: a table of struct dl2_loader_config. */
+extern const struct dl2_option dl2_volume_options[];
 /* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];
 
@@ -63,7 +65,10 @@ json_t *dl2_show_range(const void *value);
  */
 int dl2_parse_image_size(const char *text, void *value, struct dl2_error *error);
 json_t *dl2_show_image_size(const void *value);
-/* The same two members of a JSON value. */
+/* The same, and DEPTHxHEIGHTxWIDTH, "64x128x128", with volume_depth. */
+int dl2_parse_output_size(const char *text, void *value, struct dl2_error *error);
+json_t *dl2_show_output_size(const void *value);
+/* The first two members of a JSON value. */
 int dl2_take_image_size(const json_t *json, struct dl2_loader_config *config,
                         struct dl2_error *error);
 

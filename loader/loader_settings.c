@@ -26,7 +26,7 @@ static size_t size_of(const struct dl2_loader_setting *setting)
     case DL2_SETTING_BOOL:
         return sizeof(bool);
     case DL2_SETTING_SIZE:
-        return 2 * sizeof(unsigned);
+        return 3 * sizeof(unsigned);
     case DL2_SETTING_UINT64:
         return sizeof(uint64_t);
     case DL2_SETTING_NUMBER:
@@ -64,6 +64,9 @@ static const struct {
      "must keep its default with {decoder}: images from a card are square, uint8 and "
      "NHWC, resized by the bilinear filter, without augmentation, operations, clips and "
      "masks, and not cached"},
+    {DL2_SETTING_IMAGES,
+     "has no effect on volumes, which {image_size} of depth, height and width asks for"},
+    {DL2_SETTING_VOLUMES, "is for volumes: {image_size} of depth, height and width asks for them"},
 };
 
 static int fault_of(struct dl2_loader_fault *fault, const struct dl2_loader_setting *setting,
@@ -106,7 +109,7 @@ bool dl2_loader_is_set(const struct dl2_loader_config *config,
     const double usual = number_of(&defaults, setting), number = number_of(config, setting);
     if (setting->kind != DL2_SETTING_CHANNELS)
         return usual == 0 && number != 0;
-    for (unsigned c = 0; c < config->channels; c++)
+    for (unsigned c = 0; c < config->channels && c < 3; c++)
         if (channels[c] != 0 && channels[c] != (float)usual)
             return true;
     return false;
@@ -180,9 +183,17 @@ static int check_values(const struct dl2_loader_config *config,
         {config->val_crop == DL2_VAL_SQUASH &&
              was_given(config, source, dl2_loader_setting("resize")),
          "resize", "has no effect with {val_crop} squash, which resizes to {image_size}"},
-        {on_card && dl2_loader_width(config) != config->height, "image_size",
-         "must be square with {decoder}"},
-        {config->channels != 1 && config->channels != 3, "channels", "must be 1 or 3"},
+        {config->normalization == DL2_NORMALIZATION_WINDOW &&
+             !(config->window_min < config->window_max),
+         "window", "must be two numbers with {normalization} window, first the smaller one"},
+        {config->normalization != DL2_NORMALIZATION_WINDOW &&
+             (config->window_min != 0 || config->window_max != 0),
+         "window", "needs {normalization} window"},
+        {config->foreground > 0 && !config->mask, "foreground", "needs {mask}, which has labels"},
+        {on_card && (dl2_loader_width(config) != config->height || config->volume_depth),
+         "image_size", "must be square with {decoder}"},
+        {config->channels != 1 && config->channels != 3 && !config->volume_depth, "channels",
+         "must be 1 or 3"},
         {config->resize && config->resize < dl2_loader_shorter_side(config), "resize",
          "must be at least {image_size}, the shorter side of it: the crop is cut from the resized "
          "image"},
@@ -208,7 +219,8 @@ int dl2_loader_check(const struct dl2_loader_config *config, const struct dl2_lo
                            (config->dtype != DL2_UINT8 ? DL2_SETTING_FLOATS : 0) |
                            (config->batching == DL2_BATCHING_AWARE ? DL2_SETTING_AWARE : 0) |
                            (config->fetch.io != DL2_IO_DIRECT ? DL2_SETTING_AHEAD : 0) |
-                           (on_card ? DL2_SETTING_DECODER : DL2_SETTING_PROCESSORS);
+                           (on_card ? DL2_SETTING_DECODER : DL2_SETTING_PROCESSORS) |
+                           (config->volume_depth ? DL2_SETTING_VOLUMES : DL2_SETTING_IMAGES);
     for (const struct dl2_loader_setting *setting = dl2_loader_settings(); setting->name;
          setting++) {
         const unsigned missing = setting->scope & ~scope;

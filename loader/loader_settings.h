@@ -17,7 +17,7 @@ extern "C" {
 
 enum dl2_setting_kind {
     DL2_SETTING_UNSIGNED,
-    DL2_SETTING_SIZE, /* two unsigned: height, and width or 0 */
+    DL2_SETTING_SIZE, /* three unsigned: height, width or 0, and depth or 0 */
     DL2_SETTING_UINT64,
     DL2_SETTING_BOOL,
     DL2_SETTING_NUMBER,   /* a double */
@@ -38,6 +38,8 @@ enum dl2_setting_scope {
     DL2_SETTING_AHEAD = 16,      /* an `io` that reads ahead */
     DL2_SETTING_DECODER = 32,    /* a batch decoder */
     DL2_SETTING_PROCESSORS = 64, /* no batch decoder */
+    DL2_SETTING_IMAGES = 128,    /* images and clips */
+    DL2_SETTING_VOLUMES = 256,   /* volumes */
 };
 
 struct dl2_loader_setting {

@@ -19,7 +19,7 @@ static int check_channel(const struct dl2_loader_config *config, unsigned c,
                          struct dl2_error *error)
 {
     const double mean = config->mean[c], std = config->std[c];
-    if (config->dtype == DL2_UINT8)
+    if (config->dtype == DL2_UINT8 || config->volume_depth)
         return DL2_OK;
     if (!isfinite(mean))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
@@ -66,11 +66,13 @@ int dl2_recipe_init(struct dl2_recipe *recipe, const struct dl2_loader_config *c
     if (!dl2_size_mul(recipe->image_bytes, dl2_loader_width(config), &recipe->image_bytes) ||
         !dl2_size_mul(recipe->image_bytes, config->channels, &recipe->image_bytes) ||
         !dl2_size_mul(recipe->image_bytes, dl2_dtype_size(config->dtype), &recipe->image_bytes) ||
-        !dl2_size_mul(recipe->image_bytes, dl2_loader_frames(config), &recipe->sample_bytes))
+        !dl2_size_mul(recipe->image_bytes, dl2_loader_planes(config), &recipe->sample_bytes))
         return out_of_memory(error);
     if (!config->augment)
         return DL2_OK;
-    const int status = dl2_augmentation_parse(config->augment, &recipe->augmentation, error);
+    int status = dl2_augmentation_parse(config->augment, &recipe->augmentation, error);
+    if (status == DL2_OK)
+        status = dl2_augmentation_check(recipe->augmentation, config->volume_depth > 0, error);
     dl2_error_prefix(error, "augment");
     return status;
 }
@@ -217,7 +219,13 @@ static int make_storage(struct dl2_loader *loader, struct dl2_error *error)
     if (config->decoded_cache_bytes)
         DL2_TRY(dl2_decoded_create(loader->order.sampler.count, config->decoded_cache_bytes,
                                    &loader->recipe.planner.decoded, error));
-    return dl2_fetch_create(&loader->recipe.planner, &config->fetch, &loader->recipe.fetch, error);
+    struct dl2_fetch_config fetch = config->fetch;
+    if (config->volume_depth)
+        fetch.io = DL2_IO_DIRECT; /* only where it knows the patch a worker knows the bytes */
+    if (config->foreground > 0)
+        DL2_TRY(dl2_foreground_create((uint32_t)dl2_dataset_count(loader->recipe.planner.dataset),
+                                      &loader->recipe.foreground, error));
+    return dl2_fetch_create(&loader->recipe.planner, &fetch, &loader->recipe.fetch, error);
 }
 
 /* Sets up the queue of samples that are put aside. */
@@ -277,9 +285,20 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
 
 /* ---- the whole ---- */
 
-/* Clips are loaded as so many frames, and images have none. */
+/* Clips are loaded as so many frames, volumes as patches with a depth, and images have neither. */
 static int check_kind(const struct dl2_loader *loader, struct dl2_error *error)
 {
+    const bool volumes = dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_VOLUME;
+    if (volumes != (loader->config.volume_depth > 0))
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            volumes ? "the dataset holds volumes: set the size of a patch, volume_depth, height "
+                      "and width (--image-size DEPTHxHEIGHTxWIDTH, in Python image_size=(depth, "
+                      "height, width))"
+                    : "an image size of depth, height and width is for volumes, and the dataset "
+                      "holds none");
+    if (volumes)
+        return dl2_volumes_check(loader->recipe.planner.dataset, &loader->config, error);
     const bool clips = dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_CLIP;
     if (clips == (loader->config.frames > 0))
         return DL2_OK;
@@ -363,6 +382,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     for (unsigned i = 0; i < loader->workers.claim_count; i++)
         dl2_job_free(&loader->workers.claims[i].job, &loader->recipe);
     dl2_fetch_destroy(loader->recipe.fetch);
+    dl2_foreground_destroy(loader->recipe.foreground);
     if (!loader->config.decoded_cache)
         dl2_decoded_destroy(loader->recipe.planner.decoded);
     dl2_augmentation_free(loader->recipe.augmentation);

@@ -24,6 +24,8 @@ libloader_la_SOURCES = \
 	loader/sampler.c loader/sampler.h \
 	loader/slow_samples.c loader/slow_samples.h \
 	loader/targets.c loader/targets.h \
+	loader/foreground.c loader/foreground.h \
+	loader/volume_sample.c loader/volume_sample.h \
 	loader/worker.c
 libloader_la_LIBADD = libdataset.la libcodec.la libpixels.la libcommon.la $(XXHASH_LIBS)
 libloader_la_CFLAGS = $(AM_CFLAGS) $(XXHASH_CFLAGS)

@@ -26,7 +26,8 @@ struct dl2_sample_mask {
 /* Of a mask in a batch; the size of an image in it was checked before. */
 static inline size_t dl2_loader_mask_bytes(const struct dl2_loader_config *config)
 {
-    return (size_t)config->height * dl2_loader_width(config);
+    return (size_t)config->height * dl2_loader_width(config) *
+           (config->volume_depth ? config->volume_depth : 1);
 }
 
 /* Of zeroed memory; nothing where the loader has no masks. Free it in either case. */

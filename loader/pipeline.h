@@ -73,6 +73,7 @@ struct dl2_slot {
     struct dl2_target *targets;            /* [batch][targets], views into: */
     struct dl2_target_bytes *target_bytes; /* the same */
     struct dl2_crop_box *crop_boxes;       /* [batch] */
+    struct dl2_patch *patches;             /* [batch], of volumes */
 
     /* With a batch decoder. */
     struct dl2_decode_slot *decode_slot;

@@ -7,9 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The augmentation counts as one. */
+static bool has_volumes(const struct dl2_recipe *recipe)
+{
+    return recipe->planner.config->volume_depth;
+}
+
+/* The augmentation counts as one; of volumes, each of its operations does. */
 static unsigned operations_of(const struct dl2_recipe *recipe)
 {
+    if (has_volumes(recipe))
+        return recipe->augmentation ? (unsigned)dl2_augmentation_count(recipe->augmentation) : 0;
     return recipe->planner.config->operation_count + (recipe->augmentation != NULL);
 }
 
@@ -20,6 +27,8 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
     job->targets = dl2_calloc(recipe->targets.count, sizeof *job->targets);
     if (!job->targets)
         return dl2_error_memory(error, "a sample");
+    if (has_volumes(recipe))
+        return dl2_volume_sample_init(&job->volume, config, error);
     DL2_TRY(dl2_mask_init(&job->mask, config, error));
     if (recipe->gathers)
         DL2_TRY(dl2_bytes_resize(&job->clip, recipe->sample_bytes, error));
@@ -41,6 +50,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_pixels_free(&job->pixels);
     dl2_targets_free(job->targets, recipe->targets.count);
     dl2_mask_free(&job->mask);
+    dl2_volume_sample_free(&job->volume);
     job->targets = NULL;
 }
 
@@ -49,7 +59,7 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity + job->clip.capacity +
            dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
-           dl2_resizer_memory(&job->resizer);
+           dl2_resizer_memory(&job->resizer) + dl2_voxels_memory(&job->volume.voxels);
 }
 
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position)
@@ -69,7 +79,7 @@ bool dl2_job_needs_place(const struct dl2_job *job, const struct dl2_recipe *rec
     if (recipe->gathers)
         return job->stage == DL2_STAGE_PLACE;
     return job->stage == DL2_STAGE_STORE ||
-           (job->stage == DL2_STAGE_TRANSFORM && !operations_of(recipe));
+           (job->stage == DL2_STAGE_TRANSFORM && !operations_of(recipe) && !has_volumes(recipe));
 }
 
 void dl2_job_drop(struct dl2_job *job, const struct dl2_recipe *recipe)
@@ -119,9 +129,10 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (recipe->targets.count)
         DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
                                  error));
-    return planner->config->mask ? dl2_mask_read(&job->mask, planner->config, planner->dataset,
-                                                 job->plan.index, error)
-                                 : DL2_OK;
+    return planner->config->mask && !has_volumes(recipe)
+               ? dl2_mask_read(&job->mask, planner->config, planner->dataset, job->plan.index,
+                               error)
+               : DL2_OK;
 }
 
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
@@ -133,6 +144,13 @@ static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, stru
     job->holds_bytes = !job->plan.decoded;
     job->stats.bytes += job->fetched.size;
     return DL2_OK;
+}
+
+static int read_volume(struct dl2_job *job, const struct dl2_recipe *recipe,
+                       struct dl2_error *error)
+{
+    return dl2_volume_sample_read(&job->volume, &recipe->planner, recipe->foreground, recipe->fetch,
+                                  &job->plan, &job->stats, error);
 }
 
 /*
@@ -394,8 +412,9 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
     case DL2_STAGE_READ:
         name = NULL; /* its errors name the file already */
         sum = &job->stats.read;
-        next = DL2_STAGE_DECODE;
-        status = read_bytes(job, recipe, error);
+        next = has_volumes(recipe) ? DL2_STAGE_TRANSFORM : DL2_STAGE_DECODE;
+        status =
+            has_volumes(recipe) ? read_volume(job, recipe, error) : read_bytes(job, recipe, error);
         if (status == DL2_OK)
             status = read_sidecar(job, recipe, error);
         break;
@@ -408,25 +427,40 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
             status = show_mask(job, recipe, error);
         break;
     case DL2_STAGE_TRANSFORM:
-        next = operations ? DL2_STAGE_OPERATION : DL2_STAGE_DONE;
-        status = resize_sample(job, recipe, to, error);
+        next = operations            ? DL2_STAGE_OPERATION
+               : has_volumes(recipe) ? DL2_STAGE_STORE
+                                     : DL2_STAGE_DONE;
+        if (has_volumes(recipe))
+            dl2_volume_sample_normalize(&job->volume, recipe->planner.config);
+        else
+            status = resize_sample(job, recipe, to, error);
         break;
     case DL2_STAGE_OPERATION:
-        operation = next_operation(job, recipe);
+        operation = has_volumes(recipe) ? NULL : next_operation(job, recipe);
         name = operation ? operation->name : "augment";
         sum = &job->stats.operations;
         next = job->operation + 1 < operations ? DL2_STAGE_OPERATION : DL2_STAGE_STORE;
-        status = run_operation(job, recipe, error);
+        if (has_volumes(recipe))
+            dl2_augmentation_run_volume(recipe->augmentation, job->operation, &job->plan.random,
+                                        &job->volume.voxels);
+        else
+            status = run_operation(job, recipe, error);
         job->operation++;
         break;
     case DL2_STAGE_PLACE:
         memcpy(out, job->clip.data, recipe->sample_bytes);
         break;
     default:
-        status = store_pixels(job, recipe, to, error);
+        if (has_volumes(recipe))
+            dl2_volume_sample_store(&job->volume, recipe->planner.config, to);
+        else
+            status = store_pixels(job, recipe, to, error);
         break;
     }
     const double seconds = dl2_clock_wall() - start;
+    if (sum == &job->stats.operations && has_volumes(recipe))
+        job->stats.augment[job->operation < DL2_AUGMENT_TIMED ? job->operation - 1
+                                                              : DL2_AUGMENT_TIMED - 1] += seconds;
     *sum += seconds;
     job->seconds += seconds;
     if (status == DL2_OK && next == DL2_STAGE_DONE && job->stage != DL2_STAGE_PLACE)

@@ -13,6 +13,8 @@
  *     PLACE       a clip that was gathered into the batch
  *     DONE
  *
+ * Volumes (volume_sample.h) have no DECODE, and always a STORE.
+ *
  * Without operations, TRANSFORM writes into the batch and there is no STORE. The frames of a clip
  * go through READ to STORE one after the other, each with the same random state. Where a batch must
  * not wait for a clip, they are gathered in the job's memory, and PLACE follows.
@@ -29,6 +31,7 @@
 #include "loader/loader.h"
 #include "loader/masks.h"
 #include "loader/targets.h"
+#include "loader/volume_sample.h"
 #include "pixels/augment.h"
 #include "pixels/crop.h"
 #include "pixels/resize.h"
@@ -42,6 +45,7 @@ struct dl2_recipe {
     size_t sample_bytes, image_bytes;      /* in the batch: of a sample, and of a frame of it */
     bool gathers; /* frames of clips stay with the job until the clip is whole */
     struct dl2_target_list targets;
+    struct dl2_foreground *foreground; /* of volumes, where patches are to show some; else NULL */
 };
 
 /* Sets the settings, which stay the caller's, and what follows from them: the size of a sample and
@@ -84,6 +88,7 @@ struct dl2_job {
     struct dl2_pixels pixels;         /* what operations work on */
     struct dl2_target_bytes *targets; /* [recipe->targets.count] */
     struct dl2_sample_mask mask;
+    struct dl2_volume_sample volume;
 
     /* With a batch decoder. */
     bool to_decoder;                     /* let the batch decoder decode the sample, if it can */

@@ -20,11 +20,15 @@ enum { MAX_SETTINGS = 1 + DL2_OPERATION_SETTINGS };
 struct operation {
     const char *name, *summary;
     struct dl2_operation_setting settings[MAX_SETTINGS];
-    /* One of these; neither: of a plug-in. */
+    /* One of these; neither: of a plug-in, or on volumes alone. */
     void (*plain)(struct dl2_pixels *pixels);
     void (*apply)(const double *values, struct dl2_random *random, struct dl2_pixels *pixels);
     /* Why the values do not go together; NULL: they do. No function: all do. */
     const char *(*refuse)(const double *values);
+    /* The same for volumes. NULL: not for volumes; without apply(), for volumes alone. */
+    void (*apply_volume)(const double *values, struct dl2_random *random,
+                         struct dl2_voxels *voxels);
+    const char *(*refuse_volume)(const double *values);
 };
 
 /* ---- the operations ---- */
@@ -190,6 +194,64 @@ static void apply_autoaugment(const double *values, struct dl2_random *random,
     dl2_policy_autoaugment(pixels, random, (uint8_t)values[1]);
 }
 
+/* ---- operations on volumes ---- */
+
+static void apply_flips(const double *values, struct dl2_random *random, struct dl2_voxels *voxels)
+{
+    for (unsigned axis = 0; axis < 3; axis++)
+        if (dl2_random_uniform(random) < values[1 + axis])
+            dl2_voxels_flip(voxels, axis);
+}
+
+static const char *refuse_no_axis(const double *values)
+{
+    return values[1] > 0 || values[2] > 0 || values[3] > 0
+               ? NULL
+               : "has no effect without z, y or x above 0";
+}
+
+static void apply_noise(const double *values, struct dl2_random *random, struct dl2_voxels *voxels)
+{
+    dl2_voxels_noise(voxels, random, draw(random, 0, values[1]));
+}
+
+static const char *refuse_range(const double *values)
+{
+    return values[1] > values[2] ? "has min above max" : NULL;
+}
+
+static void apply_brightness(const double *values, struct dl2_random *random,
+                             struct dl2_voxels *voxels)
+{
+    dl2_voxels_brightness(voxels, draw(random, values[1], values[2]));
+}
+
+static void apply_gamma(const double *values, struct dl2_random *random, struct dl2_voxels *voxels)
+{
+    dl2_voxels_gamma(voxels, draw(random, values[1], values[2]));
+}
+
+static void apply_volume_blur(const double *values, struct dl2_random *random,
+                              struct dl2_voxels *voxels)
+{
+    dl2_voxels_blur(voxels, draw(random, values[1], values[2]));
+}
+
+static const char *refuse_volume_blur(const double *values)
+{
+    return values[3] > 0                     ? "takes no kernel with volumes"
+           : values[2] > DL2_VOXELS_BLUR_MAX ? "takes a sigma-max up to 10 with volumes"
+                                             : NULL;
+}
+
+static void apply_elastic(const double *values, struct dl2_random *random,
+                          struct dl2_voxels *voxels)
+{
+    struct dl2_elastic elastic;
+    dl2_elastic_draw(&elastic, random, (unsigned)values[2], values[1]);
+    dl2_voxels_elastic(voxels, &elastic);
+}
+
 /* ---- the table ---- */
 
 /* clang-format off */
@@ -222,7 +284,8 @@ static const struct operation operations[] = {
     {"blur", "Gaussian blur; kernel: its side in pixels, 0: as needed",
      {P(0.5), {"sigma-min", 0.05, 40, 0.1, false}, {"sigma-max", 0.05, 40, 2, false},
       {"kernel", 0, DL2_BLUR_MAX, 0, true}},
-     .apply = apply_blur, .refuse = refuse_blur},
+     .apply = apply_blur, .refuse = refuse_blur, .apply_volume = apply_volume_blur,
+     .refuse_volume = refuse_volume_blur},
     {"vflip", "Upside down", {P(0.5)}, .plain = dl2_pixels_flip_down},
     {"rotate", "Turned by up to so many degrees either way",
      {P(1), {"degrees", 0, 180, 30, false}, FILL}, .apply = apply_rotate},
@@ -236,6 +299,20 @@ static const struct operation operations[] = {
      {P(0.5), {"area-min", 0.0001, 1, 0.02, false}, {"area-max", 0.0001, 1, 0.33, false},
       {"aspect-min", 0.01, 100, 0.3, false}, {"aspect-max", 0.01, 100, 3.3, false}, FILL},
      .apply = apply_erase, .refuse = refuse_erase},
+    {"flips", "Volumes: each axis reversed, with a probability of its own",
+     {P(1), {"z", 0, 1, 0.5, false}, {"y", 0, 1, 0.5, false}, {"x", 0, 1, 0.5, false}},
+     .refuse = refuse_no_axis, .apply_volume = apply_flips},
+    {"noise", "Volumes: normal noise of a deviation up to std",
+     {P(0.5), {"std", 0, 1e6, 0.1, false}}, .apply_volume = apply_noise},
+    {"brightness", "Volumes: values multiplied by min to max",
+     {P(0.5), {"min", 0, 100, 0.75, false}, {"max", 0, 100, 1.25, false}},
+     .refuse = refuse_range, .apply_volume = apply_brightness},
+    {"gamma", "Volumes: each channel's values, from least to greatest, to a power of min to max",
+     {P(0.5), {"min", 0.01, 100, 0.7, false}, {"max", 0.01, 100, 1.5, false}},
+     .refuse = refuse_range, .apply_volume = apply_gamma},
+    {"elastic", "Volumes: displaced by up to so many voxels at points on each axis, by B-splines",
+     {P(0.25), {"voxels", 0, 1000, 7.5, false}, {"points", 2, DL2_ELASTIC_POINTS, 7, true}},
+     .apply_volume = apply_elastic},
 };
 /* clang-format on */
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -446,6 +523,43 @@ int dl2_augmentation_parse(const char *text, struct dl2_augmentation **out, stru
     else
         *out = augmentation;
     return status;
+}
+
+int dl2_augmentation_check(const struct dl2_augmentation *augmentation, bool volumes,
+                           struct dl2_error *error)
+{
+    for (size_t i = 0; i < augmentation->count; i++) {
+        const struct step *step = &augmentation->steps[i];
+        const struct operation *operation = step->operation;
+        if (volumes ? !operation->apply_volume
+                    : !operation->plain && !operation->apply && !step->plugin)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is an operation on %s, not on %s",
+                                 operation->name, volumes ? "images" : "volumes",
+                                 volumes ? "volumes" : "images");
+        const char *why =
+            volumes && operation->refuse_volume ? operation->refuse_volume(step->values) : NULL;
+        if (why)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s %s", operation->name, why);
+    }
+    return DL2_OK;
+}
+
+size_t dl2_augmentation_count(const struct dl2_augmentation *augmentation)
+{
+    return augmentation->count;
+}
+
+const char *dl2_augmentation_name(const struct dl2_augmentation *augmentation, size_t number)
+{
+    return augmentation->steps[number].operation->name;
+}
+
+void dl2_augmentation_run_volume(const struct dl2_augmentation *augmentation, size_t number,
+                                 struct dl2_random *random, struct dl2_voxels *voxels)
+{
+    const struct step *step = &augmentation->steps[number];
+    if (dl2_random_uniform(random) < step->values[0])
+        step->operation->apply_volume(step->values, random, voxels);
 }
 
 bool dl2_augmentation_names_file(const char *text)

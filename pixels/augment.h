@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Augmentation: operations on a training image after its crop, in the order in which a text names
- * them. The text is a list with commas; each operation may have settings after colons:
+ * Augmentation: operations on a training image, or a patch of a volume, after its crop, in the
+ * order in which a text names them. The text is a list with commas; each operation may have
+ * settings after colons:
  *
  *     randaugment:n=2:m=9,erase:p=0.25
  *
@@ -18,6 +19,7 @@
 
 #include "common/random.h"
 #include "pixels/operations.h"
+#include "pixels/volume_operations.h"
 
 struct dl2_augmentation;
 
@@ -36,6 +38,20 @@ bool dl2_augmentation_names_file(const char *text);
 /* The text with every setting of every operation, and the check sums of plug-ins, NAME@FILE#SUM:
  * equal if the augmentations are. It can be parsed again; another file is refused then. */
 const char *dl2_augmentation_text(const struct dl2_augmentation *augmentation);
+
+/*
+ * Operations are on images, on volumes, or on both. DL2_ERR_ARGUMENT, naming the first that is not
+ * on what is to be augmented. Call it before any of the functions below.
+ */
+int dl2_augmentation_check(const struct dl2_augmentation *augmentation, bool volumes,
+                           struct dl2_error *error);
+
+/* Operations of an augmentation, and their names. */
+size_t dl2_augmentation_count(const struct dl2_augmentation *augmentation);
+const char *dl2_augmentation_name(const struct dl2_augmentation *augmentation, size_t number);
+/* Runs one of them; call it for all in their order. */
+void dl2_augmentation_run_volume(const struct dl2_augmentation *augmentation, size_t number,
+                                 struct dl2_random *random, struct dl2_voxels *voxels);
 
 /* Fails where a plug-in's operation does, with DL2_ERR_FORMAT; the image is to be left out then. */
 int dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2_random *random,

@@ -141,7 +141,7 @@ static void put_type(const struct dl2_loader_setting *setting, FILE *out)
 {
     static const char *const types[] = {
         [DL2_SETTING_UNSIGNED] = "int",
-        [DL2_SETTING_SIZE] = "int | tuple[int, int]",
+        [DL2_SETTING_SIZE] = "int | tuple[int, int] | tuple[int, int, int]",
         [DL2_SETTING_UINT64] = "int",
         [DL2_SETTING_BOOL] = "bool",
         [DL2_SETTING_NUMBER] = "float",

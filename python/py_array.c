@@ -112,8 +112,8 @@ PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
     int ndim = 1;
     if (config->layout == DL2_NCHW)
         shape[ndim++] = channels;
-    if (config->frames)
-        shape[ndim++] = config->frames;
+    if (config->frames || config->volume_depth)
+        shape[ndim++] = dl2_loader_planes(config);
     shape[ndim++] = height;
     shape[ndim++] = width;
     if (config->layout == DL2_NHWC)
@@ -135,8 +135,11 @@ PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
 {
     struct py_array *owner = (struct py_array *)images;
     const struct dl2_loader_config *config = &owner->loader->settings.loader;
-    const Py_ssize_t shape[] = {owner->batch->count, config->height, dl2_loader_width(config)};
-    struct py_array *self = make(state, PY_UINT8, 3, shape);
+    const Py_ssize_t shape[] = {owner->batch->count, config->volume_depth, config->height,
+                                dl2_loader_width(config)};
+    const Py_ssize_t plane[] = {shape[0], shape[2], shape[3]};
+    struct py_array *self =
+        config->volume_depth ? make(state, PY_UINT8, 4, shape) : make(state, PY_UINT8, 3, plane);
     if (!self)
         return NULL;
     self->base = (struct py_array *)Py_NewRef(images);
@@ -155,6 +158,25 @@ PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t 
         return PyErr_NoMemory();
     }
     *data = self->data;
+    return (PyObject *)self;
+}
+
+PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *batch)
+{
+    enum { COLUMNS = 6 };
+    const Py_ssize_t shape[] = {batch->count, COLUMNS};
+    struct py_array *self = make(state, PY_INT64, 2, shape);
+    int64_t *data = self ? PyMem_Calloc(batch->count + 1, COLUMNS * sizeof *data) : NULL;
+    if (!data) {
+        Py_XDECREF((PyObject *)self);
+        return PyErr_NoMemory();
+    }
+    self->data = data;
+    for (unsigned i = 0; i < batch->count; i++, data += COLUMNS)
+        for (int axis = 0; axis < 3; axis++) {
+            data[axis] = batch->patches[i].first[axis];
+            data[3 + axis] = batch->patches[i].size[axis];
+        }
     return (PyObject *)self;
 }
 

@@ -180,6 +180,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
     options.samples = (enum dl2_samples)kind;
+    options.takes_volumes = true;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     options.reads = images_only ? dl2_codec_reads : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -292,9 +293,40 @@ static PyObject *dataset_kind(struct py_dataset *self, void *closure)
     (void)closure;
     if (!py_dataset_use(self))
         return NULL;
-    PyObject *kind = py_text(dl2_dataset_kind(self->dataset) == DL2_SAMPLE_CLIP ? "clip" : "image");
+    static const char *const kinds[] = {
+        [DL2_SAMPLE_IMAGE] = "image", [DL2_SAMPLE_CLIP] = "clip", [DL2_SAMPLE_VOLUME] = "volume"};
+    PyObject *kind = py_text(kinds[dl2_dataset_kind(self->dataset)]);
     py_dataset_leave(self);
     return kind;
+}
+
+static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
+{
+    static const char *const types[] = {
+        [DL2_VOXEL_U8] = "uint8",    [DL2_VOXEL_I8] = "int8",    [DL2_VOXEL_U16] = "uint16",
+        [DL2_VOXEL_I16] = "int16",   [DL2_VOXEL_U32] = "uint32", [DL2_VOXEL_I32] = "int32",
+        [DL2_VOXEL_U64] = "uint64",  [DL2_VOXEL_I64] = "int64",  [DL2_VOXEL_F32] = "float32",
+        [DL2_VOXEL_F64] = "float64",
+    };
+    const Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    if ((index == -1 && PyErr_Occurred()) || !use_sample(self, index))
+        return NULL;
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    PyObject *facts = NULL;
+    if (dl2_dataset_open_volume(self->dataset, (size_t)index, NULL, &volume, &error) < 0) {
+        py_raise(py_state_of(py_type_of(self)), &error);
+    } else {
+        const struct dl2_volume_info *info = dl2_volume_info(volume);
+        facts = Py_BuildValue("{s:n,s:(nnn),s:(ddd),s:s}", "channels", (Py_ssize_t)info->channels,
+                              "size", (Py_ssize_t)info->size[0], (Py_ssize_t)info->size[1],
+                              (Py_ssize_t)info->size[2], "spacing", (double)info->spacing[0],
+                              (double)info->spacing[1], (double)info->spacing[2], "type",
+                              types[info->type]);
+        dl2_volume_close(volume);
+    }
+    py_dataset_leave(self);
+    return facts;
 }
 
 static PyObject *dataset_sample(struct py_dataset *self, PyObject *argument)
@@ -516,6 +548,11 @@ static PyMethodDef methods[] = {
      "sample($self, index, /)\n--\n\n"
      "What is known of a sample without reading it: a dl2.Sample. Negative numbers count from the\n"
      "end."},
+    {"volume", (PyCFunction)dataset_volume, METH_O,
+     "volume($self, index, /)\n--\n\n"
+     "What the header of a volume says, a new dict: 'channels', 'size' (depth, height, width) in\n"
+     "voxels, 'spacing' between them in the same order (0: the file has none) and 'type', such\n"
+     "as 'int16'. ValueError of other datasets."},
     {"frames", (PyCFunction)dataset_frames, METH_O,
      "frames($self, text, /)\n--\n\n"
      "Frames of a clip, a list of bytes: 'train/rose/clip7' has all of them, "

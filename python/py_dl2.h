@@ -177,6 +177,8 @@ extern PyType_Spec py_array_spec;
 /* The images of a batch, in the loader's memory, which the array gives back when it dies. */
 PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch);
+/* What volumes' patches show: int64 [n, 6]. */
+PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *batch);
 /* The masks beside these images, in the same memory's keeping. */
 PyObject *py_array_of_masks(struct py_state *state, PyObject *images);
 /* A vector of its own; *data is to be filled. */

@@ -178,6 +178,27 @@ static bool keep_external(const struct py_loader *self, PyObject *given)
     return kept;
 }
 
+/* Of volumes, what was not given: as many channels as the first that can be read, of float32, in
+ * planes. */
+static void take_volumes(const struct py_dataset *dataset, PyObject *kwargs,
+                         struct dl2_loader_config *config)
+{
+    struct dl2_volume *volume = NULL;
+    if (dl2_dataset_kind(dataset->dataset) != DL2_SAMPLE_VOLUME || !config->volume_depth)
+        return;
+    if (!kwargs || !PyDict_GetItemString(kwargs, "dtype"))
+        config->dtype = DL2_FLOAT32;
+    if (!kwargs || !PyDict_GetItemString(kwargs, "layout"))
+        config->layout = DL2_NCHW;
+    if (kwargs && PyDict_GetItemString(kwargs, "channels"))
+        return;
+    config->channels = 1;
+    for (size_t i = 0; !volume && i < dl2_dataset_count(dataset->dataset); i++)
+        if (dl2_dataset_open_volume(dataset->dataset, i, NULL, &volume, NULL) == DL2_OK)
+            config->channels = (unsigned)dl2_volume_info(volume)->channels;
+    dl2_volume_close(volume);
+}
+
 /* `kwargs` become the loader's own. */
 static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -194,6 +215,7 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     }
     self->dataset = dataset;
+    take_volumes(dataset, kwargs, &settings.loader);
     self->settings = settings;
     self->process = getpid();
     self->args = Py_NewRef(args);
@@ -471,14 +493,15 @@ static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[8] = {NULL,
+    PyObject *fields[9] = {NULL,
                            py_array_of_numbers(state, batch->count, &labels),
                            py_array_of_numbers(state, batch->count, &indices),
                            PyLong_FromUnsignedLongLong(batch->epoch),
                            PyLong_FromUnsignedLongLong(batch->step),
                            dict_of_targets(self, batch),
                            py_array_of_shown(state, batch),
-                           NULL};
+                           NULL,
+                           batch->patches ? py_array_of_patches(state, batch) : Py_NewRef(Py_None)};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
@@ -487,7 +510,7 @@ static PyObject *make_batch(struct py_state *state, struct py_loader *self, stru
     fields[7] = !fields[0] || !self->settings.loader.mask ? Py_NewRef(Py_None)
                                                           : py_array_of_masks(state, fields[0]);
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 9; i++)
         if (out)
             PyStructSequence_SetItem(out, i, fields[i]);
         else
@@ -712,11 +735,12 @@ static const struct {
     {                                                                                              \
 #field, offsetof(struct dl2_loader_stats, field), false                                    \
     }
-    SECONDS(read),        SECONDS(decode),        SECONDS(transform), SECONDS(operations),
-    SECONDS(worker_wait), SECONDS(consumer_wait), NUMBER(images),     NUMBER(bytes),
-    NUMBER(bad),          NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
-    NUMBER(encoded_hits), NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
-    NUMBER(frames),       NUMBER(short_clips),    NUMBER(memory),
+    SECONDS(read),         SECONDS(decode),        SECONDS(transform), SECONDS(operations),
+    SECONDS(worker_wait),  SECONDS(consumer_wait), NUMBER(images),     NUMBER(bytes),
+    NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
+    NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
+    NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),     NUMBER(padded),
+    NUMBER(no_foreground),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -840,7 +864,9 @@ static PyMethodDef methods[] = {
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
-     "decoded_hits, aside, memory; of clips frames, and short_clips that had fewer than asked for. "
+     "decoded_hits, aside, memory; of clips frames, and short_clips that had fewer than asked for; "
+     "of volumes padded, that were smaller than the patch, and no_foreground, that had none to "
+     "show. "
      "'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"
      "the card decoded: name, images, by_engines, refused, refusal (why the first was, or\n"
      "None), bytes, pixels, and in seconds decode, transform, finish. After close(), what it\n"
@@ -895,7 +921,8 @@ PyType_Spec py_loader_spec = {
 static PyStructSequence_Field batch_fields[] = {
     {"images",
      "dl2.Array [n, height, width, channels] or [n, channels, height, width]; of clips [n, frames, "
-     "height, width, channels] or [n, channels, frames, height, width]"},
+     "height, width, channels] or [n, channels, frames, height, width], and of volumes so with "
+     "depth for frames"},
     {"labels", "dl2.Array, int64 [n]; -1: not to be counted"},
     {"indices", "dl2.Array, int64 [n]: the samples' numbers in the dataset"},
     {"epoch", "the epoch it belongs to"},
@@ -904,7 +931,12 @@ static PyStructSequence_Field batch_fields[] = {
     {"crop_boxes",
      "dl2.Array, float32 [n, 5]: left, top, right and bottom of what is shown, in pixels of "
      "the upright image, and 1 where it is flipped"},
-    {"masks", "dl2.Array, uint8 [n, height, width], or None without the setting mask"},
+    {"masks", "dl2.Array, uint8 [n, height, width], of volumes [n, depth, height, width], or None "
+              "without the setting mask"},
+    {"patches",
+     "of volumes, dl2.Array, int64 [n, 6]: the first voxel that is shown, and the size of "
+     "the volume, each in depth, height and width; below 0 where the volume is smaller "
+     "than the patch. Else None"},
     {NULL, NULL},
 };
 

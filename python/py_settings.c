@@ -45,19 +45,24 @@ static bool check_names(PyObject *args, PyObject *kwargs)
     return true;
 }
 
-/* Two equal sides are one. */
-static bool to_size(const char *what, PyObject *object, unsigned out[2])
+/* Height, width and depth of one number, two, or three. Two equal sides are one. */
+static bool to_size(const char *what, PyObject *object, unsigned out[3])
 {
-    out[1] = 0;
+    out[1] = out[2] = 0;
     if (!PySequence_Check(object))
         return py_to_unsigned(object, out);
     PyObject *pair = PySequence_Tuple(object);
-    if (pair && PyTuple_Size(pair) != 2)
-        PyErr_Format(PyExc_TypeError, "%s is one number, or height and width, not %zd numbers",
-                     what, PyTuple_Size(pair));
-    for (int i = 0; i < 2 && !PyErr_Occurred(); i++)
-        if (py_to_unsigned(PyTuple_GetItem(pair, i), &out[i]) && !out[i])
+    const Py_ssize_t count = pair ? PyTuple_Size(pair) : 0;
+    if (pair && count != 2 && count != 3)
+        PyErr_Format(PyExc_TypeError,
+                     "%s is one number, height and width, or of volumes depth, height and width, "
+                     "not %zd numbers",
+                     what, count);
+    for (int i = 0; i < count && !PyErr_Occurred(); i++) {
+        unsigned *side = &out[count == 2 ? i : (i + 2) % 3];
+        if (py_to_unsigned(PyTuple_GetItem(pair, i), side) && (!*side || *side > 65536))
             PyErr_Format(PyExc_ValueError, "%s must be 1 to 65536", what);
+    }
     if (out[1] == out[0])
         out[1] = 0;
     Py_XDECREF(pair);
@@ -310,7 +315,7 @@ static PyObject *shortest(float value)
 
 static PyObject *channels_of(const struct dl2_loader_config *config, const float *values)
 {
-    if (config->dtype == DL2_UINT8)
+    if (config->dtype == DL2_UINT8 || config->volume_depth)
         return Py_NewRef(Py_None);
     PyObject *tuple = PyTuple_New((Py_ssize_t)config->channels);
     for (Py_ssize_t i = 0; tuple && i < (Py_ssize_t)config->channels; i++) {
@@ -323,6 +328,9 @@ static PyObject *channels_of(const struct dl2_loader_config *config, const float
 
 PyObject *py_size_of(const struct dl2_loader_config *config)
 {
+    if (config->volume_depth)
+        return Py_BuildValue("(III)", config->volume_depth, config->height,
+                             dl2_loader_width(config));
     return config->width ? Py_BuildValue("(II)", config->height, config->width)
                          : PyLong_FromUnsignedLong(config->height);
 }

@@ -32,6 +32,8 @@ def html(shown: Any, count: int = 24, side: int = 96) -> str:
         size, classes, figures = len(dataset), dataset.classes, []
     except (TypeError, ValueError):  # it is closed
         return title
+    if dataset.kind == "volume":  # what would be shown of one?
+        return title
     frames = {"frames": 1} if dataset.kind == "clip" else {}
     with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2, **frames) as loader:
         for n in range(min(count, size)):

@@ -148,7 +148,9 @@ def _sidecars(batch: dl2.Batch, indices: bool) -> Sidecars:
     sidecars: Sidecars = dict(batch.targets)
     if batch.masks is not None:
         sidecars["masks"] = from_dlpack(batch.masks.__dlpack__())
-    if sidecars:
+    if sidecars and batch.patches is not None:
+        sidecars["patches"] = from_dlpack(batch.patches.__dlpack__())
+    elif sidecars:
         sidecars["crop_boxes"] = from_dlpack(batch.crop_boxes.__dlpack__())
     if indices:
         sidecars["indices"] = from_dlpack(batch.indices.__dlpack__())
@@ -228,6 +230,10 @@ class Loader(data.IterableDataset):
     With mask="png", sidecars["masks"] are the masks that lie beside the images: uint8 [n, height,
     width], in memory of the CPU, cropped, flipped and moved by `augment` as the images are.
 
+    Of volumes, image_size is (depth, height, width), images are [n, channels, depth, height, width] and
+    masks [n, depth, height, width]; sidecars["patches"], int64 [n, 6], is what is shown, as in
+    dl2.Batch. mean and std are for images: see normalization and window.
+
     The images lie in the loader's memory and are not copied, but for a card. The memory is used
     again when the tensors that see it are gone: at most `depth` (3) batches can be kept at a time.
     images.clone() keeps one longer.
@@ -237,7 +243,7 @@ class Loader(data.IterableDataset):
     """
 
     def __init__(self, path: Path, batch_size: int = 64,
-                 image_size: Union[int, Tuple[int, int]] = 224, *, train: bool = True,
+                 image_size: Union[int, Tuple[int, int], Tuple[int, int, int]] = 224, *, train: bool = True,
                  dtype: Union[str, torch.dtype] = torch.float32, layout: str = "NCHW",
                  mean: Optional[Sequence[float]] = IMAGENET_MEAN,
                  std: Optional[Sequence[float]] = IMAGENET_STD,
@@ -281,7 +287,16 @@ class Loader(data.IterableDataset):
             if self.device.index is None:
                 self.device = torch.device("cuda", torch.cuda.current_device())
             settings.update(device=str(self.device))
-        channels = settings.get("channels", 3)
+        volumes = not isinstance(image_size, int) and len(image_size) == 3
+        if volumes and (mean is not IMAGENET_MEAN or std is not IMAGENET_STD):
+            raise ValueError("mean and std are for images: volumes have normalization and window")
+        if volumes and on_card:
+            raise ValueError(f"device={str(device)!r}: volumes are loaded to the CPU; move their batches to the card")
+        if volumes and self.dtype == torch.uint8:
+            raise ValueError("volumes are loaded as floats, not as uint8")
+        if volumes and (self.mixup or self.cutmix):
+            raise ValueError("mixup and cutmix mix images, not volumes")
+        channels = 3 if volumes else settings.get("channels", 3)
         self._mean = (0.0,) * channels if mean is None else tuple(mean)
         self._std = (1.0,) * channels if std is None else tuple(std)
         if not len(self._mean) == len(self._std) == channels and self.dtype != torch.uint8:
@@ -298,7 +313,7 @@ class Loader(data.IterableDataset):
                         seed=_seed(seed, train, world),
                         dtype=_DTYPES[made],
                         layout="NCHW" if layout == "NCHW" and not on_card else "NHWC")
-        if made != torch.uint8:
+        if made != torch.uint8 and not volumes:
             settings.update(mean=self._mean, std=self._std)
         self._settings = settings
         self._path = path
@@ -311,7 +326,7 @@ class Loader(data.IterableDataset):
         self._notes = _Notes()  # of the worker process: what it could not read
         self._loader: Optional[dl2.Loader] = None
         self._process = 0
-        for name in "crop_boxes", "masks", "indices":
+        for name in "crop_boxes", "masks", "patches", "indices":
             if name in (self.loader.settings["targets"] or "").split(","):
                 raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
         if (self.mixup or self.cutmix) and self.loader.settings["frames"]:
@@ -586,6 +601,8 @@ class Dataset(data.Dataset):
                  transform: Optional[Callable[[Any], Any]] = None,
                  target_transform: Optional[Callable[[int], Any]] = None, **options: Any) -> None:
         self.dataset = path if isinstance(path, dl2.Dataset) else dl2.Dataset(path, split, **options)
+        if self.dataset.kind == "volume":
+            raise ValueError("the dataset holds volumes, which Loader(..., image_size=(depth, height, width)) loads")
         if self.dataset.kind == "clip":
             raise ValueError("the dataset holds clips, which Loader(..., frames=N) loads; "
                              "samples='images' makes each frame an image")

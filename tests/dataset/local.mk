@@ -6,6 +6,13 @@ tests_dataset_fuzz_idx_LDADD = $(FUZZ_LIBS) libdataset.la
 TESTS += tests/dataset/fuzz_idx.sh
 EXTRA_DIST += tests/dataset/fuzz_idx.sh tests/dataset/gen_split.py
 
+check_PROGRAMS += tests/dataset/fuzz_npy
+tests_dataset_fuzz_npy_SOURCES = tests/dataset/fuzz_npy.c
+tests_dataset_fuzz_npy_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_npy_LDADD = $(FUZZ_LIBS) libdataset.la
+TESTS += tests/dataset/fuzz_npy.sh
+EXTRA_DIST += tests/dataset/fuzz_npy.sh
+
 if HAVE_CMOCKA
 check_PROGRAMS += tests/dataset/test_dataset
 tests_dataset_test_dataset_SOURCES = tests/dataset/test_dataset.c $(SCRATCH)
@@ -22,6 +29,11 @@ tests_dataset_test_clips_SOURCES = tests/dataset/test_clips.c $(SCRATCH)
 tests_dataset_test_clips_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_dataset_test_clips_LDADD = libdataset.la $(CMOCKA_LIBS)
 TESTS += tests/dataset/test_clips
+check_PROGRAMS += tests/dataset/test_volume
+tests_dataset_test_volume_SOURCES = tests/dataset/test_volume.c $(SCRATCH)
+tests_dataset_test_volume_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_dataset_test_volume_LDADD = libdataset.la $(CMOCKA_LIBS)
+TESTS += tests/dataset/test_volume
 check_PROGRAMS += tests/dataset/test_heap_page
 tests_dataset_test_heap_page_SOURCES = tests/dataset/test_heap_page.c
 tests_dataset_test_heap_page_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)

@@ -240,7 +240,7 @@ expect 1 dl2-load bench "$work/flowers" --split trial
 grep -q "no split is called 'trial', but train" "$work/err" || fail "no such split: $(cat "$work/err")"
 expect 2 dl2-load bench "$work/flowers" --batch 0
 for wrong in "--cache 5X" "--io tape" "--dtype int8" "--layout hwcn" "--batching random" "--on-bad ask" \
-    "--image-size 0" "--image-size 8x" "--image-size x8" "--image-size 8x0" "--image-size 8x8x3" "--image-size 8x70000" "--val-crop top" \
+    "--image-size 0" "--image-size 8x" "--image-size x8" "--image-size 8x0" "--image-size 8x8x3x1" "--image-size 8x70000" "--val-crop top" \
     "--crop-area 0.5" "--crop-area 0.5,0.4" "--scaling 1,x" "--rank 1" "--shuffle-window 4" "--device gpu" \
     "--augment cutout" "--augment vflip:p=2" "--interpolation hamming" "--decode tpu" "--gpu-input raw" "--gpu-input spliced" "--gpu-engine cores" "--device cuda:1"; do
     expect 2 dl2-load bench "$work/flowers" $wrong

@@ -24,6 +24,27 @@ static void run(const struct dl2_augmentation *augmentation, uint32_t channels, 
     dl2_pixels_free(&pixels);
 }
 
+/* Those on volumes may stand among some on images. */
+static void run_volume(const struct dl2_augmentation *augmentation)
+{
+    static const size_t size[3] = {3, 5, 4};
+    struct dl2_voxels voxels;
+    struct dl2_random random;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_augmentation_check(augmentation, true, &error) < 0)
+        return;
+    if (dl2_voxels_init(&voxels, 2, size, true, &error) == DL2_OK) {
+        for (int i = 0; i < 120; i++) {
+            voxels.data[i] = (float)(i * 37 % 11);
+            voxels.labels[i % 60] = (uint8_t)(i % 3);
+        }
+        dl2_random_init(&random, 1, DL2_RANDOM_AUGMENT, 2, 3);
+        for (size_t i = 0; i < dl2_augmentation_count(augmentation); i++)
+            dl2_augmentation_run_volume(augmentation, i, &random, &voxels);
+    }
+    dl2_voxels_free(&voxels);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -49,6 +70,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (dl2_augmentation_parse(dl2_augmentation_text(augmentation), &again, &error) < 0 ||
         strcmp(dl2_augmentation_text(augmentation), dl2_augmentation_text(again)) != 0)
         abort();
+    if (dl2_augmentation_check(augmentation, false, &error) < 0) {
+        run_volume(augmentation);
+        dl2_augmentation_free(augmentation);
+        dl2_augmentation_free(again);
+        return 0;
+    }
     run(augmentation, 3, false);
     run(augmentation, 1, false);
     run(again, 1, true);

@@ -27,3 +27,9 @@ EXTRA_PROGRAMS += tests/bench/bench_augment
 tests_bench_bench_augment_SOURCES = tests/bench/bench_augment.c
 tests_bench_bench_augment_LDADD = libpixels.la
 EXTRA_DIST += tests/bench/compare_augment.py
+
+check_PROGRAMS += tests/pixels/show_volume_operation
+tests_pixels_show_volume_operation_SOURCES = tests/pixels/show_volume_operation.c
+tests_pixels_show_volume_operation_LDADD = libpixels.la
+TESTS += tests/pixels/volume_operations.sh
+EXTRA_DIST += tests/pixels/volume_operations.sh tests/pixels/compare_volume_operations.py

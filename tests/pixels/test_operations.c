@@ -366,6 +366,10 @@ static void test_rows(void **state)
     size_t rows = 0;
     for (; dl2_augmentation_row(rows, &text, &summary); rows++) {
         const bool jitter = !strncmp(text, "jitter", 6);
+        if (!strncmp(summary, "Volumes:", 8)) { /* tests/pixels/volume_operations.sh */
+            free(text);
+            continue;
+        }
         struct dl2_augmentation *augmentation =
             parsed(jitter ? "jitter:brightness=0.4:contrast=0.4:saturation=0.4:hue=0.1" : text);
         if (!jitter)

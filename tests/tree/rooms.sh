@@ -65,6 +65,7 @@ only_in 'mpi\.h' 'ranks/world_mpi\.c'
 only_in 'cuda|cudnn|cublas|nccl|nvjpeg|nvtx' 'cuda/'
 only_in 'argp' 'common/option\.c'
 only_in 'libpq' 'dataset/postgresql/'
+only_in 'nifti' 'dataset/volume_nifti\.c'
 only_in 'curl/|expat' 'dataset/remote/'
 only_in 'postgres|fmgr' 'postgres/'
 

@@ -175,9 +175,17 @@ def png(path, seed, side, mask=False):
                      + chunk(b"IDAT", zlib.compress(b"".join(rows), 1)) + chunk(b"IEND", b""))
 
 
+def volume(path, shape):
+    """NumPy's format: bytes that count up."""
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() +
+                     (bytes(range(256)) * (shape[0] * shape[1] * shape[2] // 256 + 1))[:shape[0] * shape[1] * shape[2]])
+
+
 def datasets():
     """demo/: like the demo, but smaller; more/: of 270 training images, more than one batch of 256; scenes/: with masks, JSON
-    and captions beside the images."""
+    and captions beside the images; scans/: volumes with labels."""
     for number, name in enumerate(CLASSES):
         for split, count, few in ("train", 18, 9), ("val", 4, 1):
             for i in range(count):
@@ -192,6 +200,8 @@ def datasets():
         png(at.with_suffix(".mask.png"), i, 48, mask=True)
         at.with_suffix(".json").write_text('{"height": 48}')
         at.with_suffix(".txt").write_text("a flower")
+    for name in "17", "17.mask", "18", "18.mask":
+        volume(WORK / "scans/train/a" / f"{name}.npy", (70, 130, 140))
 
 
 def demo_study():
@@ -222,7 +232,8 @@ def checkout(page):
     for name in "variants", "quality", "train":
         (folder / "study-out/demo" / name).symlink_to(WORK / "results" / name)
     (folder / "study-out/demo/data").symlink_to(WORK / ("more" if page == "docs/coming-from.md" else "demo"))
-    (folder / "scenes").symlink_to(WORK / "scenes")
+    for name in "scenes", "scans":
+        (folder / name).symlink_to(WORK / name)
     for command in "cjxl", "djxl":                  # an encoder and a decoder that anybody can write
         if not shutil.which(command):
             (folder / "shims").mkdir(exist_ok=True)

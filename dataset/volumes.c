@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The volumes of a dataset. */
+#include "dataset/container.h"
+
+#include "common/file.h"
+#include "dataset/volume.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, const char *extension,
+                            struct dl2_volume **out, struct dl2_error *error)
+{
+    struct dl2_sample sample;
+    char *path;
+    *out = NULL;
+    if (!dataset->volumes)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset holds no volumes");
+    dl2_dataset_sample(dataset, index, &sample);
+    if (!extension)
+        return dl2_volume_open(sample.path, out, error);
+    if (asprintf(&path, "%.*s.%s", (int)dl2_volume_stem_length(sample.path), sample.path,
+                 extension) < 0)
+        return dl2_error_memory(error, "a path");
+    const int status = dl2_is_file(path) ? dl2_volume_open(path, out, error) : DL2_OK;
+    free(path);
+    return status;
+}

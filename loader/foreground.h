@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the foreground of volumes is: voxels whose label is above 0. The labels of a volume are
+ * scanned when they are first asked for, and up to DL2_FOREGROUND_VOXELS of these voxels are kept
+ * in memory: every one if there are no more, else every 2nd, 4th, 8th and so on, whatever gives at
+ * least half as many. So what is kept follows from the labels alone.
+ *
+ * Threads: any number at once.
+ */
+#ifndef DL2_LOADER_FOREGROUND_H
+#define DL2_LOADER_FOREGROUND_H
+
+#include "dataset/volume.h"
+#include "loader/loader.h"
+
+struct dl2_foreground;
+
+int dl2_foreground_create(uint32_t samples, struct dl2_foreground **out, struct dl2_error *error);
+void dl2_foreground_destroy(struct dl2_foreground *foreground);
+/* Bytes that it holds now. */
+size_t dl2_foreground_memory(const struct dl2_foreground *foreground);
+
+/* Draws a voxel of a sample's foreground, from its labels. Returns 1, 0 if it has none, or an
+ * error. */
+int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index,
+                        struct dl2_volume *labels, struct dl2_random *random, size_t voxel[3],
+                        struct dl2_error *error);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "loader/volume_sample.h"
+
+#include "common/half.h"
+#include "loader/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void size_of(const struct dl2_loader_config *config, size_t size[3])
+{
+    size[0] = config->volume_depth;
+    size[1] = config->height;
+    size[2] = dl2_loader_width(config);
+}
+
+int dl2_volume_sample_init(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
+                           struct dl2_error *error)
+{
+    size_t size[3];
+    if (!config->volume_depth)
+        return DL2_OK;
+    size_of(config, size);
+    return dl2_voxels_init(&sample->voxels, config->channels, size, config->mask != NULL, error);
+}
+
+void dl2_volume_sample_free(struct dl2_volume_sample *sample)
+{
+    dl2_voxels_free(&sample->voxels);
+}
+
+/* ---- reading ---- */
+
+static int check_sizes(const struct dl2_volume *volume, const struct dl2_volume *labels,
+                       const struct dl2_loader_config *config, struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = dl2_volume_info(volume);
+    const size_t *size = info->size;
+    const size_t *mask = labels ? dl2_volume_info(labels)->size : size;
+    if (info->channels != config->channels)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it has %zu channel%s, and %u are loaded",
+                             info->channels, info->channels == 1 ? "" : "s", config->channels);
+    if (memcmp(size, mask, sizeof info->size) != 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "mask: it is of %zux%zux%zu, its volume of %zux%zux%zu", mask[0],
+                             mask[1], mask[2], size[0], size[1], size[2]);
+    return DL2_OK;
+}
+
+/* Draws the first voxel along an axis; with `shown`, so that the patch has this voxel. */
+static int64_t draw_first(struct dl2_random *random, size_t size, size_t patch, const size_t *shown)
+{
+    if (size <= patch)
+        return -(int64_t)((patch - size) / 2);
+    size_t low = 0, high = size - patch;
+    if (shown && *shown + 1 > patch)
+        low = *shown + 1 - patch;
+    if (shown && *shown < high)
+        high = *shown;
+    return (int64_t)(low + dl2_random_below(random, (uint32_t)(high - low + 1)));
+}
+
+/* Decides what the patch shows. */
+static int choose_patch(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
+                        struct dl2_foreground *foreground, const struct dl2_volume *volume,
+                        struct dl2_volume *labels, struct dl2_sample_plan *plan,
+                        struct dl2_loader_stats *stats, struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = dl2_volume_info(volume);
+    struct dl2_random *random = &plan->random;
+    struct dl2_patch *patch = &sample->patch;
+    size_t voxel[3];
+    int shows = 0;
+    if (config->train && config->foreground > 0 &&
+        dl2_random_uniform(random) < config->foreground) {
+        shows = dl2_foreground_draw(foreground, plan->index, labels, random, voxel, error);
+        DL2_TRY(shows);
+        stats->no_foreground += !shows;
+    }
+    bool padded = false;
+    for (int i = 0; i < 3; i++) {
+        const size_t size = info->size[i], wanted = sample->voxels.size[i];
+        const int64_t first = config->train
+                                  ? draw_first(random, size, wanted, shows ? &voxel[i] : NULL)
+                              : size >= wanted ? (int64_t)((size - wanted) / 2)
+                                               : -(int64_t)((wanted - size) / 2);
+        patch->first[i] = (int32_t)first;
+        patch->size[i] = (uint32_t)size;
+        patch->spacing[i] = info->spacing[i];
+        sample->at[i] = first < 0 ? (size_t)-first : 0;
+        sample->part[i] = size < wanted ? size : wanted;
+        padded |= size < wanted;
+    }
+    stats->padded += padded;
+    return DL2_OK;
+}
+
+static int read_patch(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
+                      struct dl2_volume *volume, struct dl2_volume *labels, struct dl2_error *error)
+{
+    struct dl2_voxels *voxels = &sample->voxels;
+    struct dl2_volume_part part;
+    const size_t count = voxels->size[0] * voxels->size[1] * voxels->size[2];
+    bool padded = false;
+    for (int i = 0; i < 3; i++) {
+        part.first[i] = sample->patch.first[i] > 0 ? (size_t)sample->patch.first[i] : 0;
+        part.size[i] = sample->part[i];
+        part.at[i] = sample->at[i];
+        part.out[i] = voxels->size[i];
+        padded |= part.size[i] < part.out[i];
+    }
+    if (padded) {
+        memset(voxels->data, 0, count * voxels->channels * sizeof *voxels->data);
+        if (labels)
+            memset(voxels->labels, (int)config->mask_fill, count);
+    }
+    DL2_TRY(dl2_volume_read(volume, &part, voxels->data, error));
+    return labels ? dl2_volume_read_labels(labels, &part, voxels->labels, error) : DL2_OK;
+}
+
+static void end_reading(struct dl2_volume *volume, const struct dl2_planner *planner,
+                        struct dl2_fetch *fetch, struct dl2_loader_stats *stats)
+{
+    uint64_t bytes, reads;
+    struct stat status;
+    if (!volume)
+        return;
+    dl2_volume_counts(volume, &bytes, &reads);
+    dl2_fetch_count(fetch, bytes, reads);
+    stats->bytes += bytes;
+    if (planner->config->fetch.drop_behind && fstat(dl2_volume_file(volume), &status) == 0)
+        dl2_evict_extent(dl2_volume_file(volume), 0, (uint64_t)status.st_size);
+    dl2_volume_close(volume);
+}
+
+int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
+                           struct dl2_foreground *foreground, struct dl2_fetch *fetch,
+                           struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
+                           struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = planner->config;
+    struct dl2_volume *volume = NULL, *labels = NULL;
+    struct dl2_sample facts;
+    dl2_plan_sample(planner, plan);
+    dl2_dataset_sample(planner->dataset, plan->index, &facts);
+    int status = dl2_dataset_open_volume(planner->dataset, plan->index, NULL, &volume, error);
+    if (status == DL2_OK && config->mask)
+        status =
+            dl2_dataset_open_volume(planner->dataset, plan->index, config->mask, &labels, error);
+    if (status == DL2_OK && config->mask && !labels)
+        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: mask: there is no '%s' beside it",
+                               facts.path, config->mask);
+    if (status == DL2_OK) {
+        status = check_sizes(volume, labels, config, error);
+        if (status < 0)
+            dl2_error_prefix(error, "%s", facts.path);
+    }
+    if (status == DL2_OK)
+        status = choose_patch(sample, config, foreground, volume, labels, plan, stats, error);
+    if (status == DL2_OK)
+        status = read_patch(sample, config, volume, labels, error);
+    end_reading(volume, planner, fetch, stats);
+    end_reading(labels, planner, fetch, stats);
+    return status;
+}
+
+/* ---- values ---- */
+
+void dl2_volume_sample_normalize(struct dl2_volume_sample *sample,
+                                 const struct dl2_loader_config *config)
+{
+    if (config->normalization == DL2_NORMALIZATION_ZSCORE)
+        dl2_voxels_zscore(&sample->voxels, sample->at, sample->part);
+    else if (config->normalization == DL2_NORMALIZATION_WINDOW)
+        dl2_voxels_window(&sample->voxels, sample->at, sample->part, config->window_min,
+                          config->window_max);
+}
+
+/* `from` is one channel. */
+static void store_channel(const float *from, size_t count, enum dl2_dtype dtype, void *out,
+                          size_t first, size_t stride)
+{
+    float *floats = out;
+    uint16_t *halves = out;
+    if (dtype == DL2_FLOAT32 && stride == 1)
+        memcpy(floats + first, from, count * sizeof *from);
+    else if (dtype == DL2_FLOAT32)
+        for (size_t i = 0; i < count; i++)
+            floats[first + i * stride] = from[i];
+    else if (dtype == DL2_FLOAT16)
+        for (size_t i = 0; i < count; i++)
+            halves[first + i * stride] = dl2_float_to_half(from[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            halves[first + i * stride] = dl2_float_to_bfloat(from[i]);
+}
+
+void dl2_volume_sample_store(const struct dl2_volume_sample *sample,
+                             const struct dl2_loader_config *config, void *out)
+{
+    const struct dl2_voxels *voxels = &sample->voxels;
+    const size_t count = voxels->size[0] * voxels->size[1] * voxels->size[2];
+    const bool planes = config->layout == DL2_NCHW;
+    for (size_t c = 0; c < voxels->channels; c++)
+        store_channel(voxels->data + c * count, count, config->dtype, out, planes ? c * count : c,
+                      planes ? 1 : voxels->channels);
+}
+
+/* ---- settings ---- */
+
+int dl2_volumes_check(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
+                      struct dl2_error *error)
+{
+    struct dl2_volume *volume;
+    if (config->dtype == DL2_UINT8)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "dtype uint8 is of images: volumes are loaded as floats, such as "
+                             "float32");
+    if (config->mask && !dl2_is_volume_file(config->mask))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "mask '%s': masks of volumes are volumes: mask.npy, for example",
+                             config->mask);
+    /* A first volume that cannot be read is a bad sample like any other. */
+    if (dl2_dataset_open_volume(dataset, 0, NULL, &volume, NULL) < 0)
+        return config->channels
+                   ? DL2_OK
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT, "channels must be at least 1");
+    const size_t channels = dl2_volume_info(volume)->channels;
+    dl2_volume_close(volume);
+    if (channels != config->channels)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "channels is %u, and the first volume has %zu: set channels to that",
+                             config->channels, channels);
+    return DL2_OK;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A patch of a volume on its way through the sample stage (sample.h): READ draws which part of the
+ * volume it shows and reads that, with its labels; TRANSFORM normalizes it; each OPERATION is one
+ * of the augmentation; STORE writes it into the batch.
+ *
+ * Threads: one at a time for each patch.
+ */
+#ifndef DL2_LOADER_VOLUME_SAMPLE_H
+#define DL2_LOADER_VOLUME_SAMPLE_H
+
+#include "loader/fetch.h"
+#include "loader/foreground.h"
+#include "loader/loader.h"
+#include "loader/sample_plan.h"
+#include "pixels/volume_operations.h"
+
+struct dl2_volume_sample {
+    struct dl2_voxels voxels; /* of the output's size */
+    struct dl2_patch patch;
+    size_t at[3], part[3]; /* where in the patch the volume is, and how much of it */
+};
+
+/* Of zeroed memory; nothing where the loader has no volumes. Free it in either case. */
+int dl2_volume_sample_init(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
+                           struct dl2_error *error);
+void dl2_volume_sample_free(struct dl2_volume_sample *sample);
+
+/*
+ * Reads the patch of sample plan->index, whose plan is made here. What was read is added to
+ * `stats` and counted in `fetch`. `foreground` may be NULL if config->foreground is 0. Errors name
+ * the file.
+ */
+int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
+                           struct dl2_foreground *foreground, struct dl2_fetch *fetch,
+                           struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
+                           struct dl2_error *error);
+void dl2_volume_sample_normalize(struct dl2_volume_sample *sample,
+                                 const struct dl2_loader_config *config);
+/* Writes the voxels in the type and the layout of the settings. */
+void dl2_volume_sample_store(const struct dl2_volume_sample *sample,
+                             const struct dl2_loader_config *config, void *out);
+
+/* Checks what settings ask of a dataset of volumes: their type, and the first volume's channels. */
+int dl2_volumes_check(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
+                      struct dl2_error *error);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parts of .npy files: the voxels, and how many bytes are read for them. */
+#include "dataset/volume.h"
+#include "tests/dataset/scratch.h"
+
+#include <inttypes.h>
+
+enum { CHANNELS = 2, DEPTH = 20, HEIGHT = 50, WIDTH = 64 };
+
+static float value_at(size_t c, size_t z, size_t y, size_t x)
+{
+    return (float)(((c * DEPTH + z) * HEIGHT + y) * WIDTH + x);
+}
+
+/* A header of 128 bytes, then the voxels. */
+static const char *write_npy(const char *name, const char *type, const char *shape,
+                             const void *data, size_t size)
+{
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    char header[128];
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\1\0\166", 10);
+    const int length =
+        snprintf(header + 10, sizeof header - 10,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
+    header[10 + length] = ' ';
+    header[127] = '\n';
+    assert_int_equal(dl2_bytes_append(&file, header, sizeof header, NULL), DL2_OK);
+    assert_int_equal(dl2_bytes_append(&file, data, size, NULL), DL2_OK);
+    put_bytes(name, file.data, file.size);
+    dl2_bytes_free(&file);
+    return at(name);
+}
+
+static const char *write_ramp(void)
+{
+    static float data[CHANNELS * DEPTH * HEIGHT * WIDTH];
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        data[i] = (float)i;
+    return write_npy("ramp.npy", "<f4", "2, 20, 50, 64", data, sizeof data);
+}
+
+/* Reads a part into the middle of a larger array. */
+static void check_part(const char *path, const size_t first[3], const size_t size[3])
+{
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_volume_part part;
+    uint64_t header, bytes, reads, before;
+    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    dl2_volume_counts(volume, &header, &before);
+    size_t count = CHANNELS;
+    for (int i = 0; i < 3; i++) {
+        part.first[i] = first[i];
+        part.size[i] = size[i];
+        part.at[i] = (size_t)i;
+        part.out[i] = size[i] + 3;
+        count *= part.out[i];
+    }
+    float *out = dl2_calloc(count, sizeof *out);
+    assert_non_null(out);
+    assert_int_equal(dl2_volume_read(volume, &part, out, &error), DL2_OK);
+    dl2_volume_counts(volume, &bytes, &reads);
+    size_t needed = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t x = i % part.out[2], y = i / part.out[2] % part.out[1];
+        const size_t z = i / part.out[2] / part.out[1] % part.out[0];
+        const size_t c = i / part.out[2] / part.out[1] / part.out[0];
+        const bool inside = z < size[0] && y >= 1 && y - 1 < size[1] && x >= 2 && x - 2 < size[2];
+        needed += inside;
+        assert_true(out[i] ==
+                    (inside ? value_at(c, first[0] + z, first[1] + y - 1, first[2] + x - 2) : 0));
+    }
+    assert_int_equal(needed, CHANNELS * size[0] * size[1] * size[2]);
+    assert_int_equal(header, 128);
+    assert_in_range(bytes - header, needed * sizeof(float), needed * sizeof(float) * 6 / 5);
+    free(out);
+    dl2_volume_close(volume);
+}
+
+/* A part takes at most 1.2 times its bytes, whichever it is. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    const char *path = write_ramp();
+    static const size_t parts[][2][3] = {
+        {{0, 0, 0}, {DEPTH, HEIGHT, WIDTH}},
+        {{3, 4, 5}, {7, 8, 9}},
+        {{0, 0, 0}, {1, 1, 1}},
+        {{19, 49, 63}, {1, 1, 1}},
+        {{2, 0, 0}, {5, HEIGHT, WIDTH}},
+        {{2, 7, 0}, {5, 30, WIDTH}},
+        {{2, 7, 5}, {5, 30, 54}},
+        {{2, 7, 5}, {5, 30, 53}},
+        {{2, 7, 1}, {5, 30, 63}},
+        {{0, 0, 10}, {DEPTH, HEIGHT, 32}},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        check_part(path, parts[i][0], parts[i][1]);
+}
+
+static void expect_error(const char *path, const char *words)
+{
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_ERR_FORMAT);
+    assert_null(volume);
+    if (!strstr(error.message, words) || strncmp(error.message, path, strlen(path)) != 0)
+        fail_msg("'%s' says nothing of '%s'", error.message, words);
+}
+
+static void test_damage(void **state)
+{
+    (void)state;
+    uint8_t data[24] = {0};
+    expect_error(write_npy("bad.npy", "|u1", "2, 3, 5", data, sizeof data),
+                 "truncated: 152 of 158 bytes");
+    expect_error(write_npy("bad.npy", "|u1", "2, 3", data, sizeof data), "2 dimensions");
+    expect_error(write_npy("bad.npy", "|u1", "2, 0, 3", data, sizeof data), "no voxels");
+    expect_error(write_npy("bad.npy", "<f2", "2, 2, 3", data, sizeof data), "'<f2'");
+    expect_error(
+        write_npy("bad.npy", "<f8", "2147483647, 2147483647, 2147483647", data, sizeof data),
+        "limit");
+    expect_error(write_npy("bad.npy", "|u1", "65, 1, 1, 1", data, sizeof data), "65 channels");
+    put_bytes("bad.npy", "\x93NUMPY\1\0\166\0{'descr", 17);
+    expect_error(at("bad.npy"), "truncated in its header: 17 of 128 bytes");
+}
+
+static void count_labels(void *context, uint64_t first, const uint8_t *labels, size_t count)
+{
+    uint64_t *sums = context;
+    assert_int_equal(first, sums[0]);
+    sums[0] += count;
+    for (size_t i = 0; i < count; i++)
+        sums[1] += labels[i];
+}
+
+static void test_labels(void **state)
+{
+    (void)state;
+    enum { COUNT = 50 * 60 * 70 };
+    static uint16_t data[COUNT];
+    uint64_t sums[2] = {0, 0}, sum = 0;
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    for (size_t i = 0; i < COUNT; i++) {
+        data[i] = (uint16_t)(i % 251);
+        sum += data[i];
+    }
+    const char *path = write_npy("labels.npy", "<u2", "50, 60, 70", data, sizeof data);
+    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_scan_labels(volume, count_labels, sums, &error), DL2_OK);
+    assert_int_equal(sums[0], COUNT);
+    assert_int_equal(sums[1], sum);
+    dl2_volume_close(volume);
+    data[COUNT - 1] = 256;
+    path = write_npy("labels.npy", "<u2", "50, 60, 70", data, sizeof data);
+    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    sums[0] = 0;
+    assert_int_equal(dl2_volume_scan_labels(volume, count_labels, sums, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "256"));
+    dl2_volume_close(volume);
+}
+
+static bool no_image(const char *path)
+{
+    (void)path;
+    return false;
+}
+
+/* Folders of volumes are found, and refused to callers that take images alone. */
+static void test_dataset(void **state)
+{
+    (void)state;
+    uint8_t data[24] = {0};
+    struct dl2_dataset *dataset;
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    write_npy("set/a/1.npy", "|u1", "2, 3, 4", data, sizeof data);
+    write_npy("set/a/1.mask.npy", "|u1", "2, 3, 4", data, sizeof data);
+    put("set/b/2.npy");
+    put("set/b/2.json");
+    options.keep = no_image;
+    assert_int_equal(dl2_dataset_open(at("set"), &options, &dataset, &error), DL2_ERR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "volumes"));
+    options.takes_volumes = true;
+    assert_int_equal(dl2_dataset_open(at("set"), &options, &dataset, &error), DL2_OK);
+    assert_int_equal(dl2_dataset_kind(dataset), DL2_SAMPLE_VOLUME);
+    assert_int_equal(dl2_dataset_count(dataset), 2);
+    assert_int_equal(dl2_dataset_open_volume(dataset, 0, NULL, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_info(volume)->size[2], 4);
+    dl2_volume_close(volume);
+    assert_int_equal(dl2_dataset_open_volume(dataset, 0, "mask.npy", &volume, &error), DL2_OK);
+    assert_non_null(volume);
+    dl2_volume_close(volume);
+    assert_int_equal(dl2_dataset_open_volume(dataset, 1, "mask.npy", &volume, &error), DL2_OK);
+    assert_null(volume);
+    dl2_dataset_close(dataset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_bytes),
+        TEST(test_damage),
+        TEST(test_labels),
+        TEST(test_dataset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

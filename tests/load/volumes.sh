@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# dl2-load bench on volumes: the same patches for every number of workers and in every order, and what is said; other
+# programs refuse volumes by name.
+. "$srcdir/tests/lib.sh"
+
+# volume FILE DEPTH HEIGHT WIDTH [FIRST]: bytes that follow from FIRST.
+volume() {
+    mkdir -p "${1%/*}"
+    text="{'descr': '|u1', 'fortran_order': False, 'shape': ($2, $3, $4), }"
+    {
+        printf '\223NUMPY\001\000'"$(printf '\\%03o' ${#text})"'\000%s' "$text"
+        seq "${5-1}" 100000 | head -c $(($2 * $3 * $4))
+    } >"$1"
+}
+for n in 1 2 3 4 5; do
+    for class in a b; do
+        volume "$work/scans/train/$class/$n.npy" $((6 + n)) 12 $((9 + 2 * n)) $((n * 100))
+        volume "$work/scans/train/$class/$n.mask.npy" $((6 + n)) 12 $((9 + 2 * n)) $((n * 1000))
+        volume "$work/scans/val/$class/$n.npy" 9 9 12 $n
+    done
+done
+bench() {
+    expect 0 dl2-load bench "$work/scans" --image-size 6x8x10 --batch 3 --epochs 2 --digest "$@"
+}
+first=
+for how in '-j 1' '-j 3' '-j 2 --dtype float32 --layout nchw'; do
+    # shellcheck disable=SC2086
+    bench --mask mask.npy --foreground 0.5 --augment flips,elastic:p=0.5,noise,gamma,brightness,blur:sigma-max=1 $how
+    digest=$(sed -n 's/^digest //p' "$work/out")
+    [ -n "$digest" ] || fail "no digest"
+    [ "$digest" = "${first:=$digest}" ] || fail "$digest with $how, $first with one worker"
+done
+said 'train 10 volumes in 2 classes, val 10'
+for line in '^scans: 10 volumes for training, 6x8x10x1 float32 nchw' '^  volumes/s ' '^    elastic .* us a volume$'; do
+    grep -q "$line" "$work/out" || fail "no line '$line': $(cat "$work/out")"
+done
+bench --batching aware -j 3 --augment elastic
+bench --val --json "$work/load.json" --cold --dtype bfloat16 --normalization window --window=48,57
+for field in '"image_size": "6x8x10"' '"padded": 0' '"normalization": "window"' '"operations": \[\]'; do
+    grep -q "$field" "$work/load.json" || fail "no $field in $(cat "$work/load.json")"
+done
+expect 0 dl2-load bench "$work/scans" --image-size 16x8x10 -e 1
+grep -q '^  smaller than the patch *10 times' "$work/out" || fail "padding is not told: $(cat "$work/out")"
+
+# At most 1.2 times the bytes of the patches, and the headers (of some 80 bytes).
+volume "$work/large/train/a/1.npy" 30 60 90
+expect 0 dl2-load bench "$work/large" --image-size 16x32x64 -e 1 --json "$work/load.json"
+bytes=$(sed -n 's/^ *"bytes_read": \([0-9]*\),*$/\1/p' "$work/load.json" | head -n 1)
+[ "$bytes" -ge $((16 * 32 * 64)) ] && [ "$bytes" -le $((16 * 32 * 64 * 12 / 10 + 256)) ] || fail "$bytes bytes were read"
+
+# A bad file is named, with the reason.
+head -c 300 "$work/scans/train/a/1.npy" >"$work/short" && mv "$work/short" "$work/scans/train/a/1.npy"
+expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 -e 1
+said 'a/1.npy: it is truncated: 300 of '
+
+# What has no effect, or cannot be done, is refused.
+for options in '--io uring' '--cache 1M' '--crop-area 0.1,1' '--gray' '--resize 9 --val' '--window 0,1' '--foreground 0.5' \
+    '--frames 3' '--normalization window'; do
+    # shellcheck disable=SC2086
+    expect 2 dl2-load bench "$work/scans" --image-size 6x8x10 $options
+done
+expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --augment jitter:hue=0.1
+said 'jitter is an operation on images'
+expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png
+expect 1 dl2-load bench "$work/scans" --image-size 24
+said 'the dataset holds volumes'
+expect 2 dl2-load check "$work/scans" --image-size 6x8x10
+for program in 'dl2-load check' 'dl2-load analyze --device-rate 9' 'dl2-transcode --identify' 'dl2-transcode --survey' \
+    'dl2-train -e 1 -d'; do
+    # shellcheck disable=SC2086
+    expect 1 $program "$work/scans"
+    said 'holds volumes'
+done
+picture "$work/photos/a/1.ppm" 30 30 1
+volume "$work/photos/a/2.npy" 3 4 5
+volume "$work/photos/a/1.npy" 3 4 5
+expect 0 dl2-load bench "$work/photos" --split all --image-size 24 -e 1
+said '1 file of volumes (.npy, .nii, .nii.gz) is left out'
+# Masks of images, too.
+mkdir -p "$work/masked/a" && picture "$work/masked/a/1.ppm" 30 30 1
+printf 'P5\n30 30\n255\n%900s' '' >"$work/masked/a/1.pgm"
+expect 0 dl2-load bench "$work/masked" --split all --image-size 24 -e 1 --mask pgm
+grep -q '^masked: 1 images' "$work/out" || fail "a mask is taken for an image: $(cat "$work/out")"
+expect 1 dl2-load bench "$work/photos" --split all --image-size 4x5x6
+said 'the dataset holds none'
+expect 1 dl2-load bench "$work/photos" --split all --image-size 24 --augment elastic
+said 'elastic is an operation on volumes'
