@@ -63,7 +63,7 @@ struct dl2_option {
 };
 
 /* The maximum number of rows, included ones counted. */
-enum { DL2_MAX_OPTIONS = 128 };
+enum { DL2_MAX_OPTIONS = 160 };
 
 /* The options of every program. dl2_program_parse() fills it in; zero it first. */
 struct dl2_common_options {

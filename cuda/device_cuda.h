@@ -101,7 +101,7 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
 /* -- methods of the device's table that other files define -- */
 
 /* By file: device_calls.c (five, which layers use, too), device_attention.c, device_conv.c,
- * device_kernels.c, device_linear.c, device_norm.c. */
+ * device_dense.c, device_kernels.c, device_linear.c, device_norm.c. */
 #define DL2_CUDA_METHODS(ROW)                                                                      \
     ROW(copy)                                                                                      \
     ROW(sync)                                                                                      \
@@ -129,6 +129,12 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(dropout)                                                                                   \
     ROW(loss_create)                                                                               \
     ROW(loss_run)                                                                                  \
+    ROW(dice_create)                                                                               \
+    ROW(dice_run)                                                                                  \
+    ROW(confusion)                                                                                 \
+    ROW(add_bias)                                                                                  \
+    ROW(sum_rows)                                                                                  \
+    ROW(copy_columns)                                                                              \
     ROW(check_gradients)                                                                           \
     ROW(clip_gradients)                                                                            \
     ROW(optimizer_step)                                                                            \

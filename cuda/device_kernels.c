@@ -20,6 +20,7 @@ struct dl2_loss {
     struct cuda *cuda;
     struct dl2_loss_shape s;
     struct dl2_gpu_sample_loss *each;
+    struct dl2_gpu_pixel_sums *parts; /* of pixels; NULL: there are too few to be any */
 };
 
 /* -- pooling -- */
@@ -139,6 +140,7 @@ static void cuda_loss_free(void *plan)
 {
     struct dl2_loss *loss = plan;
     dl2_cuda_release(loss->cuda, loss->each);
+    dl2_cuda_release(loss->cuda, loss->parts);
     free(loss);
 }
 
@@ -153,8 +155,11 @@ int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape 
     loss->s = *shape;
     int status = dl2_cuda_acquire(loss->cuda, shape->batch * sizeof *loss->each, "the loss",
                                   &loss->each, error);
+    if (status == DL2_OK && shape->batch >= DL2_GPU_PIXELS)
+        status = dl2_cuda_acquire(loss->cuda, 2 * DL2_GPU_PIXEL_PARTS * sizeof *loss->parts,
+                                  "the loss", &loss->parts, error);
     if (status < 0) {
-        free(loss);
+        cuda_loss_free(loss);
         return status;
     }
     *out = loss;
@@ -166,6 +171,12 @@ void dl2_cuda_loss_run(struct dl2_loss *loss, const void *logits, const int32_t 
                        struct dl2_loss_sums *sums)
 {
     struct cuda *cuda = loss->cuda;
+    if (loss->parts && !partner) {
+        LAUNCH(cuda, "the loss",
+               dl2_gpu_pixel_loss(cuda->base.element, &loss->s, logits, labels, losses, dlogits,
+                                  sums, loss->parts, cuda->state, cuda->stream));
+        return;
+    }
     LAUNCH(cuda, "the loss",
            dl2_gpu_loss(cuda->base.element, &loss->s, logits, labels, partner, losses, dlogits,
                         sums, loss->each, cuda->state, cuda->stream));

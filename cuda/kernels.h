@@ -89,6 +89,40 @@ int dl2_gpu_loss(enum dl2_element element, const struct dl2_loss_shape *shape, c
                  struct dl2_loss_sums *sums, struct dl2_gpu_sample_loss *each,
                  const struct dl2_gpu_state *state, struct CUstream_st *stream);
 
+/* -- labels of pixels and voxels (dense.cu) -- */
+
+/* Rows from which on a loss is one of pixels: dl2_gpu_loss() reads all labels for each sample. */
+enum { DL2_GPU_PIXELS = 4096, DL2_GPU_PIXEL_PARTS = 512, DL2_GPU_DICE_PARTS = 32 };
+struct dl2_gpu_pixel_sums {
+    double loss;
+    uint32_t counted, top1, top5;
+};
+/* As dl2_gpu_loss() without mixup. `parts`: scratch of 2 * DL2_GPU_PIXEL_PARTS. */
+int dl2_gpu_pixel_loss(enum dl2_element element, const struct dl2_loss_shape *shape,
+                       const void *logits, const int32_t *labels, float *losses, void *dlogits,
+                       struct dl2_loss_sums *sums, struct dl2_gpu_pixel_sums *parts,
+                       const struct dl2_gpu_state *state, struct CUstream_st *stream);
+struct dl2_gpu_dice_sums {
+    double both, target, predicted;
+};
+struct dl2_gpu_dice {
+    struct dl2_dice_shape shape;
+    float *normalizers;              /* [samples][rows] */
+    struct dl2_gpu_dice_sums *parts; /* [samples][classes - 1][DL2_GPU_DICE_PARTS] */
+    struct dl2_dice_slope *slopes;   /* [samples][classes - 1] */
+};
+int dl2_gpu_dice(enum dl2_element element, const struct dl2_gpu_dice *dice, const void *logits,
+                 const int32_t *labels, void *dlogits, const struct dl2_loss_sums *entropy,
+                 struct dl2_loss_sums *sums, const struct dl2_gpu_state *state,
+                 struct CUstream_st *stream);
+/* `cells`: [rows], scratch. */
+int dl2_gpu_confusion(enum dl2_element element, const void *logits, const int32_t *labels,
+                      size_t rows, unsigned classes, int32_t *cells, uint64_t *matrix,
+                      struct CUstream_st *stream);
+/* Steps and columns in bytes, which are even. */
+int dl2_gpu_copy_columns(void *to, size_t to_bytes, const void *from, size_t from_bytes,
+                         size_t bytes, size_t rows, struct CUstream_st *stream);
+
 /* -- pooling -- */
 
 enum { DL2_GPU_WINDOW = 256 }; /* elements of a max window at most */

@@ -21,7 +21,7 @@ CLEANFILES += $(CUDA_KERNELS:.cu=.lo.d)
 EXTRA_DIST += build-aux/nvcc.sh
 
 # All .cu files, for their dependencies.
-TRAIN_KERNELS = cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/layer_norm.cu cuda/loss.cu cuda/norm.cu \
+TRAIN_KERNELS = cuda/dense.cu cuda/depthwise.cu cuda/elementwise.cu cuda/ingest.cu cuda/layer_norm.cu cuda/loss.cu cuda/norm.cu \
 	cuda/optimiser.cu cuda/pool.cu cuda/softmax.cu cuda/tokens.cu
 CUDA_KERNELS = $(TRAIN_KERNELS) cuda/score.cu cuda/transform.cu
 
@@ -36,7 +36,7 @@ libgpu_la_LIBADD = $(CUDART_LIBS)
 noinst_LTLIBRARIES += libdevice_cuda.la
 libdevice_cuda_la_SOURCES = \
 	cuda/attention_graph.c cuda/conv_graph.c cuda/cudnn_choice.c cuda/cudnn_choice.h cuda/cudnn_graph.c cuda/cudnn_graph.h cuda/cudnn_plan.c cuda/cudnn_plan.h cuda/plan_files.c cuda/plan_files.h \
-	cuda/device_attention.c cuda/device_calls.c cuda/device_check.c cuda/device_check.h cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_kernels.c \
+	cuda/device_attention.c cuda/device_calls.c cuda/device_check.c cuda/device_check.h cuda/device_conv.c cuda/device_cuda.c cuda/device_cuda.h cuda/device_dense.c cuda/device_kernels.c \
 	cuda/device_linear.c cuda/device_norm.c \
 	$(TRAIN_KERNELS) cuda/kernels.h cuda/launch.h cuda/rows.cuh cuda/tensor.cuh \
 	cuda/matmul.c cuda/matmul.h \

@@ -104,7 +104,7 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
 /* -- methods of the device's table that other files define -- */
 
 /* By file: cpu_conv_linear.c, cpu_pool.c, cpu_batch_norm.c, cpu_layer_norm.c, cpu_attention.c,
- * cpu_elementwise.c. */
+ * cpu_elementwise.c, cpu_dense.c. */
 #define DL2_CPU_METHODS(ROW)                                                                       \
     ROW(conv_create)                                                                               \
     ROW(conv_forward)                                                                              \
@@ -129,6 +129,11 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
     ROW(attention_backward)                                                                        \
     ROW(tokens_forward)                                                                            \
     ROW(tokens_backward)                                                                           \
+    ROW(dice_create)                                                                               \
+    ROW(dice_run)                                                                                  \
+    ROW(add_bias)                                                                                  \
+    ROW(sum_rows)                                                                                  \
+    ROW(copy_columns)                                                                              \
     ROW(activate_backward)                                                                         \
     ROW(gelu)                                                                                      \
     ROW(gelu_backward)                                                                             \

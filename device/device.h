@@ -215,6 +215,25 @@ struct dl2_loss_sums {
  * nor in top5, however few classes there are. */
 #define DL2_RANK_NAN 0x7fffffff
 
+/*
+ * Dice loss with cross-entropy, of classes from 1 on: class 0 is the background. With p the softmax
+ * of the logits and t 1 where a row's label is the class, else 0, the Dice score of a class in a
+ * sample is D = (2 * sum(t * p) + e) / (sum(t) + sum(p) + e), e = 1e-6, over the sample's rows that
+ * have a label. The loss is (mean of 1 - D over samples and classes + cross-entropy) / 2: MLPerf's
+ * DiceCELoss for its 3-D U-Net (Milletari, Navab, Ahmadi 2016 have the score).
+ */
+struct dl2_dice_shape {
+    unsigned samples;
+    size_t rows;      /* pixels or voxels of a sample */
+    unsigned classes; /* at least 2 */
+};
+#define DL2_DICE_EPSILON 1e-6 /* e */
+/* The gradient, by p, of (mean of 1 - D) / 2, for a class of a sample: `all`, and `own` beside
+ * where t is 1. */
+struct dl2_dice_slope {
+    double own, all;
+};
+
 struct dl2_loss_scale {
     double scale;     /* 1 unless the precision is FP16 */
     uint64_t good;    /* updates since the scale last changed */
@@ -230,6 +249,7 @@ struct dl2_layer_norm;
 struct dl2_attention;
 struct dl2_ingest;
 struct dl2_loss;
+struct dl2_dice;
 struct dl2_recording;
 
 /* Methods that say "optional" may be NULL. */
@@ -445,6 +465,34 @@ struct dl2_device_class {
                      struct dl2_loss_sums *sums);
 
     /*
+     * -- labels of pixels and voxels: what such networks need beside (device/dense.h) --
+     * Their cross-entropy is loss_run() with a row for each pixel. dice_run() turns it into that of
+     * struct dl2_dice_shape: `dlogits` has the gradient of the cross-entropy, as loss_run() left
+     * it, and gets that of the whole loss; it may be NULL. `entropy` has the sums of loss_run() of
+     * this batch alone; with the whole loss, for each row that counted, they are added to *sums.
+     */
+    int (*dice_create)(struct dl2_device *device, const struct dl2_dice_shape *shape,
+                       struct dl2_dice **out, struct dl2_error *error);
+    void (*dice_run)(struct dl2_dice *dice, const void *logits, const int32_t *labels,
+                     void *dlogits, const struct dl2_loss_sums *entropy,
+                     struct dl2_loss_sums *sums);
+    /* matrix[label * classes + k] += the rows with that label whose highest logit is that of class
+     * k, the first of equal ones; without those whose label is -1. Where a logit is NAN, the row
+     * counts for the class after its label (class 0 after the last): it is wrong. */
+    void (*confusion)(struct dl2_device *device, const void *logits, const int32_t *labels,
+                      size_t rows, unsigned classes, uint64_t *matrix);
+    /* y += bias in each of `rows` rows of `channels`; dbias = the sum of the rows of dy, or is
+     * added to it. */
+    void (*add_bias)(struct dl2_device *device, const float *bias, void *y, size_t rows,
+                     unsigned channels);
+    void (*sum_rows)(struct dl2_device *device, const void *dy, size_t rows, unsigned channels,
+                     float *dbias, bool accumulate);
+    /* Copies the first `columns` elements of each of `rows` rows; `to_step` and `from_step` are the
+     * elements from one row to the next. */
+    void (*copy_columns)(struct dl2_device *device, void *to, size_t to_step, const void *from,
+                         size_t from_step, size_t columns, size_t rows);
+
+    /*
      * -- optimisers --
      * optimizer_step() updates weights and moments by the formula of its kind
      * (device/optimizer.h), whose g is gradient / (loss scale * ranks). AdamW's t is the update's
@@ -493,6 +541,7 @@ struct dl2_sides dl2_window_outs(struct dl2_sides in, struct dl2_sides kernel,
  * 2^31 - 1 elements. */
 int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
 int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *error);
+int dl2_dice_shape_check(const struct dl2_dice_shape *shape, struct dl2_error *error);
 /* Also sets *scores, the number of elements of the softmax: batch * heads * tokens * tokens. */
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);

@@ -14,6 +14,7 @@
 #include "common/simd.h"
 #include "common/thread.h"
 #include "device/cpu.h"
+#include "device/dense.h"
 #include "device/host_memory.h"
 #include "ranks/reducer.h"
 
@@ -301,6 +302,7 @@ const struct dl2_device_class dl2_device_cpu = {
     .ingest_run = cpu_ingest_run,
     .loss_create = cpu_loss_create,
     .loss_run = cpu_loss_run,
+    .confusion = dl2_host_confusion,
     DL2_CPU_METHODS(CPU_ROW)
 };
 /* clang-format on */

@@ -5,9 +5,11 @@
  */
 #include "common/memory.h"
 #include "common/random.h"
+#include "device/dense.h"
 #include "device/device.h"
 #include "device/element.h"
 #include "device/host_memory.h"
+#include "device/ref_dense.h"
 #include "ranks/reducer.h"
 #include "ranks/sync_norm.h"
 
@@ -1142,6 +1144,12 @@ const struct dl2_device_class dl2_device_ref = {
     .ingest_run = ref_ingest_run,
     .loss_create = ref_loss_create,
     .loss_run = ref_loss_run,
+    .dice_create = dl2_ref_dice_create,
+    .dice_run = dl2_ref_dice_run,
+    .confusion = dl2_host_confusion,
+    .add_bias = dl2_ref_add_bias,
+    .sum_rows = dl2_ref_sum_rows,
+    .copy_columns = dl2_ref_copy_columns,
     .check_gradients = ref_check_gradients,
     .clip_gradients = ref_clip_gradients,
     .optimizer_step = ref_optimizer_step,

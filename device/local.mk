@@ -3,7 +3,9 @@
 noinst_LTLIBRARIES += libdevice.la
 libdevice_la_SOURCES = \
 	device/device.c device/device.h \
+	device/dense.c device/dense.h \
 	device/device_ref.c \
+	device/ref_dense.c device/ref_dense.h \
 	device/element.c device/element.h \
 	device/host_memory.c device/host_memory.h \
 	device/optimizer.c device/optimizer.h
@@ -17,6 +19,7 @@ libdevice_cpu_la_SOURCES = \
 	device/cpu.c device/cpu.h \
 	device/cpu_attention.c \
 	device/cpu_batch_norm.c \
+	device/cpu_dense.c \
 	device/cpu_elementwise.c \
 	device/cpu_layer_norm.c \
 	device/cpu_pool.c \

@@ -367,6 +367,102 @@ static int r3d_18(struct dl2_graph *g, int v, unsigned classes)
     return dl2_graph_linear(g, "fc", v, classes, DL2_INIT_NORMAL);
 }
 
+/* -- masks and volumes: encoder and decoder, with skip connections (Ronneberger, Fischer, Brox
+ * 2015); a resolution's values are joined to those that come up from the one below -- */
+
+/* Twice a 3x3 convolution, batch norm and ReLU: NAME.double_conv.0 to .4. */
+static int double_conv(struct dl2_graph *g, const char *name, int v, unsigned channels)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        char part[64];
+        snprintf(part, sizeof part, "%s.double_conv.%u", name, 3 * i);
+        v = dl2_graph_conv(g, part, v, channels, 3, 1, 1, DL2_INIT_UNIFORM_FAN_IN);
+        snprintf(part, sizeof part, "%s.double_conv.%u", name, 3 * i + 1);
+        v = dl2_graph_norm(g, part, v, DL2_RELU);
+    }
+    return v;
+}
+
+/* With padding and batch norm, as github.com/milesial/Pytorch-UNet has it (not bilinear), and half
+ * its channels: 32, doubled at each of four resolutions below. */
+static int unet(struct dl2_graph *g, int v, unsigned classes)
+{
+    enum { LEVELS = 4, BASE = 32 };
+    int skips[LEVELS];
+    char name[48];
+    v = double_conv(g, "inc", v, BASE);
+    for (unsigned i = 0; i < LEVELS; i++) {
+        skips[i] = v;
+        snprintf(name, sizeof name, "down%u.maxpool_conv.1", i + 1);
+        v = double_conv(g, name, dl2_graph_max_pool(g, v, 2, 2, 0), BASE << (i + 1));
+    }
+    for (unsigned i = 0; i < LEVELS; i++) {
+        const unsigned channels = BASE << (LEVELS - 1 - i);
+        snprintf(name, sizeof name, "up%u.up", i + 1);
+        v = dl2_graph_transposed(g, name, v, channels,
+                                 &(struct dl2_graph_window){{1, 2, 2}, {1, 2, 2}, {0}});
+        snprintf(name, sizeof name, "up%u.conv", i + 1);
+        v = double_conv(g, name, dl2_graph_concat(g, skips[LEVELS - 1 - i], v), channels);
+    }
+    return dl2_graph_conv_bias(g, "outc.conv", v, classes, 1, 1, 0, DL2_INIT_UNIFORM_FAN_IN);
+}
+
+/* Two 3x3x3 convolutions, each with instance norm and ReLU: NAME.conv1 and .conv2. */
+static int volume_block(struct dl2_graph *g, const char *name, int v, unsigned channels,
+                        unsigned stride)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned step = i ? 1 : stride;
+        char part[48];
+        snprintf(part, sizeof part, "%s.conv%u.0", name, i + 1);
+        v = dl2_graph_clip_conv(
+            g, part, v, channels,
+            &(struct dl2_graph_window){{3, 3, 3}, {step, step, step}, {1, 1, 1}}, false,
+            DL2_INIT_UNIFORM_FAN_IN);
+        snprintf(part, sizeof part, "%s.conv%u.1", name, i + 1);
+        v = dl2_graph_instance_norm(g, part, v, DL2_RELU);
+    }
+    return v;
+}
+
+/* MLPerf Training's 3-D U-Net (image_segmentation, from nnU-Net's: Isensee et al. 2019), with a
+ * part of its channels, and its loss. */
+static int volume_unet(struct dl2_graph *g, int v, unsigned classes, unsigned divisor)
+{
+    enum { LEVELS = 5 };
+    static const unsigned filters[LEVELS] = {32, 64, 128, 256, 320};
+    int skips[LEVELS];
+    char name[32];
+    skips[0] = v = volume_block(g, "input_block", v, filters[0] / divisor, 1);
+    for (unsigned i = 1; i < LEVELS; i++) {
+        snprintf(name, sizeof name, "downsample.%u", i - 1);
+        skips[i] = v = volume_block(g, name, v, filters[i] / divisor, 2);
+    }
+    v = volume_block(g, "bottleneck", v, filters[LEVELS - 1] / divisor, 2);
+    for (unsigned i = 0; i < LEVELS; i++) {
+        const unsigned level = LEVELS - 1 - i, channels = filters[level] / divisor;
+        snprintf(name, sizeof name, "upsample.%u.upsample_conv.0", i);
+        v = dl2_graph_transposed(g, name, v, channels,
+                                 &(struct dl2_graph_window){{2, 2, 2}, {2, 2, 2}, {0}});
+        snprintf(name, sizeof name, "upsample.%u", i);
+        v = volume_block(g, name, dl2_graph_concat(g, v, skips[level]), channels, 1);
+    }
+    dl2_graph_use_dice(g);
+    return dl2_graph_clip_conv(g, "output.conv.0", v, classes,
+                               &(struct dl2_graph_window){{1, 1, 1}, {1, 1, 1}, {0}}, true,
+                               DL2_INIT_UNIFORM_FAN_IN);
+}
+
+static int unet3d(struct dl2_graph *g, int v, unsigned classes)
+{
+    return volume_unet(g, v, classes, 1);
+}
+
+static int unet3d_small(struct dl2_graph *g, int v, unsigned classes)
+{
+    return volume_unet(g, v, classes, 4);
+}
+
 static const struct dl2_arch archs[] = {
     {"convnet", 0, 64, DL2_SGD, convnet, "six 3x3 convolutions, two at full resolution"},
     {"resnet10", 0, 64, DL2_SGD, resnet10, "small ResNet for 64 to 128 pixels: 4 blocks"},
@@ -387,7 +483,16 @@ static const struct dl2_arch archs[] = {
      "vision transformer as in torchvision: patches of 16"},
     {"convcolumn", 18, 84, DL2_SGD, convcolumn, "GulpIO's 3-D network for clips"},
     {"r3d_18", 16, 112, DL2_SGD, r3d_18, "3-D ResNet for clips, as in torchvision"},
+    {"unet", 0, 256, DL2_ADAMW, unet, "U-Net for masks of images; sides are multiples of 16",
+     DL2_LABEL_MASK},
+    {"unet3d", 128, 128, DL2_SGD, unet3d,
+     "MLPerf's 3-D U-Net for volumes; sides are multiples of 32", DL2_LABEL_VOLUME},
+    {"unet3d_small", 64, 64, DL2_SGD, unet3d_small, "unet3d with a quarter of the channels",
+     DL2_LABEL_VOLUME},
 };
+
+const char *const dl2_label_words[] = {
+    [DL2_LABEL_CLASS] = "class", [DL2_LABEL_MASK] = "mask", [DL2_LABEL_VOLUME] = "volume", NULL};
 
 const struct dl2_arch *dl2_arch_at(size_t index)
 {
@@ -425,8 +530,8 @@ int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct d
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels)
 {
     struct dl2_graph graph = {.arch = arch->name, .batch = 1};
-    graph.logits =
-        arch->build(&graph, dl2_graph_images(&graph, arch->frames, pixels, pixels, 3), 1000);
+    graph.logits = arch->build(&graph, dl2_graph_images(&graph, arch->frames, pixels, pixels, 3),
+                               arch->labels == DL2_LABEL_CLASS ? 1000 : 21);
     const double sum = graph.status ? NAN : dl2_graph_multiply_adds(&graph);
     dl2_graph_free(&graph);
     return sum;
@@ -436,7 +541,8 @@ void dl2_arch_list(FILE *out)
 {
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
-        fprintf(out, "%s\t%u\t%s\t%.0f\t%u\t%s\n", arch->name, arch->image_size,
+        fprintf(out, "%s\t%u\t%s\t%.0f\t%u\t%s\t%s\n", arch->name, arch->image_size,
                 dl2_optimizer_words[arch->optimizer],
-                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->frames, arch->summary);
+                1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->frames,
+                dl2_label_words[arch->labels], arch->summary);
 }

@@ -8,6 +8,7 @@
 
 #include "common/error.h"
 #include "device/optimizer.h"
+#include "network/label_shape.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ struct dl2_arch {
     /* Adds the layers to the graph, from `value` (the images) on. Returns
      * the value of the logits. */
     int (*build)(struct dl2_graph *graph, int value, unsigned classes);
-    const char *summary; /* for --help and --list: one line */
+    const char *summary;        /* for --help and --list: one line */
+    enum dl2_label_kind labels; /* what it learns of a sample */
 };
 
 /* NULL at the end. */
@@ -31,12 +33,13 @@ const struct dl2_arch *dl2_arch_at(size_t index);
 const struct dl2_arch *dl2_arch_find(const char *name, struct dl2_error *error);
 /* Refuses images (`frames` 0) for a network that sees clips, and the reverse: DL2_ERR_ARGUMENT. */
 int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct dl2_error *error);
-/* Multiply-adds of one image, or of one clip of its default frames, forward, with 1000 classes;
- * training takes about three times as many. NAN if it cannot have images of that size, or memory
- * runs out. */
+/* Multiply-adds of one image, or of one clip of its default frames, forward, with 1000 classes
+ * (21, PASCAL VOC's, where it labels pixels); training takes about three times as many. NAN if it
+ * cannot have images of that size, or memory runs out. */
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels);
 /* Prints a line for each, separated by tabs: name, image size, optimizer, millions of multiply-adds
- * at that size, frames of a clip (0: it sees images), and summary. */
+ * at that size, frames of a clip (0: it sees images), what it learns (class, mask or volume), and
+ * summary. */
 void dl2_arch_list(FILE *out);
 
 #endif

@@ -479,6 +479,89 @@ int dl2_graph_first_token(struct dl2_graph *g, int in)
     return dl2_graph_max_pool(g, in, 1, g->values[in].sides.height, 0);
 }
 
+/* -- labels of pixels and voxels -- */
+
+/* Length of a transposed convolution's output. */
+static unsigned graph_transposed_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
+{
+    const uint64_t out = (uint64_t)(in - 1) * stride + kernel;
+    return out > 2 * (uint64_t)pad && out <= 0x7fffffff ? (unsigned)out - 2 * pad : 0;
+}
+
+int dl2_graph_transposed(struct dl2_graph *g, const char *name, int in, unsigned channels,
+                         const struct dl2_graph_window *w)
+{
+    if (g->status)
+        return -1;
+    const struct dl2_value v = g->values[in];
+    int out;
+    const struct dl2_sides outs = {
+        graph_transposed_out(v.sides.depth, w->kernel.depth, w->stride.depth, w->pad.depth),
+        graph_transposed_out(v.sides.height, w->kernel.height, w->stride.height, w->pad.height),
+        graph_transposed_out(v.sides.width, w->kernel.width, w->stride.width, w->pad.width)};
+    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_TRANSPOSED, in, outs, channels, &out);
+    if (layer) {
+        /* The weights of the convolution that it is the gradient of, as PyTorch has them. */
+        const struct dl2_tensor t = {
+            .out = v.channels, .sides = w->kernel, .in = channels, .init = DL2_INIT_UNIFORM_FAN_IN};
+        layer->window = *w;
+        layer->groups = 1;
+        layer->bias = true;
+        layer->tensor = graph_add_weights(g, name, t, false, false);
+        const struct dl2_tensor bias = graph_channel_tensor(
+            channels, true, t.init, g->status ? 0 : g->tensors[layer->tensor].limit);
+        graph_add_tensor(g, name, "bias", &bias);
+    }
+    return out;
+}
+
+int dl2_graph_instance_norm(struct dl2_graph *g, const char *name, int in,
+                            enum dl2_activation activation)
+{
+    int out;
+    struct dl2_layer *layer = graph_add_alike(g, DL2_LAYER_INSTANCE_NORM, in, &out);
+    if (layer) {
+        const unsigned channels = g->values[in].channels;
+        const struct dl2_tensor gamma = graph_channel_tensor(channels, true, DL2_INIT_CONSTANT, 1);
+        const struct dl2_tensor beta = graph_channel_tensor(channels, true, DL2_INIT_CONSTANT, 0);
+        layer->activation = activation;
+        layer->tensor = graph_add_tensor(g, name, "weight", &gamma);
+        graph_add_tensor(g, name, "bias", &beta);
+    }
+    return out;
+}
+
+int dl2_graph_concat(struct dl2_graph *g, int a, int b)
+{
+    if (g->status)
+        return -1;
+    const struct dl2_value v = g->values[a], w = g->values[b];
+    char input[96];
+    int out;
+    if (v.sides.depth != w.sides.depth || v.sides.height != w.sides.height ||
+        v.sides.width != w.sides.width) {
+        g->status = dl2_error_set(
+            g->error, DL2_ERR_ARGUMENT,
+            "%s do not fit %s, which halves them and doubles them again: where %ux%ux%u meet "
+            "%ux%ux%u a side was odd; choose sides that can be halved as often as it does",
+            graph_input(g, input, sizeof input), g->arch, v.sides.depth, v.sides.height,
+            v.sides.width, w.sides.depth, w.sides.height, w.sides.width);
+        return -1;
+    }
+    struct dl2_layer *layer =
+        graph_add_layer(g, DL2_LAYER_CONCAT, a, v.sides, v.channels + w.channels, &out);
+    if (layer) {
+        layer->residual = b;
+        layer->residual_use = graph_use(g, b);
+    }
+    return out;
+}
+
+void dl2_graph_use_dice(struct dl2_graph *g)
+{
+    g->dice = true;
+}
+
 unsigned dl2_graph_channels(const struct dl2_graph *g, int value)
 {
     return g->status ? 0 : g->values[value].channels;
@@ -554,11 +637,13 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
         switch (layer->kind) {
         case DL2_LAYER_CONV:
         case DL2_LAYER_LINEAR:
+        case DL2_LAYER_TRANSPOSED:
             graph_live_until(g, in->buffer[true], step);
             if (layer->activation != DL2_IDENTITY)
                 graph_live_until(g, out->buffer[true], step);
             break;
         case DL2_LAYER_NORM:
+        case DL2_LAYER_INSTANCE_NORM:
         case DL2_LAYER_ATTENTION:
             graph_live_until(g, in->buffer[true], step);
             graph_live_until(g, out->buffer[true], step);
@@ -572,9 +657,20 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
         case DL2_LAYER_DROPOUT:
         case DL2_LAYER_ADD:
         case DL2_LAYER_TOKENS:
+        case DL2_LAYER_CONCAT:
             break;
         }
 
+        if (layer->kind == DL2_LAYER_CONCAT) {
+            struct dl2_value *other = &g->values[layer->residual];
+            const size_t sizes[] = {in->size, other->size};
+            if (dl2_graph_wants_gradient(g, layer->residual))
+                other->gradient[layer->residual_use] =
+                    graph_add_buffer(g, sizes[1], element_size, step);
+            if (dl2_graph_wants_gradient(g, layer->in))
+                in->gradient[layer->in_use] = graph_add_buffer(g, sizes[0], element_size, step);
+            continue;
+        }
         if (!dl2_graph_wants_gradient(g, layer->in))
             continue;
         int *dx = &in->gradient[layer->in_use];
@@ -588,7 +684,8 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
             *dx = out->uses == 2 ? out->gradient[1]
                                  : graph_add_buffer(g, in->size, element_size, step);
         } else if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_DROPOUT ||
-                   layer->kind == DL2_LAYER_GELU || layer->kind == DL2_LAYER_LAYER_NORM) {
+                   layer->kind == DL2_LAYER_INSTANCE_NORM || layer->kind == DL2_LAYER_GELU ||
+                   layer->kind == DL2_LAYER_LAYER_NORM) {
             *dx = out->gradient[0];
         } else {
             *dx = graph_add_buffer(g, in->size, element_size, step);
@@ -683,6 +780,8 @@ double dl2_graph_multiply_adds(const struct dl2_graph *g)
         const struct dl2_value *in = &g->values[layer->in], *out = &g->values[layer->out];
         if (layer->kind == DL2_LAYER_CONV)
             sum += (double)g->tensors[layer->tensor].count * (double)dl2_sides_count(out->sides);
+        else if (layer->kind == DL2_LAYER_TRANSPOSED)
+            sum += (double)g->tensors[layer->tensor].count * (double)dl2_sides_count(in->sides);
         else if (layer->kind == DL2_LAYER_LINEAR)
             sum += (double)g->tensors[layer->tensor].count * layer->rows;
         else if (layer->kind == DL2_LAYER_ATTENTION) /* scores, and sums of values */
@@ -713,7 +812,8 @@ const char *dl2_graph_layer_name(const struct dl2_graph *g, const struct dl2_lay
     static const char *const kinds[] = {
         [DL2_LAYER_MAX_POOL] = "max pooling", [DL2_LAYER_AVERAGE_POOL] = "average pooling",
         [DL2_LAYER_ADD] = "addition",         [DL2_LAYER_GELU] = "GELU",
-        [DL2_LAYER_ATTENTION] = "attention",  [DL2_LAYER_DROPOUT] = "dropout"};
+        [DL2_LAYER_ATTENTION] = "attention",  [DL2_LAYER_DROPOUT] = "dropout",
+        [DL2_LAYER_CONCAT] = "concatenation"};
     return layer->tensor >= 0 ? g->tensors[layer->tensor].name : kinds[layer->kind];
 }
 

@@ -42,6 +42,9 @@ enum dl2_layer_kind {
     DL2_LAYER_LAYER_NORM,
     DL2_LAYER_ATTENTION,
     DL2_LAYER_TOKENS,
+    DL2_LAYER_TRANSPOSED,
+    DL2_LAYER_INSTANCE_NORM,
+    DL2_LAYER_CONCAT,
 };
 
 /* A window that moves over images, or over clips and their frames. */
@@ -55,8 +58,8 @@ struct dl2_layer {
     int in_use, residual_use;       /* which use of them this is */
     int tensor;                     /* the first of its tensors, or -1 */
     int class_token;                /* TOKENS: that tensor; `tensor` is the positions */
-    bool bias;                      /* CONV, LINEAR: the second tensor */
-    enum dl2_activation activation; /* NORM; of CONV and LINEAR: none, RELU or ELU */
+    bool bias;                      /* CONV, LINEAR, TRANSPOSED: the second tensor */
+    enum dl2_activation activation; /* NORMs; of CONV and LINEAR: none, RELU or ELU */
     struct dl2_graph_window window;
     unsigned groups;
     unsigned rows;  /* LINEAR: a sample's, each multiplied by itself */
@@ -119,7 +122,8 @@ struct dl2_graph {
     struct dl2_tensor *tensors;
     struct dl2_buffer *buffers;
     size_t layer_count, value_count, tensor_count, buffer_count;
-    int logits; /* value */
+    int logits; /* value; of more than one pixel: each has a label */
+    bool dice;  /* the loss is struct dl2_dice_shape's */
     unsigned dropouts;
 
     /* dl2_graph_plan(): */
@@ -193,6 +197,18 @@ int dl2_graph_gelu(struct dl2_graph *graph, int in);
 int dl2_graph_add(struct dl2_graph *graph, int a, int b);
 /* Only the first token. */
 int dl2_graph_first_token(struct dl2_graph *graph, int in);
+
+/* -- for networks that label each pixel or voxel: their logits have the images' size -- */
+
+/* Transposed convolution; has a bias. */
+int dl2_graph_transposed(struct dl2_graph *graph, const char *name, int in, unsigned channels,
+                         const struct dl2_graph_window *window);
+int dl2_graph_instance_norm(struct dl2_graph *graph, const char *name, int in,
+                            enum dl2_activation activation);
+/* The channels of a, then those of b, of values of the same size. They are copied. */
+int dl2_graph_concat(struct dl2_graph *graph, int a, int b);
+/* Trains by the Dice loss with cross-entropy instead of cross-entropy alone. */
+void dl2_graph_use_dice(struct dl2_graph *graph);
 
 unsigned dl2_graph_channels(const struct dl2_graph *graph, int value);
 

@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libnetwork.la
 libnetwork_la_SOURCES = \
 	network/arch.c network/arch.h \
 	network/graph.c network/graph.h \
+	network/label_shape.h \
 	network/network.c network/network.h network/network_state.h \
 	network/network_gradients.c \
 	network/network_plans.c \

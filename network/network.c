@@ -25,6 +25,22 @@ static int network_alloc(struct dl2_network *net, size_t count, size_t size, voi
 
 /* -- an image size -- */
 
+/* Does a network that labels pixels give logits for each of them? */
+static int network_check_labels(const struct dl2_graph *graph, const struct dl2_arch *arch,
+                                struct dl2_error *error)
+{
+    if (graph->status || arch->labels == DL2_LABEL_CLASS)
+        return graph->status;
+    const struct dl2_sides in = graph->values[0].sides, out = graph->values[graph->logits].sides;
+    if (in.depth != out.depth || in.height != out.height || in.width != out.width)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "%s labels %ux%ux%u pixels of %ux%ux%u: choose sides that it can halve "
+            "as often as it does",
+            arch->name, out.depth, out.height, out.width, in.depth, in.height, in.width);
+    return DL2_OK;
+}
+
 /* The graph for images of that size. The caller frees it on failure, too. */
 static int network_build_graph(const struct dl2_network *net, unsigned height, unsigned width,
                                struct dl2_graph *graph, struct dl2_error *error)
@@ -42,6 +58,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
     DL2_TRY(dl2_arch_check_frames(arch, config->frames, error));
     const int images = dl2_graph_images(graph, config->frames, height, width, config->channels);
     graph->logits = arch->build(graph, images, config->classes);
+    DL2_TRY(network_check_labels(graph, arch, error));
     const int status = dl2_graph_plan(graph, dl2_element_size(net->device->element));
     graph->error = NULL; /* the caller's */
     return status;
@@ -52,10 +69,15 @@ static int network_place_view(struct dl2_network *net, struct dl2_network_view *
                               struct dl2_error *error)
 {
     const size_t size = view->graph.values[0].size;
+    const struct dl2_label_shape shape = dl2_network_view_labels(net, view);
+    const size_t labels = net->config.batch * dl2_label_count(&shape); /* no more than logits */
     DL2_TRY(network_alloc(net, view->graph.arena, 1, &view->arena, error));
-    for (unsigned i = 0; i < net->staging; i++)
+    for (unsigned i = 0; i < net->staging; i++) {
         DL2_TRY(network_alloc(net, net->config.batch, size, &view->images[i], error));
-    return DL2_OK;
+        DL2_TRY(network_alloc(net, labels, sizeof *view->current, &view->labels[i], error));
+    }
+    DL2_TRY(network_alloc(net, labels, sizeof *view->current, &view->current, error));
+    return network_alloc(net, labels, sizeof *view->losses, &view->losses, error);
 }
 
 static void network_free_view(struct dl2_network *net, struct dl2_network_view *view)
@@ -66,9 +88,16 @@ static void network_free_view(struct dl2_network *net, struct dl2_network_view *
             dl2_network_free_plans(net, view, &view->sets[i]);
     if (view->arena)
         ops->free(net->device, view->arena);
-    for (int i = 0; i < DL2_MAX_STAGED; i++)
+    void *const memory[] = {view->current, view->losses};
+    for (int i = 0; i < 2; i++)
+        if (memory[i])
+            ops->free(net->device, memory[i]);
+    for (int i = 0; i < DL2_MAX_STAGED; i++) {
         if (view->images[i])
             ops->free(net->device, view->images[i]);
+        if (view->labels[i])
+            ops->free(net->device, view->labels[i]);
+    }
     dl2_graph_free(&view->graph);
     *view = (struct dl2_network_view){0};
 }
@@ -157,6 +186,10 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
             error, DL2_ERR_ARGUMENT,
             "no network for batches of %u images of %ux%u with %u channels in %u classes",
             config->batch, config->width, config->height, config->channels, config->classes);
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
+    if (!arch)
+        return DL2_ERR_ARGUMENT;
+    net->label_kind = arch->labels;
     net->staging = device->staging < DL2_MAX_STAGED ? device->staging : DL2_MAX_STAGED;
     net->view->height = config->height;
     net->view->width = config->width;
@@ -185,13 +218,14 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     size_t batch = config->batch;
     for (unsigned i = 0; i < net->staging; i++) {
         struct dl2_staged *staged = &net->staged[i];
-        DL2_TRY(network_alloc(net, batch, sizeof *staged->labels, &staged->labels, error));
         DL2_TRY(network_alloc(net, batch, sizeof *staged->partner, &staged->partner, error));
     }
-    DL2_TRY(network_alloc(net, batch, sizeof *net->labels, &net->labels, error));
     DL2_TRY(network_alloc(net, batch, sizeof *net->partner, &net->partner, error));
-    DL2_TRY(network_alloc(net, batch, sizeof *net->losses, &net->losses, error));
     DL2_TRY(network_alloc(net, 1, sizeof *net->sums, &net->sums, error));
+    DL2_TRY(network_alloc(net, 1, sizeof *net->entropy, &net->entropy, error));
+    if (net->label_kind != DL2_LABEL_CLASS)
+        DL2_TRY(network_alloc(net, config->classes, config->classes * sizeof *net->confusion,
+                              &net->confusion, error));
     if (net->planned_only)
         return DL2_OK;
     DL2_TRY(network_fresh_weights(net, error));
@@ -252,14 +286,12 @@ void dl2_network_destroy(struct dl2_network *net)
     for (int i = 0; i < DL2_NETWORK_VIEWS; i++)
         network_free_view(net, &net->views[i]);
     void *memory[] = {net->weights,       net->low_precision, net->gradient, net->momentum,
-                      net->second_moment, net->average,       net->kept,     net->labels,
-                      net->partner,       net->losses,        net->sums};
+                      net->second_moment, net->average,       net->kept,     net->partner,
+                      net->sums,          net->entropy,       net->confusion};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i])
             device->ops->free(device, memory[i]);
     for (unsigned i = 0; i < net->staging; i++) {
-        if (net->staged[i].labels)
-            device->ops->free(device, net->staged[i].labels);
         if (net->staged[i].partner)
             device->ops->free(device, net->staged[i].partner);
     }

@@ -22,6 +22,7 @@
 #include "common/error.h"
 #include "device/device.h"
 #include "device/optimizer.h"
+#include "network/label_shape.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -71,12 +72,16 @@ int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_c
 /* A batch as the loader makes it: in host memory, or in the device's where it was decoded there. */
 struct dl2_network_input {
     const uint8_t *images;   /* [count][height][width][channels]; clips: [count][frames]... */
-    const int32_t *labels;   /* [count], -1 .. classes - 1 */
+    const int32_t *labels;   /* [count][dl2_network_labels()], -1 .. classes - 1 */
     unsigned count;          /* 1 .. batch */
     const uint32_t *partner; /* mixup: [count], each below count; NULL without */
     float lambda;            /* mixup's weight of the sample itself, 0 to 1 */
     bool pasted; /* the images are mixed already (CutMix): only labels are left to mix */
 };
+
+/* The labels of a sample, for images of the size in use. Where they are of pixels or voxels,
+ * dl2_loss_sums counts these, and there is no mixup. */
+struct dl2_label_shape dl2_network_labels(const struct dl2_network *network);
 
 struct dl2_network_step {
     uint64_t step;   /* number of the batch; selects dropout's random numbers */
@@ -162,8 +167,14 @@ int dl2_network_get_sums(struct dl2_network *network, struct dl2_loss_sums *sums
 int dl2_network_set_sums(struct dl2_network *network, const struct dl2_loss_sums *sums,
                          struct dl2_error *error);
 
+/* Of networks that label pixels or voxels: waits for the device, then moves out the numbers of
+ * pixels, [label][class that the network gave it], over all evaluations since the last time.
+ * `matrix` is [classes * classes]. */
+int dl2_network_take_confusion(struct dl2_network *network, uint64_t *matrix,
+                               struct dl2_error *error);
+
 /* Waits for the device, then copies the last call's losses [count] (0 where not counted) and logits
- * [count][classes]. Either may be NULL. */
+ * [count][classes]; of networks that label pixels, those of each pixel. Either may be NULL. */
 int dl2_network_last(struct dl2_network *network, float *losses, float *logits,
                      struct dl2_error *error);
 
@@ -182,7 +193,8 @@ enum { DL2_NETWORK_DIMS = 5 }; /* of a tensor, at most */
 
 struct dl2_network_tensor {
     const char *name; /* torchvision's, "layer1.0.conv1.weight"; valid as long as the network */
-    /* PyTorch's shape: OIHW, of clips OIDHW, [out][in], [1][tokens][channels] or [channels]. */
+    /* PyTorch's shape: OIHW, of clips OIDHW (IOHW of transposed convolutions), [out][in],
+     * [1][tokens][channels] or [channels]. */
     size_t dims[DL2_NETWORK_DIMS];
     unsigned rank;
     size_t count;   /* product of dims */

@@ -20,6 +20,7 @@ void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_vi
     dl2_device_plan_free(set->ingest);
     dl2_device_plan_free(set->loss_train);
     dl2_device_plan_free(set->loss_eval);
+    dl2_device_plan_free(set->dice);
     free(set->layers);
     *set = (struct dl2_plan_set){0};
 }
@@ -83,13 +84,69 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
         struct dl2_attention_shape shape = {count, in->sides.height, out->channels, layer->heads};
         return device->ops->attention_create(device, &shape, &plan->attention, error);
     }
+    case DL2_LAYER_TRANSPOSED: {
+        /* The convolution back: from its result to its input. */
+        struct dl2_conv_shape shape = {.batch = count,
+                                       .in = out->sides,
+                                       .kernel = layer->window.kernel,
+                                       .stride = layer->window.stride,
+                                       .pad = layer->window.pad,
+                                       .in_channels = out->channels,
+                                       .out_channels = in->channels,
+                                       .groups = layer->groups,
+                                       .bias = layer->bias};
+        return dl2_transposed_create(device, &shape, &plan->transposed, error);
+    }
+    case DL2_LAYER_INSTANCE_NORM: {
+        struct dl2_norm_shape shape = {
+            .rows = dl2_sides_count(in->sides),
+            .channels = in->channels,
+            .epsilon = NORM_EPSILON,
+            .momentum = NORM_MOMENTUM,
+            .activation = layer->activation,
+        };
+        return dl2_instance_norm_create(device, &shape, count, &plan->instance_norm, error);
+    }
     case DL2_LAYER_DROPOUT:
     case DL2_LAYER_ADD:
     case DL2_LAYER_GELU:
     case DL2_LAYER_TOKENS:
+    case DL2_LAYER_CONCAT:
         break;
     }
     return DL2_OK;
+}
+
+struct dl2_label_shape dl2_network_view_labels(const struct dl2_network *net,
+                                               const struct dl2_network_view *view)
+{
+    const struct dl2_value *v = &view->graph.values[view->graph.logits];
+    if (net->label_kind == DL2_LABEL_CLASS)
+        return (struct dl2_label_shape){DL2_LABEL_CLASS, {1, 1, 1}};
+    return (struct dl2_label_shape){net->label_kind, v->sides};
+}
+
+struct dl2_label_shape dl2_network_labels(const struct dl2_network *net)
+{
+    return dl2_network_view_labels(net, net->view);
+}
+
+/* The loss, which is over each label of each sample. */
+static int network_plan_loss(struct dl2_network *net, struct dl2_plan_set *set, unsigned count,
+                             struct dl2_error *error)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_label_shape labels = dl2_network_labels(net);
+    const size_t each = dl2_label_count(&labels);
+    const struct dl2_dice_shape dice = {count, each, net->config.classes};
+    /* Fits: logits, which are no fewer, are below 2^31. */
+    struct dl2_loss_shape loss = {(unsigned)(count * each), net->config.classes,
+                                  net->config.smoothing};
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
+    loss.smoothing = 0;
+    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
+    return net->view->graph.dice ? device->ops->dice_create(device, &dice, &set->dice, error)
+                                 : DL2_OK;
 }
 
 static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set, unsigned count,
@@ -110,11 +167,8 @@ static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set,
                                       {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
-    struct dl2_loss_shape loss = {count, config->classes, config->smoothing};
     DL2_TRY(device->ops->ingest_create(device, &ingest, &set->ingest, error));
-    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_train, error));
-    loss.smoothing = 0;
-    DL2_TRY(device->ops->loss_create(device, &loss, &set->loss_eval, error));
+    DL2_TRY(network_plan_loss(net, set, count, error));
     for (size_t i = 0; i < net->view->graph.layer_count; i++) {
         const struct dl2_layer *layer = &net->view->graph.layers[i];
         int status = network_plan_layer(net, layer, count, &set->layers[i], error);
@@ -166,6 +220,8 @@ int dl2_network_check_device(struct dl2_network *net, unsigned *checked, struct 
         int status = DL2_OK;
         if (layer->kind == DL2_LAYER_CONV && ops->conv_check)
             status = ops->conv_check(set->layers[i].conv, checked, error);
+        else if (layer->kind == DL2_LAYER_TRANSPOSED)
+            status = dl2_transposed_check(set->layers[i].transposed, checked, error);
         else if (layer->kind == DL2_LAYER_LINEAR && ops->linear_check)
             status = ops->linear_check(set->layers[i].linear, checked, error);
         else if (layer->kind == DL2_LAYER_ATTENTION && ops->attention_check)

@@ -60,6 +60,48 @@ static void network_mark(const struct dl2_network *net, const struct dl2_layer *
                                layer ? dl2_graph_layer_name(&net->view->graph, layer) : "", what);
 }
 
+/* The two parts of a concatenation's rows, as columns of the whole. */
+struct network_columns {
+    size_t rows, first, second, all, at; /* `at`: bytes to the second */
+};
+
+static struct network_columns network_columns_of(const struct dl2_network *net,
+                                                 const struct dl2_plan_set *set,
+                                                 const struct dl2_layer *layer)
+{
+    const struct dl2_value *values = net->view->graph.values, *out = &values[layer->out];
+    const size_t first = values[layer->in].channels;
+    return (struct network_columns){out->size / out->channels * set->count, first,
+                                    out->channels - first, out->channels,
+                                    first * dl2_element_size(net->device->element)};
+}
+
+static void network_concat(struct dl2_network *net, const struct dl2_plan_set *set,
+                           const struct dl2_layer *layer, void *y, const void *a, const void *b)
+{
+    const struct network_columns c = network_columns_of(net, set, layer);
+    void (*copy)(struct dl2_device *, void *, size_t, const void *, size_t, size_t, size_t) =
+        net->device->ops->copy_columns;
+    copy(net->device, y, c.all, a, c.first, c.first, c.rows);
+    copy(net->device, (uint8_t *)y + c.at, c.all, b, c.second, c.second, c.rows);
+}
+
+/* The gradients of both parts, where they are wanted. */
+static void network_split(struct dl2_network *net, const struct dl2_plan_set *set,
+                          const struct dl2_layer *layer, const void *dy)
+{
+    const struct dl2_graph *graph = &net->view->graph;
+    const struct network_columns c = network_columns_of(net, set, layer);
+    const int a = graph->values[layer->in].gradient[layer->in_use];
+    const int b = graph->values[layer->residual].gradient[layer->residual_use];
+    if (a >= 0)
+        net->device->ops->copy_columns(net->device, network_buffer_at(net, a), c.first, dy, c.all,
+                                       c.first, c.rows);
+    if (b >= 0)
+        net->device->ops->copy_columns(net->device, network_buffer_at(net, b), c.second,
+                                       (const uint8_t *)dy + c.at, c.all, c.second, c.rows);
+}
+
 static void network_forward_layer(struct dl2_network *net, const struct dl2_plan_set *set, size_t i,
                                   bool train)
 {
@@ -114,6 +156,17 @@ static void network_forward_layer(struct dl2_network *net, const struct dl2_plan
                             network_tensor_at(net, t), y);
         break;
     }
+    case DL2_LAYER_TRANSPOSED:
+        dl2_transposed_forward(plan->transposed, x, network_weights_at(net, t),
+                               network_tensor_at(net, t + 1), y);
+        break;
+    case DL2_LAYER_INSTANCE_NORM:
+        dl2_instance_norm_forward(plan->instance_norm, x, network_tensor_at(net, t),
+                                  network_tensor_at(net, t + 1), y);
+        break;
+    case DL2_LAYER_CONCAT:
+        network_concat(net, set, layer, y, x, residual);
+        break;
     case DL2_LAYER_DROPOUT:
         if (train)
             ops->dropout(device, x, y, count, layer->rate, net->config.seed, layer->number);
@@ -141,7 +194,7 @@ static void network_gradients_of(struct dl2_network *net, const struct dl2_layer
     const void *y = network_value_at(net, layer->out, true);
     *dy = network_buffer_at(net, out->gradient[0]);
     *dy2 = out->uses == 2 ? network_buffer_at(net, out->gradient[1]) : NULL;
-    if (layer->kind == DL2_LAYER_NORM)
+    if (layer->kind == DL2_LAYER_NORM || layer->kind == DL2_LAYER_INSTANCE_NORM)
         return;
     if (*dy2)
         ops->add(net->device, *dy, *dy2, *dy, count);
@@ -213,6 +266,21 @@ static void network_backward_layer(struct dl2_network *net, const struct dl2_pla
                              network_gradient_at(net, t), accumulate);
         break;
     }
+    case DL2_LAYER_TRANSPOSED:
+        dl2_transposed_backward_weights(plan->transposed, x, dy, network_gradient_at(net, t),
+                                        network_gradient_at(net, t + 1), accumulate);
+        network_mark(net, layer, "gradient of weights");
+        if (dx)
+            dl2_transposed_backward_data(plan->transposed, dy, network_weights_at(net, t), dx);
+        break;
+    case DL2_LAYER_INSTANCE_NORM:
+        dl2_instance_norm_backward(plan->instance_norm, x, y, dy, dy2, network_tensor_at(net, t),
+                                   network_tensor_at(net, t + 1), dx, network_gradient_at(net, t),
+                                   network_gradient_at(net, t + 1), accumulate);
+        break;
+    case DL2_LAYER_CONCAT:
+        network_split(net, set, layer, dy);
+        break;
     case DL2_LAYER_DROPOUT:
         ops->dropout(device, dy, dx, count, layer->rate, net->config.seed, layer->number);
         break;
@@ -239,20 +307,35 @@ static void network_backward(struct dl2_network *net, const struct dl2_plan_set 
 
 /* -- a batch -- */
 
+/* The loss; in an evaluation of pixels their confusion, too. */
+static void network_lose(struct dl2_network *net, const struct dl2_plan_set *set, unsigned kind)
+{
+    struct dl2_device *device = net->device;
+    const struct dl2_device_class *ops = device->ops;
+    const struct dl2_network_view *view = net->view;
+    const bool train = kind & DL2_RUN_TRAIN;
+    const struct dl2_value *value = &view->graph.values[view->graph.logits];
+    const void *logits = network_value_at(net, view->graph.logits, train);
+    void *dlogits = train ? network_buffer_at(net, value->gradient[0]) : NULL;
+    struct dl2_loss_sums *sums = set->dice ? net->entropy : net->sums;
+    if (set->dice)
+        ops->zero(device, sums, sizeof *sums);
+    ops->loss_run(train ? set->loss_train : set->loss_eval, logits, view->current,
+                  kind & DL2_RUN_MIXED ? net->partner : NULL, view->losses, dlogits, sums);
+    if (set->dice)
+        ops->dice_run(set->dice, logits, view->current, dlogits, sums, net->sums);
+    if (net->confusion && !train)
+        ops->confusion(device, logits, view->current, value->size / value->channels * set->count,
+                       net->config.classes, net->confusion);
+    network_mark(net, NULL, "loss");
+}
+
 /* All of a run but its input. */
 static void network_compute(struct dl2_network *net, const struct dl2_plan_set *set, unsigned kind)
 {
-    const struct dl2_device_class *ops = net->device->ops;
     bool train = kind & DL2_RUN_TRAIN;
     network_forward(net, set, train);
-    ops->loss_run(
-        train ? set->loss_train : set->loss_eval,
-        network_value_at(net, net->view->graph.logits, train), net->labels,
-        kind & DL2_RUN_MIXED ? net->partner : NULL, net->losses,
-        train ? network_buffer_at(net, net->view->graph.values[net->view->graph.logits].gradient[0])
-              : NULL,
-        net->sums);
-    network_mark(net, NULL, "loss");
+    network_lose(net, set, kind);
     if (train)
         network_backward(net, set, kind & DL2_RUN_ACCUMULATE,
                          net->device->world && !(kind & DL2_RUN_MORE));
@@ -284,11 +367,16 @@ static int network_check_input(const struct dl2_network *net, const struct dl2_n
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "a batch of %u samples for a network made for 1 to %u", input->count,
                              net->config.batch);
-    for (unsigned i = 0; i < input->count; i++) {
+    const struct dl2_label_shape shape = dl2_network_labels(net);
+    const size_t labels = dl2_label_count(&shape);
+    if (mixup && input->partner && shape.kind != DL2_LABEL_CLASS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "labels of pixels cannot be mixed");
+    for (size_t i = 0; i < input->count * labels; i++)
         if (input->labels[i] < -1 || input->labels[i] >= (int64_t)net->config.classes)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                 "label %d of sample %u of a batch is not one of %u classes",
-                                 (int)input->labels[i], i, net->config.classes);
+                                 "label %d of sample %zu of a batch is not one of %u classes",
+                                 (int)input->labels[i], i / labels, net->config.classes);
+    for (unsigned i = 0; i < input->count; i++) {
         if (mixup && input->partner && input->partner[i] >= input->count)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,
                                  "sample %u of a batch of %u is mixed with sample %u", i,
@@ -311,18 +399,21 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     DL2_TRY(network_check_input(net, input, train, error));
     DL2_TRY(dl2_network_find_plans(net, input->count, &set, error));
     size_t size = net->view->graph.values[0].size;
-    size_t labels = input->count * sizeof *net->labels, partners = input->count * sizeof(uint32_t);
+    const struct dl2_label_shape shape = dl2_network_labels(net);
+    struct dl2_network_view *view = net->view;
+    size_t labels = input->count * dl2_label_count(&shape) * sizeof *view->current;
+    size_t partners = input->count * sizeof(uint32_t);
     const unsigned place = net->next_staged++ % net->staging;
     const struct dl2_staged *staged = &net->staged[place];
-    ops->upload(device, net->view->images[place], input->images, size * input->count);
-    ops->upload(device, staged->labels, input->labels, labels);
+    ops->upload(device, view->images[place], input->images, size * input->count);
+    ops->upload(device, view->labels[place], input->labels, labels);
     if (kind & DL2_RUN_MIXED)
         ops->upload(device, staged->partner, input->partner, partners);
     ops->set_step_params(device, &net->params);
-    ops->copy(device, net->labels, staged->labels, labels);
+    ops->copy(device, view->current, view->labels[place], labels);
     if (kind & DL2_RUN_MIXED)
         ops->copy(device, net->partner, staged->partner, partners);
-    ops->ingest_run(set->ingest, net->view->images[place],
+    ops->ingest_run(set->ingest, view->images[place],
                     kind & DL2_RUN_MIXED && !input->pasted ? net->partner : NULL,
                     network_value_at(net, 0, train));
     network_compute_or_replay(net, set, kind);
@@ -384,13 +475,28 @@ int dl2_network_set_sums(struct dl2_network *net, const struct dl2_loss_sums *su
     return DL2_OK;
 }
 
+int dl2_network_take_confusion(struct dl2_network *net, uint64_t *matrix, struct dl2_error *error)
+{
+    const struct dl2_device_class *ops = net->device->ops;
+    const size_t bytes = (size_t)net->config.classes * net->config.classes * sizeof *matrix;
+    if (!net->confusion)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s labels samples, not their pixels",
+                             net->config.arch);
+    DL2_TRY(ops->download(net->device, matrix, net->confusion, bytes, error));
+    ops->zero(net->device, net->confusion, bytes);
+    return DL2_OK;
+}
+
 int dl2_network_last(struct dl2_network *net, float *losses, float *logits, struct dl2_error *error)
 {
     struct dl2_device *device = net->device;
-    size_t count = net->last_count, values = count * net->config.classes;
+    const struct dl2_label_shape shape = dl2_network_labels(net);
+    size_t count = net->last_count * dl2_label_count(&shape);
+    size_t values = count * net->config.classes;
     size_t bytes = values * dl2_element_size(device->element);
     if (losses)
-        DL2_TRY(device->ops->download(device, losses, net->losses, count * sizeof *losses, error));
+        DL2_TRY(device->ops->download(device, losses, net->view->losses, count * sizeof *losses,
+                                      error));
     if (!logits || !count)
         return DL2_OK;
     void *kept = malloc(bytes);

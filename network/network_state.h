@@ -13,6 +13,7 @@
 #ifndef DL2_NETWORK_NETWORK_STATE_H
 #define DL2_NETWORK_NETWORK_STATE_H
 
+#include "device/dense.h"
 #include "network/graph.h"
 #include "network/network.h"
 
@@ -30,6 +31,8 @@ union dl2_layer_plan {
     struct dl2_linear *linear;
     struct dl2_layer_norm *layer_norm;
     struct dl2_attention *attention;
+    struct dl2_transposed *transposed;
+    struct dl2_instance_norm *instance_norm;
     void *any; /* one of these; NULL: the layer has no plan */
 };
 
@@ -49,6 +52,7 @@ struct dl2_plan_set {
     uint64_t used;  /* when last */
     struct dl2_ingest *ingest;
     struct dl2_loss *loss_train, *loss_eval;
+    struct dl2_dice *dice; /* NULL: the graph has no Dice loss */
     union dl2_layer_plan *layers;
     struct {
         unsigned runs;
@@ -62,9 +66,8 @@ struct dl2_bucket {
     size_t layer;
 };
 
-/* A batch's place on the device, beside that of its images. */
+/* A batch's place on the device, beside that of its images and labels. */
 struct dl2_staged {
-    int32_t *labels;
     uint32_t *partner;
 };
 
@@ -74,13 +77,17 @@ struct dl2_network_view {
     struct dl2_graph graph;
     uint8_t *arena;                  /* activations and their gradients */
     uint8_t *images[DL2_MAX_STAGED]; /* of batches, on the device */
+    int32_t *labels[DL2_MAX_STAGED]; /* the same */
+    int32_t *current; /* labels of the batch that runs: those move, and the loss is recorded */
+    float *losses;    /* [batch][labels] */
     struct dl2_plan_set sets[DL2_PLAN_SETS];
 };
 
 struct dl2_network {
     struct dl2_device *device;
     struct dl2_network_config config;
-    uint64_t bytes;                                   /* of the device's memory */
+    uint64_t bytes; /* of the device's memory */
+    enum dl2_label_kind label_kind;
     bool planned_only;                                /* the bytes are counted and not taken */
     struct dl2_network_view views[DL2_NETWORK_VIEWS]; /* the first is of config's size */
     struct dl2_network_view *view;                    /* the one in use */
@@ -98,10 +105,10 @@ struct dl2_network {
 
     struct dl2_staged staged[DL2_MAX_STAGED];
     unsigned staging, next_staged;
-    int32_t *labels; /* of the batch that runs: staged ones move, and the loss is recorded */
-    uint32_t *partner;
-    float *losses;
+    uint32_t *partner; /* of the batch that runs */
     struct dl2_loss_sums *sums;
+    struct dl2_loss_sums *entropy; /* of a batch whose loss is more than cross-entropy */
+    uint64_t *confusion;           /* [classes][classes]; NULL: labels are of samples */
     struct dl2_step_params params;
 
     uint64_t clock;
@@ -114,6 +121,9 @@ struct dl2_network {
 /* The plans for `count` samples, made if need be in the place of those unused for longest. */
 int dl2_network_find_plans(struct dl2_network *net, unsigned count, struct dl2_plan_set **out,
                            struct dl2_error *error);
+/* The labels of images of a view's size. */
+struct dl2_label_shape dl2_network_view_labels(const struct dl2_network *net,
+                                               const struct dl2_network_view *view);
 void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_view *view,
                             struct dl2_plan_set *set);
 

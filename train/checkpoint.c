@@ -153,7 +153,8 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
                                dl2_json_get_real(set, "top5", NAN),
                                json_object_get(set, "predictions") != NULL,
                                (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0),
-                               strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16)};
+                               strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16),
+                               dl2_json_get_real(set, "miou", NAN)};
     return DL2_OK;
 }
 
@@ -166,7 +167,8 @@ static int figures_from_json(struct dl2_run_state *state, struct dl2_error *erro
     {
         val = json_object_get(record, "val");
         const json_t *set = json_array_get(val, 0);
-        dl2_run_state_rank(state, i + 1, dl2_json_get_real(set, "top1", -1),
+        dl2_run_state_rank(state, i + 1,
+                           dl2_json_get_real(set, "miou", dl2_json_get_real(set, "top1", -1)),
                            strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16));
     }
     return val_from_json(val, state, error);

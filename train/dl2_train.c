@@ -213,6 +213,8 @@ static char *describe(void)
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
         fprintf(out, "  %-12s %3u %5.0f %s", arch->name, arch->image_size,
                 1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
+        if (arch->labels != DL2_LABEL_CLASS)
+            fprintf(out, "; %s", arch->labels == DL2_LABEL_MASK ? "with --mask" : "of volumes");
         if (arch->frames)
             fprintf(out, "; --frames %u", arch->frames);
         fputc('\n', out);
@@ -701,6 +703,7 @@ static int check_several(const struct dl2_common_options *common)
          "results"},
         {settings.plan, "budget", "has no effect on --plan"},
         {!settings.hop, "in-database", "needs --hop"},
+        {config->loader.mask, "in-database", "excludes --mask: tables hold no masks"},
         {settings.hop, "task", "excludes --hop: models move to the data, or have all of it"},
         {!several, "hop",
          "needs --configs or --search: one model would leave all ranks but one idle"},

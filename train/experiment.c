@@ -116,7 +116,9 @@ json_t *dl2_run_class_names(const struct dl2_run *run)
     const struct dl2_dataset *dataset =
         dl2_stream_first_data(run->stream)->dataset; /* NULL: noise */
     json_t *names = json_array();
-    for (unsigned i = 0; dataset && i < run->stream->classes; i++)
+    for (unsigned i = 0; run->config->loader.mask && i < run->stream->classes; i++)
+        json_array_append_new(names, json_sprintf("%u", i)); /* of masks, whose values they are */
+    for (unsigned i = 0; !run->config->loader.mask && dataset && i < run->stream->classes; i++)
         json_array_append_new(names, dl2_json_text(dl2_dataset_class_name(dataset, i)));
     return names;
 }
@@ -357,6 +359,7 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
                       dl2_json_real(val->top5), "predictions",
                       val->predictions ? json_string(dl2_predictions_name(i, name)) : NULL,
                       "decoded_hits", cached ? json_integer((json_int_t)val->decoded_hits) : NULL));
+        json_object_update(json_array_get(list, i), json_array_get(run->pixels, i)); /* of masks */
     }
     json_object_set_new(record, "val", list);
     json_object_set_new(record, "val_seconds", json_real(seconds));

@@ -39,7 +39,7 @@ int dl2_feed_create(const struct dl2_dataset *dataset, const struct dl2_loader_c
     return DL2_OK;
 }
 
-static int make_noise(struct dl2_feed *feed, unsigned classes,
+static int make_noise(struct dl2_feed *feed, unsigned classes, bool pixels,
                       const struct dl2_loader_config *config, struct dl2_error *error)
 {
     size_t size = (size_t)config->height * dl2_loader_width(config);
@@ -54,7 +54,9 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
     feed->noise_context = config->slot_context;
     noise->labels = dl2_calloc(config->batch, sizeof *noise->labels);
     noise->indices = dl2_calloc(config->batch, sizeof *noise->indices);
-    if (!noise->images || !noise->labels || !noise->indices)
+    if (pixels)
+        noise->masks = dl2_calloc(size / config->channels, 1);
+    if (!noise->images || !noise->labels || !noise->indices || (pixels && !noise->masks))
         return dl2_error_memory(error, "a batch of noise (%zu bytes)", size);
     struct dl2_random random;
     dl2_random_init(&random, config->seed, DL2_RANDOM_SYNTHETIC, config->rank, 0);
@@ -64,10 +66,12 @@ static int make_noise(struct dl2_feed *feed, unsigned classes,
         noise->labels[i] = (int32_t)dl2_random_below(&random, classes);
         noise->indices[i] = i;
     }
+    for (size_t i = 0; pixels && i < size / config->channels; i++)
+        noise->masks[i] = (uint8_t)dl2_random_below(&random, classes);
     return DL2_OK;
 }
 
-int dl2_feed_create_synthetic(uint64_t images, unsigned classes,
+int dl2_feed_create_synthetic(uint64_t images, unsigned classes, bool pixels,
                               const struct dl2_loader_config *config, struct dl2_feed **out,
                               struct dl2_error *error)
 {
@@ -82,7 +86,7 @@ int dl2_feed_create_synthetic(uint64_t images, unsigned classes,
     feed->drop_last = config->drop_last;
     feed->steps = config->drop_last ? feed->images / config->batch
                                     : (feed->images + config->batch - 1) / config->batch;
-    int status = make_noise(feed, classes, config, error);
+    int status = make_noise(feed, classes, pixels, config, error);
     if (status < 0) {
         dl2_feed_destroy(feed);
         return status;
@@ -103,6 +107,7 @@ void dl2_feed_destroy(struct dl2_feed *feed)
         free(feed->noise.images);
     free(feed->noise.labels);
     free(feed->noise.indices);
+    free(feed->noise.masks);
     free(feed);
 }
 

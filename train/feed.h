@@ -15,9 +15,9 @@ struct dl2_feed;
 /* From `dataset`, which must outlive it. */
 int dl2_feed_create(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,
                     struct dl2_feed **out, struct dl2_error *error);
-/* Noise with labels below `classes`, drawn from config->seed, as many
- * batches as `images` come to. */
-int dl2_feed_create_synthetic(uint64_t images, unsigned classes,
+/* Noise with labels below `classes`, drawn from config->seed, of images or, with `pixels`, of each
+ * of their pixels; as many batches as `images` come to. */
+int dl2_feed_create_synthetic(uint64_t images, unsigned classes, bool pixels,
                               const struct dl2_loader_config *config, struct dl2_feed **out,
                               struct dl2_error *error);
 void dl2_feed_destroy(struct dl2_feed *feed);

@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "loader/sample.h"
 #include "loader/sampler.h"
+#include "network/arch.h"
 #include "network/safetensors.h"
 #include "train/checkpoint.h"
 #include "train/run.h"
@@ -94,6 +95,10 @@ static int check_settings(struct dl2_fit *fit, const json_t *given, struct dl2_e
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s sees clips, and a table has images: choose a network for images, "
                              "such as resnet10",
+                             config->arch);
+    if (dl2_arch_find(config->arch, NULL)->labels != DL2_LABEL_CLASS)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s learns the classes of pixels, and a table has those of images",
                              config->arch);
     if (config->data.synthetic_images > UINT32_MAX)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "an epoch has at most %u images", UINT32_MAX);

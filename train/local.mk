@@ -15,6 +15,7 @@ libtrainer_la_SOURCES = \
 	train/makespan.c train/makespan.h \
 	train/measure.c \
 	train/mixup.c train/mixup.h \
+	train/pixel_labels.c \
 	train/predictions.c train/predictions.h \
 	train/run.c train/run.h \
 	train/run_begin.c train/run_data.c train/run_loss.c train/run_open.c \

@@ -149,7 +149,9 @@ int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, doub
 {
     const struct dl2_train_config *config = run->config;
     struct dl2_run_step *step = &run->step;
-    struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    struct dl2_network_input input = {batch->images, NULL, batch->count, NULL, 1};
+    DL2_TRY(dl2_run_labels(run, run->stream->stages[run->source->stage].dataset, batch,
+                           &input.labels, error));
     /* Random numbers are named by the batch, of all that any rank has. */
     const unsigned ranks = dl2_world_size(config->world);
     const uint64_t number = run->state.step * ranks + dl2_world_rank(config->world);

@@ -16,6 +16,7 @@
  *     validation.c   validates runs, and keeps the best weights
  *     experiment.c   describes a run in its report
  *     run_loss.c     sums of losses
+ *     pixel_labels.c labels of pixels, and what of them a validation finds
  *     run_open.c     opens and closes devices, networks and folders
  *     run_data.c     datasets, partitions, and feeds of batches
  *     run_progress.c events, positions, and what all ranks agree on
@@ -125,6 +126,9 @@ struct dl2_run {
     struct dl2_network *network;
     uint32_t *partner; /* mixup's */
     uint8_t *row;      /* of an image, for CutMix */
+    int32_t *labels;   /* of a batch's pixels; NULL: none yet */
+    size_t label_room; /* of those */
+    json_t *pixels;    /* a validation's figures of pixels, by set; NULL: none */
     struct dl2_budget budget;
     double best_kept;         /* top-1 of the weights in `best`; -1: none of this run's are there */
     struct dl2_step_log *log; /* rank 0's; NULL: none */
@@ -253,6 +257,23 @@ int dl2_run_take_losses(struct dl2_run *run, bool last, double *loss, struct dl2
 /* Fails if a weight became NaN or infinite. */
 int dl2_run_check_weights(struct dl2_run *run, struct dl2_error *error);
 
+/* ---- pixel_labels.c ---- */
+
+/* Does the network label pixels or voxels, and not samples? */
+bool dl2_run_labels_pixels(const struct dl2_run *run);
+/* The labels of a batch, as the network takes them; those of pixels are the run's, until the next
+ * call. `dataset` names samples in errors; NULL: noise. DL2_ERR_FORMAT for a value of a mask that
+ * is no class. */
+int dl2_run_labels(struct dl2_run *run, const struct dl2_dataset *dataset,
+                   const struct dl2_batch *batch, const int32_t **labels, struct dl2_error *error);
+/* Could a sample of a batch not be read? Of pixels: does none have a label? */
+bool dl2_run_has_lost(const struct dl2_run *run, const struct dl2_batch *batch, unsigned sample);
+/* Discards what an evaluation has found so far. */
+int dl2_run_drop_pixels(const struct dl2_run *run, struct dl2_error *error);
+/* The figures of a set that was evaluated go to run->pixels. *miou is the mean over classes of the
+ * intersection over union, NAN where labels are not of pixels. Collective. */
+int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl2_error *error);
+
 /* ---- run_begin.c ---- */
 
 /* Gets a run ready to train, from its checkpoint where it resumes; or leaves it as it is,
@@ -274,8 +295,10 @@ struct dl2_validation {
     json_t *record;
     struct dl2_train_val *val;
     struct dl2_predictions *predictions;
-    double decoded_hits; /* of the set, on this rank */
-    double lost_sum;     /* of the set's images that could not be read: equal where they are */
+    double decoded_hits;               /* of the set, on this rank */
+    double images;                     /* of the set, that could be read, on all ranks */
+    const struct dl2_dataset *dataset; /* the set's */
+    double lost_sum; /* of the set's images that could not be read: equal where they are */
 };
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
  * If one was asked to stop, there are no figures, and all of them become DL2_RUN_STOPPED. */

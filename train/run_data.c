@@ -87,6 +87,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;
+    options.sidecars = stream->config->loader.mask;
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)
@@ -106,6 +107,8 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     data->bytes = dl2_dataset_bytes(data->dataset);
     dl2_dataset_hash(data->dataset, &data->samples, &data->times);
     note_short_clips(stream, data);
+    if (stream->config->loader.mask) /* classes are those of the pixels */
+        return DL2_OK;
     if (dl2_dataset_class_count(data->dataset) < 2)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s has only one class; training needs at least two, as folders: "
@@ -116,8 +119,10 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
 
 /* Labels are numbers by class name, so two datasets must have the same names. */
 static int check_classes(const struct dl2_run_data *reference, const struct dl2_run_data *data,
-                         struct dl2_error *error)
+                         bool masks, struct dl2_error *error)
 {
+    if (masks)
+        return DL2_OK;
     unsigned n = dl2_dataset_class_count(reference->dataset);
     unsigned m = dl2_dataset_class_count(data->dataset);
     for (unsigned i = 0; i < n && i < m; i++) {
@@ -134,6 +139,13 @@ static int check_classes(const struct dl2_run_data *reference, const struct dl2_
                              "the classes of %s are not those of %s: it has %u, that has %u",
                              data->path, reference->path, m, n);
     return DL2_OK;
+}
+
+static unsigned count_classes(const struct dl2_train_config *config,
+                              const struct dl2_run_data *data)
+{
+    return config->loader.mask ? config->data.synthetic_classes
+                               : dl2_dataset_class_count(data->dataset);
 }
 
 const struct dl2_run_data *dl2_stream_first_data(const struct dl2_stream *stream)
@@ -172,8 +184,8 @@ static int open_stages(struct dl2_stream *stream, struct dl2_error *error)
         }
         DL2_TRY(open_dataset(stream, stage, config->data.stages[i].path, config->data.train_split,
                              &config->data.subset, error));
-        DL2_TRY(check_classes(&stream->stages[0], stage, error));
-        stream->classes = dl2_dataset_class_count(stage->dataset);
+        DL2_TRY(check_classes(&stream->stages[0], stage, config->loader.mask != NULL, error));
+        stream->classes = count_classes(config, stage);
     }
     return DL2_OK;
 }
@@ -235,9 +247,10 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
         stream->val_count = i + 1;
         DL2_TRY(
             open_dataset(stream, &stream->val[i], paths[i], config->data.val_split, NULL, error));
-        DL2_TRY(check_classes(dl2_stream_first_data(stream), &stream->val[i], error));
+        DL2_TRY(check_classes(dl2_stream_first_data(stream), &stream->val[i],
+                              config->loader.mask != NULL, error));
         DL2_TRY(check_splits(stream, &stream->val[i], error));
-        stream->classes = dl2_dataset_class_count(stream->val[i].dataset);
+        stream->classes = count_classes(config, &stream->val[i]);
     }
     return DL2_OK;
 }
@@ -382,6 +395,7 @@ static struct dl2_loader_config loader_config(const struct dl2_run *run,
     loader.world = dl2_world_size(config->world);
     if (!loader.workers && loader.world > 1)
         loader.workers = dl2_run_processors(&stream->runs[0]);
+    loader.mask_fill = loader.mask ? DL2_MASK_IGNORED : 0; /* what lies outside, and bad images */
     loader.decoder = stream->decoder;
     loader.decoder_shares = config->decode.mode == DL2_DECODE_HYBRID;
     loader.decoder_splices = config->decode.input == DL2_DECODE_SPLICED;
@@ -441,10 +455,11 @@ int dl2_run_open_feed(struct dl2_run *run, size_t stage, struct dl2_error *error
     config.drop_last = config.partitions ? run->drops_last
                                          : dl2_loader_epoch_samples(&config, data->images) >=
                                                (uint64_t)config.batch * config.world;
-    int status = run->config->data.synthetic
-                     ? dl2_feed_create_synthetic(data->images, stream->classes, &config,
-                                                 &source->feed, error)
-                     : dl2_feed_create(data->dataset, &config, &source->feed, error);
+    int status =
+        run->config->data.synthetic
+            ? dl2_feed_create_synthetic(data->images, stream->classes, dl2_run_labels_pixels(run),
+                                        &config, &source->feed, error)
+            : dl2_feed_create(data->dataset, &config, &source->feed, error);
     return dl2_stream_agree(stream, status, error);
 }
 

@@ -347,6 +347,8 @@ static void close_run(struct dl2_run *run)
         dl2_device_close(run->device);
     free(run->partner);
     free(run->row);
+    free(run->labels);
+    json_decref(run->pixels);
     free(run->variant);
     free(run->name);
     free(run->out);

@@ -5,8 +5,10 @@
 #include "common/quote.h"
 #include "dataset/dataset.h"
 #include "loader/loader.h"
+#include "network/arch.h"
 #include "ranks/world.h"
 
+#include <math.h>
 #include <stdio.h>
 
 struct dl2_train_console dl2_train_console;
@@ -103,6 +105,13 @@ static void on_step(void *context, const char *what, uint64_t done, uint64_t tot
     progress.done = (size_t)done;
 }
 
+/* The name of top1, which of networks that label pixels is a part of those. */
+static const char *first_figure(const struct dl2_train_model *model)
+{
+    const struct dl2_arch *arch = dl2_arch_find(model->config.arch, NULL);
+    return arch && arch->labels != DL2_LABEL_CLASS ? "pixel accuracy" : "top-1";
+}
+
 static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
 {
     dl2_train_console_end_bar();
@@ -110,12 +119,16 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
     if (dl2_train_console.quiet)
         return;
     const struct dl2_train_config *own = begin_line(context);
-    printf("epoch %3llu  lr %-8.3g train loss %.3f top-1 %5.1f%%",
-           (unsigned long long)epoch->number, epoch->lr, epoch->loss, 100 * epoch->top1);
+    printf("epoch %3llu  lr %-8.3g train loss %.3f %s %5.1f%%", (unsigned long long)epoch->number,
+           epoch->lr, epoch->loss, first_figure(context), 100 * epoch->top1);
     for (size_t i = 0; i < epoch->val_count; i++) {
         const struct dl2_train_val *val = &epoch->val[i];
-        printf("  %s loss %.3f top-1 %5.1f%% top-5 %.1f%%", DL2_SHOWN(val->name), val->loss,
-               100 * val->top1, 100 * val->top5);
+        printf("  %s loss %.3f %s %5.1f%%", DL2_SHOWN(val->name), val->loss, first_figure(context),
+               100 * val->top1);
+        if (isnan(val->miou))
+            printf(" top-5 %.1f%%", 100 * val->top5);
+        else
+            printf(" mIoU %.3f", val->miou);
     }
     const bool timed = epoch->seconds > 0;
     printf("  %.1f s, %.0f %s/s, %.0f%% waiting\n", epoch->seconds,
@@ -141,9 +154,15 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
     for (size_t i = 0; i < summary->val_count; i++) {
         const struct dl2_train_val *val = &summary->val[i];
         begin_line(context);
-        printf("%s: top-1 %.2f%%, top-5 %.2f%%", DL2_SHOWN(val->name), 100 * val->top1,
-               100 * val->top5);
-        if (i == 0 && summary->best_epoch)
+        printf("%s: %s %.2f%%", DL2_SHOWN(val->name), first_figure(context), 100 * val->top1);
+        if (isnan(val->miou))
+            printf(", top-5 %.2f%%", 100 * val->top5);
+        else
+            printf(", mIoU %.4f", val->miou);
+        if (i == 0 && summary->best_epoch && !isnan(val->miou))
+            printf(" (best mIoU: %.4f, in epoch %llu)", summary->best_top1,
+                   (unsigned long long)summary->best_epoch);
+        else if (i == 0 && summary->best_epoch)
             printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_top1,
                    (unsigned long long)summary->best_epoch);
         printf("\n");

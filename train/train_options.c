@@ -363,9 +363,14 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_SWITCH, "loader", 0, "KIND",
      "real; or synthetic: the same batch of noise each time, to measure training alone",
      AT(data.synthetic), .words = loader_words, .roles = RUN, .commands = TRAINS},
-    {DL2_OPTION_UINT, "classes", 0, "N", "Number of classes of synthetic data without --data",
-     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT,
-     .commands = TRAINS},
+    {DL2_OPTION_TEXT, "mask", 0, "EXT",
+     "Learn the class of each pixel from masks beside the images: their extension, such as png or "
+     "mask.png; gray, or PNG with a palette, whose values are the classes from 0 on, and 255 for "
+     "pixels without a label; needs --classes, and an architecture for masks",
+     AT(loader.mask), .roles = RUN},
+    {DL2_OPTION_UINT, "classes", 0, "N",
+     "Number of classes of --mask (at most 255), or of synthetic data without --data",
+     AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT},
     {DL2_OPTION_UINT64, "images", 0, "N", "Number of images of synthetic data without --data",
      AT(data.synthetic_images), .min = 1, .max = 1e12, .roles = DL2_OPTION_FIXED | DL2_OPTION_FIT,
      .commands = TRAINS},
@@ -566,9 +571,10 @@ const struct dl2_option dl2_train_options[] = {
 /* ---- Evaluation ---- */
 
 const char *const dl2_evaluation_options[] = {
-    "arch",         "samples",    "image-size", "channels", "frames",         "frame-step",
-    "mean",         "std",        "val-resize", "val-crop", "frame-sampling", "interpolation",
-    "val-fraction", "split-seed", "amp",        "batch",    "seed",           NULL,
+    "arch",       "samples",        "image-size",    "channels",     "frames",
+    "frame-step", "mask",           "mean",          "std",          "val-resize",
+    "val-crop",   "frame-sampling", "interpolation", "val-fraction", "split-seed",
+    "amp",        "batch",          "seed",          NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
@@ -593,6 +599,15 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
         value = value ? value : json_object_get(part, *name);
         if (dl2_option_from_record(dl2_train_options, settings, *name, value, &error) < 0) {
             fprintf(stderr, "%s: %s: --%s: %s\n", program->name, config->run.evaluate, *name,
+                    error.message);
+            return DL2_EXIT_FAILED;
+        }
+    }
+    /* How many classes a dataset has, its masks do not say. */
+    if (config->loader.mask && !dl2_option_given(program, common, "classes")) {
+        const json_t *classes = json_object_get(identity, "classes");
+        if (dl2_option_from_record(dl2_train_options, settings, "classes", classes, &error) < 0) {
+            fprintf(stderr, "%s: %s: --classes: %s\n", program->name, config->run.evaluate,
                     error.message);
             return DL2_EXIT_FAILED;
         }
@@ -627,6 +642,48 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
     return 0;
 }
 
+/* Does the network learn what the data have: classes of images, or of their pixels? */
+static int check_labels(const struct dl2_train_config *config, const struct dl2_program *program,
+                        const struct dl2_common_options *common, bool needs_data)
+{
+    const struct dl2_arch *arch = dl2_arch_find(config->arch, NULL);
+    const char *mask = config->loader.mask;
+    const bool counted = dl2_option_given(program, common, "classes") || config->run.evaluate;
+    if (mask && config->data.synthetic)
+        return dl2_program_usage_error(program, "--mask has no effect on synthetic data");
+    if (mask && arch->labels == DL2_LABEL_CLASS)
+        return dl2_program_usage_error(program,
+                                       "--mask %s: %s learns the class of an image, not of its "
+                                       "pixels: choose a network for masks, such as --arch unet",
+                                       mask, arch->name);
+    if (arch->labels == DL2_LABEL_VOLUME && needs_data && !config->data.synthetic)
+        return dl2_program_usage_error(program,
+                                       "--arch %s learns the classes of a volume's voxels, and no "
+                                       "dataset here holds volumes: only --loader synthetic can "
+                                       "train it",
+                                       arch->name);
+    if (arch->labels == DL2_LABEL_MASK && needs_data && !mask && !config->data.synthetic)
+        return dl2_program_usage_error(program,
+                                       "--arch %s learns the classes of an image's pixels: name "
+                                       "the masks beside the images by --mask, such as --mask "
+                                       "png, and their number of classes by --classes",
+                                       arch->name);
+    if (mask && !counted)
+        return dl2_program_usage_error(program, "--mask needs --classes: how many classes the "
+                                                "masks have, class 0 included");
+    if (arch->labels != DL2_LABEL_CLASS && config->data.synthetic_classes > DL2_MASK_IGNORED)
+        return dl2_program_usage_error(program, "--classes %u: masks hold classes 0 to %d",
+                                       config->data.synthetic_classes, DL2_MASK_IGNORED - 1);
+    if (arch->labels != DL2_LABEL_CLASS &&
+        (config->optimizer.mixup > 0 || config->optimizer.cutmix > 0))
+        return dl2_program_usage_error(program,
+                                       "--%s mixes the labels of images, and %s learns those of "
+                                       "pixels: leave it out",
+                                       config->optimizer.mixup > 0 ? "mixup" : "cutmix",
+                                       arch->name);
+    return 0;
+}
+
 /* Refuses options that exclude each other or that would have no effect. */
 static int check_effects(struct dl2_train_settings *settings, const struct dl2_program *program,
                          const struct dl2_common_options *common, bool needs_data)
@@ -642,7 +699,8 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
          "goes with a stage of --stages, like photos:45:freeze"},
-        {!sizes_noise, "classes", "needs --loader synthetic without --data"},
+        {!sizes_noise && !config->loader.mask, "classes",
+         "needs --mask, or --loader synthetic without --data"},
         {!sizes_noise, "images", "needs --loader synthetic without --data"},
         {strcmp(config->data.train_split, "train") != 0, "subset",
          "takes a part of the split train, and --train-split names another"},
@@ -653,6 +711,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
          "needs --amp fp32"},
         {settings->ranks || settings->gpus || settings->world, "sensitivity",
          "works with one process only"},
+        {config->loader.mask, "sensitivity", "is for networks that learn the class of an image"},
         {sees_clips, "sensitivity", "is for networks that see images: JPEG's tables are of those"},
         {config->data.synthetic, "samples", "has no effect on synthetic data"},
         {config->data.synthetic && !sees_clips, "frames", "needs a network that sees clips"},
@@ -786,6 +845,8 @@ int dl2_train_options_check(struct dl2_train_settings *settings, const struct dl
     struct dl2_train_config *config = &settings->config;
     struct dl2_error error = DL2_ERROR_INIT;
     int status = check_names(config, program);
+    if (status == 0)
+        status = check_labels(config, program, common, needs_data);
     if (status == 0)
         status = check_effects(settings, program, common, needs_data);
     if (status == 0)

@@ -34,6 +34,7 @@
 #include "train/schedule.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -70,7 +71,7 @@ struct dl2_train_data {
     enum dl2_samples samples;         /* what the samples of all datasets are */
     struct dl2_remote_options remote; /* of the datasets behind servers */
     bool synthetic;             /* the same batch of noise again and again; validates nothing */
-    unsigned synthetic_classes; /* without a dataset */
+    unsigned synthetic_classes; /* without a dataset, or of masks */
     uint64_t synthetic_images;
     /* Of several models: each has an order and crops of its own, by its loader.seed, and all take
      * their images from one cache of decoded images. Else all train on the same batches. */
@@ -182,7 +183,16 @@ struct dl2_train_val {
     bool predictions;      /* are in a file of the run's folder */
     uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
     uint64_t images_sum;   /* equal for the same images of one dataset */
+    /* Where labels are of pixels, top1 and top5 are parts of those that have one; this is the mean
+     * over classes of intersection over union. NAN: labels are of images. */
+    double miou;
 };
+
+/* What epochs are ranked by: the mean IoU of pixels, top-1 of images. */
+static inline double dl2_train_val_score(const struct dl2_train_val *val)
+{
+    return isnan(val->miou) ? val->top1 : val->miou;
+}
 
 /* A pass that has ended. */
 struct dl2_train_epoch {
@@ -205,7 +215,8 @@ struct dl2_train_rate {
 struct dl2_train_summary {
     const struct dl2_train_val *val; /* of the last pass */
     size_t val_count;
-    uint64_t best_epoch; /* with the highest top-1 on the first set, the first of equals; 0: none */
+    uint64_t best_epoch; /* with the highest dl2_train_val_score() on the first set, the first of
+                            equals; 0: none */
     double best_top1;
     const char *report; /* path */
 };

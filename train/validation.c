@@ -17,11 +17,13 @@
 static int evaluate_batch(struct dl2_validation *due, size_t count, const struct dl2_batch *batch,
                           struct dl2_error *error)
 {
-    const struct dl2_network_input input = {batch->images, batch->labels, batch->count, NULL, 1};
+    struct dl2_network_input input = {batch->images, NULL, batch->count, NULL, 1};
     int status = DL2_OK;
     /* In the last step some ranks may have none. */
     for (size_t i = 0; i < count && status == DL2_OK && batch->count; i++) {
-        status = dl2_network_evaluate(due[i].run->network, &input, error);
+        status = dl2_run_labels(due[i].run, due[0].dataset, batch, &input.labels, error);
+        if (status == DL2_OK)
+            status = dl2_network_evaluate(due[i].run->network, &input, error);
         if (status == DL2_OK && due[i].predictions)
             status = dl2_predictions_add(due[i].predictions, due[i].run->network, batch, error);
     }
@@ -29,7 +31,7 @@ static int evaluate_batch(struct dl2_validation *due, size_t count, const struct
         dl2_network_wait_input(due[i].run->network);
     /* A sum of up to 2^20 numbers of 32 bits is exact. */
     for (unsigned b = 0; b < batch->count; b++)
-        if (batch->labels[b] < 0)
+        if (dl2_run_has_lost(due[0].run, batch, b))
             due[0].lost_sum +=
                 (double)((batch->indices[b] + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     return status;
@@ -52,8 +54,10 @@ static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *f
     uint64_t steps = dl2_feed_steps(feed), done = 0;
     double first = 0, began = dl2_clock_wall();
     due[0].lost_sum = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         due[i].run->phase = DL2_RUN_VALIDATING;
+        DL2_TRY(dl2_run_drop_pixels(due[i].run, error));
+    }
     DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
     while (done < most) {
         bool stopping = false;
@@ -103,7 +107,8 @@ static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_fe
                          size_t set, struct dl2_error *error)
 {
     struct dl2_stream *stream = due[0].run->stream;
-    double unused;
+    double unused, seen[2]; /* images, and bad ones */
+    due[0].dataset = stream->val[set].dataset;
     for (size_t i = 0; i < count; i++)
         if (due[i].keep)
             DL2_TRY(dl2_predictions_create(stream->val[set].dataset, stream->classes,
@@ -114,7 +119,10 @@ static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_fe
     struct dl2_loader_stats stats;
     dl2_feed_get_stats(feed, &stats);
     DL2_TRY(dl2_world_sum(stream->config->world, &due[0].lost_sum, 1, error));
+    dl2_feed_epoch_bad(feed, seen);
+    DL2_TRY(dl2_world_sum(stream->config->world, seen, 2, error));
     for (size_t i = 0; i < count; i++) {
+        due[i].images = seen[0] - seen[1];
         due[i].decoded_hits = (double)stats.decoded_hits;
         due[i].lost_sum = due[0].lost_sum;
     }
@@ -148,20 +156,24 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
     run->stream->common = sums.counted == 0;
     if (run->stream->common)
         return dl2_error_set(
-            error, DL2_ERR_FORMAT, "none of the %llu validation %s of %s can be read",
-            (unsigned long long)data->images, dl2_train_samples(run->config, 0), data->path);
+            error, DL2_ERR_FORMAT, "none of the %llu validation %s of %s can be read%s",
+            (unsigned long long)data->images, dl2_train_samples(run->config, 0), data->path,
+            run->config->loader.mask ? ", or no pixel of their masks has a label" : "");
     const double counted = (double)sums.counted;
-    double hits = due->decoded_hits;
+    double hits = due->decoded_hits, miou;
+    DL2_TRY(dl2_run_take_pixels(run, set, &miou, error));
+    const uint64_t images = isnan(miou) ? sums.counted : (uint64_t)due->images;
     if (run->config->loader.decoded_cache_bytes)
         DL2_TRY(dl2_world_sum(run->config->world, &hits, 1, error));
     due->val[set] = (struct dl2_train_val){data->name,
-                                           sums.counted,
+                                           images,
                                            sums.loss / counted,
                                            (double)sums.top1 / counted,
                                            (double)sums.top5 / counted,
                                            due->keep,
                                            (uint64_t)hits,
-                                           (uint64_t)due->lost_sum << 8 ^ sums.counted};
+                                           (uint64_t)due->lost_sum << 8 ^ images,
+                                           miou};
     return DL2_OK;
 }
 
@@ -211,7 +223,7 @@ static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_
                      struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const double top1 = val->top1;
+    const double top1 = dl2_train_val_score(val);
     if (!config->run.keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept) ||
         !dl2_run_state_compares(&run->state, val->images_sum))
         return DL2_OK;
@@ -233,6 +245,7 @@ static int begin_validation(struct dl2_validation *due, struct dl2_error *error)
     due->val = dl2_calloc(run->stream->val_count, sizeof *due->val);
     if (!due->val)
         return dl2_error_memory(error, "a validation");
+    due->keep &= !dl2_run_labels_pixels(run); /* predictions are of images */
     DL2_TRY(dl2_network_use_size(run->network, loader->height, dl2_loader_width(loader), error));
     /* Each rank has its own where batch norm isn't synchronised; rank 0's are what is kept. */
     DL2_TRY(dl2_checkpoint_share_statistics(run->network, run->config->world, error));
@@ -254,7 +267,8 @@ static void end_validation(struct dl2_validation *due, double seconds)
                      "the best epoch",
                      (unsigned long long)due->pass, (unsigned long long)due->val[0].images,
                      dl2_train_samples(run->config, 0), run->stream->val[0].path);
-    dl2_run_state_rank(&run->state, due->pass, due->val[0].top1, due->val[0].images_sum);
+    dl2_run_state_rank(&run->state, due->pass, dl2_train_val_score(&due->val[0]),
+                       due->val[0].images_sum);
     dl2_run_record_validation(run, seconds, due->record);
 }
 
@@ -294,7 +308,7 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
     for (size_t i = 0; i < run->stream->val_count; i++) {
         struct dl2_feed *feed;
         struct dl2_loss_sums unused;
-        struct dl2_validation probe = {.run = run};
+        struct dl2_validation probe = {.run = run, .dataset = run->stream->val[i].dataset};
         double batch_seconds = 0;
         DL2_TRY(dl2_stream_open_val(run->stream, i, &feed, error));
         int status = evaluate(&probe, 1, feed, PROBE_BATCHES, &batch_seconds, error);

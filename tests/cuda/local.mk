@@ -42,7 +42,7 @@ if WERROR
 EMULATE_WERROR = -Werror
 endif
 # Of TRAIN_KERNELS, one by one: Automake has dependencies of what it can read.
-train_kernels = tests/cuda/depthwise.emulated.o tests/cuda/elementwise.emulated.o tests/cuda/ingest.emulated.o \
+train_kernels = tests/cuda/dense.emulated.o tests/cuda/depthwise.emulated.o tests/cuda/elementwise.emulated.o tests/cuda/ingest.emulated.o \
 	tests/cuda/layer_norm.emulated.o tests/cuda/loss.emulated.o tests/cuda/norm.emulated.o tests/cuda/optimiser.emulated.o \
 	tests/cuda/pool.emulated.o tests/cuda/softmax.emulated.o tests/cuda/tokens.emulated.o
 # The same, which say what they read and write, so that emulate.o finds races; where no sanitizer watches them already.

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `op` with its tensors. */
-static struct op op_of(struct op op)
+struct op op_of(struct op op)
 {
     for (int i = 0; i < INPUTS; i++) {
         op.in[i] = op.counts[i] ? fresh(op.counts[i]) : NULL;
@@ -33,24 +32,17 @@ void op_free(struct op *op)
     free(op->extra[1]);
 }
 
-/* Input i and its gradient, as elements or as floats. */
-static void *hold_in(const struct op *op, struct dl2_device *d, enum kind kind, int i)
+void *hold_in(const struct op *op, struct dl2_device *d, enum kind kind, int i)
 {
     return hold(d, kind, op->in[i], NULL, op->counts[i] * (kind == BYTES ? F : 1));
 }
 
-static void *hold_gradient(const struct op *op, struct dl2_device *d, enum kind kind, int i)
+void *hold_gradient(const struct op *op, struct dl2_device *d, enum kind kind, int i)
 {
     return hold(d, kind, op->gradient[i], op->gradient[i], op->counts[i] * (kind == BYTES ? F : 1));
 }
 
-/* What a layer of weights and biases reads and writes, on the device. In other operations w and b
- * are other parameters, in float32. */
-struct layer {
-    void *x, *w, *b, *dy, *y, *dx, *dw, *db;
-};
-
-static struct layer hold_layer(const struct op *op, struct dl2_device *d, enum kind weights)
+struct layer hold_layer(const struct op *op, struct dl2_device *d, enum kind weights)
 {
     return (struct layer){.x = hold_in(op, d, ELEMENTS, 0),
                           .w = hold_in(op, d, weights, 1),

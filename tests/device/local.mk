@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests of device
 test_device_sources = tests/device/test_device.c tests/device/test_device.h tests/device/device_cases.c \
+	tests/device/device_dense.c \
 	tests/device/device_operations.c tests/device/device_subjects.c
 if HAVE_CMOCKA
 check_PROGRAMS += tests/device/test_device

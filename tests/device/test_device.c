@@ -37,6 +37,12 @@ static const struct test {
     {"loss", "loss", devices, &loss_operation},
     {"loss", "loss_by_hand", loss_by_hand, NULL},
     {"loss", "loss_of_no_number", loss_of_no_number, NULL},
+    {"dense", "transposed_convolution", devices, &transposed_operation},
+    {"dense", "instance_norm", devices, &instance_norm_operation},
+    {"dense", "concatenation", devices, &concat_operation},
+    {"dense", "dice", devices, &dice_operation},
+    {"dense", "confusion", confusion, NULL},
+    {"dense", "pixels_of_no_number", pixels_of_no_number, NULL},
     {"optimiser", "optimisers", optimisers, NULL},
     {"optimiser", "clipping", clipping, NULL},
     {"optimiser", "adamw_by_hand", adamw_by_hand, NULL},
@@ -77,7 +83,9 @@ static int test_gradients(void)
     static const struct operation *const all[] = {
         &convolution_operation, &linear_operation, &pooling_operation,
         &batch_norm_operation,  &gelu_operation,   &layer_norm_operation,
-        &attention_operation,   &tokens_operation, &loss_operation};
+        &attention_operation,   &tokens_operation, &loss_operation,
+        &transposed_operation,  &concat_operation, &instance_norm_operation,
+        &dice_operation};
     enum { ALL = sizeof all / sizeof all[0] };
     struct CMUnitTest units[ALL + 1] = {[ALL] = unit("elements", elements, NULL)};
     for (size_t i = 0; i < ALL; i++)

@@ -100,7 +100,19 @@ struct op {
     float kink;      /* of an activation, above 0; 0: none */
 };
 
+/* `op` with its tensors. */
+struct op op_of(struct op op);
 void op_free(struct op *op);
+/* Input i and its gradient, as elements or as floats. */
+void *hold_in(const struct op *op, struct dl2_device *d, enum kind kind, int i);
+void *hold_gradient(const struct op *op, struct dl2_device *d, enum kind kind, int i);
+
+/* What a layer of weights and biases reads and writes, on the device. In other operations w and b
+ * are other parameters, in float32. */
+struct layer {
+    void *x, *w, *b, *dy, *y, *dx, *dw, *db;
+};
+struct layer hold_layer(const struct op *op, struct dl2_device *d, enum kind weights);
 
 /* in: x, gamma, beta, residual. Where `two_gradients`, dy comes as the sum of two. Backward is not
  * in place where it runs twice: the second call would read what the first has overwritten. */
@@ -149,6 +161,11 @@ struct operation {
 extern const struct operation convolution_operation, linear_operation, pooling_operation,
     batch_norm_operation, gelu_operation, layer_norm_operation, attention_operation,
     tokens_operation, loss_operation;
+/* -- device_dense.c -- */
+extern const struct operation transposed_operation, instance_norm_operation, concat_operation,
+    dice_operation;
+void confusion(void **state);
+void pixels_of_no_number(void **state);
 
 /* Tests whose state is an operation. */
 void gradients(void **state);

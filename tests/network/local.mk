@@ -20,4 +20,5 @@ network_tests = tests/network/fuzz_safetensors.sh tests/network/test_torchvision
 TESTS += $(network_tests)
 EXTRA_DIST += $(network_tests) tests/network/compare_torchvision.py tests/network/edit_safetensors.py \
 	tests/network/make_vectors.py tests/network/safetensors_file.py tests/network/vectors-convnet.txt \
-	tests/network/vectors-resnet20.txt tests/network/vectors-convcolumn.txt
+	tests/network/vectors-resnet20.txt tests/network/vectors-convcolumn.txt \
+	tests/network/vectors-unet.txt tests/network/vectors-unet3d_small.txt

@@ -15,7 +15,9 @@ TESTS += tests/train/test_makespan
 endif
 EXTRA_DIST += tests/train/make_schedule_vectors.py
 
-check_PROGRAMS += tests/train/make_images tests/train/make_clips
+check_PROGRAMS += tests/train/make_images tests/train/make_clips tests/train/make_masks
+tests_train_make_masks_SOURCES = tests/train/make_masks.c
+tests_train_make_masks_LDADD = libcommon.la
 tests_train_make_clips_SOURCES = tests/train/make_clips.c
 tests_train_make_clips_LDADD = libcommon.la
 tests_train_make_images_SOURCES = tests/train/make_images.c
@@ -36,6 +38,7 @@ train_tests = \
 	tests/train/test_best.sh \
 	tests/train/test_budget.sh \
 	tests/train/test_clips.sh \
+	tests/train/test_masks.sh \
 	tests/train/test_configs.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \

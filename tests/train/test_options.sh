@@ -185,7 +185,7 @@ said 'training diverged in epoch 1: a value of stage1.conv1.weight became NaN or
 expect 0 run --list archs
 cut -f 1 "$work/out" >archs
 grep -qx vit_tiny archs || fail "--list archs without vit_tiny"
-[ "$(awk -F '\t' 'NF == 6 && $4 > 0 && $6 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not six columns"
+[ "$(awk -F '\t' 'NF == 7 && $4 > 0 && $7 != ""' "$work/out" | wc -l)" -eq "$(wc -l <archs)" ] || fail "--list archs: not seven columns"
 expect 0 run --help
 cp "$work/out" help
 expect 2 run --optimizer none
