@@ -19,6 +19,7 @@ libdataset_la_SOURCES = \
 	dataset/remote/disk_cache.c dataset/remote/disk_cache.h \
 	dataset/remote/remote.c dataset/remote/remote.h \
 	dataset/remote/transport.h \
+	dataset/remote/upload.c \
 	dataset/remote_container.c dataset/remote_container.h \
 	dataset/remote_options.c dataset/remote_options.h \
 	dataset/scan.c \

@@ -127,7 +127,7 @@ static char *root_url(const struct dl2_remote *remote)
     return length < 0 ? NULL : url;
 }
 
-static char *object_url(const struct dl2_remote *remote, const char *name)
+char *dl2_remote_url(const struct dl2_remote *remote, const char *name)
 {
     char *root = root_url(remote);
     char *object = root ? dl2_address_object(&remote->address, name) : NULL;
@@ -138,13 +138,13 @@ static char *object_url(const struct dl2_remote *remote, const char *name)
 }
 
 /* For messages: "s3://bucket/key", with the endpoint if the store is not AWS itself; or the URL. */
-static char *object_shown(const struct dl2_remote *remote, const char *name)
+char *dl2_remote_shown(const struct dl2_remote *remote, const char *name)
 {
     const struct dl2_address *address = &remote->address;
     const char *endpoint = remote->credentials.endpoint;
     char *text;
     if (!address->is_s3)
-        return object_url(remote, name);
+        return dl2_remote_url(remote, name);
     return asprintf(&text, "s3://%s/%s%s%s%s%s", address->place, address->path,
                     *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
                     endpoint ? endpoint : "") < 0
@@ -315,8 +315,8 @@ static void reading_done(struct dl2_remote_transfer *transfer, void *context)
 static int name_reading(struct dl2_remote_reading *reading, const struct dl2_remote *remote,
                         const char *name, struct dl2_error *error)
 {
-    reading->url = object_url(remote, name);
-    reading->what = object_shown(remote, name);
+    reading->url = dl2_remote_url(remote, name);
+    reading->what = dl2_remote_shown(remote, name);
     reading->transfer.url = reading->url;
     reading->transfer.what = reading->what;
     return reading->url && reading->what ? DL2_OK : dl2_error_memory(error, "a request");
@@ -449,7 +449,7 @@ int dl2_remote_read_end(struct dl2_remote_read *read, struct dl2_error *error)
 
 void dl2_remote_forget(struct dl2_remote_file *file, uint64_t unit)
 {
-    char *what = object_shown(file->remote, file->name);
+    char *what = dl2_remote_shown(file->remote, file->name);
     const char *etag = atomic_load(&file->etag);
     char *object = what && etag ? join3(what, "\n", etag) : NULL;
     if (object && file->remote->cache)
@@ -498,19 +498,29 @@ static void transfer_is_done(struct dl2_remote_transfer *transfer, void *context
     one_is_done(context);
 }
 
-/* Sends one request and waits for its end. */
-static int run_transfer(struct dl2_remote *remote, struct dl2_remote_transfer *transfer,
-                        struct dl2_error *error)
+int dl2_remote_run(struct dl2_remote *remote, struct dl2_remote_transfer *transfers, size_t count,
+                   struct dl2_error *error)
 {
     struct session *session;
     struct waiting waiting;
     DL2_TRY(get_session(remote, &session, error));
-    init_waiting(&waiting, 1);
-    transfer->done = transfer_is_done;
-    transfer->context = &waiting;
-    remote->driver->submit(session->transport, transfer, true);
+    init_waiting(&waiting, count);
+    for (size_t i = 0; i < count; i++) {
+        transfers[i].done = transfer_is_done;
+        transfers[i].context = &waiting;
+        remote->driver->submit(session->transport, &transfers[i], count == 1);
+    }
     wait_for_all(&waiting);
-    return transfer->status < 0 ? dl2_error_copy(error, &transfer->error) : DL2_OK;
+    for (size_t i = 0; i < count; i++)
+        if (transfers[i].status < 0)
+            return dl2_error_copy(error, &transfers[i].error);
+    return DL2_OK;
+}
+
+void dl2_remote_read_reply(const struct dl2_remote *remote, const struct dl2_bytes *body,
+                           struct dl2_store_error *out)
+{
+    remote->driver->read_reply(body->data, body->size, out);
 }
 
 /* Begins all reads, waits, and ends all; the first error counts. */
@@ -555,7 +565,7 @@ static int read_start(struct dl2_remote *remote, const char *name, uint8_t *data
     if (!naming.url && !strncmp(name, "../", 3))
         status = 0; /* there is nothing above */
     else if (status == DL2_OK) {
-        status = run_transfer(remote, transfer, &own);
+        status = dl2_remote_run(remote, transfer, 1, &own);
         const bool hidden = optional && (transfer->code == 403 || transfer->code == 401);
         status = status == DL2_OK ? 1 : status == DL2_ERR_ARGUMENT || hidden ? 0 : status;
     }
@@ -663,7 +673,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
                      struct dl2_error *error)
 {
     struct dl2_bytes url = DL2_BYTES_INIT;
-    char *root = root_url(remote), *what = object_shown(remote, "");
+    char *root = root_url(remote), *what = dl2_remote_shown(remote, "");
     struct dl2_remote_transfer transfer = {.what = what, .max_body = MAX_PAGE_BYTES};
     int status = root && what ? DL2_OK : dl2_error_memory(error, "a listing");
     if (status == DL2_OK)
@@ -686,7 +696,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
                                   *remote->address.path ? 4 : 1, error);
     if (status == DL2_OK) {
         transfer.url = (char *)url.data;
-        status = run_transfer(remote, &transfer, error);
+        status = dl2_remote_run(remote, &transfer, 1, error);
     }
     if (status == DL2_OK) {
         status =
