@@ -34,6 +34,7 @@ libdataset_la_SOURCES = \
 	dataset/tell.c dataset/tell.h \
 	dataset/tree.c \
 	dataset/variant_facts.c dataset/variant_facts.h \
+	dataset/store_place.c dataset/store_place.h \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)

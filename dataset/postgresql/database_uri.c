@@ -248,11 +248,6 @@ int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
 int dl2_writer_check_place(const char *path, struct dl2_error *error)
 {
     struct dl2_database_uri uri;
-    if (dl2_dataset_is_remote(path))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: what lies behind http://, https:// and s3:// is read, and cannot "
-                             "be written yet; write to a folder, and upload that",
-                             path);
     if (!dl2_dataset_is_database(path))
         return DL2_OK;
     int status = dl2_database_uri_parse(path, &uri, error);
