@@ -56,6 +56,16 @@ static const char *const other_extensions[] = {
     "exr", "hdr",  "dds",  "ico",  "svg",  "dng",  "cr2",  "nef",  "arw", NULL,
 };
 
+size_t dl2_codec_take(struct dl2_codec_state *state, void *out, size_t count)
+{
+    const size_t left = state->at < state->size ? state->size - state->at : 0;
+    const size_t taken = count < left ? count : left;
+    if (taken)
+        memcpy(out, state->data + state->at, taken);
+    state->at += taken;
+    return taken;
+}
+
 const struct dl2_codec *dl2_codec_at(size_t index)
 {
     return index < sizeof codecs / sizeof *codecs ? codecs[index] : NULL;
@@ -70,9 +80,20 @@ const struct dl2_codec *dl2_codec_find(const char *name)
     return NULL;
 }
 
+static bool codec_starts(const uint8_t *data, size_t size, const struct dl2_signature *signature)
+{
+    bool same = size >= signature->length;
+    for (unsigned i = 0; same && i < signature->length; i++)
+        same = signature->bytes[i] == '?' || (uint8_t)signature->bytes[i] == data[i];
+    return same;
+}
+
 const struct dl2_codec *dl2_codec_sniff(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; codecs[i]; i++) {
+        for (const struct dl2_signature *one = codecs[i]->signatures; one->length; one++)
+            if (codec_starts(data, size, one))
+                return codecs[i];
         if (codecs[i]->sniff && codecs[i]->sniff(data, size))
             return codecs[i];
     }
@@ -125,33 +146,31 @@ bool dl2_codec_is_image_file(const char *path)
 static const char *codec_foreign_format(const uint8_t *data, size_t size)
 {
     static const struct {
-        size_t at, length;
-        const char *magic, *name;
+        struct dl2_signature signature;
+        const char *name;
     } formats[] = {
-        {0, 3, "\xff\xd8\xff", "JPEG"},
-        {0, 8, "\x89PNG\r\n\x1a\n", "PNG"},
-        {0, 4, "GIF8", "GIF"},
-        {0, 2, "BM", "this kind of BMP, if it is one"},
-        {0, 4, "II*\0", "TIFF"},
-        {0, 4, "MM\0*", "TIFF"},
-        {0, 4, "II+\0", "TIFF"},
-        {0, 4, "MM\0+", "TIFF"},
-        {8, 4, "WEBP", "WebP"},
-        {4, 8, "ftypavif", "AVIF"},
-        {4, 8, "ftypavis", "AVIF"},
-        {4, 8, "ftypheic", "HEIC"},
-        {4, 8, "ftypmif1", "HEIF"},
-        {4, 8, "jP  \r\n\x87\n", "JPEG 2000"},
-        {0, 4, "\xff\x4f\xff\x51", "JPEG 2000"},
-        {0, 2, "\xff\x0a", "JPEG XL"},
-        {4, 8, "JXL \r\n\x87\n", "JPEG XL"},
-        {0, 4, "8BPS", "Photoshop"},
+        {{3, "\xff\xd8\xff"}, "JPEG"},
+        {{8, "\x89PNG\r\n\x1a\n"}, "PNG"},
+        {{4, "GIF8"}, "GIF"},
+        {{2, "BM"}, "this kind of BMP, if it is one"},
+        {{4, "II*\0"}, "TIFF"},
+        {{4, "MM\0*"}, "TIFF"},
+        {{4, "II+\0"}, "TIFF"},
+        {{4, "MM\0+"}, "TIFF"},
+        {{12, "????????WEBP"}, "WebP"},
+        {{12, "????ftypavif"}, "AVIF"},
+        {{12, "????ftypavis"}, "AVIF"},
+        {{12, "????ftypheic"}, "HEIC"},
+        {{12, "????ftypmif1"}, "HEIF"},
+        {{12, "????jP  \r\n\x87\n"}, "JPEG 2000"},
+        {{4, "\xff\x4f\xff\x51"}, "JPEG 2000"},
+        {{2, "\xff\x0a"}, "JPEG XL"},
+        {{12, "????JXL \r\n\x87\n"}, "JPEG XL"},
+        {{4, "8BPS"}, "Photoshop"},
     };
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        size_t end = formats[i].at + formats[i].length;
-        if (size >= end && !memcmp(data + formats[i].at, formats[i].magic, formats[i].length))
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (codec_starts(data, size, &formats[i].signature))
             return formats[i].name;
-    }
     if (size >= 2 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7')
         return "this kind of PNM (only P5 and P6 are read)";
     return NULL;
@@ -276,9 +295,7 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
                      const struct dl2_encode_options *options, struct dl2_bytes *out,
                      struct dl2_error *error)
 {
-    DL2_TRY(codec_check_encode(codec, image, options, error));
-    out->size = 0;
-    return codec->encode(image, options, out, error);
+    return dl2_image_encode_sweep(codec, image, options, &options->quality, out, 1, error);
 }
 
 int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image *image,
@@ -300,27 +317,32 @@ int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image
     return DL2_OK;
 }
 
+static const char *codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])
+{
+    if (codec->version)
+        return codec->version;
+    codec->find_version(memory);
+    return memory;
+}
+
 json_t *dl2_codec_versions(void)
 {
+    char memory[DL2_CODEC_VERSION_SIZE];
     json_t *versions = json_object();
-    for (size_t i = 0; versions && codecs[i]; i++) {
-        char version[DL2_CODEC_VERSION_SIZE];
-        codecs[i]->version(version);
-        if (json_object_set_new(versions, codecs[i]->name, json_string(version)) < 0) {
+    for (size_t i = 0; versions && codecs[i]; i++)
+        if (json_object_set_new(versions, codecs[i]->name,
+                                json_string(codec_version(codecs[i], memory))) < 0) {
             json_decref(versions);
             return NULL;
         }
-    }
     return versions;
 }
 
 void dl2_codec_print_versions(FILE *out)
 {
-    for (size_t i = 0; codecs[i]; i++) {
-        char version[DL2_CODEC_VERSION_SIZE];
-        codecs[i]->version(version);
-        fprintf(out, "  %s: %s\n", codecs[i]->name, version);
-    }
+    char memory[DL2_CODEC_VERSION_SIZE];
+    for (size_t i = 0; codecs[i]; i++)
+        fprintf(out, "  %s: %s\n", codecs[i]->name, codec_version(codecs[i], memory));
 }
 
 void dl2_codec_list(FILE *out)
@@ -331,24 +353,23 @@ void dl2_codec_list(FILE *out)
                     codecs[i]->extension);
 }
 
+const char *const dl2_subsamplings[] = {"420", "422", "444", NULL};
+const char *const dl2_restarts[] = {"tiles", "none", NULL};
+
 /* The first for NULL. */
-static const char *codec_find_word(const char *wanted, const char *const *known, size_t count)
+static const char *codec_find_word(const char *wanted, const char *const *known)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (!wanted || !strcmp(wanted, known[i]))
-            return known[i];
-    }
-    return NULL;
+    while (wanted && *known && strcmp(wanted, *known) != 0)
+        known++;
+    return *known;
 }
 
 const char *dl2_subsampling_find(const char *wanted)
 {
-    static const char *const known[] = {"420", "422", "444"};
-    return codec_find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, dl2_subsamplings);
 }
 
 const char *dl2_restart_find(const char *wanted)
 {
-    static const char *const known[] = {"tiles", "none"};
-    return codec_find_word(wanted, known, sizeof known / sizeof *known);
+    return codec_find_word(wanted, dl2_restarts);
 }

@@ -111,7 +111,8 @@ struct dl2_crop_bytes {
     const uint32_t *shift;
 };
 
-/* codec/jpeg_tables.h */
+/* codec/jpeg_tables.h, codec/jpeg/jpeg_trial.h */
+struct dl2_jpeg_trial;
 struct dl2_jpeg_family;
 struct dl2_jpeg_steps;
 struct dl2_coefficient_counts;
@@ -165,10 +166,9 @@ struct dl2_setting {
 extern const char *const dl2_setting_no_yes[]; /* the words of a switch */
 
 struct dl2_codec {
-    const char *name;      /* "jpeg": on command lines and in variant names; without "-" */
-    const char *extension; /* "jpg": of the files that are written */
-    /* NULL-ended: what files of this kind are usually called, lower case */
-    const char *const *extensions;
+    const char *name;          /* "jpeg": on command lines and in variant names; without "-" */
+    const char *extension;     /* "jpg": of the files that are written */
+    const char *extensions[8]; /* NULL-ended: of all files of this kind, lower case */
     bool lossy;
     uint32_t max_side;       /* longest side that it can encode, pixels */
     bool has_subsampling;    /* is there a choice? */
@@ -184,10 +184,17 @@ struct dl2_codec {
     const struct dl2_setting *settings; /* at most DL2_MAX_SETTINGS; NULL: none */
     unsigned pixel_bytes; /* roughly what encoding or decoding takes, with the image itself */
 
-    /* Writes library and version for --version and reports: "libjpeg-turbo 2.1.5". */
-    void (*version)(char out[DL2_CODEC_VERSION_SIZE]);
-    /* Does `data` start like a file of this codec? Reads only the first 64 bytes or fewer. NULL: it
-     * only encodes; another codec decodes its files. */
+    /* Library and version for --version and reports, "libjpeg-turbo 2.1.5"; NULL: the library says
+     * so when it runs, and find_version() writes it. */
+    const char *version;
+    void (*find_version)(char out[DL2_CODEC_VERSION_SIZE]);
+    /* How files of this codec start, one way or another: "?" stands for any byte. Where bytes alone
+     * don't tell, sniff() does, by the first 64 or fewer. Neither: it only encodes, and another
+     * codec decodes its files. */
+    struct dl2_signature {
+        unsigned length; /* 0 ends the list */
+        const char *bytes;
+    } signatures[5];
     bool (*sniff)(const uint8_t *data, size_t size);
 
     /* How the file was encoded; false for damaged headers. NULL: the headers do not tell. */
@@ -227,16 +234,15 @@ struct dl2_codec {
 
     /*
      * Decoding, as codec/decoder.c calls it: open() and read() for each image, close() once at the
-     * end. A state of zeroed bytes is ready for open(). It keeps its memory from image to image and
+     * end. A state begins with a struct dl2_codec_state (codec/codecs.h), which has the file; its
+     * other bytes are zero before the first open(). It keeps its memory from image to image and
      * may be opened again at any time, also after an error. Coordinates are pixels as coded:
      * decoder.c deals with orientation, with the limit on pixels and with gray from colour.
      */
     size_t state_size;
     /* Parses the header; `info` comes zeroed, with orientation 1. The bytes stay where they are
-     * until the raster is no longer used. A library that can be given a limit of its own gets
-     * max_pixels; the caller checks info. */
-    int (*open)(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                struct dl2_image_info *info, struct dl2_error *error);
+     * until the raster is no longer used. The caller checks info. */
+    int (*open)(void *state, struct dl2_image_info *info, struct dl2_error *error);
     /*
      * Decodes what open() opened, once: the rectangle, which lies within the image, or more (a
      * codec that decodes only whole images gives the whole). The raster's samples are in `image`,
@@ -262,13 +268,13 @@ struct dl2_codec {
                        struct dl2_crop_bytes *out);
     /*
      * Finds the file of another codec that the open file was made of without loss: 1, with bytes
-     * that stay until the state's next open() or close(); 0: there is none. In both cases read()
-     * may follow. NULL: there never is.
+     * that stay until the state's next use; 0: there is none. In both cases read() may follow.
+     * NULL: there never is.
      */
     int (*unwrap)(void *state, const uint8_t **data, size_t *size, struct dl2_error *error);
-    /* Frees what the state holds, not the state itself; NULL: nothing. */
+    /* Frees what the state holds beside its block, not the state itself; NULL: nothing. */
     void (*close)(void *state);
-    /* Bytes that the state holds from image to image, without state_size; NULL: none. */
+    /* Bytes that the state holds from image to image, without state_size and block; NULL: none. */
     size_t (*memory)(const void *state);
 
     /* Replaces out's contents. The same input always gives the same bytes, unless an external
@@ -292,14 +298,14 @@ struct dl2_codec {
     /*
      * What decoding files of an image gives at any quality, whatever the options' own, without
      * making the files. trial_new() makes *trial, for an image and options that stay where they
-     * are, or NULL where only files tell; trial_rows() is dl2_jpeg_trial_rows() of
-     * codec/jpeg/jpeg_trial.h. NULL: only files tell.
+     * are, or NULL where only files tell; the others are those of codec/jpeg/jpeg_trial.h. NULL:
+     * only files tell.
      */
     int (*trial_new)(const struct dl2_image *image, const struct dl2_encode_options *options,
-                     void **trial, struct dl2_error *error);
-    int (*trial_rows)(void *trial, int quality, uint32_t top, uint32_t bottom,
+                     struct dl2_jpeg_trial **trial, struct dl2_error *error);
+    int (*trial_rows)(struct dl2_jpeg_trial *trial, int quality, uint32_t top, uint32_t bottom,
                       const struct dl2_image **out, struct dl2_error *error);
-    void (*trial_free)(void *trial); /* NULL is allowed */
+    void (*trial_free)(struct dl2_jpeg_trial *trial);
     /* The library's own settings that `options` comes to, for the record. A new object. */
     json_t *(*encoder_parameters)(const struct dl2_encode_options *options);
 };

@@ -99,9 +99,9 @@ static uint32_t avif_channels(const avifImage *image)
 
 /* libavif decodes whole images; of these only the rectangle is converted, or nothing. */
 struct avif_state {
+    struct dl2_codec_state base;
     avifDecoder *decoder; /* of the open file; owns the planes */
     avifImage *view;      /* of a rectangle of them */
-    struct dl2_bytes block;
 };
 
 /* Parses the boxes. */
@@ -134,8 +134,7 @@ static int avif_colour(const uint8_t *data, size_t size, struct dl2_colour *colo
     return status;
 }
 
-static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                     struct dl2_image_info *info, struct dl2_error *error)
+static int avif_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct avif_state *avif = state;
     if (avif->decoder)
@@ -145,10 +144,10 @@ static int avif_open(void *state, const uint8_t *data, size_t size, uint64_t max
     avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
     if (!decoder)
         return dl2_error_memory(error, "libavif");
-    DL2_TRY(avif_parse(decoder, data, size, error));
+    DL2_TRY(avif_parse(decoder, avif->base.data, avif->base.size, error));
     /* decoder.c checks the header's size; the frames inside may be of another size. */
-    if (max_pixels < decoder->imageSizeLimit)
-        decoder->imageSizeLimit = (uint32_t)max_pixels;
+    if (avif->base.max_pixels < decoder->imageSizeLimit)
+        decoder->imageSizeLimit = (uint32_t)avif->base.max_pixels;
     const avifImage *image = decoder->image;
     info->width = image->width;
     info->height = image->height;
@@ -256,17 +255,6 @@ static void avif_set_planes(const avifImage *yuv, struct dl2_raster *raster)
 /* Chroma is upsampled from its neighbours: a margin makes the rectangle's the whole image's. */
 enum { MARGIN = 2 };
 
-static avifCropRect avif_with_margin(const avifImage *yuv, const struct dl2_decode_request *request)
-{
-    avifCropRect rect = {.x = request->x > MARGIN ? (request->x - MARGIN) & ~1u : 0,
-                         .y = request->y > MARGIN ? (request->y - MARGIN) & ~1u : 0};
-    const uint32_t right = request->x + request->width + MARGIN,
-                   bottom = request->y + request->height + MARGIN;
-    rect.width = (right < yuv->width ? right : yuv->width) - rect.x;
-    rect.height = (bottom < yuv->height ? bottom : yuv->height) - rect.y;
-    return rect;
-}
-
 static int avif_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                      struct dl2_raster *raster, struct dl2_error *error)
 {
@@ -278,11 +266,13 @@ static int avif_read(void *state, const struct dl2_decode_request *request, stru
         avif_set_planes(yuv, raster);
         return DL2_OK;
     }
-    const avifCropRect rect = avif_with_margin(yuv, request);
+    avifCropRect rect = {request->x, request->y, request->width, request->height};
+    dl2_widen(&rect.x, &rect.width, MARGIN, 2, yuv->width);
+    dl2_widen(&rect.y, &rect.height, MARGIN, 2, yuv->height);
     avifResult result = avifImageSetViewRect(avif->view, yuv, &rect);
     if (result != AVIF_RESULT_OK)
         return avif_fail(result, NULL, error);
-    DL2_TRY(avif_convert(avif->view, request->background, &avif->block, image, error));
+    DL2_TRY(avif_convert(avif->view, request->background, &avif->base.block, image, error));
     *raster = dl2_raster_of(image, rect.x, rect.y);
     return DL2_OK;
 }
@@ -324,13 +314,6 @@ static void avif_close(void *state)
         avifDecoderDestroy(avif->decoder);
     if (avif->view)
         avifImageDestroy(avif->view);
-    dl2_bytes_free(&avif->block);
-}
-
-static size_t avif_memory(const void *state)
-{
-    const struct avif_state *avif = state;
-    return avif->block.capacity;
 }
 
 static int avif_cq_level(const struct dl2_encode_options *options)
@@ -523,12 +506,10 @@ static void avif_version(char out[DL2_CODEC_VERSION_SIZE])
     snprintf(out, DL2_CODEC_VERSION_SIZE, "libavif %s (%s)", avifVersion(), codecs);
 }
 
-static const char *const avif_extensions[] = {"avif", NULL};
-
 const struct dl2_codec dl2_codec_avif = {
     .name = "avif",
     .extension = "avif",
-    .extensions = avif_extensions,
+    .extensions = {"avif"},
     .lossy = true,
     .max_side = 32768,
     .has_subsampling = true,
@@ -538,7 +519,7 @@ const struct dl2_codec dl2_codec_avif = {
     .effort_help = "10 less the speed, higher is smaller and slower",
     .settings = avif_settings,
     .pixel_bytes = 40,
-    .version = avif_version,
+    .find_version = avif_version,
     .sniff = avif_sniff,
     .colour = avif_colour,
     .coded_bytes = avif_coded_bytes,
@@ -547,7 +528,6 @@ const struct dl2_codec dl2_codec_avif = {
     .read = avif_read,
     .read_deep = avif_read_deep,
     .close = avif_close,
-    .memory = avif_memory,
     .encode = avif_encode,
     .encoder_parameters = avif_parameters,
 };

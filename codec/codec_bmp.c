@@ -26,25 +26,13 @@ struct bmp_sample {
 };
 
 struct bmp_state {
-    const uint8_t *data;
-    size_t size;
+    struct dl2_codec_state base; /* block: colours' numbers of an RLE image, rows as in the file */
     uint32_t width, height, bits, compression;
     bool top_down, gray, alpha;
     size_t pixels_at;
     uint8_t palette[PALETTE][3];  /* R, G, B */
     struct bmp_sample samples[4]; /* R, G, B, A */
-    struct dl2_bytes numbers;     /* of the colours of an RLE image, its rows as in the file */
 };
-
-static uint32_t bmp_u16(const uint8_t *p)
-{
-    return p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t bmp_u32(const uint8_t *p)
-{
-    return bmp_u16(p) | bmp_u16(p + 2) << 16;
-}
 
 static bool bmp_is_header(uint32_t bytes)
 {
@@ -59,7 +47,7 @@ static bool bmp_is_header(uint32_t bytes)
 static bool bmp_sniff(const uint8_t *data, size_t size)
 {
     return size >= FILE_HEADER + 4 && data[0] == 'B' && data[1] == 'M' &&
-           bmp_is_header(bmp_u32(data + FILE_HEADER));
+           bmp_is_header(dl2_read_le32(data + FILE_HEADER));
 }
 
 static int bmp_damaged(struct dl2_error *error)
@@ -89,7 +77,7 @@ static int bmp_read_masks(struct bmp_state *bmp, uint32_t header, struct dl2_err
     if (bmp->compression != BMP_RGB) {
         const bool fourth = header >= 56 || (bmp->compression == BMP_ALPHA_MASKS && header == 40);
         for (unsigned i = 0; i < 3 + (unsigned)fourth; i++)
-            masks[i] = bmp_u32(bmp->data + FILE_HEADER + 40 + 4 * i);
+            masks[i] = dl2_read_le32(bmp->base.data + FILE_HEADER + 40 + 4 * i);
         if (!(masks[0] | masks[1] | masks[2] | masks[3]) && bmp->bits == 32)
             memcpy(masks, (uint32_t[]){0xff0000, 0xff00, 0xff, 0xff000000}, sizeof masks);
     }
@@ -105,13 +93,13 @@ static int bmp_read_palette(struct bmp_state *bmp, size_t at, uint32_t colours, 
 {
     if (!colours)
         colours = UINT32_C(1) << bmp->bits;
-    if (colours > 65536 || colours > (bmp->size - at) / entry)
+    if (colours > 65536 || colours > (bmp->base.size - at) / entry)
         return dl2_error_set(error, DL2_ERR_FORMAT, "BMP: a palette of %u colours makes no sense",
                              (unsigned)colours);
     *end = at + (size_t)colours * entry;
     bmp->gray = true;
     for (uint32_t i = 0; i < PALETTE; i++) {
-        const uint8_t *in = bmp->data + at + (size_t)i * entry;
+        const uint8_t *in = bmp->base.data + at + (size_t)i * entry;
         for (int c = 0; c < 3; c++)
             bmp->palette[i][c] = i < colours ? in[2 - c] : (uint8_t)i;
         const uint8_t *colour = bmp->palette[i];
@@ -143,12 +131,12 @@ static int bmp_read_size(struct bmp_state *bmp, const uint8_t *info, uint32_t he
                          struct dl2_error *error)
 {
     const bool small = header == 12;
-    const uint32_t height = small ? bmp_u16(info + 6) : bmp_u32(info + 8);
-    bmp->width = small ? bmp_u16(info + 4) : bmp_u32(info + 4);
+    const uint32_t height = small ? dl2_read_le16(info + 6) : dl2_read_le32(info + 8);
+    bmp->width = small ? dl2_read_le16(info + 4) : dl2_read_le32(info + 4);
     bmp->top_down = !small && height > INT32_MAX;
     bmp->height = bmp->top_down ? -height : height;
-    bmp->bits = bmp_u16(info + (small ? 10 : 14));
-    bmp->compression = small ? BMP_RGB : bmp_u32(info + 16);
+    bmp->bits = dl2_read_le16(info + (small ? 10 : 14));
+    bmp->compression = small ? BMP_RGB : dl2_read_le32(info + 16);
     if (!bmp->width || !bmp->height || bmp->width > INT32_MAX || bmp->height > INT32_MAX)
         return dl2_error_set(error, DL2_ERR_FORMAT, "BMP: a size of %ux%u makes no sense",
                              (unsigned)bmp->width, (unsigned)bmp->height);
@@ -159,15 +147,13 @@ static int bmp_read_size(struct bmp_state *bmp, const uint8_t *info, uint32_t he
     return DL2_OK;
 }
 
-static int bmp_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int bmp_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct bmp_state *bmp = state;
-    (void)max_pixels;
-    bmp->data = data;
-    bmp->size = size;
+    const uint8_t *const data = bmp->base.data;
+    const size_t size = bmp->base.size;
     bmp->gray = bmp->alpha = false;
-    const uint32_t header = size >= FILE_HEADER + 4 ? bmp_u32(data + FILE_HEADER) : 0;
+    const uint32_t header = size >= FILE_HEADER + 4 ? dl2_read_le32(data + FILE_HEADER) : 0;
     if (!bmp_is_header(header) || size < FILE_HEADER + header)
         return bmp_damaged(error);
     DL2_TRY(bmp_read_size(bmp, data + FILE_HEADER, header, error));
@@ -176,10 +162,11 @@ static int bmp_open(void *state, const uint8_t *data, size_t size, uint64_t max_
         end += bmp->compression == BMP_MASKS ? 12 : 16;
     if (end > size)
         return bmp_damaged(error);
-    bmp->pixels_at = bmp_u32(data + 10);
+    bmp->pixels_at = dl2_read_le32(data + 10);
     if (bmp->bits <= 8) {
         const size_t palette_at = end;
-        DL2_TRY(bmp_read_palette(bmp, end, header == 12 ? 0 : bmp_u32(data + FILE_HEADER + 32),
+        DL2_TRY(bmp_read_palette(bmp, end,
+                                 header == 12 ? 0 : dl2_read_le32(data + FILE_HEADER + 32),
                                  header == 12 ? 3 : 4, &end, error));
         if (bmp->pixels_at == palette_at) /* some writers forget the palette */
             bmp->pixels_at = end;
@@ -206,9 +193,10 @@ static int bmp_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
                       struct dl2_error *error)
 {
     const uint8_t *info = data + FILE_HEADER;
-    if (size < FILE_HEADER + V5_HEADER || bmp_u32(info) != V5_HEADER)
+    if (size < FILE_HEADER + V5_HEADER || dl2_read_le32(info) != V5_HEADER)
         return DL2_OK;
-    const uint32_t kind = bmp_u32(info + 56), at = bmp_u32(info + 112), bytes = bmp_u32(info + 116);
+    const uint32_t kind = dl2_read_le32(info + 56), at = dl2_read_le32(info + 112),
+                   bytes = dl2_read_le32(info + 116);
     if (kind == PROFILE_EMBEDDED && at <= size - FILE_HEADER && bytes <= size - FILE_HEADER - at)
         return dl2_colour_set_icc(colour, info + at, bytes, error);
     if (kind == PROFILE_EMBEDDED || kind == PROFILE_LINKED) {
@@ -249,16 +237,17 @@ static bool bmp_copy_literal(const struct bmp_state *bmp, struct bmp_rle *rle, u
     return true;
 }
 
-/* Fills bmp->numbers; ends with the last row, or where the file says so. */
+/* Fills the block; ends with the last row, or where the file says so. */
 static int bmp_unpack(struct bmp_state *bmp, struct dl2_error *error)
 {
     size_t bytes;
     if (!dl2_size_mul(bmp->width, bmp->height, &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "BMP: too large");
-    DL2_TRY(dl2_bytes_resize(&bmp->numbers, bytes, error));
-    memset(bmp->numbers.data, 0, bytes);
-    struct bmp_rle rle = {
-        .at = bmp->data + bmp->pixels_at, .end = bmp->data + bmp->size, .row = bmp->numbers.data};
+    DL2_TRY(dl2_bytes_resize(&bmp->base.block, bytes, error));
+    memset(bmp->base.block.data, 0, bytes);
+    struct bmp_rle rle = {.at = bmp->base.data + bmp->pixels_at,
+                          .end = bmp->base.data + bmp->base.size,
+                          .row = bmp->base.block.data};
     bool whole = true;
     while (rle.y < bmp->height && (whole = whole && rle.end - rle.at >= 2)) {
         const unsigned count = rle.at[0], value = rle.at[1];
@@ -282,7 +271,7 @@ static int bmp_unpack(struct bmp_state *bmp, struct dl2_error *error)
             rle.at += 2;
         }
         if (rle.y < bmp->height)
-            rle.row = bmp->numbers.data + rle.y * bmp->width;
+            rle.row = bmp->base.block.data + rle.y * bmp->width;
         /* The last row may lack its end. */
         if (!whole || (rle.end - rle.at < 2 && rle.y + 1 == bmp->height && rle.x >= bmp->width))
             break;
@@ -316,8 +305,8 @@ static void bmp_take_pixels(const struct bmp_state *bmp, const uint8_t *in,
     const unsigned bytes = bmp->bits / 8;
     in += (size_t)request->x * bytes;
     for (uint32_t i = 0; i < request->width; i++, in += bytes, out += 3) {
-        const uint32_t pixel = bytes == 2 ? bmp_u16(in)
-                                          : bmp_u16(in) | (uint32_t)in[2] << 16 |
+        const uint32_t pixel = bytes == 2 ? dl2_read_le16(in)
+                                          : dl2_read_le16(in) | (uint32_t)in[2] << 16 |
                                                 (bytes == 4 ? (uint32_t)in[3] << 24 : 0);
         const uint8_t alpha = bmp->alpha ? bmp_scale(&bmp->samples[3], pixel) : 255;
         for (int c = 0; c < 3; c++)
@@ -332,13 +321,13 @@ static int bmp_read(void *state, const struct dl2_decode_request *request, struc
     const bool packed = bmp->compression == BMP_RLE4 || bmp->compression == BMP_RLE8;
     const uint64_t row_bytes = ((uint64_t)bmp->width * bmp->bits + 7) / 8;
     const uint64_t stride = packed ? bmp->width : (row_bytes + 3) / 4 * 4;
-    const uint64_t left = bmp->size - bmp->pixels_at;
+    const uint64_t left = bmp->base.size - bmp->pixels_at;
     /* The last row may lack the bytes that fill it up. */
     if (packed)
         DL2_TRY(bmp_unpack(bmp, error));
     else if (row_bytes > left || (left - row_bytes) / stride < bmp->height - 1)
         return dl2_error_set(error, DL2_ERR_FORMAT, "BMP: the file is cut short");
-    const uint8_t *rows = packed ? bmp->numbers.data : bmp->data + bmp->pixels_at;
+    const uint8_t *rows = packed ? bmp->base.block.data : bmp->base.data + bmp->pixels_at;
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, bmp->gray ? 1 : 3, error));
     for (uint32_t i = 0; i < request->height; i++) {
         const uint32_t y = request->y + i;
@@ -353,37 +342,16 @@ static int bmp_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
-static void bmp_close(void *state)
-{
-    struct bmp_state *bmp = state;
-    dl2_bytes_free(&bmp->numbers);
-}
-
-static size_t bmp_memory(const void *state)
-{
-    const struct bmp_state *bmp = state;
-    return bmp->numbers.capacity;
-}
-
-static void bmp_version(char out[DL2_CODEC_VERSION_SIZE])
-{
-    strcpy(out, "built in");
-}
-
-static const char *const bmp_extensions[] = {"bmp", "dib", NULL};
-
 const struct dl2_codec dl2_codec_bmp = {
     .name = "bmp",
     .extension = "bmp",
-    .extensions = bmp_extensions,
+    .extensions = {"bmp", "dib"},
     .max_effort = -1,
     .pixel_bytes = 4,
-    .version = bmp_version,
+    .version = "built in",
     .sniff = bmp_sniff,
     .colour = bmp_colour,
     .state_size = sizeof(struct bmp_state),
     .open = bmp_open,
     .read = bmp_read,
-    .close = bmp_close,
-    .memory = bmp_memory,
 };

@@ -279,10 +279,8 @@ static int external_frame(const struct dl2_image *image, const char *name,
     const uint8_t length = (uint8_t)strlen(name);
     uint8_t header[HEADER] = {[4] = VERSION, [5] = (uint8_t)image->channels, [6] = length};
     memcpy(header, magic, sizeof magic);
-    for (int i = 0; i < 4; i++) {
-        header[8 + i] = (uint8_t)(image->width >> 8 * i);
-        header[12 + i] = (uint8_t)(image->height >> 8 * i);
-    }
+    dl2_write_le(header + 8, image->width, 4);
+    dl2_write_le(header + 12, image->height, 4);
     out->size = 0;
     DL2_TRY(dl2_bytes_append(out, header, sizeof header, error));
     DL2_TRY(dl2_bytes_append(out, name, length, error));
@@ -322,12 +320,11 @@ static json_t *external_parameters(const struct dl2_encode_options *options)
 /* ---- Decoding */
 
 struct external_state {
-    const uint8_t *data; /* as the encoder wrote it */
-    size_t size;
+    struct dl2_codec_state base; /* block: the file that the decoder wrote */
+    const uint8_t *coded;        /* as the encoder wrote it */
+    size_t coded_size;
     uint32_t width, height, channels;
     char name[MAX_NAME + 1];
-    struct dl2_bytes decoded;
-    struct dl2_image scratch;
 };
 
 static bool external_sniff(const uint8_t *data, size_t size)
@@ -335,24 +332,18 @@ static bool external_sniff(const uint8_t *data, size_t size)
     return size >= HEADER && !memcmp(data, magic, sizeof magic);
 }
 
-static uint32_t external_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static int external_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                         struct dl2_image_info *info, struct dl2_error *error)
+static int external_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct external_state *external = state;
-    const size_t length = data[6];
-    (void)max_pixels;
+    const uint8_t *const data = external->base.data;
+    const size_t size = external->base.size, length = data[6];
     if (data[4] != VERSION)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "an external codec's file of version %u; this build reads version %d",
                              (unsigned)data[4], VERSION);
     external->channels = data[5];
-    external->width = external_u32(data + 8);
-    external->height = external_u32(data + 12);
+    external->width = dl2_read_le32(data + 8);
+    external->height = dl2_read_le32(data + 12);
     if ((external->channels != 1 && external->channels != 3) || !external->width ||
         !external->height || size - HEADER <= length ||
         !external_is_name((const char *)data + HEADER, length))
@@ -360,8 +351,8 @@ static int external_open(void *state, const uint8_t *data, size_t size, uint64_t
                              "an external codec's file with a damaged header");
     memcpy(external->name, data + HEADER, length);
     external->name[length] = '\0';
-    external->data = data + HEADER + length;
-    external->size = size - HEADER - length;
+    external->coded = data + HEADER + length;
+    external->coded_size = size - HEADER - length;
     info->width = external->width;
     info->height = external->height;
     info->channels = external->channels;
@@ -386,10 +377,10 @@ static int external_decode(struct external_state *external, const char *command,
 {
     struct external_work work;
     DL2_TRY(external_begin(&work, external->name, external_image_codec()->extension, error));
-    int status = dl2_file_write(work.input, external->data, external->size, error);
+    struct dl2_bytes *const decoded = &external->base.block;
+    int status = dl2_file_write(work.input, external->coded, external->coded_size, error);
     if (status == DL2_OK)
-        status =
-            external_run(command, &work, 0, request->external->timeout, &external->decoded, error);
+        status = external_run(command, &work, 0, request->external->timeout, decoded, error);
     dl2_process_group_end(&work.group);
     DL2_TRY(status);
     struct dl2_decode_options options = {.max_pixels = (uint64_t)external->width * external->height,
@@ -397,10 +388,12 @@ static int external_decode(struct external_state *external, const char *command,
     if (options.max_pixels < DL2_DEFAULT_MAX_PIXELS) /* another size is told apart from a limit */
         options.max_pixels = DL2_DEFAULT_MAX_PIXELS;
     memcpy(options.background, request->background, sizeof options.background);
-    if (external_sniff(external->decoded.data, external->decoded.size))
+    if (external_sniff(decoded->data, decoded->size))
         return dl2_error_set(error, DL2_ERR_FORMAT, "the decoder wrote no image");
-    if (dl2_image_decode(external->decoded.data, external->decoded.size, &options, image,
-                         &external->scratch, error) < 0) {
+    struct dl2_image scratch = DL2_IMAGE_INIT;
+    status = dl2_image_decode(decoded->data, decoded->size, &options, image, &scratch, error);
+    dl2_image_free(&scratch);
+    if (status < 0) {
         dl2_error_prefix(error, "what the decoder wrote");
         return DL2_ERR_FORMAT;
     }
@@ -433,44 +426,22 @@ static int external_read(void *state, const struct dl2_decode_request *request,
     return DL2_OK;
 }
 
-static void external_close(void *state)
-{
-    struct external_state *external = state;
-    dl2_bytes_free(&external->decoded);
-    dl2_image_free(&external->scratch);
-}
-
-static size_t external_memory(const void *state)
-{
-    const struct external_state *external = state;
-    return external->decoded.capacity + external->scratch.capacity;
-}
-
 /* ---- The rows */
-
-static void external_row_version(char out[DL2_CODEC_VERSION_SIZE])
-{
-    strcpy(out, "built in; the commands have versions of their own");
-}
-
-static const char *const external_extensions[] = {"dl2x", NULL};
 
 /* Reads the files of all external codecs. */
 const struct dl2_codec dl2_codec_external = {
     .name = "external",
     .extension = "dl2x",
-    .extensions = external_extensions,
+    .extensions = {"dl2x"},
     .lossy = true,
     .max_side = UINT32_MAX,
     .max_effort = -1,
     .pixel_bytes = 12,
-    .version = external_row_version,
+    .version = "built in; the commands have versions of their own",
     .sniff = external_sniff,
     .state_size = sizeof(struct external_state),
     .open = external_open,
     .read = external_read,
-    .close = external_close,
-    .memory = external_memory,
 };
 
 int dl2_external_parse(const char *text, double timeout, struct dl2_external **out,

@@ -12,41 +12,25 @@
 
 #include <gif_lib.h>
 
-enum { HEADER = 13, NOT_TRANSPARENT = -1 };
-
-struct gif_source {
-    const uint8_t *data;
-    size_t size, at;
-};
+enum { NOT_TRANSPARENT = -1 };
 
 struct gif_state {
-    struct gif_source source;
-    GifFileType *file; /* at the first image's pixels; NULL: none is open */
+    struct dl2_codec_state base; /* block: a line's numbers */
+    GifFileType *file;           /* at the first image's pixels; NULL: none is open */
     const ColorMapObject *map;
     uint32_t width, height;
-    int transparent;       /* the number of that colour, or NOT_TRANSPARENT */
-    struct dl2_bytes line; /* numbers */
+    int transparent; /* the number of that colour, or NOT_TRANSPARENT */
 };
-
-static bool gif_sniff(const uint8_t *data, size_t size)
-{
-    return size >= HEADER && (!memcmp(data, "GIF87a", 6) || !memcmp(data, "GIF89a", 6));
-}
 
 /* A file may lack the zero that ends its last image: where a block's size should stand there is
  * one. Pixels cannot end with it. */
 static int gif_read_source(GifFileType *file, GifByteType *out, int count)
 {
-    struct gif_source *source = file->UserData;
-    const size_t left = source->size - source->at;
-    if (!left && count == 1) {
-        *out = 0;
-        return 1;
-    }
-    const size_t taken = (size_t)count < left ? (size_t)count : left;
-    memcpy(out, source->data + source->at, taken);
-    source->at += taken;
-    return (int)taken;
+    const int taken = (int)dl2_codec_take(file->UserData, out, (size_t)count);
+    if (taken || count != 1)
+        return taken;
+    *out = 0;
+    return 1;
 }
 
 static int gif_fail(int code, struct dl2_error *error)
@@ -57,15 +41,16 @@ static int gif_fail(int code, struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_FORMAT, "GIF: %s", text ? text : "the file is damaged");
 }
 
-static void gif_end(struct gif_state *gif)
+static void gif_close(void *state)
 {
+    struct gif_state *gif = state;
     if (gif->file)
         DGifCloseFile(gif->file, NULL);
     gif->file = NULL;
 }
 
 /* Steps over blocks from `at` on; false if they do not end. */
-static bool gif_skip_blocks(const struct gif_source *source, size_t *at)
+static bool gif_skip_blocks(const struct dl2_codec_state *source, size_t *at)
 {
     while (*at < source->size && source->data[*at]) {
         const size_t block = (size_t)source->data[*at] + 1;
@@ -77,7 +62,7 @@ static bool gif_skip_blocks(const struct gif_source *source, size_t *at)
 }
 
 /* Is there another image behind the one whose pixels giflib comes to next? */
-static bool gif_has_more(const struct gif_source *source)
+static bool gif_has_more(const struct dl2_codec_state *source)
 {
     size_t at = source->at; /* giflib has read the byte with the size of codes */
     if (!gif_skip_blocks(source, &at))
@@ -126,16 +111,13 @@ static uint32_t gif_larger(int canvas, int start, int length)
     return (uint32_t)(canvas > start + length ? canvas : start + length);
 }
 
-static int gif_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int gif_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct gif_state *gif = state;
     int code = 0;
-    (void)max_pixels;
-    gif_end(gif);
-    gif->source = (struct gif_source){data, size, 0};
+    gif_close(gif);
     gif->transparent = NOT_TRANSPARENT;
-    gif->file = DGifOpen(&gif->source, gif_read_source, &code);
+    gif->file = DGifOpen(&gif->base, gif_read_source, &code);
     if (!gif->file)
         return gif_fail(code, error);
     DL2_TRY(gif_find_image(gif, error));
@@ -152,7 +134,7 @@ static int gif_open(void *state, const uint8_t *data, size_t size, uint64_t max_
     info->bits = 8;
     info->alpha = gif->transparent != NOT_TRANSPARENT || image->Width < (int)gif->width ||
                   image->Height < (int)gif->height;
-    info->has_more = gif_has_more(&gif->source);
+    info->has_more = gif_has_more(&gif->base);
     return DL2_OK;
 }
 
@@ -183,7 +165,7 @@ static void gif_take_line(const struct gif_state *gif, uint32_t y,
     const uint32_t left = (uint32_t)gif->file->Image.Left;
     for (uint32_t i = 0; i < (uint32_t)gif->file->Image.Width; i++) {
         const uint32_t x = left + i;
-        const int number = gif->line.data[i];
+        const int number = gif->base.block.data[i];
         if (x < request->x || x - request->x >= request->width || number == gif->transparent)
             continue;
         uint8_t *out = image->data + (y - request->y) * image->stride +
@@ -205,10 +187,10 @@ static int gif_read(void *state, const struct dl2_decode_request *request, struc
     struct gif_state *gif = state;
     const GifImageDesc *desc = &gif->file->Image;
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, gif->map ? 3 : 1, error));
-    DL2_TRY(dl2_bytes_resize(&gif->line, (size_t)desc->Width, error));
+    DL2_TRY(dl2_bytes_resize(&gif->base.block, (size_t)desc->Width, error));
     gif_fill(image, request->background);
     for (int line = 0; line < desc->Height; line++) {
-        if (DGifGetLine(gif->file, gif->line.data, desc->Width) != GIF_OK)
+        if (DGifGetLine(gif->file, gif->base.block.data, desc->Width) != GIF_OK)
             return gif_fail(gif->file->Error, error);
         const uint32_t y = (uint32_t)(desc->Top + gif_row(desc, line));
         if (y >= request->y && y - request->y < request->height)
@@ -218,38 +200,17 @@ static int gif_read(void *state, const struct dl2_decode_request *request, struc
     return DL2_OK;
 }
 
-static void gif_close(void *state)
-{
-    struct gif_state *gif = state;
-    gif_end(gif);
-    dl2_bytes_free(&gif->line);
-}
-
-static size_t gif_memory(const void *state)
-{
-    const struct gif_state *gif = state;
-    return gif->line.capacity;
-}
-
-static void gif_version(char out[DL2_CODEC_VERSION_SIZE])
-{
-    snprintf(out, DL2_CODEC_VERSION_SIZE, "giflib %d.%d.%d", GIFLIB_MAJOR, GIFLIB_MINOR,
-             GIFLIB_RELEASE);
-}
-
-static const char *const gif_extensions[] = {"gif", NULL};
-
 const struct dl2_codec dl2_codec_gif = {
     .name = "gif",
     .extension = "gif",
-    .extensions = gif_extensions,
+    .extensions = {"gif"},
     .max_effort = -1,
     .pixel_bytes = 3,
-    .version = gif_version,
-    .sniff = gif_sniff,
+    .version = "giflib " DL2_TEXT_VALUE(GIFLIB_MAJOR) "." DL2_TEXT_VALUE(
+        GIFLIB_MINOR) "." DL2_TEXT_VALUE(GIFLIB_RELEASE),
+    .signatures = {{13, "GIF87a???????"}, {13, "GIF89a???????"}},
     .state_size = sizeof(struct gif_state),
     .open = gif_open,
     .read = gif_read,
     .close = gif_close,
-    .memory = gif_memory,
 };

@@ -38,23 +38,11 @@ enum {
     LAB_PARAMETERS = 7,
 };
 
-static const uint8_t jp2_signature[12] = {0, 0, 0, 12, 'j', 'P', ' ', ' ', '\r', '\n', 0x87, '\n'};
-static const uint8_t codestream_signature[4] = {0xff, 0x4f, 0xff, 0x51}; /* SOC, SIZ */
+#define CODESTREAM "\xff\x4f\xff\x51" /* SOC, SIZ */
 
 static bool jp2_is_codestream(const uint8_t *data, size_t size)
 {
-    return size >= sizeof codestream_signature &&
-           !memcmp(data, codestream_signature, sizeof codestream_signature);
-}
-
-static bool jp2_is_boxes(const uint8_t *data, size_t size)
-{
-    return size >= sizeof jp2_signature && !memcmp(data, jp2_signature, sizeof jp2_signature);
-}
-
-static bool jp2_sniff(const uint8_t *data, size_t size)
-{
-    return jp2_is_codestream(data, size) || jp2_is_boxes(data, size);
+    return size >= 4 && !memcmp(data, CODESTREAM, 4);
 }
 
 /* Each has its row in `spaces`. */
@@ -103,17 +91,22 @@ struct jp2_lab {
     bool d65;      /* the illuminant; false: D50 */
 };
 
-/* The facts in the boxes and the main header. */
-struct jp2_header {
-    uint32_t width, height;
-    uint32_t components; /* after the palette, where there is one */
-    uint32_t bits;
+/* What a colour specification box says. */
+struct jp2_colour {
     enum jp2_space space;
     char foreign[48]; /* the name, or number, of a colour space that can't be converted */
     struct jp2_lab lab;
     uint32_t enumerated; /* EnumCS, or 0 */
     const uint8_t *profile;
     size_t profile_size;
+};
+
+/* The facts in the boxes and the main header. */
+struct jp2_header {
+    uint32_t width, height;
+    uint32_t components; /* after the palette, where there is one */
+    uint32_t bits;
+    struct jp2_colour colour;
     bool palette;
     bool high_throughput;
     bool is_signed;
@@ -148,24 +141,17 @@ static bool jp2_next_box(const uint8_t *data, size_t size, size_t *at, const uin
     return true;
 }
 
-static void jp2_set_foreign(struct jp2_header *header, const char *name)
+static void jp2_set_foreign(struct jp2_colour *colour, const char *name)
 {
-    header->space = SPACE_FOREIGN;
-    snprintf(header->foreign, sizeof header->foreign, "%s", name);
-}
-
-static void jp2_set_space(struct jp2_header *header, size_t row)
-{
-    header->space = spaces[row].space;
-    if (header->space == SPACE_FOREIGN)
-        jp2_set_foreign(header, spaces[row].name);
+    colour->space = SPACE_FOREIGN;
+    snprintf(colour->foreign, sizeof colour->foreign, "%s", name);
 }
 
 /* Ranges, offsets and illuminant of CIELab; none: those of the standard. */
-static void jp2_read_lab(const uint8_t *parameters, size_t length, struct jp2_header *header)
+static void jp2_read_lab(const uint8_t *parameters, size_t length, struct jp2_colour *colour)
 {
     enum { D50 = 0x00443530, D65 = 0x00443635 };
-    struct jp2_lab *lab = &header->lab;
+    struct jp2_lab *lab = &colour->lab;
     *lab = (struct jp2_lab){.range = {100, 170, 200}};
     if (length < 4 * (size_t)LAB_PARAMETERS)
         return;
@@ -177,11 +163,11 @@ static void jp2_read_lab(const uint8_t *parameters, size_t length, struct jp2_he
     const uint32_t illuminant = dl2_read_u32(parameters + 24);
     lab->d65 = illuminant == D65;
     if (illuminant != D50 && illuminant != D65)
-        jp2_set_foreign(header, "CIELab under another light than D50 and D65");
+        jp2_set_foreign(colour, "CIELab under another light than D50 and D65");
 }
 
 /* By a colour specification box; false for one of a method that says nothing here. */
-static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_header *header)
+static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_colour *colour)
 {
     enum { ENUMERATED = 1, RESTRICTED = 2, ANY = 3, START = 3, SIGNATURE = START + 16 };
     const size_t count = sizeof spaces / sizeof *spaces;
@@ -191,10 +177,10 @@ static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_he
         const uint32_t number = dl2_read_u32(content + START);
         while (row < count && !(spaces[row].number == number && number))
             row++;
-        header->enumerated = number;
+        colour->enumerated = number;
         snprintf(name, sizeof name, "number %u", (unsigned)number);
         if (row < count && spaces[row].space == SPACE_LAB)
-            jp2_read_lab(content + START + 4, length - START - 4, header);
+            jp2_read_lab(content + START + 4, length - START - 4, colour);
     } else if (length >= SIGNATURE + 4 && (content[0] == RESTRICTED || content[0] == ANY)) {
         const char *signature = (const char *)content + SIGNATURE;
         for (int i = 0; i < 4; i++)
@@ -203,15 +189,17 @@ static bool jp2_read_colour(const uint8_t *content, size_t length, struct jp2_he
         while (row < count && strncmp(spaces[row].signature, signature, 4) != 0)
             row++;
         snprintf(name, sizeof name, "a profile of %.4s", signature);
-        header->profile = content + START;
-        header->profile_size = length - START;
+        colour->profile = content + START;
+        colour->profile_size = length - START;
     } else {
         return false;
     }
     if (row == count)
-        jp2_set_foreign(header, name);
-    else if (header->space != SPACE_FOREIGN)
-        jp2_set_space(header, row);
+        jp2_set_foreign(colour, name);
+    else if (spaces[row].space == SPACE_FOREIGN)
+        jp2_set_foreign(colour, spaces[row].name);
+    else if (colour->space != SPACE_FOREIGN)
+        colour->space = spaces[row].space;
     return true;
 }
 
@@ -229,15 +217,10 @@ static void jp2_read_image_header(const uint8_t *data, size_t size, struct jp2_h
             const bool other = content[0] != 1 && content[0] != 2;
             if (other && any)
                 continue;
-            struct jp2_header tried = {0};
+            struct jp2_colour tried = {0};
             if (!jp2_read_colour(content, length, &tried))
                 continue;
-            header->space = tried.space;
-            header->lab = tried.lab;
-            header->enumerated = tried.enumerated;
-            header->profile = tried.profile;
-            header->profile_size = tried.profile_size;
-            memcpy(header->foreign, tried.foreign, sizeof tried.foreign);
+            header->colour = tried;
             known = !other;
             any = true;
         } else if (!memcmp(type, "pclr", 4) && length >= 3) {
@@ -279,14 +262,14 @@ static bool jp2_is_high_throughput(const uint8_t *data, size_t size)
 /* Is the colour one that can be converted, and are there components enough for it? */
 static int jp2_check_colour(const struct jp2_header *header, struct dl2_error *error)
 {
-    if (header->space == SPACE_FOREIGN)
+    if (header->colour.space == SPACE_FOREIGN)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "JPEG 2000: colour space %s is not supported", header->foreign);
-    if (header->space == SPACE_LAB && (header->components != 3 || header->is_signed))
+                             "JPEG 2000: colour space %s is not supported", header->colour.foreign);
+    if (header->colour.space == SPACE_LAB && (header->components != 3 || header->is_signed))
         return dl2_error_set(
             error, DL2_ERR_UNSUPPORTED, "JPEG 2000: CIELab of %u components, %s, is not supported",
             (unsigned)header->components, header->is_signed ? "signed" : "unsigned");
-    if (header->space == SPACE_CMYK && header->components != 4)
+    if (header->colour.space == SPACE_CMYK && header->components != 4)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "JPEG 2000: CMYK of %u components is not supported",
                              (unsigned)header->components);
@@ -370,7 +353,8 @@ static size_t jp2_coded_bytes(const uint8_t *data, size_t size)
 
 static bool jp2_has_alpha(const struct jp2_header *header)
 {
-    return header->components == 2 || (header->components == 4 && header->space != SPACE_CMYK);
+    return header->components == 2 ||
+           (header->components == 4 && header->colour.space != SPACE_CMYK);
 }
 
 static uint32_t jp2_channels(const struct jp2_header *header)
@@ -385,31 +369,26 @@ static void jp2_on_error(const char *message, void *error)
 
 static void jp2_on_message(const char *message, void *error)
 {
-    (void)message;
-    (void)error;
+    (void)message, (void)error;
 }
 
-struct jp2_source {
-    const uint8_t *data;
-    size_t size, at;
-};
+/* Errors go to `error`; nothing is printed. */
+static void jp2_set_handlers(opj_codec_t *codec, struct dl2_error *error)
+{
+    opj_set_error_handler(codec, jp2_on_error, error);
+    opj_set_warning_handler(codec, jp2_on_message, NULL);
+    opj_set_info_handler(codec, jp2_on_message, NULL);
+}
 
 static OPJ_SIZE_T jp2_source_read(void *out, OPJ_SIZE_T count, void *user)
 {
-    struct jp2_source *source = user;
-    size_t left = source->size - source->at;
-    if (!left)
-        return (OPJ_SIZE_T)-1;
-    if (count > left)
-        count = left;
-    memcpy(out, source->data + source->at, count);
-    source->at += count;
-    return count;
+    const size_t taken = dl2_codec_take(user, out, count);
+    return taken ? taken : (OPJ_SIZE_T)-1;
 }
 
 static OPJ_BOOL jp2_source_seek(OPJ_OFF_T position, void *user)
 {
-    struct jp2_source *source = user;
+    struct dl2_codec_state *source = user;
     if (position < 0 || (uint64_t)position > source->size)
         return OPJ_FALSE;
     source->at = (size_t)position;
@@ -418,7 +397,7 @@ static OPJ_BOOL jp2_source_seek(OPJ_OFF_T position, void *user)
 
 static OPJ_OFF_T jp2_source_skip(OPJ_OFF_T count, void *user)
 {
-    struct jp2_source *source = user;
+    struct dl2_codec_state *source = user;
     if (count < 0)
         return -1;
     if ((uint64_t)count > source->size - source->at)
@@ -430,6 +409,19 @@ static OPJ_OFF_T jp2_source_skip(OPJ_OFF_T count, void *user)
 static uint8_t jp2_clamp(int value)
 {
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+static int64_t jp2_maximum(const opj_image_comp_t *component)
+{
+    return ((int64_t)1 << component->prec) - 1;
+}
+
+/* A sample as a level from 0 to the maximum. */
+static inline int64_t jp2_level(const opj_image_comp_t *component, int64_t value)
+{
+    const int64_t maximum = jp2_maximum(component);
+    value += component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
+    return value < 0 ? 0 : value > maximum ? maximum : value;
 }
 
 /* A component as 8-bit samples of the image's size, rows of `stride`, every `step` bytes. */
@@ -450,14 +442,13 @@ static int jp2_take_component(const opj_image_comp_t *component, uint32_t width,
             *out = jp2_clamp(*in);
         return DL2_OK;
     }
-    int64_t maximum = ((int64_t)1 << component->prec) - 1;
-    int64_t offset = component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
+    const int64_t maximum = jp2_maximum(component);
     for (uint32_t y = 0; y < height; y++) {
         uint32_t from_y = same ? y : (uint32_t)((uint64_t)y * component->h / height);
         const OPJ_INT32 *in = component->data + (size_t)from_y * component->w;
         for (uint32_t x = 0; x < width; x++, out += step) {
-            int64_t value = in[same ? x : (uint64_t)x * component->w / width] + offset;
-            value = value < 0 ? 0 : value > maximum ? maximum : value;
+            const int64_t value =
+                jp2_level(component, in[same ? x : (uint64_t)x * component->w / width]);
             *out = (uint8_t)(maximum == 255 ? value : (value * 255 + maximum / 2) / maximum);
         }
     }
@@ -541,10 +532,11 @@ static void jp2_lab_to_rgb(const struct jp2_lab *lab, uint32_t bits, uint8_t *pi
 
 static bool jp2_is_ycc(const opj_image_t *decoded, const struct jp2_header *header)
 {
-    if (decoded->numcomps < 3 || header->space == SPACE_CMYK || header->space == SPACE_LAB)
+    if (decoded->numcomps < 3 || header->colour.space == SPACE_CMYK ||
+        header->colour.space == SPACE_LAB)
         return false;
     const opj_image_comp_t *components = decoded->comps;
-    return header->space == SPACE_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
+    return header->colour.space == SPACE_SYCC || decoded->color_space == OPJ_CLRSPC_SYCC ||
            (components[1].dx > components[0].dx && components[2].dx > components[0].dx);
 }
 
@@ -566,14 +558,15 @@ static int jp2_take_image(const opj_image_t *decoded, const struct jp2_header *h
                                    image->channels, error));
     if (jp2_is_ycc(decoded, header))
         jp2_ycc_to_rgb(image->data, (size_t)width * height);
-    else if (header->space == SPACE_LAB)
-        jp2_lab_to_rgb(&header->lab, decoded->comps[0].prec, image->data, (size_t)width * height);
+    else if (header->colour.space == SPACE_LAB)
+        jp2_lab_to_rgb(&header->colour.lab, decoded->comps[0].prec, image->data,
+                       (size_t)width * height);
     if (decoded->numcomps == image->channels)
         return DL2_OK;
     DL2_TRY(dl2_bytes_resize(last, (size_t)width * height, error));
     DL2_TRY(
         jp2_take_component(&decoded->comps[image->channels], width, height, last->data, 1, error));
-    jp2_apply_last_component(image, last->data, header->space == SPACE_CMYK, background);
+    jp2_apply_last_component(image, last->data, header->colour.space == SPACE_CMYK, background);
     return DL2_OK;
 }
 
@@ -582,7 +575,7 @@ static bool jp2_is_plain_deep(const struct jp2_header *header)
 {
     return header->plain && !header->palette &&
            header->components == jp2_channels(header) + jp2_has_alpha(header) &&
-           header->space != SPACE_LAB && header->space != SPACE_SYCC;
+           header->colour.space != SPACE_LAB && header->colour.space != SPACE_SYCC;
 }
 
 static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *header,
@@ -600,16 +593,10 @@ static int jp2_take_deep(const opj_image_t *decoded, const struct jp2_header *he
             component->prec < 1 || component->prec > MAX_BITS)
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "JPEG 2000: the components' sizes contradict each other");
-        const int64_t maximum = ((int64_t)1 << component->prec) - 1;
-        const int64_t offset = component->sgnd ? (int64_t)1 << (component->prec - 1) : 0;
         uint16_t *out = dl2_deep_row(image, 0) + c;
-        for (size_t i = 0; i < (size_t)width * height; i++, out += step) {
-            const int64_t value = component->data[i] + offset;
-            *out = dl2_deep_sample((uint64_t)(value < 0         ? 0
-                                              : value > maximum ? maximum
-                                                                : value),
-                                   (uint64_t)maximum);
-        }
+        for (size_t i = 0; i < (size_t)width * height; i++, out += step)
+            *out = dl2_deep_sample((uint64_t)jp2_level(component, component->data[i]),
+                                   (uint64_t)jp2_maximum(component));
     }
     dl2_flatten_deep(image, background, false);
     return DL2_OK;
@@ -623,10 +610,8 @@ struct jp2_area {
 };
 
 struct jp2_state {
-    const uint8_t *data;
-    size_t size;
+    struct dl2_codec_state base; /* block: opacities or black */
     struct jp2_header header;
-    struct dl2_bytes last; /* opacities or black */
 };
 
 /* The levels of resolution that every component has. */
@@ -660,24 +645,22 @@ static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct
 static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t background[3],
                    struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
 {
-    struct jp2_source source = {jp2->data, jp2->size, 0};
     struct dl2_error own =
         DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t *decoded = NULL;
     opj_codec_t *codec = opj_create_decompress(
-        jp2_is_codestream(jp2->data, jp2->size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
+        jp2_is_codestream(jp2->base.data, jp2->base.size) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_TRUE);
     if (!codec || !stream) {
         dl2_error_memory(&own, "OpenJPEG");
         goto done;
     }
-    opj_set_error_handler(codec, jp2_on_error, &own);
-    opj_set_warning_handler(codec, jp2_on_message, NULL);
-    opj_set_info_handler(codec, jp2_on_message, NULL);
-    opj_stream_set_user_data(stream, &source, NULL);
-    opj_stream_set_user_data_length(stream, jp2->size);
+    jp2_set_handlers(codec, &own);
+    jp2->base.at = 0;
+    opj_stream_set_user_data(stream, &jp2->base, NULL);
+    opj_stream_set_user_data_length(stream, jp2->base.size);
     opj_stream_set_read_function(stream, jp2_source_read);
     opj_stream_set_seek_function(stream, jp2_source_seek);
     opj_stream_set_skip_function(stream, jp2_source_skip);
@@ -693,7 +676,7 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         jp2_take_image(decoded, &jp2->header,
                        ((area->right + up) >> area->reduction) - (area->left >> area->reduction),
                        ((area->bottom + up) >> area->reduction) - (area->top >> area->reduction),
-                       background, &jp2->last, image, &own);
+                       background, &jp2->base.block, image, &own);
     }
 done:
     opj_image_destroy(decoded);
@@ -703,21 +686,17 @@ done:
     return dl2_error_copy(error, &own);
 }
 
-static int jp2_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int jp2_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct jp2_state *jp2 = state;
     const struct jp2_header *header = &jp2->header;
-    (void)max_pixels;
-    jp2->data = data;
-    jp2->size = size;
-    DL2_TRY(jp2_parse_header(data, size, &jp2->header, error));
+    DL2_TRY(jp2_parse_header(jp2->base.data, jp2->base.size, &jp2->header, error));
     info->width = header->width;
     info->height = header->height;
     info->channels = jp2_channels(header);
     info->bits = header->bits;
     info->alpha = jp2_has_alpha(header);
-    info->cmyk = header->space == SPACE_CMYK;
+    info->cmyk = header->colour.space == SPACE_CMYK;
     return DL2_OK;
 }
 
@@ -729,13 +708,13 @@ static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
     static const double romm[8] = {0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001, 0.3457, 0.3585};
     struct jp2_header header;
     DL2_TRY(jp2_parse_header(data, size, &header, error));
-    if (header.profile)
-        return dl2_colour_set_icc(colour, header.profile, header.profile_size, error);
-    if (header.enumerated == ROMM_RGB) {
+    if (header.colour.profile)
+        return dl2_colour_set_icc(colour, header.colour.profile, header.colour.profile_size, error);
+    if (header.colour.enumerated == ROMM_RGB) {
         colour->form = DL2_COLOUR_GAMMA;
         colour->gamma = 1.8;
         memcpy(colour->xy, romm, sizeof romm);
-    } else if (header.enumerated == E_SRGB) {
+    } else if (header.colour.enumerated == E_SRGB) {
         colour->form = DL2_COLOUR_UNKNOWN;
         snprintf(colour->name, sizeof colour->name, "e-sRGB");
     }
@@ -745,8 +724,8 @@ static int jp2_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 /* See the top of the file. */
 static bool jp2_may_reduce(const struct jp2_header *header)
 {
-    return !header->palette && !jp2_has_alpha(header) && header->space != SPACE_CMYK &&
-           header->space != SPACE_LAB;
+    return !header->palette && !jp2_has_alpha(header) && header->colour.space != SPACE_CMYK &&
+           header->colour.space != SPACE_LAB;
 }
 
 /* Samples at the edges of what OpenJPEG decodes may be rounded otherwise than in the whole. */
@@ -762,13 +741,14 @@ static struct jp2_area jp2_area_of(const struct jp2_header *header,
         area.reduction++;
     if (header->high_throughput)
         return area;
-    const uint32_t step = 1u << area.reduction, margin = MARGIN * step;
-    const uint64_t right = (uint64_t)request->x + request->width + margin,
-                   bottom = (uint64_t)request->y + request->height + margin;
-    area.left = request->x > margin ? (request->x - margin) & ~(step - 1) : 0;
-    area.top = request->y > margin ? (request->y - margin) & ~(step - 1) : 0;
-    area.right = right < header->width ? (uint32_t)right : header->width;
-    area.bottom = bottom < header->height ? (uint32_t)bottom : header->height;
+    const uint32_t step = 1u << area.reduction;
+    uint32_t width = request->width, height = request->height;
+    area.left = request->x;
+    area.top = request->y;
+    dl2_widen(&area.left, &width, MARGIN * step, step, header->width);
+    dl2_widen(&area.top, &height, MARGIN * step, step, header->height);
+    area.right = area.left + width;
+    area.bottom = area.top + height;
     return area;
 }
 
@@ -804,18 +784,6 @@ static int jp2_read_deep(void *state, const uint8_t background[3], struct dl2_de
     return jp2_run(jp2, &area, background, NULL, image, error);
 }
 
-static void jp2_close(void *state)
-{
-    struct jp2_state *jp2 = state;
-    dl2_bytes_free(&jp2->last);
-}
-
-static size_t jp2_memory(const void *state)
-{
-    const struct jp2_state *jp2 = state;
-    return jp2->last.capacity;
-}
-
 /* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
 struct jp2_sink {
     struct dl2_bytes *out;
@@ -839,14 +807,9 @@ static bool jp2_sink_reach(struct jp2_sink *sink, size_t end)
 static OPJ_SIZE_T jp2_sink_write(void *data, OPJ_SIZE_T count, void *user)
 {
     struct jp2_sink *sink = user;
-    size_t inside = sink->out->size - sink->at;
-    if (inside > count)
-        inside = count;
-    if (inside)
-        memcpy(sink->out->data + sink->at, data, inside);
-    if (dl2_bytes_append(sink->out, (const uint8_t *)data + inside, count - inside, sink->error) <
-        0)
+    if (!jp2_sink_reach(sink, sink->at + count))
         return (OPJ_SIZE_T)-1;
+    memcpy(sink->out->data + sink->at, data, count);
     sink->at += count;
     return count;
 }
@@ -978,9 +941,7 @@ static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_opt
                          (unsigned)image->height);
         goto done;
     }
-    opj_set_error_handler(codec, jp2_on_error, &own);
-    opj_set_warning_handler(codec, jp2_on_message, NULL);
-    opj_set_info_handler(codec, jp2_on_message, NULL);
+    jp2_set_handlers(codec, &own);
     opj_stream_set_user_data(stream, &sink, NULL);
     opj_stream_set_write_function(stream, jp2_sink_write);
     opj_stream_set_seek_function(stream, jp2_sink_seek);
@@ -1013,12 +974,10 @@ static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
     snprintf(out, DL2_CODEC_VERSION_SIZE, "OpenJPEG %s", opj_version());
 }
 
-static const char *const jp2_extensions[] = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc", NULL};
-
 const struct dl2_codec dl2_codec_jp2 = {
     .name = "jp2",
     .extension = "jp2",
-    .extensions = jp2_extensions,
+    .extensions = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc"},
     .lossy = true,
     .max_side = 65535,
     .colours = DL2_COLOUR_MATRIX,
@@ -1027,16 +986,14 @@ const struct dl2_codec dl2_codec_jp2 = {
     .max_effort = -1,
     .settings = jp2_settings,
     .pixel_bytes = 40,
-    .version = jp2_version,
-    .sniff = jp2_sniff,
+    .find_version = jp2_version,
+    .signatures = {{4, CODESTREAM}, {12, "\0\0\0\14jP  \r\n\x87\n"}},
     .colour = jp2_colour,
     .coded_bytes = jp2_coded_bytes,
     .state_size = sizeof(struct jp2_state),
     .open = jp2_open,
     .read = jp2_read,
     .read_deep = jp2_read_deep,
-    .close = jp2_close,
-    .memory = jp2_memory,
     .encode = jp2_encode,
     .encoder_parameters = jp2_parameters,
 };

@@ -35,10 +35,11 @@
  *       jpeg_retile.c     gives a file restart intervals
  *       jpeg_slices.c     MCU rows that can be read alone
  *     calling libjpeg-turbo
- *       jpeg_arena.c, jpeg_sink.c, jpeg_trap.c: its memory, its output, its errors
+ *       jpeg_arena.c, jpeg_trap.c: its memory, its errors and output
  *
  * NAME_avx2.c, NAME_avx512.c and NAME_neon.c hold the SIMD variants of NAME.c. The first two
- * compile NAME_simd.inc; jpeg_lanes_*.inc have the operations on vectors that they share.
+ * compile NAME_simd.inc, and jpeg_color_x86.c is compiled for both; jpeg_lanes_*.inc have the
+ * operations on vectors that they share.
  */
 #include "codec/codecs.h"
 #include "codec/jpeg/jpeg_coding.h"
@@ -46,10 +47,10 @@
 #include "codec/jpeg/jpeg_forward.h"
 #include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
-#include "codec/jpeg/jpeg_sink.h"
 #include "codec/jpeg/jpeg_slices.h"
 #include "codec/jpeg/jpeg_sweep.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trap.h"
 #include "codec/jpeg/jpeg_trellis.h"
 #include "codec/jpeg/jpeg_trial.h"
 #include "codec/jpeg/jpeg_writer.h"
@@ -61,11 +62,6 @@
 #include <string.h>
 
 enum { AUTO = -1, STANDARD, OPTIMISED, PROGRESSIVE };
-
-static bool jpeg_sniff(const uint8_t *data, size_t size)
-{
-    return size >= 3 && data[0] == 0xff && data[1] == 0xd8 && data[2] == 0xff;
-}
 
 enum { TRELLIS };
 static const struct dl2_setting jpeg_settings[] = {
@@ -86,6 +82,19 @@ static bool jpeg_has_tiles(const struct dl2_encode_options *options)
     return options->effort < PROGRESSIVE && !strcmp(dl2_restart_find(options->restart), "tiles");
 }
 
+/* Pixels of a chroma sample; 1 of a gray image. */
+static uint32_t jpeg_chroma_across(const struct dl2_image *image,
+                                   const struct dl2_encode_options *options)
+{
+    return image->channels == 3 && dl2_subsampling_find(options->subsampling)[1] != '4' ? 2 : 1;
+}
+
+static uint32_t jpeg_chroma_down(const struct dl2_image *image,
+                                 const struct dl2_encode_options *options)
+{
+    return image->channels == 3 && dl2_subsampling_find(options->subsampling)[2] == '0' ? 2 : 1;
+}
+
 /* Parameters that don't depend on the quality. */
 static void jpeg_configure(struct jpeg_compress_struct *cinfo, const struct dl2_image *image,
                            const struct dl2_encode_options *options)
@@ -95,11 +104,8 @@ static void jpeg_configure(struct jpeg_compress_struct *cinfo, const struct dl2_
     cinfo->input_components = (int)image->channels;
     cinfo->in_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     jpeg_set_defaults(cinfo);
-    if (image->channels == 3) {
-        const char *subsampling = dl2_subsampling_find(options->subsampling);
-        cinfo->comp_info[0].h_samp_factor = subsampling[1] == '4' ? 1 : 2;
-        cinfo->comp_info[0].v_samp_factor = subsampling[2] == '0' ? 2 : 1;
-    }
+    cinfo->comp_info[0].h_samp_factor = (int)jpeg_chroma_across(image, options);
+    cinfo->comp_info[0].v_samp_factor = (int)jpeg_chroma_down(image, options);
 }
 
 static void jpeg_configure_quality(struct jpeg_compress_struct *cinfo,
@@ -120,13 +126,10 @@ static int jpeg_encode_by_libjpeg(const struct dl2_image *image,
                                   const struct dl2_encode_options *options, int quality, int effort,
                                   struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
     struct dl2_jpeg_sink sink;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (setjmp(trap.jump)) {
         jpeg_destroy_compress(&cinfo);
         return trap.status;
@@ -192,12 +195,9 @@ static int jpeg_plan_sweep(struct dl2_jpeg_sweep *sweep, const struct dl2_image 
                            struct dl2_jpeg_trellis (*trellises)[2], struct dl2_bytes *outs,
                            size_t count, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (setjmp(trap.jump)) {
         jpeg_destroy_compress(&cinfo);
         return trap.status;
@@ -260,14 +260,12 @@ static int jpeg_encode_pixels(const struct dl2_image *image,
                                              &outs[i], error));
         return DL2_OK;
     }
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
     static const enum dl2_jpeg_codes_kind tables[] = {DL2_JPEG_SMALLER, DL2_JPEG_STANDARD,
                                                       DL2_JPEG_OPTIMISED};
     struct dl2_jpeg_sweep *sweep;
-    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, tables[options->effort + 1],
-                               count, error));
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
+                               jpeg_chroma_down(image, options), tables[options->effort + 1], count,
+                               error));
     struct dl2_jpeg_trellis(*const trellises)[2] =
         trellis ? dl2_calloc(count, sizeof *trellises) : NULL;
     int status = trellis && !trellises ? dl2_error_memory(error, "%zu JPEG encoders", count)
@@ -309,12 +307,9 @@ static void jpeg_list_steps(struct jpeg_compress_struct *cinfo, struct dl2_jpeg_
 
 static int jpeg_usual_steps(struct dl2_jpeg_steps *steps, struct dl2_error *error)
 {
-    struct jpeg_compress_struct cinfo;
+    struct jpeg_compress_struct cinfo = {0};
     struct dl2_jpeg_trap trap;
-    dl2_jpeg_set_trap(&trap, error);
-    memset(&cinfo, 0, sizeof cinfo);
-    cinfo.err = &trap.manager;
-    cinfo.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&cinfo, error);
     if (!setjmp(trap.jump)) {
         jpeg_create_compress(&cinfo);
         jpeg_list_steps(&cinfo, steps);
@@ -338,11 +333,8 @@ static int jpeg_make_steps(const struct dl2_encode_options *options, struct dl2_
 
 /* What a trellis makes depends on the Huffman tables, and so on the whole file. */
 static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode_options *options,
-                          void **trial, struct dl2_error *error)
+                          struct dl2_jpeg_trial **trial, struct dl2_error *error)
 {
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
-    struct dl2_jpeg_trial *made;
     *trial = NULL;
     if (has_trellis(options))
         return DL2_OK;
@@ -350,23 +342,10 @@ static int jpeg_trial_new(const struct dl2_image *image, const struct dl2_encode
     int status = steps ? jpeg_make_steps(options, steps, error)
                        : dl2_error_memory(error, "quantisation tables");
     if (status == DL2_OK)
-        status = dl2_jpeg_trial_new(&made, image, colour && subsampling[1] != '4' ? 2 : 1,
-                                    colour && subsampling[2] == '0' ? 2 : 1, steps, error);
-    if (status == DL2_OK)
-        *trial = made;
+        status = dl2_jpeg_trial_new(trial, image, jpeg_chroma_across(image, options),
+                                    jpeg_chroma_down(image, options), steps, error);
     free(steps);
     return status;
-}
-
-static int jpeg_trial_rows(void *trial, int quality, uint32_t top, uint32_t bottom,
-                           const struct dl2_image **out, struct dl2_error *error)
-{
-    return trial ? dl2_jpeg_trial_rows(trial, quality, top, bottom, out, error) : 0;
-}
-
-static void jpeg_trial_free(void *trial)
-{
-    dl2_jpeg_trial_free(trial);
 }
 
 static int jpeg_set_restart_intervals(const uint8_t *data, size_t size,
@@ -411,11 +390,8 @@ static int jpeg_count_coefficients(const struct dl2_image *image,
 {
     struct dl2_jpeg_sweep *sweep;
     struct counting counting = {.counts = counts};
-    const char *const subsampling = dl2_subsampling_find(options->subsampling);
-    const bool colour = image->channels == 3;
-    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, colour && subsampling[1] != '4' ? 2 : 1,
-                               colour && subsampling[2] == '0' ? 2 : 1, DL2_JPEG_OPTIMISED, 1,
-                               error));
+    DL2_TRY(dl2_jpeg_sweep_new(&sweep, image, jpeg_chroma_across(image, options),
+                               jpeg_chroma_down(image, options), DL2_JPEG_OPTIMISED, 1, error));
     dl2_jpeg_sweep_transform(sweep);
     for (uint32_t row = 0; row < dl2_jpeg_sweep_rows(sweep); row++) {
         const struct dl2_jpeg_blocks blocks = dl2_jpeg_sweep_blocks(sweep, row);
@@ -454,24 +430,16 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
     return parameters;
 }
 
-#define TEXT(x)       #x
-#define TEXT_VALUE(x) TEXT(x)
-
-static void jpeg_version(char out[DL2_CODEC_VERSION_SIZE])
-{
 #ifdef LIBJPEG_TURBO_VERSION
-    strcpy(out, "libjpeg-turbo " TEXT_VALUE(LIBJPEG_TURBO_VERSION));
+#define JPEG_VERSION "libjpeg-turbo " DL2_TEXT_VALUE(LIBJPEG_TURBO_VERSION)
 #else
-    strcpy(out, "libjpeg " TEXT_VALUE(JPEG_LIB_VERSION));
+#define JPEG_VERSION "libjpeg " DL2_TEXT_VALUE(JPEG_LIB_VERSION)
 #endif
-}
-
-static const char *const jpeg_extensions[] = {"jpg", "jpeg", "jpe", "jfif", NULL};
 
 const struct dl2_codec dl2_codec_jpeg = {
     .name = "jpeg",
     .extension = "jpg",
-    .extensions = jpeg_extensions,
+    .extensions = {"jpg", "jpeg", "jpe", "jfif"},
     .lossy = true,
     .max_side = 65500,
     .has_subsampling = true,
@@ -485,8 +453,8 @@ const struct dl2_codec dl2_codec_jpeg = {
     /* 3 of the image, 6 of the coefficients of a progressive or optimised file, 6 of a
        trellis's */
     .pixel_bytes = 15,
-    .version = jpeg_version,
-    .sniff = jpeg_sniff,
+    .version = JPEG_VERSION,
+    .signatures = {{3, "\xff\xd8\xff"}},
     .coding = dl2_jpeg_coding,
     .coded_bytes = dl2_jpeg_coded_bytes,
     .colour = dl2_jpeg_colour,
@@ -505,7 +473,7 @@ const struct dl2_codec dl2_codec_jpeg = {
     .count_coefficients = jpeg_count_coefficients,
     .usual_steps = jpeg_usual_steps,
     .trial_new = jpeg_trial_new,
-    .trial_rows = jpeg_trial_rows,
-    .trial_free = jpeg_trial_free,
+    .trial_rows = dl2_jpeg_trial_rows,
+    .trial_free = dl2_jpeg_trial_free,
     .encoder_parameters = jpeg_parameters,
 };

@@ -62,12 +62,9 @@ static bool jxl_sniff(const uint8_t *data, size_t size)
 }
 
 struct jxl_state {
+    struct dl2_codec_state base; /* block: the JPEG that it was made of, or pixels with alpha */
     JxlDecoder *decoder;
     JxlBasicInfo info;
-    struct dl2_bytes block; /* pixels with alpha */
-    const uint8_t *data;    /* the open file */
-    size_t size;
-    struct dl2_bytes jpeg; /* that it was made of */
 };
 
 static int jxl_fail(struct dl2_error *error)
@@ -117,7 +114,7 @@ static int jxl_begin(struct jxl_state *jxl, struct dl2_error *error)
             JXL_DEC_SUCCESS ||
         JxlDecoderSetKeepOrientation(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
         JxlDecoderSetUnpremultiplyAlpha(jxl->decoder, JXL_TRUE) != JXL_DEC_SUCCESS ||
-        JxlDecoderSetInput(jxl->decoder, jxl->data, jxl->size) != JXL_DEC_SUCCESS)
+        JxlDecoderSetInput(jxl->decoder, jxl->base.data, jxl->base.size) != JXL_DEC_SUCCESS)
         return dl2_error_memory(error, "libjxl");
     if (JxlDecoderProcessInput(jxl->decoder) != JXL_DEC_BASIC_INFO ||
         JxlDecoderGetBasicInfo(jxl->decoder, &jxl->info) != JXL_DEC_SUCCESS)
@@ -125,13 +122,9 @@ static int jxl_begin(struct jxl_state *jxl, struct dl2_error *error)
     return DL2_OK;
 }
 
-static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int jxl_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct jxl_state *jxl = state;
-    (void)max_pixels;
-    jxl->data = data;
-    jxl->size = size;
     DL2_TRY(jxl_begin(jxl, error));
     if (jxl_is_cmyk(jxl))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: CMYK is not supported");
@@ -150,7 +143,7 @@ static int jxl_open(void *state, const uint8_t *data, size_t size, uint64_t max_
 static uint64_t jxl_most_jpeg_bytes(const struct jxl_state *jxl)
 {
     return (uint64_t)JPEG_PIXEL_BYTES * jxl->info.xsize * jxl->info.ysize +
-           (uint64_t)JPEG_HEADER_FACTOR * jxl->size + MIB;
+           (uint64_t)JPEG_HEADER_FACTOR * jxl->base.size + MIB;
 }
 
 /* dl2_bytes_resize() that keeps the first `used` bytes. */
@@ -171,23 +164,24 @@ static int jxl_rebuild(struct jxl_state *jxl, bool *rebuilt, struct dl2_error *e
 {
     bool room = false; /* libjxl has been given some */
     *rebuilt = false;
-    jxl->jpeg.size = 0;
+    jxl->base.block.size = 0;
     for (;;) {
         const JxlDecoderStatus status = JxlDecoderProcessInput(jxl->decoder);
         if (status == JXL_DEC_COLOR_ENCODING)
             continue;
-        const size_t used = room ? jxl->jpeg.size - JxlDecoderReleaseJPEGBuffer(jxl->decoder) : 0;
+        const size_t used =
+            room ? jxl->base.block.size - JxlDecoderReleaseJPEGBuffer(jxl->decoder) : 0;
         const uint64_t bytes =
-            room ? 2 * (uint64_t)jxl->jpeg.size : 2 * (uint64_t)jxl->size + BLOCK;
+            room ? 2 * (uint64_t)jxl->base.block.size : 2 * (uint64_t)jxl->base.size + BLOCK;
         if ((status != JXL_DEC_JPEG_RECONSTRUCTION && status != JXL_DEC_JPEG_NEED_MORE_OUTPUT) ||
             bytes > jxl_most_jpeg_bytes(jxl)) {
             *rebuilt = status == JXL_DEC_FULL_IMAGE && used;
-            jxl->jpeg.size = used;
+            jxl->base.block.size = used;
             return DL2_OK;
         }
-        DL2_TRY(jxl_grow(&jxl->jpeg, used, (size_t)bytes, error));
-        room = JxlDecoderSetJPEGBuffer(jxl->decoder, jxl->jpeg.data + used,
-                                       jxl->jpeg.size - used) == JXL_DEC_SUCCESS;
+        DL2_TRY(jxl_grow(&jxl->base.block, used, (size_t)bytes, error));
+        room = JxlDecoderSetJPEGBuffer(jxl->decoder, jxl->base.block.data + used,
+                                       jxl->base.block.size - used) == JXL_DEC_SUCCESS;
         if (!room)
             return DL2_OK;
     }
@@ -198,11 +192,11 @@ static int jxl_unwrap(void *state, const uint8_t **data, size_t *size, struct dl
 {
     struct jxl_state *jxl = state;
     bool rebuilt = false;
-    if (!jxl_has_jpeg(jxl->data, jxl->size))
+    if (!jxl_has_jpeg(jxl->base.data, jxl->base.size))
         return 0;
     DL2_TRY(jxl_rebuild(jxl, &rebuilt, error));
-    *data = jxl->jpeg.data;
-    *size = jxl->jpeg.size;
+    *data = jxl->base.block.data;
+    *size = jxl->base.block.size;
     DL2_TRY(jxl_begin(jxl, error)); /* frees what libjxl holds of the image */
     return rebuilt;
 }
@@ -301,21 +295,17 @@ static int jxl_choose_colour(JxlDecoder *decoder, const JxlBasicInfo *info,
 static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                       struct dl2_error *error)
 {
-    JxlDecoder *decoder = JxlDecoderCreate(NULL);
-    JxlBasicInfo info;
-    int status = DL2_OK;
-    if (!decoder ||
-        JxlDecoderSubscribeEvents(decoder, JXL_DEC_BASIC_INFO | JXL_DEC_COLOR_ENCODING) !=
-            JXL_DEC_SUCCESS ||
-        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS)
-        status = dl2_error_memory(error, "libjxl");
-    else if (JxlDecoderProcessInput(decoder) != JXL_DEC_BASIC_INFO ||
-             JxlDecoderGetBasicInfo(decoder, &info) != JXL_DEC_SUCCESS ||
-             JxlDecoderProcessInput(decoder) != JXL_DEC_COLOR_ENCODING)
-        status = jxl_fail(error);
-    else
-        status = jxl_choose_colour(decoder, &info, colour, error);
-    JxlDecoderDestroy(decoder);
+    struct jxl_state jxl = {.base = {.data = data, .size = size}};
+    int status = jxl_begin(&jxl, error);
+    if (status == DL2_OK) {
+        JxlDecoderStatus next = JxlDecoderProcessInput(jxl.decoder);
+        if (next == JXL_DEC_JPEG_RECONSTRUCTION)
+            next = JxlDecoderProcessInput(jxl.decoder);
+        status = next == JXL_DEC_COLOR_ENCODING
+                     ? jxl_choose_colour(jxl.decoder, &jxl.info, colour, error)
+                     : jxl_fail(error);
+    }
+    JxlDecoderDestroy(jxl.decoder);
     return status;
 }
 
@@ -323,7 +313,7 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
 {
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     bool chosen;
     for (;;) {
         switch (JxlDecoderProcessInput(jxl->decoder)) {
@@ -357,13 +347,13 @@ static int jxl_read(void *state, const struct dl2_decode_request *request, struc
     DL2_TRY(dl2_image_reshape(image, jxl->info.xsize, jxl->info.ysize, channels, error));
     const size_t pixels = (size_t)image->width * image->height, size = pixels * (channels + alpha);
     if (alpha)
-        DL2_TRY(dl2_bytes_resize(&jxl->block, size, error));
+        DL2_TRY(dl2_bytes_resize(&jxl->base.block, size, error));
     const JxlPixelFormat format = {channels + alpha, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
-    if (!jxl_decode_frame(jxl, &format, alpha ? jxl->block.data : image->data, size))
+    if (!jxl_decode_frame(jxl, &format, alpha ? jxl->base.block.data : image->data, size))
         return jxl_fail(error);
     JxlDecoderReset(jxl->decoder); /* frees what libjxl holds of the image */
     if (alpha)
-        dl2_flatten(jxl->block.data, image->data, pixels, channels, request->background);
+        dl2_flatten(jxl->base.block.data, image->data, pixels, channels, request->background);
     *raster = dl2_raster_of(image, 0, 0);
     return DL2_OK;
 }
@@ -389,14 +379,6 @@ static void jxl_close(void *state)
 {
     struct jxl_state *jxl = state;
     JxlDecoderDestroy(jxl->decoder);
-    dl2_bytes_free(&jxl->block);
-    dl2_bytes_free(&jxl->jpeg);
-}
-
-static size_t jxl_memory(const void *state)
-{
-    const struct jxl_state *jxl = state;
-    return jxl->block.capacity + jxl->jpeg.capacity;
 }
 
 /* libjxl has this function from 0.9 on; earlier versions get its formula. */
@@ -545,7 +527,7 @@ static bool jxl_takes_jpeg(const uint8_t *data, size_t size)
 static int jxl_gives_back(const struct dl2_bytes *file, const uint8_t *jpeg, size_t size,
                           bool *same, struct dl2_error *error)
 {
-    struct jxl_state jxl = {.data = file->data, .size = file->size};
+    struct jxl_state jxl = {.base = {.data = file->data, .size = file->size}};
     struct dl2_image_info shown, wanted;
     const uint8_t *data;
     size_t bytes;
@@ -559,6 +541,7 @@ static int jxl_gives_back(const struct dl2_bytes *file, const uint8_t *jpeg, siz
                  (dl2_image_read_info(file->data, file->size, &shown, NULL) == DL2_OK &&
                   shown.orientation == wanted.orientation && shown.channels == wanted.channels));
     jxl_close(&jxl);
+    dl2_bytes_free(&jxl.base.block);
     return status == DL2_ERR_MEMORY ? status : DL2_OK;
 }
 
@@ -601,12 +584,10 @@ static void jxl_version(char out[DL2_CODEC_VERSION_SIZE])
              (unsigned)(number / 1000 % 1000), (unsigned)(number % 1000));
 }
 
-static const char *const jxl_extensions[] = {"jxl", NULL};
-
 const struct dl2_codec dl2_codec_jxl = {
     .name = "jxl",
     .extension = "jxl",
-    .extensions = jxl_extensions,
+    .extensions = {"jxl"},
     .lossy = true,
     .max_side = 1 << 18,
     .colours = DL2_COLOUR_PARAMETERS,
@@ -616,7 +597,7 @@ const struct dl2_codec dl2_codec_jxl = {
     .effort_help = "higher is smaller and slower",
     .settings = jxl_settings,
     .pixel_bytes = 100,
-    .version = jxl_version,
+    .find_version = jxl_version,
     .sniff = jxl_sniff,
     .colour = jxl_colour,
     .state_size = sizeof(struct jxl_state),
@@ -625,7 +606,6 @@ const struct dl2_codec dl2_codec_jxl = {
     .read_deep = jxl_read_deep,
     .unwrap = jxl_unwrap,
     .close = jxl_close,
-    .memory = jxl_memory,
     .encode = jxl_encode,
     .encoder_parameters = jxl_parameters,
 };
@@ -634,8 +614,7 @@ const struct dl2_codec dl2_codec_jxl = {
 const struct dl2_codec dl2_codec_jxl_lossless = {
     .name = "jxl_lossless",
     .extension = "jxl",
-    .extensions = jxl_extensions,
-    .lossy = false,
+    .extensions = {"jxl"},
     .max_side = 1 << 18,
     .colours = DL2_COLOUR_ICC | DL2_COLOUR_PARAMETERS,
     .always_tagged = true,
@@ -643,7 +622,7 @@ const struct dl2_codec dl2_codec_jxl_lossless = {
     .usual_effort = DEFAULT_EFFORT,
     .effort_help = "higher is smaller and slower",
     .pixel_bytes = 100,
-    .version = jxl_version,
+    .find_version = jxl_version,
     .encode = jxl_encode_lossless,
     .encoder_parameters = jxl_lossless_parameters,
 };

@@ -20,34 +20,19 @@
 enum { DEFAULT_LEVEL = 6, MAX_LEVEL = 9, MAX_CHUNK = 8 << 20, MAX_KEPT_CHUNKS = 128 };
 enum { HEADER = 33, CHUNK = 12, MAX_PROFILE = 16 << 20, SRGB_GAMMA = 45455 };
 
-static const uint8_t png_signature_bytes[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-
-static bool png_sniff(const uint8_t *data, size_t size)
-{
-    return size >= sizeof png_signature_bytes &&
-           !memcmp(data, png_signature_bytes, sizeof png_signature_bytes);
-}
-
-struct png_source {
-    const uint8_t *data;
-    size_t size, at;
-};
-
 /* Memory of a read, which must be freed after a jump out of libpng, and memory that is kept. */
 struct png_state {
-    struct png_source source;
+    struct dl2_codec_state base; /* block: a row of libpng's, or all of an interlaced image */
     struct dl2_image_info info;
     png_structp png;
     png_infop png_info;
-    struct dl2_bytes block; /* a row as libpng gives it, or all of an interlaced image */
-    struct dl2_bytes rows;  /* pointers to them */
 };
 
-static int png_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int png_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct png_state *reader = state;
-    (void)max_pixels;
+    const uint8_t *const data = reader->base.data;
+    const size_t size = reader->base.size;
     /* Signature, IHDR's length and name, its 13 bytes and their checksum. */
     if (size < 33 || dl2_read_u32(data + 8) != 13 || memcmp(data + 12, "IHDR", 4) != 0)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: the header is damaged or cut short");
@@ -78,7 +63,6 @@ static int png_open(void *state, const uint8_t *data, size_t size, uint64_t max_
             info->orientation = dl2_exif_orientation(data + at + 8, length);
         at += (size_t)length + CHUNK;
     }
-    reader->source = (struct png_source){data, size, 0};
     reader->info = *info;
     return DL2_OK;
 }
@@ -145,7 +129,6 @@ static bool png_is_near(double a, double b)
 static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                       struct dl2_error *error)
 {
-    static const double srgb[8] = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290};
     uint32_t length, gamma = SRGB_GAMMA;
     bool same = true;
     const uint8_t *chunk = png_find_chunk(data, size, "cICP", &length);
@@ -161,12 +144,12 @@ static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
         return DL2_OK;
     if ((chunk = png_find_chunk(data, size, "gAMA", &length)) && length == 4 && dl2_read_u32(chunk))
         gamma = dl2_read_u32(chunk);
-    memcpy(colour->xy, srgb, sizeof srgb);
+    memcpy(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy);
     if ((chunk = png_find_chunk(data, size, "cHRM", &length)) && length == 32)
         for (int i = 0; i < 8; i++) /* white comes first there */
             colour->xy[i] = dl2_read_u32(chunk + 4 * ((i + 2) % 8)) / 100000.0;
     for (int i = 0; i < 8; i++)
-        same = same && png_is_near(colour->xy[i], srgb[i]);
+        same = same && png_is_near(colour->xy[i], dl2_colour_srgb.xy[i]);
     colour->gamma = 100000.0 / gamma;
     if (!same || !png_is_near(gamma, SRGB_GAMMA))
         colour->form = DL2_COLOUR_GAMMA;
@@ -175,11 +158,8 @@ static int png_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
 
 static void png_read_source(png_structp png, png_bytep out, size_t count)
 {
-    struct png_source *source = png_get_io_ptr(png);
-    if (count > source->size - source->at)
+    if (dl2_codec_take(png_get_io_ptr(png), out, count) < count)
         png_error(png, "the file is cut short");
-    memcpy(out, source->data + source->at, count);
-    source->at += count;
 }
 
 static void png_on_error(png_structp png, png_const_charp message)
@@ -191,8 +171,7 @@ static void png_on_error(png_structp png, png_const_charp message)
 /* Warnings (odd text, colour profiles) are ignored: the pixels are right. */
 static void png_on_warning(png_structp png, png_const_charp message)
 {
-    (void)png;
-    (void)message;
+    (void)png, (void)message;
 }
 
 /* The requested part of a row as libpng gives it. */
@@ -206,23 +185,27 @@ static void png_take_row(const struct dl2_decode_request *request, const uint8_t
         memcpy(out, in, (size_t)request->width * channels);
 }
 
+/* All rows, to `out`; each pass of an interlaced image fills in more of their pixels. */
+static void png_take_rows(const struct png_state *reader, int passes, uint8_t *out,
+                          size_t row_bytes)
+{
+    for (int pass = 0; pass < passes; pass++)
+        for (uint32_t y = 0; y < reader->info.height; y++)
+            png_read_row(reader->png, out + y * row_bytes, NULL);
+}
+
 static int png_read_interlaced(struct png_state *reader, const struct dl2_decode_request *request,
-                               size_t row_bytes, bool alpha, struct dl2_image *image,
+                               int passes, size_t row_bytes, bool alpha, struct dl2_image *image,
                                struct dl2_error *error)
 {
-    const uint32_t height = reader->info.height;
     size_t bytes;
-    if (!dl2_size_mul(height, row_bytes, &bytes))
+    if (!dl2_size_mul(reader->info.height, row_bytes, &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "PNG: too large");
-    DL2_TRY(dl2_bytes_resize(&reader->block, bytes, error));
-    DL2_TRY(dl2_bytes_resize(&reader->rows, height * sizeof(uint8_t *), error));
-    uint8_t **rows = (uint8_t **)(void *)reader->rows.data;
-    for (uint32_t y = 0; y < height; y++)
-        rows[y] = reader->block.data + y * row_bytes;
-    png_read_image(reader->png, rows);
+    DL2_TRY(dl2_bytes_resize(&reader->base.block, bytes, error));
+    png_take_rows(reader, passes, reader->base.block.data, row_bytes);
     for (uint32_t y = 0; y < image->height; y++)
-        png_take_row(request, rows[request->y + y], alpha, image->data + y * image->stride,
-                     image->channels);
+        png_take_row(request, reader->base.block.data + (request->y + y) * row_bytes, alpha,
+                     image->data + y * image->stride, image->channels);
     return DL2_OK;
 }
 
@@ -231,14 +214,14 @@ static int png_read_in_order(struct png_state *reader, const struct dl2_decode_r
                              struct dl2_error *error)
 {
     const bool direct = !alpha && request->width == reader->info.width;
-    DL2_TRY(dl2_bytes_resize(&reader->block, row_bytes, error));
+    DL2_TRY(dl2_bytes_resize(&reader->base.block, row_bytes, error));
     for (uint32_t y = 0; y < request->y; y++)
-        png_read_row(reader->png, reader->block.data, NULL);
+        png_read_row(reader->png, reader->base.block.data, NULL);
     for (uint32_t y = 0; y < image->height; y++) {
         uint8_t *out = image->data + y * image->stride;
-        png_read_row(reader->png, direct ? out : reader->block.data, NULL);
+        png_read_row(reader->png, direct ? out : reader->base.block.data, NULL);
         if (!direct)
-            png_take_row(request, reader->block.data, alpha, out, image->channels);
+            png_take_row(request, reader->base.block.data, alpha, out, image->channels);
     }
     return DL2_OK;
 }
@@ -247,7 +230,7 @@ static int png_read_in_order(struct png_state *reader, const struct dl2_decode_r
 static void png_begin(struct png_state *reader)
 {
     png_structp png = reader->png;
-    png_set_read_fn(png, &reader->source, png_read_source);
+    png_set_read_fn(png, &reader->base, png_read_source);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX); /* decoder.c counts pixels */
     png_set_chunk_malloc_max(png, MAX_CHUNK);
     png_set_chunk_cache_max(png, MAX_KEPT_CHUNKS);
@@ -281,7 +264,7 @@ static int png_read_pixels(struct png_state *reader, const struct dl2_decode_req
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, channels, error));
     size_t row_bytes = png_get_rowbytes(png, info);
     if (passes > 1)
-        DL2_TRY(png_read_interlaced(reader, request, row_bytes, alpha, image, error));
+        DL2_TRY(png_read_interlaced(reader, request, passes, row_bytes, alpha, image, error));
     else
         DL2_TRY(png_read_in_order(reader, request, row_bytes, alpha, image, error));
     if (request->width == reader->info.width && request->height == reader->info.height)
@@ -303,7 +286,7 @@ static int png_read_deep_pixels(struct png_state *reader, const uint8_t backgrou
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     png_set_swap(reader->png);
 #endif
-    png_set_interlace_handling(reader->png);
+    const int passes = png_set_interlace_handling(reader->png);
     png_read_update_info(reader->png, reader->png_info);
     const uint32_t height = reader->info.height;
     const uint32_t channels = (type & PNG_COLOR_MASK_COLOR ? 3 : 1) +
@@ -311,11 +294,9 @@ static int png_read_deep_pixels(struct png_state *reader, const uint8_t backgrou
     if (png_get_channels(reader->png, reader->png_info) != channels)
         return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent colour type");
     DL2_TRY(dl2_deep_reshape(image, reader->info.width, height, channels, error));
-    DL2_TRY(dl2_bytes_resize(&reader->rows, height * sizeof(uint8_t *), error));
-    uint8_t **rows = (uint8_t **)(void *)reader->rows.data;
-    for (uint32_t y = 0; y < height; y++)
-        rows[y] = (uint8_t *)dl2_deep_row(image, y);
-    png_read_image(reader->png, rows);
+    if (png_get_rowbytes(reader->png, reader->png_info) * height != image->bytes.size)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "PNG: inconsistent rows");
+    png_take_rows(reader, passes, image->bytes.data, image->bytes.size / height);
     dl2_flatten_deep(image, background, false);
     return DL2_OK;
 }
@@ -351,19 +332,6 @@ static int png_read_deep(void *state, const uint8_t background[3], struct dl2_de
     const struct dl2_decode_request request = {
         .background = {background[0], background[1], background[2]}};
     return png_run(state, &request, NULL, image, error);
-}
-
-static void png_close(void *state)
-{
-    struct png_state *reader = state;
-    dl2_bytes_free(&reader->block);
-    dl2_bytes_free(&reader->rows);
-}
-
-static size_t png_memory(const void *state)
-{
-    const struct png_state *reader = state;
-    return reader->block.capacity + reader->rows.capacity;
 }
 
 struct png_sink {
@@ -500,18 +468,10 @@ static json_t *png_parameters(const struct dl2_encode_options *options)
     return json_pack("{s:i, s:s}", "compression_level", png_level(options), "filters", "default");
 }
 
-static void png_version(char out[DL2_CODEC_VERSION_SIZE])
-{
-    strcpy(out, "libpng " PNG_LIBPNG_VER_STRING);
-}
-
-static const char *const png_extensions[] = {"png", NULL};
-
 const struct dl2_codec dl2_codec_png = {
     .name = "png",
     .extension = "png",
-    .extensions = png_extensions,
-    .lossy = false,
+    .extensions = {"png"},
     .max_side = 1000000,
     .has_palette = true,
     .colours = DL2_COLOUR_ICC | DL2_COLOUR_CICP | DL2_COLOUR_GAMMA,
@@ -519,16 +479,14 @@ const struct dl2_codec dl2_codec_png = {
     .usual_effort = DEFAULT_LEVEL,
     .effort_help = "zlib's level",
     .pixel_bytes = 7,
-    .version = png_version,
-    .sniff = png_sniff,
+    .version = "libpng " PNG_LIBPNG_VER_STRING,
+    .signatures = {{8, "\x89PNG\r\n\x1a\n"}},
     .colour = png_colour,
     .coded_bytes = png_coded_bytes,
     .state_size = sizeof(struct png_state),
     .open = png_open,
     .read = png_read,
     .read_deep = png_read_deep,
-    .close = png_close,
-    .memory = png_memory,
     .encode = png_encode,
     .encoder_parameters = png_parameters,
 };

@@ -114,20 +114,15 @@ static int pnm_scale_samples(const struct pnm_header *header, const uint8_t *dat
 }
 
 struct pnm_state {
-    const uint8_t *data;
-    size_t size;
+    struct dl2_codec_state base;
     struct pnm_header header;
 };
 
-static int pnm_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                    struct dl2_image_info *info, struct dl2_error *error)
+static int pnm_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct pnm_state *pnm = state;
     const struct pnm_header *header = &pnm->header;
-    (void)max_pixels;
-    pnm->data = data;
-    pnm->size = size;
-    DL2_TRY(pnm_parse_header(data, size, &pnm->header, error));
+    DL2_TRY(pnm_parse_header(pnm->base.data, pnm->base.size, &pnm->header, error));
     info->width = header->width;
     info->height = header->height;
     info->channels = header->channels;
@@ -140,11 +135,11 @@ static int pnm_read(void *state, const struct dl2_decode_request *request, struc
 {
     struct pnm_state *pnm = state;
     const struct pnm_header *header = &pnm->header;
-    DL2_TRY(pnm_check_length(header, pnm->size, error));
+    DL2_TRY(pnm_check_length(header, pnm->base.size, error));
     if (header->maximum == 255) { /* the file's own bytes */
         *raster = (struct dl2_raster){
             .color = header->channels == 1 ? DL2_COLOR_GRAY : DL2_COLOR_RGB,
-            .planes[0] = {.data = pnm->data + header->pixels_at,
+            .planes[0] = {.data = pnm->base.data + header->pixels_at,
                           .stride = (size_t)header->width * header->channels,
                           .width = header->width,
                           .height = header->height,
@@ -154,7 +149,7 @@ static int pnm_read(void *state, const struct dl2_decode_request *request, struc
         return DL2_OK;
     }
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, header->channels, error));
-    DL2_TRY(pnm_scale_samples(header, pnm->data, request->x, request->y, image, error));
+    DL2_TRY(pnm_scale_samples(header, pnm->base.data, request->x, request->y, image, error));
     *raster = dl2_raster_of(image, request->x, request->y);
     return DL2_OK;
 }
@@ -166,9 +161,9 @@ static int pnm_read_deep(void *state, const uint8_t background[3], struct dl2_de
     const struct pnm_header *header = &pnm->header;
     const size_t step = pnm_sample_bytes(header);
     (void)background;
-    DL2_TRY(pnm_check_length(header, pnm->size, error));
+    DL2_TRY(pnm_check_length(header, pnm->base.size, error));
     DL2_TRY(dl2_deep_reshape(image, header->width, header->height, header->channels, error));
-    const uint8_t *in = pnm->data + header->pixels_at;
+    const uint8_t *in = pnm->base.data + header->pixels_at;
     uint16_t *out = dl2_deep_row(image, 0);
     for (size_t i = image->bytes.size / sizeof *out; i; i--, in += step) {
         uint32_t value;
@@ -200,22 +195,14 @@ static json_t *pnm_parameters(const struct dl2_encode_options *options)
     return json_pack("{s:i}", "maxval", 255);
 }
 
-static void pnm_version(char out[DL2_CODEC_VERSION_SIZE])
-{
-    strcpy(out, "built in");
-}
-
-static const char *const pnm_extensions[] = {"ppm", "pgm", "pnm", NULL};
-
 const struct dl2_codec dl2_codec_ppm = {
     .name = "ppm",
     .extension = "ppm",
-    .extensions = pnm_extensions,
-    .lossy = false,
+    .extensions = {"ppm", "pgm", "pnm"},
     .max_side = UINT32_MAX,
     .max_effort = -1,
     .pixel_bytes = 3,
-    .version = pnm_version,
+    .version = "built in",
     .sniff = pnm_sniff,
     .state_size = sizeof(struct pnm_state),
     .open = pnm_open,

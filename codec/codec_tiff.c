@@ -19,50 +19,32 @@ enum { DNG_VERSION = 50706 };
 #define MAX_PIECE ((tmsize_t)1 << 30)
 
 struct tiff_state {
-    const uint8_t *data;
-    size_t size, at;
+    struct dl2_codec_state base; /* block: uint32_t, as TIFFRGBAImageGet() fills them, or a tile */
     TIFF *file;
     uint32_t width, height, channels;
     uint16_t alpha;           /* EXTRASAMPLE_...; 0: none */
     struct dl2_error problem; /* libtiff's first */
-    struct dl2_bytes pixels;  /* uint32_t, as TIFFRGBAImageGet() fills them */
 };
-
-static bool tiff_sniff(const uint8_t *data, size_t size)
-{
-    static const char starts[][4] = {"II*", "MM\0*", "II+", "MM\0+"};
-    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (size >= 8 && !memcmp(data, starts[i], 4))
-            return true;
-    return false;
-}
 
 /* ---- What libtiff calls */
 
 static tmsize_t tiff_take(thandle_t handle, void *out, tmsize_t count)
 {
-    struct tiff_state *tiff = handle;
-    const size_t left = tiff->at < tiff->size ? tiff->size - tiff->at : 0;
-    const size_t taken = (size_t)count < left ? (size_t)count : left;
-    memcpy(out, tiff->data + (taken ? tiff->at : 0), taken);
-    tiff->at += taken;
-    return (tmsize_t)taken;
+    return (tmsize_t)dl2_codec_take(handle, out, (size_t)count);
 }
 
 static tmsize_t tiff_put(thandle_t handle, void *in, tmsize_t count)
 {
-    (void)handle;
-    (void)in;
-    (void)count;
+    (void)handle, (void)in, (void)count;
     return -1;
 }
 
 static toff_t tiff_seek(thandle_t handle, toff_t offset, int from)
 {
-    struct tiff_state *tiff = handle;
-    const uint64_t base = from == SEEK_CUR ? tiff->at : from == SEEK_END ? tiff->size : 0;
-    tiff->at = offset <= SIZE_MAX - base ? (size_t)(base + offset) : SIZE_MAX;
-    return tiff->at;
+    struct dl2_codec_state *state = handle;
+    const uint64_t base = from == SEEK_CUR ? state->at : from == SEEK_END ? state->size : 0;
+    state->at = offset <= SIZE_MAX - base ? (size_t)(base + offset) : SIZE_MAX;
+    return state->at;
 }
 
 static int tiff_close_source(thandle_t handle)
@@ -73,23 +55,16 @@ static int tiff_close_source(thandle_t handle)
 
 static toff_t tiff_size(thandle_t handle)
 {
-    return ((const struct tiff_state *)handle)->size;
+    return ((const struct dl2_codec_state *)handle)->size;
 }
 
 /* The bytes are in memory already, so libtiff need not copy them. */
 static int tiff_map(thandle_t handle, void **base, toff_t *size)
 {
-    const struct tiff_state *tiff = handle;
-    *base = (void *)(uintptr_t)tiff->data;
-    *size = tiff->size;
+    const struct dl2_codec_state *state = handle;
+    *base = (void *)(uintptr_t)state->data;
+    *size = state->size;
     return 1;
-}
-
-static void tiff_unmap(thandle_t handle, void *base, toff_t size)
-{
-    (void)handle;
-    (void)base;
-    (void)size;
 }
 
 static int tiff_on_error(TIFF *file, void *context, const char *module, const char *format,
@@ -97,8 +72,7 @@ static int tiff_on_error(TIFF *file, void *context, const char *module, const ch
 {
     struct tiff_state *tiff = context;
     char text[256];
-    (void)file;
-    (void)module;
+    (void)file, (void)module;
     vsnprintf(text, sizeof text, format, args);
     if (!tiff->problem.message[0])
         dl2_error_set(&tiff->problem, DL2_ERR_FORMAT, "TIFF: %s", text);
@@ -109,18 +83,15 @@ static int tiff_on_error(TIFF *file, void *context, const char *module, const ch
 static int tiff_on_warning(TIFF *file, void *context, const char *module, const char *format,
                            va_list args)
 {
-    (void)file;
-    (void)context;
-    (void)module;
-    (void)format;
-    (void)args;
+    (void)file, (void)context, (void)module, (void)format, (void)args;
     return 1;
 }
 
 /* ---- The header */
 
-static void tiff_end(struct tiff_state *tiff)
+static void tiff_close(void *state)
 {
+    struct tiff_state *tiff = state;
     if (tiff->file)
         TIFFClose(tiff->file);
     tiff->file = NULL;
@@ -142,7 +113,7 @@ static int tiff_open_file(struct tiff_state *tiff, struct dl2_error *error)
     TIFFOpenOptionsSetErrorHandlerExtR(options, tiff_on_error, tiff);
     TIFFOpenOptionsSetWarningHandlerExtR(options, tiff_on_warning, tiff);
     tiff->file = TIFFClientOpenExt("image", "r", tiff, tiff_take, tiff_put, tiff_seek,
-                                   tiff_close_source, tiff_size, tiff_map, tiff_unmap, options);
+                                   tiff_close_source, tiff_size, tiff_map, NULL, options);
     TIFFOpenOptionsFree(options);
     return tiff->file ? DL2_OK : tiff_fail(tiff, "TIFF: the header is damaged", error);
 }
@@ -156,7 +127,7 @@ static bool tiff_is_raw(const struct tiff_state *tiff)
     TIFFGetField(tiff->file, TIFFTAG_SUBFILETYPE, &kind);
     return kind & FILETYPE_REDUCEDIMAGE ||
            TIFFGetField(tiff->file, DNG_VERSION, &count, &version) == 1 ||
-           (tiff->size > 10 && !memcmp(tiff->data + 8, "CR", 2));
+           (tiff->base.size > 10 && !memcmp(tiff->base.data + 8, "CR", 2));
 }
 
 /* Sets tiff->alpha. A further sample of no stated meaning is no opacity. */
@@ -171,17 +142,12 @@ static void tiff_read_alpha(struct tiff_state *tiff)
         tiff->alpha = kinds[0];
 }
 
-static int tiff_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                     struct dl2_image_info *info, struct dl2_error *error)
+static int tiff_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct tiff_state *tiff = state;
     uint16_t bits, photometric = PHOTOMETRIC_MINISBLACK, orientation;
     char why[1024] = "";
-    (void)max_pixels;
-    tiff_end(tiff);
-    tiff->data = data;
-    tiff->size = size;
-    tiff->at = 0;
+    tiff_close(tiff);
     tiff->problem = (struct dl2_error)DL2_ERROR_INIT;
     DL2_TRY(tiff_open_file(tiff, error));
     if (TIFFGetField(tiff->file, TIFFTAG_IMAGEWIDTH, &tiff->width) != 1 ||
@@ -213,13 +179,13 @@ static int tiff_open(void *state, const uint8_t *data, size_t size, uint64_t max
 static int tiff_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
                        struct dl2_error *error)
 {
-    struct tiff_state tiff = {.data = data, .size = size, .problem = DL2_ERROR_INIT};
+    struct tiff_state tiff = {.base = {.data = data, .size = size}, .problem = DL2_ERROR_INIT};
     uint32_t bytes = 0;
     void *profile = NULL;
     int status = tiff_open_file(&tiff, error);
     if (status == DL2_OK && TIFFGetField(tiff.file, TIFFTAG_ICCPROFILE, &bytes, &profile) == 1)
         status = dl2_colour_set_icc(colour, profile, bytes, error);
-    tiff_end(&tiff);
+    tiff_close(&tiff);
     return status;
 }
 
@@ -261,7 +227,7 @@ static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t coun
     size_t bytes;
     if (!dl2_size_mul(tiff->width, count, &bytes) || !dl2_size_mul(bytes, sizeof(uint32_t), &bytes))
         return dl2_error_set(error, DL2_ERR_LIMIT, "TIFF: too large");
-    DL2_TRY(dl2_bytes_resize(&tiff->pixels, bytes, error));
+    DL2_TRY(dl2_bytes_resize(&tiff->base.block, bytes, error));
     if (!TIFFRGBAImageBegin(&reader, tiff->file, 1, why))
         return dl2_error_set(error, DL2_ERR_FORMAT, "TIFF: %s", why);
     reader.req_orientation = reader.orientation;
@@ -269,7 +235,7 @@ static int tiff_read_rows(struct tiff_state *tiff, uint32_t first, uint32_t coun
     if (tiff->channels == 1 && reader.isContig && reader.bitspersample == 16)
         reader.put.contig = tiff_put_gray16;
     const int good =
-        TIFFRGBAImageGet(&reader, (uint32_t *)(void *)tiff->pixels.data, tiff->width, count);
+        TIFFRGBAImageGet(&reader, (uint32_t *)(void *)tiff->base.block.data, tiff->width, count);
     TIFFRGBAImageEnd(&reader);
     return good && !tiff->problem.message[0] ? DL2_OK
                                              : tiff_fail(tiff, "TIFF: the file is damaged", error);
@@ -296,7 +262,7 @@ static int tiff_read(void *state, const struct dl2_decode_request *request, stru
     const uint8_t gray = dl2_luma(back[0], back[1], back[2]);
     DL2_TRY(tiff_read_rows(tiff, request->y, request->height, error));
     DL2_TRY(dl2_image_reshape(image, request->width, request->height, tiff->channels, error));
-    const uint32_t *pixels = (const uint32_t *)(const void *)tiff->pixels.data;
+    const uint32_t *pixels = (const uint32_t *)(const void *)tiff->base.block.data;
     for (uint32_t y = 0; y < request->height; y++) {
         const uint32_t *in = pixels + (size_t)y * tiff->width + request->x;
         uint8_t *out = image->data + y * image->stride;
@@ -352,18 +318,18 @@ static bool tiff_read_deep_tiles(struct tiff_state *tiff, struct dl2_deep_image 
     if (!width || !height || !dl2_size_mul(width, pixel, &row) ||
         !dl2_size_mul(row, height, &bytes) || bytes > MAX_PIECE ||
         TIFFTileSize64(tiff->file) != bytes ||
-        dl2_bytes_resize(&tiff->pixels, bytes, &tiff->problem) < 0)
+        dl2_bytes_resize(&tiff->base.block, bytes, &tiff->problem) < 0)
         return false;
     for (uint64_t top = 0; top < image->height; top += height)
         for (uint64_t left = 0; left < image->width; left += width) {
             const uint64_t right = image->width - left < width ? image->width - left : width;
             const uint64_t bottom = image->height - top < height ? image->height - top : height;
-            if (TIFFReadTile(tiff->file, tiff->pixels.data, (uint32_t)left, (uint32_t)top, 0, 0) <
-                0)
+            if (TIFFReadTile(tiff->file, tiff->base.block.data, (uint32_t)left, (uint32_t)top, 0,
+                             0) < 0)
                 return false;
             for (uint64_t y = 0; y < bottom; y++)
                 memcpy(dl2_deep_row(image, (uint32_t)(top + y)) + left * image->channels,
-                       tiff->pixels.data + y * row, right * pixel);
+                       tiff->base.block.data + y * row, right * pixel);
         }
     return true;
 }
@@ -389,19 +355,6 @@ static int tiff_read_deep(void *state, const uint8_t background[3], struct dl2_d
     return DL2_OK;
 }
 
-static void tiff_close(void *state)
-{
-    struct tiff_state *tiff = state;
-    tiff_end(tiff);
-    dl2_bytes_free(&tiff->pixels);
-}
-
-static size_t tiff_memory(const void *state)
-{
-    const struct tiff_state *tiff = state;
-    return tiff->pixels.capacity;
-}
-
 /* "LIBTIFF, Version 4.5.0" and lines about copyright. */
 static void tiff_version(char out[DL2_CODEC_VERSION_SIZE])
 {
@@ -410,21 +363,18 @@ static void tiff_version(char out[DL2_CODEC_VERSION_SIZE])
     snprintf(out, DL2_CODEC_VERSION_SIZE, "libtiff %.*s", (int)strcspn(number, "\n"), number);
 }
 
-static const char *const tiff_extensions[] = {"tif", "tiff", NULL};
-
 const struct dl2_codec dl2_codec_tiff = {
     .name = "tiff",
     .extension = "tif",
-    .extensions = tiff_extensions,
+    .extensions = {"tif", "tiff"},
     .max_effort = -1,
     .pixel_bytes = 12,
-    .version = tiff_version,
-    .sniff = tiff_sniff,
+    .find_version = tiff_version,
+    .signatures = {{8, "II*\0????"}, {8, "MM\0*????"}, {8, "II+\0????"}, {8, "MM\0+????"}},
     .colour = tiff_colour,
     .state_size = sizeof(struct tiff_state),
     .open = tiff_open,
     .read = tiff_read,
     .read_deep = tiff_read_deep,
     .close = tiff_close,
-    .memory = tiff_memory,
 };

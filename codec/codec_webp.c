@@ -21,23 +21,13 @@ enum { DEFAULT_METHOD = 4, MAX_METHOD = 6, CHUNK_HEADER = 8, RIFF_HEADER = 12 };
 /* Of lossless files libwebp takes it for another effort. */
 enum { LOSSLESS_QUALITY = 75 };
 
-static bool webp_sniff(const uint8_t *data, size_t size)
-{
-    return size >= RIFF_HEADER && !memcmp(data, "RIFF", 4) && !memcmp(data + 8, "WEBP", 4);
-}
-
-static uint32_t webp_read_u32(const uint8_t *p)
-{
-    return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
-}
-
 /* The first whole chunk of that name, or NULL. */
 static const uint8_t *webp_find_chunk(const uint8_t *data, size_t size, const char *name,
                                       size_t *length)
 {
     size_t at = RIFF_HEADER;
     while (size - at >= CHUNK_HEADER) {
-        *length = webp_read_u32(data + at + 4);
+        *length = dl2_read_le32(data + at + 4);
         at += CHUNK_HEADER;
         if (*length > size - at)
             return NULL;
@@ -76,47 +66,38 @@ static bool webp_has_filtered_alpha(const uint8_t *data, size_t size)
     return alpha && length && (alpha[0] >> 2 & 3) != 0;
 }
 
-static const char *webp_status_text(VP8StatusCode code)
-{
-    switch (code) {
-    case VP8_STATUS_OUT_OF_MEMORY:
-        return "out of memory";
-    case VP8_STATUS_UNSUPPORTED_FEATURE:
-        return "a feature that libwebp can't handle";
-    case VP8_STATUS_SUSPENDED:
-    case VP8_STATUS_NOT_ENOUGH_DATA:
-        return "the file is cut short";
-    case VP8_STATUS_BITSTREAM_ERROR:
-        return "the data are corrupt";
-    default:
-        return "libwebp can't decode it";
-    }
-}
-
 static int webp_fail(VP8StatusCode code, struct dl2_error *error)
 {
-    int status = code == VP8_STATUS_OUT_OF_MEMORY         ? DL2_ERR_MEMORY
-                 : code == VP8_STATUS_UNSUPPORTED_FEATURE ? DL2_ERR_UNSUPPORTED
-                                                          : DL2_ERR_FORMAT;
-    return dl2_error_set(error, status, "WebP: %s", webp_status_text(code));
+    static const struct {
+        VP8StatusCode code;
+        enum dl2_status status;
+        const char *text;
+    } rows[] = {
+        {VP8_STATUS_OUT_OF_MEMORY, DL2_ERR_MEMORY, "out of memory"},
+        {VP8_STATUS_UNSUPPORTED_FEATURE, DL2_ERR_UNSUPPORTED,
+         "a feature that libwebp can't handle"},
+        {VP8_STATUS_SUSPENDED, DL2_ERR_FORMAT, "the file is cut short"},
+        {VP8_STATUS_NOT_ENOUGH_DATA, DL2_ERR_FORMAT, "the file is cut short"},
+        {VP8_STATUS_BITSTREAM_ERROR, DL2_ERR_FORMAT, "the data are corrupt"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].code == code)
+            return dl2_error_set(error, rows[i].status, "WebP: %s", rows[i].text);
+    return dl2_error_set(error, DL2_ERR_FORMAT, "WebP: libwebp can't decode it");
 }
 
 struct webp_state {
-    const uint8_t *data;
-    size_t size;
+    struct dl2_codec_state base; /* block: planes, or pixels with alpha */
     bool filtered_alpha;
     WebPDecoderConfig config;
-    struct dl2_bytes block; /* planes, or pixels with alpha */
 };
 
-static int webp_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                     struct dl2_image_info *info, struct dl2_error *error)
+static int webp_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct webp_state *webp = state;
     WebPBitstreamFeatures *features = &webp->config.input;
-    (void)max_pixels;
-    webp->data = data;
-    webp->size = size;
+    const uint8_t *const data = webp->base.data;
+    const size_t size = webp->base.size;
     if (!WebPInitDecoderConfig(&webp->config))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, WEBP_TOO_OLD);
     VP8StatusCode code = WebPGetFeatures(data, size, features);
@@ -134,9 +115,9 @@ static int webp_open(void *state, const uint8_t *data, size_t size, uint64_t max
     return DL2_OK;
 }
 
-/* A rectangle in pixels; left and top are even, as libwebp would round them. */
+/* A rectangle in pixels; x and y are even, as libwebp would round them. */
 struct webp_window {
-    uint32_t left, top, width, height;
+    uint32_t x, y, width, height;
 };
 
 static int webp_run(struct webp_state *webp, const struct webp_window *window,
@@ -144,12 +125,12 @@ static int webp_run(struct webp_state *webp, const struct webp_window *window,
 {
     WebPDecoderConfig *config = &webp->config;
     config->options.use_cropping = 1;
-    config->options.crop_left = (int)window->left;
-    config->options.crop_top = (int)window->top;
+    config->options.crop_left = (int)window->x;
+    config->options.crop_top = (int)window->y;
     config->options.crop_width = (int)window->width;
     config->options.crop_height = (int)window->height;
     config->output.is_external_memory = 1;
-    VP8StatusCode code = WebPDecode(webp->data, webp->size, config);
+    VP8StatusCode code = WebPDecode(webp->base.data, webp->base.size, config);
     WebPFreeDecBuffer(&config->output);
     return code == VP8_STATUS_OK ? DL2_OK : webp_fail(code, error);
 }
@@ -162,24 +143,17 @@ static int webp_read_rgb(struct webp_state *webp, const struct webp_window *wind
     const bool alpha = webp->config.input.has_alpha;
     const size_t row = alpha ? (size_t)window->width * 4 : image->stride;
     if (alpha)
-        DL2_TRY(dl2_bytes_resize(&webp->block, row * window->height, error));
+        DL2_TRY(dl2_bytes_resize(&webp->base.block, row * window->height, error));
     WebPDecBuffer *output = &webp->config.output;
     output->colorspace = alpha ? MODE_RGBA : MODE_RGB;
-    output->u.RGBA.rgba = alpha ? webp->block.data : image->data;
+    output->u.RGBA.rgba = alpha ? webp->base.block.data : image->data;
     output->u.RGBA.stride = (int)row;
     output->u.RGBA.size = row * window->height;
     DL2_TRY(webp_run(webp, window, error));
     if (alpha)
-        dl2_flatten(webp->block.data, image->data, (size_t)window->width * window->height, 3,
+        dl2_flatten(webp->base.block.data, image->data, (size_t)window->width * window->height, 3,
                     background);
     return DL2_OK;
-}
-
-/* The even start of an axis' part that keeps `margin` pixels before
- * `start`, where there are any. */
-static uint32_t webp_even_start(uint32_t start, uint32_t margin)
-{
-    return start > margin ? (start - margin) & ~1u : 0;
 }
 
 /*
@@ -190,13 +164,13 @@ static uint32_t webp_even_start(uint32_t start, uint32_t margin)
 static struct webp_window webp_window_of(const struct webp_state *webp,
                                          const struct dl2_decode_request *request, uint32_t margin)
 {
-    struct webp_window window = {.left = webp_even_start(request->x, margin),
-                                 .top = webp->filtered_alpha ? 0
-                                                             : webp_even_start(request->y, margin)};
-    const uint32_t width = (uint32_t)webp->config.input.width,
-                   height = (uint32_t)webp->config.input.height;
-    window.width = dl2_smaller(request->x + request->width + margin, width) - window.left;
-    window.height = dl2_smaller(request->y + request->height + margin, height) - window.top;
+    struct webp_window window = {request->x, request->y, request->width, request->height};
+    dl2_widen(&window.x, &window.width, margin, 2, (uint32_t)webp->config.input.width);
+    dl2_widen(&window.y, &window.height, margin, 2, (uint32_t)webp->config.input.height);
+    if (webp->filtered_alpha) {
+        window.height += window.y;
+        window.y = 0;
+    }
     return window;
 }
 
@@ -208,10 +182,10 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
     const uint32_t half_width = (window.width + 1) / 2, half_height = (window.height + 1) / 2;
     const size_t luma = (size_t)window.width * window.height,
                  chroma = (size_t)half_width * half_height;
-    DL2_TRY(dl2_bytes_resize(&webp->block, luma + 2 * chroma, error));
+    DL2_TRY(dl2_bytes_resize(&webp->base.block, luma + 2 * chroma, error));
     WebPYUVABuffer *planes = &webp->config.output.u.YUVA;
     webp->config.output.colorspace = MODE_YUV;
-    planes->y = webp->block.data;
+    planes->y = webp->base.block.data;
     planes->u = planes->y + luma;
     planes->v = planes->u + chroma;
     planes->y_stride = (int)window.width;
@@ -223,16 +197,16 @@ static int webp_read_planes(struct webp_state *webp, const struct dl2_decode_req
                                 .stride = window.width,
                                 .width = window.width,
                                 .height = window.height,
-                                .x = window.left,
-                                .y = window.top,
+                                .x = window.x,
+                                .y = window.y,
                                 .step_x = 1,
                                 .step_y = 1};
     const struct dl2_plane u = {.data = planes->u,
                                 .stride = half_width,
                                 .width = half_width,
                                 .height = half_height,
-                                .x = window.left,
-                                .y = window.top,
+                                .x = window.x,
+                                .y = window.y,
                                 .step_x = 2,
                                 .step_y = 2};
     struct dl2_plane v = u;
@@ -256,20 +230,8 @@ static int webp_read(void *state, const struct dl2_decode_request *request, stru
         return webp_read_planes(webp, request, raster, error);
     const struct webp_window window = webp_window_of(webp, request, lossy ? MARGIN : 0);
     DL2_TRY(webp_read_rgb(webp, &window, request->background, image, error));
-    *raster = dl2_raster_of(image, window.left, window.top);
+    *raster = dl2_raster_of(image, window.x, window.y);
     return DL2_OK;
-}
-
-static void webp_close(void *state)
-{
-    struct webp_state *webp = state;
-    dl2_bytes_free(&webp->block);
-}
-
-static size_t webp_memory(const void *state)
-{
-    const struct webp_state *webp = state;
-    return webp->block.capacity;
 }
 
 static int webp_colour(const uint8_t *data, size_t size, struct dl2_colour *colour,
@@ -318,12 +280,6 @@ static int webp_import(WebPPicture *picture, const struct dl2_image *image, stru
     return DL2_OK;
 }
 
-static void webp_write_u32(uint8_t *p, size_t value)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(value >> 8 * i);
-}
-
 /* Makes a simple file an extended one that holds the profile: VP8X, ICCP, the image. */
 static int webp_put_profile(struct dl2_bytes *out, const struct dl2_image *image,
                             const struct dl2_bytes *profile, struct dl2_error *error)
@@ -331,16 +287,14 @@ static int webp_put_profile(struct dl2_bytes *out, const struct dl2_image *image
     enum { FLAGS = 8, CANVAS = 12, EXTENDED = 18, HAS_PROFILE = 0x20 };
     uint8_t head[EXTENDED + CHUNK_HEADER] = "VP8X\12"; /* ten bytes: flags, width, height less 1 */
     head[FLAGS] = HAS_PROFILE;
-    for (int i = 0; i < 3; i++) {
-        head[CANVAS + i] = (uint8_t)((image->width - 1) >> 8 * i);
-        head[CANVAS + 3 + i] = (uint8_t)((image->height - 1) >> 8 * i);
-    }
+    dl2_write_le(head + CANVAS, image->width - 1, 3);
+    dl2_write_le(head + CANVAS + 3, image->height - 1, 3);
     memcpy(head + EXTENDED, "ICCP", 4);
-    webp_write_u32(head + EXTENDED + 4, profile->size);
+    dl2_write_le(head + EXTENDED + 4, profile->size, 4);
     DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, "", profile->size & 1, error));
     DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, profile->data, profile->size, error));
     DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, head, sizeof head, error));
-    webp_write_u32(out->data + 4, out->size - CHUNK_HEADER);
+    dl2_write_le(out->data + 4, out->size - CHUNK_HEADER, 4);
     return DL2_OK;
 }
 
@@ -463,12 +417,10 @@ static void webp_version(char out[DL2_CODEC_VERSION_SIZE])
              number & 255);
 }
 
-static const char *const webp_extensions[] = {"webp", NULL};
-
 const struct dl2_codec dl2_codec_webp = {
     .name = "webp",
     .extension = "webp",
-    .extensions = webp_extensions,
+    .extensions = {"webp"},
     .lossy = true,
     .max_side = WEBP_MAX_DIMENSION,
     .colours = DL2_COLOUR_ICC,
@@ -478,15 +430,13 @@ const struct dl2_codec dl2_codec_webp = {
     .effort_help = "the method, higher is smaller and slower",
     .settings = webp_settings,
     .pixel_bytes = 12,
-    .version = webp_version,
-    .sniff = webp_sniff,
+    .find_version = webp_version,
+    .signatures = {{12, "RIFF????WEBP"}},
     .colour = webp_colour,
     .coded_bytes = webp_coded_bytes,
     .state_size = sizeof(struct webp_state),
     .open = webp_open,
     .read = webp_read,
-    .close = webp_close,
-    .memory = webp_memory,
     .encode = webp_encode,
     .encoder_parameters = webp_parameters,
 };

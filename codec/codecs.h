@@ -5,6 +5,17 @@
 
 #include "codec/codec.h"
 
+/* What the state of each codec begins with; codec/decoder.c sets the file and frees the block. */
+struct dl2_codec_state {
+    const uint8_t *data;    /* the open file */
+    size_t size, at;        /* `at`: what dl2_codec_take() takes next, 0 at first */
+    uint64_t max_pixels;    /* for libraries that can be given a limit; decoder.c checks it, too */
+    struct dl2_bytes block; /* memory that is kept from image to image */
+};
+
+/* Copies the file's next bytes, at most `count`; returns how many there were. */
+size_t dl2_codec_take(struct dl2_codec_state *state, void *out, size_t count);
+
 /* dl2_codec_sniff(), with an error that says why there is none. */
 int dl2_codec_recognise(const uint8_t *data, size_t size, const struct dl2_codec **out,
                         struct dl2_error *error);
@@ -17,6 +28,33 @@ static inline uint32_t dl2_divide_up(uint32_t a, uint32_t b)
 static inline uint32_t dl2_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+static inline uint32_t dl2_read_le16(const uint8_t *p)
+{
+    return (uint32_t)p[1] << 8 | p[0];
+}
+
+static inline uint32_t dl2_read_le32(const uint8_t *p)
+{
+    return dl2_read_le16(p + 2) << 16 | dl2_read_le16(p);
+}
+
+/* The lowest `bytes` bytes of a number. */
+static inline void dl2_write_le(uint8_t *p, size_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        p[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* Makes part of an axis of `size` pixels larger: by `margin` on both sides as far as the axis goes,
+ * and from a multiple of `step` on, a power of two. */
+static inline void dl2_widen(uint32_t *start, uint32_t *length, uint32_t margin, uint32_t step,
+                             uint32_t size)
+{
+    const uint64_t end = (uint64_t)*start + *length + margin;
+    *start = *start > margin ? (*start - margin) & ~(step - 1) : 0;
+    *length = (end < size ? (uint32_t)end : size) - *start;
 }
 
 /* Big-endian. */
@@ -59,7 +97,14 @@ void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channe
  * others stay. `multiplied`: its samples have been multiplied by their opacities. */
 void dl2_flatten_deep(struct dl2_deep_image *image, const uint8_t background[3], bool multiplied);
 
-/* "tiles" or "none", likewise. */
+/* The words of two settings that several codecs may have; NULL ends them. */
+extern const char *const dl2_subsamplings[], *const dl2_restarts[];
+
+/* "tiles" or "none", as dl2_subsampling_find(). */
 const char *dl2_restart_find(const char *wanted);
+
+/* The value of a macro as a text. */
+#define DL2_TEXT(x)       #x
+#define DL2_TEXT_VALUE(x) DL2_TEXT(x)
 
 #endif

@@ -57,6 +57,9 @@ static const struct {
     {18, "HLG", DL2_CURVE_HLG, 0},
 };
 
+const struct dl2_colour_parameters dl2_colour_srgb = {
+    .xy = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}, .curve = DL2_CURVE_SRGB};
+
 enum { UNSPECIFIED = 2, BT709 = 1, SRGB_CURVE = 13 };
 #define ROWS(table) (sizeof(table) / sizeof *(table))
 
@@ -93,10 +96,8 @@ static int colour_copy(struct dl2_colour *out, const struct dl2_colour *in, stru
     const struct dl2_bytes kept = out->icc;
     *out = *in;
     out->icc = kept;
-    DL2_TRY(dl2_bytes_resize(&out->icc, in->icc.size, error));
-    if (in->icc.size)
-        memcpy(out->icc.data, in->icc.data, in->icc.size);
-    return DL2_OK;
+    out->icc.size = 0;
+    return dl2_bytes_append(&out->icc, in->icc.data, in->icc.size, error);
 }
 
 void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries_number,
@@ -121,11 +122,9 @@ void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries_number,
 int dl2_colour_set_icc(struct dl2_colour *colour, const uint8_t *icc, size_t size,
                        struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_resize(&colour->icc, size, error));
-    if (size)
-        memcpy(colour->icc.data, icc, size);
     colour->form = DL2_COLOUR_ICC;
-    return DL2_OK;
+    colour->icc.size = 0;
+    return dl2_bytes_append(&colour->icc, icc, size, error);
 }
 
 /* A profile as a codec found it becomes what it means for these pixels. */
@@ -163,7 +162,8 @@ int dl2_image_read_colour(const uint8_t *data, size_t size, const struct dl2_ima
         colour_judge_profile(colour, info);
     if (colour->form == DL2_COLOUR_GAMMA)
         snprintf(colour->name, sizeof colour->name, "gamma %.3f%s", colour->gamma,
-                 memcmp(colour->xy, primaries[0].xy, sizeof colour->xy) ? " with primaries" : "");
+                 memcmp(colour->xy, dl2_colour_srgb.xy, sizeof colour->xy) ? " with primaries"
+                                                                           : "");
     return DL2_OK;
 }
 
@@ -221,7 +221,7 @@ static bool colour_profile_parameters(const struct dl2_bytes *profile,
     if (!dl2_icc_read(&icc, profile->data, profile->size) || !icc.matrix ||
         (!icc.srgb_curve && !icc.bt709_curve && icc.gamma <= 0))
         return false;
-    memcpy(out->xy, primaries[0].xy, sizeof out->xy);
+    memcpy(out->xy, dl2_colour_srgb.xy, sizeof out->xy);
     out->curve = icc.srgb_curve    ? DL2_CURVE_SRGB
                  : icc.bt709_curve ? DL2_CURVE_709
                                    : DL2_CURVE_GAMMA;
@@ -282,8 +282,8 @@ static int colour_make_profile(const struct dl2_colour *colour, uint32_t channel
         if (!dl2_icc_read(&icc, colour->icc.data, colour->icc.size))
             return 0;
         if (icc.channels == channels) {
-            DL2_TRY(dl2_bytes_resize(out, colour->icc.size, error));
-            memcpy(out->data, colour->icc.data, colour->icc.size);
+            out->size = 0;
+            DL2_TRY(dl2_bytes_append(out, colour->icc.data, colour->icc.size, error));
             return 1;
         }
         if (!engine || icc.channels != 1)

@@ -32,6 +32,7 @@ enum dl2_colour_form {
     DL2_COLOUR_PARAMETERS = 32, /* of a codec: what dl2_colour_parameters() finds numbers for */
 };
 
+/* Zeroed, it is sRGB. */
 struct dl2_colour {
     enum dl2_colour_form form;
     struct dl2_bytes icc;        /* of ICC */
@@ -40,11 +41,6 @@ struct dl2_colour {
     double xy[8];                /* of GAMMA: red, green, blue, white */
     char name[80];               /* for people, UTF-8: "Adobe RGB (1998)", "gamma 1.000" */
 };
-
-#define DL2_COLOUR_INIT                                                                            \
-    {                                                                                              \
-        .form = DL2_COLOUR_SRGB                                                                    \
-    }
 
 /* Frees the profile; the rest stays. */
 void dl2_colour_free(struct dl2_colour *colour);
@@ -100,6 +96,9 @@ struct dl2_colour_parameters {
 /* False where the description is of something else. A profile's white becomes D65, its primaries
  * those that mean the same beside it. */
 bool dl2_colour_parameters(const struct dl2_colour *colour, struct dl2_colour_parameters *out);
+
+/* sRGB in these numbers. */
+extern const struct dl2_colour_parameters dl2_colour_srgb;
 
 /* Sets form and code points; 2 (unspecified) and what means sRGB is SRGB. */
 void dl2_colour_set_cicp(struct dl2_colour *colour, unsigned primaries, unsigned transfer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The colour engine: Little CMS. Profiles carry a fixed date, so that bytes don't change. */
-#include "codec/colour.h"
+#include "codec/codecs.h"
 
 #include <string.h>
 
@@ -11,20 +11,6 @@ enum { DATE_AT = 24, DATE_BYTES = 12 };
 static int lcms_fail(struct dl2_error *error)
 {
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "Little CMS cannot use the profile");
-}
-
-static void lcms_be_silent(cmsContext context, cmsUInt32Number code, const char *text)
-{
-    (void)context, (void)code, (void)text;
-}
-
-/* A context of its own keeps its messages to itself. */
-static cmsContext lcms_open(void)
-{
-    cmsContext context = cmsCreateContext(NULL, NULL);
-    if (context)
-        cmsSetLogErrorHandlerTHR(context, lcms_be_silent);
-    return context;
 }
 
 static cmsToneCurve *lcms_curve(cmsContext context, const struct dl2_colour_parameters *parameters)
@@ -74,7 +60,7 @@ static int lcms_save(cmsHPROFILE profile, struct dl2_bytes *out, struct dl2_erro
 static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uint32_t channels,
                              const char *name, struct dl2_bytes *icc, struct dl2_error *error)
 {
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     cmsToneCurve *curve = lcms_curve(context, parameters);
@@ -94,8 +80,7 @@ static int lcms_make_profile(const struct dl2_colour_parameters *parameters, uin
 static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc,
                             struct dl2_error *error)
 {
-    static const double xy[8] = {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290};
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     cmsHPROFILE in =
@@ -103,7 +88,7 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
     cmsToneCurve *curve = in && cmsGetPCS(in) == cmsSigXYZData
                               ? cmsReadTag(in, cmsSigGrayTRCTag) /* the profile's */
                               : NULL;
-    cmsHPROFILE profile = lcms_profile(context, xy, 3, curve);
+    cmsHPROFILE profile = lcms_profile(context, dl2_colour_srgb.xy, 3, curve);
     const int status = profile && lcms_set_name(context, profile, gray->name)
                            ? lcms_save(profile, icc, error)
                            : lcms_fail(error);
@@ -118,15 +103,13 @@ static int lcms_gray_to_rgb(const struct dl2_colour *gray, struct dl2_bytes *icc
 static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image,
                         struct dl2_error *error)
 {
-    static const struct dl2_colour_parameters srgb = {
-        {0.64, 0.33, 0.30, 0.60, 0.15, 0.06, 0.3127, 0.3290}, DL2_CURVE_SRGB, 0};
-    cmsContext context = lcms_open();
+    cmsContext context = cmsCreateContext(NULL, NULL);
     if (!context)
         return dl2_error_memory(error, "Little CMS");
     const cmsUInt32Number format = image->channels == 1 ? TYPE_GRAY_8 : TYPE_RGB_8;
-    cmsToneCurve *curve = lcms_curve(context, &srgb);
+    cmsToneCurve *curve = lcms_curve(context, &dl2_colour_srgb);
     cmsHPROFILE in = cmsOpenProfileFromMemTHR(context, icc, (cmsUInt32Number)size);
-    cmsHPROFILE out = lcms_profile(context, srgb.xy, image->channels, curve);
+    cmsHPROFILE out = lcms_profile(context, dl2_colour_srgb.xy, image->channels, curve);
     /* No cache of the last pixel: it would be the only state. */
     cmsHTRANSFORM transform =
         in && out
@@ -150,11 +133,8 @@ static int lcms_to_srgb(const uint8_t *icc, size_t size, struct dl2_image *image
     return status;
 }
 
-#define TEXT(x)       #x
-#define TEXT_VALUE(x) TEXT(x)
-
 const struct dl2_colour_engine dl2_colour_lcms = {
-    .name = "Little CMS " TEXT_VALUE(LCMS_VERSION), /* 2140 is 2.14 */
+    .name = "Little CMS " DL2_TEXT_VALUE(LCMS_VERSION), /* 2140 is 2.14 */
     .make_profile = lcms_make_profile,
     .gray_to_rgb = lcms_gray_to_rgb,
     .to_srgb = lcms_to_srgb,

@@ -8,11 +8,12 @@
 
 struct dl2_decoder {
     const struct dl2_codec *codec; /* of the open image; NULL: none is open */
-    void *state;                   /* the codec's, one of `states` */
+    struct dl2_codec_state *state; /* the codec's, one of `states` */
     bool unwrapped;                /* it lies in the file that was opened */
     struct dl2_image_info info;
     struct dl2_image image, scratch;
-    void *states[]; /* by the codec's place in the registry; NULL until its first image */
+    /* By the codec's place in the registry; NULL until its first image. */
+    struct dl2_codec_state *states[];
 };
 
 int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error)
@@ -20,7 +21,7 @@ int dl2_decoder_create(struct dl2_decoder **out, struct dl2_error *error)
     size_t codecs = 0;
     while (dl2_codec_at(codecs))
         codecs++;
-    *out = dl2_calloc(1, sizeof **out + codecs * sizeof(void *));
+    *out = dl2_calloc(1, sizeof **out + codecs * sizeof *(*out)->states);
     return *out ? DL2_OK : dl2_error_memory(error, "a decoder");
 }
 
@@ -29,9 +30,12 @@ void dl2_decoder_destroy(struct dl2_decoder *decoder)
     if (!decoder)
         return;
     for (size_t i = 0; dl2_codec_at(i); i++) {
-        if (decoder->states[i] && dl2_codec_at(i)->close)
-            dl2_codec_at(i)->close(decoder->states[i]);
-        free(decoder->states[i]);
+        struct dl2_codec_state *const state = decoder->states[i];
+        if (state && dl2_codec_at(i)->close)
+            dl2_codec_at(i)->close(state);
+        if (state)
+            dl2_bytes_free(&state->block);
+        free(state);
     }
     dl2_image_free(&decoder->image);
     dl2_image_free(&decoder->scratch);
@@ -44,22 +48,31 @@ size_t dl2_decoder_memory(const struct dl2_decoder *decoder)
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *codec = dl2_codec_at(i);
         if (decoder->states[i])
-            memory += codec->state_size + (codec->memory ? codec->memory(decoder->states[i]) : 0);
+            memory += codec->state_size + decoder->states[i]->block.capacity +
+                      (codec->memory ? codec->memory(decoder->states[i]) : 0);
     }
     return memory;
 }
 
-/* Finds the state that this decoder keeps for a codec; makes it for the codec's first image. */
-static int decoder_find_state(struct dl2_decoder *decoder, const struct dl2_codec *codec,
-                              struct dl2_error *error)
+/* Opens a file with the state that this decoder keeps for a codec since its first image. */
+static int decoder_open_with(struct dl2_decoder *decoder, const struct dl2_codec *codec,
+                             const uint8_t *data, size_t size, uint64_t limit,
+                             struct dl2_image_info *info, struct dl2_error *error)
 {
     size_t i = 0;
     while (dl2_codec_at(i) != codec)
         i++;
     if (!decoder->states[i])
         decoder->states[i] = dl2_calloc(1, codec->state_size);
-    decoder->state = decoder->states[i];
-    return decoder->state ? DL2_OK : dl2_error_memory(error, "a decoder");
+    struct dl2_codec_state *const state = decoder->state = decoder->states[i];
+    if (!state)
+        return dl2_error_memory(error, "a decoder");
+    state->data = data;
+    state->size = size;
+    state->at = 0;
+    state->max_pixels = limit;
+    *info = (struct dl2_image_info){.orientation = 1};
+    return codec->open(state, info, error);
 }
 
 /* Goes on with the file that the open one was made of, if it shows the same image. */
@@ -67,18 +80,19 @@ static int decoder_unwrap(struct dl2_decoder *decoder, uint64_t limit, struct dl
 {
     const struct dl2_codec *const outer = decoder->codec;
     const struct dl2_image_info *const shown = &decoder->info;
-    struct dl2_image_info info = {.orientation = 1};
+    struct dl2_image_info info;
     const uint8_t *data;
     size_t size;
     const int found = outer->unwrap ? outer->unwrap(decoder->state, &data, &size, error) : 0;
     if (found <= 0)
         return found;
-    void *const outer_state = decoder->state;
+    struct dl2_codec_state *const outer_state = decoder->state;
     const struct dl2_codec *const codec = dl2_codec_sniff(data, size);
     if (codec && !codec->unwrap) {
-        DL2_TRY(decoder_find_state(decoder, codec, error));
-        if (codec->open(decoder->state, data, size, limit, &info, NULL) == DL2_OK &&
-            info.width == shown->width && info.height == shown->height &&
+        const int status = decoder_open_with(decoder, codec, data, size, limit, &info, NULL);
+        if (status == DL2_ERR_MEMORY)
+            return dl2_error_memory(error, "a decoder");
+        if (status == DL2_OK && info.width == shown->width && info.height == shown->height &&
             info.channels == shown->channels && info.orientation == shown->orientation) {
             decoder->codec = codec;
             decoder->unwrapped = true;
@@ -97,9 +111,7 @@ static int decoder_open_outer(struct dl2_decoder *decoder, const uint8_t *data, 
     decoder->codec = NULL;
     decoder->unwrapped = false;
     DL2_TRY(dl2_codec_recognise(data, size, &codec, error));
-    DL2_TRY(decoder_find_state(decoder, codec, error));
-    decoder->info = (struct dl2_image_info){.orientation = 1};
-    DL2_TRY(codec->open(decoder->state, data, size, limit, &decoder->info, error));
+    DL2_TRY(decoder_open_with(decoder, codec, data, size, limit, &decoder->info, error));
     DL2_TRY(dl2_image_check_size(decoder->info.width, decoder->info.height, limit, error));
     decoder->codec = codec;
     *info = decoder->info;

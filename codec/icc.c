@@ -128,30 +128,21 @@ static bool icc_read_curve(const uint8_t *data, size_t size, const char *name, d
     return true;
 }
 
-static double icc_srgb_value(double light, double gamma)
-{
-    (void)gamma;
-    return light <= 0.0031308 ? 12.92 * light : 1.055 * pow(light, 1 / 2.4) - 0.055;
-}
+/* The value for a light, from 0 to 1. */
+struct icc_curve {
+    double limit, slope;         /* slope * light below the limit */
+    double scale, power, offset; /* else scale * light ^ power - offset */
+};
 
-static double icc_bt709_value(double light, double gamma)
-{
-    (void)gamma;
-    return light < 0.018 ? 4.5 * light : 1.099 * pow(light, 0.45) - 0.099;
-}
-
-static double icc_gamma_value(double light, double gamma)
-{
-    return pow(light, 1 / gamma);
-}
-
-/* Is the curve that of `value`, to within a level? */
-static bool icc_follows(const struct dl2_icc *icc, double (*value)(double light, double gamma),
-                        double gamma)
+/* Is the curve that one, to within a level? */
+static bool icc_follows(const struct dl2_icc *icc, struct icc_curve curve)
 {
     for (int v = 0; v < LEVELS; v++) {
         const double light = fmin(fmax((double)icc->light[v], 0), 1);
-        if (!(fabs(value(light, gamma) * 255 - v) <= 1))
+        const double value = light < curve.limit
+                                 ? curve.slope * light
+                                 : curve.scale * pow(light, curve.power) - curve.offset;
+        if (!(fabs(value * 255 - v) <= 1))
             return false;
     }
     return true;
@@ -160,12 +151,14 @@ static bool icc_follows(const struct dl2_icc *icc, double (*value)(double light,
 /* Is the curve sRGB's, BT.709's, or a gamma's? No curve is two of them. */
 static void icc_name_curve(struct dl2_icc *icc)
 {
+    static const struct icc_curve srgb = {0.0031308, 12.92, 1.055, 1 / 2.4, 0.055};
+    static const struct icc_curve bt709 = {0.018, 4.5, 1.099, 0.45, 0.099};
     const double middle = (double)icc->light[128];
     const double gamma = middle > 0 && middle < 1 ? log(middle) / log(128 / 255.0) : 0;
-    icc->srgb_curve = icc_follows(icc, icc_srgb_value, 0);
-    icc->bt709_curve = !icc->srgb_curve && icc_follows(icc, icc_bt709_value, 0);
+    icc->srgb_curve = icc_follows(icc, srgb);
+    icc->bt709_curve = !icc->srgb_curve && icc_follows(icc, bt709);
     if (!icc->srgb_curve && !icc->bt709_curve && gamma > 0.1 && gamma < 10 &&
-        icc_follows(icc, icc_gamma_value, gamma))
+        icc_follows(icc, (struct icc_curve){0, 0, 1, 1 / gamma, 0}))
         icc->gamma = gamma;
 }
 

@@ -43,7 +43,6 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_profile.c codec/jpeg/jpeg_profile.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \
-	codec/jpeg/jpeg_sink.c codec/jpeg/jpeg_sink.h \
 	codec/jpeg/jpeg_sweep.c codec/jpeg/jpeg_sweep.h \
 	codec/jpeg/jpeg_trellis.c codec/jpeg/jpeg_trellis.h \
 	codec/jpeg/jpeg_trial.c codec/jpeg/jpeg_trial.h \
@@ -56,7 +55,7 @@ libcodec_la_LIBADD += libcodec_jpeg.la
 if HAVE_AVX2
 noinst_LTLIBRARIES += libcodec_jpeg_avx2.la
 libcodec_jpeg_avx2_la_SOURCES = \
-	codec/jpeg/jpeg_color_avx2.c codec/jpeg/jpeg_color_kernels.inc codec/jpeg/jpeg_color_simd.inc \
+	codec/jpeg/jpeg_color_x86.c codec/jpeg/jpeg_color_kernels.inc \
 	codec/jpeg/jpeg_forward_avx2.c codec/jpeg/jpeg_forward_simd.inc \
 	codec/jpeg/jpeg_inverse_avx2.c codec/jpeg/jpeg_inverse_simd.inc codec/jpeg/jpeg_lanes_simd.inc
 libcodec_jpeg_avx2_la_CFLAGS = $(AM_CFLAGS) $(AVX2_CFLAGS)
@@ -65,7 +64,7 @@ endif
 if HAVE_AVX512
 noinst_LTLIBRARIES += libcodec_jpeg_avx512.la
 libcodec_jpeg_avx512_la_SOURCES = \
-	codec/jpeg/jpeg_color_avx512.c codec/jpeg/jpeg_color_kernels.inc codec/jpeg/jpeg_color_simd.inc \
+	codec/jpeg/jpeg_color_x86.c codec/jpeg/jpeg_color_kernels.inc \
 	codec/jpeg/jpeg_forward_avx512.c codec/jpeg/jpeg_forward_simd.inc \
 	codec/jpeg/jpeg_inverse_avx512.c codec/jpeg/jpeg_inverse_simd.inc codec/jpeg/jpeg_lanes_simd.inc
 libcodec_jpeg_avx512_la_CFLAGS = $(AM_CFLAGS) $(AVX512_CFLAGS)

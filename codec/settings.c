@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/settings.h"
 
+#include "codec/codecs.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const subsamplings[] = {"420", "422", "444", NULL};
-static const char *const restarts[] = {"tiles", "none", NULL};
 
 const char *const dl2_setting_no_yes[] = {"no", "yes", NULL};
 
@@ -20,10 +19,10 @@ static bool row_of(const struct dl2_codec *codec, unsigned index, struct dl2_set
                                           .whole = true,
                                           .help = codec->effort_help},
                                          {.name = codec->has_subsampling ? "subsampling" : NULL,
-                                          .words = subsamplings,
+                                          .words = dl2_subsamplings,
                                           .help = "chroma subsampling"},
                                          {.name = codec->has_restart ? "restart" : NULL,
-                                          .words = restarts,
+                                          .words = dl2_restarts,
                                           .help = "restart intervals; progressive files have none"},
                                          {.name = codec->count_coefficients ? "tables" : NULL,
                                           .is_file = true,
@@ -121,10 +120,10 @@ static void set_value(struct dl2_settings *settings, const struct dl2_setting *r
     if (!strcmp(row->name, "effort")) {
         settings->effort = (int)value;
         settings->has_effort = true;
-    } else if (row->words == subsamplings)
-        settings->subsampling = subsamplings[(int)value];
-    else if (row->words == restarts)
-        settings->restart = restarts[(int)value];
+    } else if (row->words == dl2_subsamplings)
+        settings->subsampling = dl2_subsamplings[(int)value];
+    else if (row->words == dl2_restarts)
+        settings->restart = dl2_restarts[(int)value];
     else
         *value_of(settings, row->name) = value;
 }
@@ -134,7 +133,7 @@ static void add_name(struct dl2_settings *settings, const struct dl2_setting *ro
 {
     char *at = settings->name + strlen(settings->name);
     const size_t size = DL2_SETTINGS_NAME_SIZE - strlen(settings->name);
-    if (row->words == subsamplings)
+    if (row->words == dl2_subsamplings)
         snprintf(at, size, "_%s", row->words[(int)value]);
     else if (row->words == dl2_setting_no_yes)
         snprintf(at, size, "_%s", row->name);

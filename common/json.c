@@ -94,6 +94,13 @@ json_t *dl2_json_text(const char *text)
     return json;
 }
 
+bool dl2_json_add(json_t *object, json_t *more)
+{
+    const bool added = json_object_update(object, more) == 0;
+    json_decref(more);
+    return added;
+}
+
 double dl2_json_get_real(const json_t *object, const char *key, double fallback)
 {
     const json_t *value = json_object_get(object, key);

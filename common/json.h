@@ -28,6 +28,10 @@ json_t *dl2_json_real(double value);
  */
 json_t *dl2_json_text(const char *text);
 
+/* Adds the fields of `more`, which it takes over, to an object; false if memory ran out, also for
+ * either of the two. */
+bool dl2_json_add(json_t *object, json_t *more);
+
 /* Fields with a default where they are missing or of another type. Strings are borrowed. */
 double dl2_json_get_real(const json_t *object, const char *key, double fallback);
 long long dl2_json_get_integer(const json_t *object, const char *key, long long fallback);

@@ -16,10 +16,12 @@ libcommon_la_SOURCES = \
 	common/progress.c common/progress.h \
 	common/quote.c common/quote.h \
 	common/random.c common/random.h \
+	common/scope.h \
 	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \
 	common/streams.c common/streams.h \
 	common/thread.c common/thread.h \
+	common/vectors.h \
 	common/work_part.c common/work_part.h
 libcommon_la_LIBADD = $(JANSSON_LIBS)

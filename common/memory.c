@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,12 +31,42 @@ void *dl2_calloc(size_t count, size_t size)
     return calloc(bytes ? bytes : 1, 1);
 }
 
+int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct dl2_error *error)
+{
+    void *block = dl2_calloc(count, size);
+    memcpy(pointer, &block, sizeof block); /* all pointers look alike in memory */
+    return block ? DL2_OK : dl2_error_memory(error, "%s", what);
+}
+
+int dl2_format(char **text, struct dl2_error *error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(text, format, args);
+    va_end(args);
+    if (length >= 0)
+        return DL2_OK;
+    *text = NULL;
+    return dl2_error_memory(error, "a text");
+}
+
 void *dl2_realloc(void *old, size_t count, size_t size)
 {
     size_t bytes;
     if (!dl2_size_mul(count, size, &bytes))
         return NULL;
     return realloc(old, bytes ? bytes : 1);
+}
+
+int dl2_grow(void *array, size_t count, size_t size, struct dl2_error *error)
+{
+    void *items;
+    memcpy(&items, array, sizeof items);
+    items = dl2_realloc(items, count + 1, size);
+    if (!items)
+        return dl2_error_memory(error, "%zu items", count + 1);
+    memcpy(array, &items, sizeof items);
+    return DL2_OK;
 }
 
 void *dl2_alloc_aligned(size_t count, size_t size)
@@ -99,10 +130,44 @@ int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_
     return DL2_OK;
 }
 
+void dl2_bytes_swap(struct dl2_bytes *a, struct dl2_bytes *b)
+{
+    const struct dl2_bytes other = *a;
+    *a = *b;
+    *b = other;
+}
+
 void dl2_bytes_free(struct dl2_bytes *bytes)
 {
     free(bytes->data);
     *bytes = (struct dl2_bytes)DL2_BYTES_INIT;
+}
+
+int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error)
+{
+    char **grown = text ? dl2_realloc(*list, *count + 2, sizeof *grown) : NULL;
+    if (!grown) {
+        free(text);
+        return dl2_error_memory(error, "a list");
+    }
+    *list = grown;
+    grown[(*count)++] = text;
+    grown[*count] = NULL;
+    return DL2_OK;
+}
+
+char **dl2_copy_texts(const char *const *texts, size_t count)
+{
+    size_t size = count * sizeof *texts;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(texts[i]) + 1;
+    char **copy = dl2_calloc(1, size);
+    char *at = copy ? (char *)(copy + count) : NULL;
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strcpy(at, texts[i]);
+        at += strlen(at) + 1;
+    }
+    return copy;
 }
 
 void dl2_free_list(char **list)

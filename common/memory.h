@@ -25,8 +25,23 @@ bool dl2_size_add(size_t a, size_t b, size_t *out);
 /* `count` zeroed items of `size` bytes. Free with free(). NULL when it overflows or fails. */
 void *dl2_calloc(size_t count, size_t size);
 
+/*
+ * Makes *pointer such items, of its own type, to free; `what` is for the message of DL2_ERR_MEMORY,
+ * which leaves *pointer NULL.
+ */
+#define DL2_NEW(pointer, count, what, error)                                                       \
+    dl2_new(pointer, count, sizeof **(pointer), what, error)
+int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct dl2_error *error);
+
+/* Makes *text what printf() would print: to free; NULL after DL2_ERR_MEMORY. */
+int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
+
 /* realloc() of `count` items; the old block stays valid on NULL. */
 void *dl2_realloc(void *old, size_t count, size_t size);
+
+/* Makes room for one more behind the `count` items of `size` bytes of an array; `array` is the
+ * address of the pointer to them. */
+int dl2_grow(void *array, size_t count, size_t size, struct dl2_error *error);
 
 /* Uninitialised, aligned to DL2_ALIGNMENT, at least one byte. Free with free(). */
 void *dl2_alloc_aligned(size_t count, size_t size);
@@ -57,7 +72,15 @@ int dl2_bytes_append(struct dl2_bytes *bytes, const void *data, size_t size,
 int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_t size,
                      struct dl2_error *error);
 
+void dl2_bytes_swap(struct dl2_bytes *a, struct dl2_bytes *b);
 void dl2_bytes_free(struct dl2_bytes *bytes);
+
+/* Adds `text`, which it takes over, to a list of `*count` texts that ends with NULL, which grows;
+ * *list is NULL at first. NULL in `text` counts as no memory. */
+int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error);
+
+/* Copies of texts and the array of them, in one block to be freed; NULL if memory runs out. */
+char **dl2_copy_texts(const char *const *texts, size_t count);
 
 /* Frees a list of texts that ends with NULL, and the texts; NULL is allowed. */
 void dl2_free_list(char **list);

@@ -213,9 +213,8 @@ static void free_monitor(struct dl2_monitor *monitor)
 int dl2_monitor_start(double period_seconds, const char *card, struct dl2_monitor **out,
                       struct dl2_error *error)
 {
-    struct dl2_monitor *monitor = dl2_calloc(1, sizeof *monitor);
-    if (!monitor)
-        return dl2_error_memory(error, "the resource monitor");
+    struct dl2_monitor *monitor;
+    DL2_TRY(DL2_NEW(&monitor, 1, "the resource monitor", error));
     monitor->period = period_seconds;
     monitor->started = monitor->last_wall = dl2_clock_wall();
     monitor->last_cpu = dl2_clock_process_cpu();

@@ -28,30 +28,50 @@ struct row {
     unsigned commands;
 };
 
+struct rows {
+    struct row list[DL2_MAX_OPTIONS];
+    size_t count;
+};
+
 struct parse {
     const struct dl2_program *program;
     struct dl2_common_options *common;
-    struct row rows[DL2_MAX_OPTIONS];
-    size_t row_count;
+    struct rows rows;
     char **arguments;
     size_t count;
 };
 
-/* Appends to `rows`, which has DL2_MAX_OPTIONS places, and returns the new count. */
-static size_t add_rows(const struct dl2_option *option, void *values, unsigned commands,
-                       struct row *rows, size_t count)
+/* Appends the rows of a table of `values`, which may be NULL where none is asked for. */
+static void add_rows(struct rows *rows, const struct dl2_option *option, void *values,
+                     unsigned commands)
 {
     for (; option->type != DL2_OPTION_END; option++) {
-        void *value = (char *)values + option->offset;
+        void *value = values ? (char *)values + option->offset : NULL;
         const unsigned own = option->commands ? option->commands : commands;
         if (option->type == DL2_OPTION_TABLE)
-            count = add_rows(option->table, value, own, rows, count);
-        else if (count < DL2_MAX_OPTIONS)
-            rows[count++] = (struct row){option, value, own};
+            add_rows(rows, option->table, value, own);
+        else if (rows->count < DL2_MAX_OPTIONS)
+            rows->list[rows->count++] = (struct row){option, value, own};
         else
             abort(); /* DL2_MAX_OPTIONS is too small for the program's own table */
     }
-    return count;
+}
+
+static struct rows list_rows(const struct dl2_option *options, void *values)
+{
+    struct rows rows = {.count = 0};
+    add_rows(&rows, options, values, 0);
+    return rows;
+}
+
+/* The number of the option of that name, or that of all rows. */
+static size_t find_row(const struct rows *rows, const char *name)
+{
+    size_t i = 0;
+    while (i < rows->count &&
+           (!rows->list[i].option->name || strcmp(rows->list[i].option->name, name) != 0))
+        i++;
+    return i;
 }
 
 /* ---- Values ---- */
@@ -152,38 +172,31 @@ static json_t *value_json(const struct row *row)
 
 json_t *dl2_options_json(const struct dl2_option *options, const void *values)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(options, (void *)values, 0, rows, 0);
+    const struct rows rows = list_rows(options, (void *)values);
     json_t *object = json_object();
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].option->name)
-            json_object_set_new(object, rows[i].option->name, value_json(&rows[i]));
+    for (size_t i = 0; i < rows.count; i++)
+        if (rows.list[i].option->name)
+            json_object_set_new(object, rows.list[i].option->name, value_json(&rows.list[i]));
     return object;
 }
 
 json_t *dl2_options_select(const struct dl2_option *options, const json_t *values, unsigned roles)
 {
+    const struct rows rows = list_rows(options, NULL);
     json_t *object = json_object();
-    for (; options->type != DL2_OPTION_END; options++) {
-        if (options->type == DL2_OPTION_TABLE) {
-            json_t *included = dl2_options_select(options->table, values, roles);
-            json_object_update(object, included);
-            json_decref(included);
-        } else if (options->name && options->roles & roles) {
-            json_object_set(object, options->name, json_object_get(values, options->name));
-        }
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct dl2_option *option = rows.list[i].option;
+        if (option->name && option->roles & roles)
+            json_object_set(object, option->name, json_object_get(values, option->name));
     }
     return object;
 }
 
 bool dl2_option_has_role(const struct dl2_option *options, const char *name, unsigned roles)
 {
-    bool has = false;
-    for (; options->type != DL2_OPTION_END && !has; options++)
-        has = options->type == DL2_OPTION_TABLE
-                  ? dl2_option_has_role(options->table, name, roles)
-                  : options->roles & roles && strcmp(options->name, name) == 0;
-    return has;
+    const struct rows rows = list_rows(options, NULL);
+    const size_t i = find_row(&rows, name);
+    return i < rows.count && rows.list[i].option->roles & roles;
 }
 
 /* A number or a list of numbers as it is written on a command line. */
@@ -203,28 +216,32 @@ static void write_numbers(const json_t *value, char *text, size_t size)
     }
 }
 
+/* Stores a value of JSON, of a kind that the option takes. */
+static int take_json(const struct row *row, const json_t *value, struct dl2_error *error)
+{
+    const enum dl2_option_type type = row->option->type;
+    char numbers[256];
+    if (type == DL2_OPTION_FLAG || type == DL2_OPTION_NEGATE) {
+        *(bool *)row->value = json_is_true(value) == (type == DL2_OPTION_FLAG);
+        return DL2_OK;
+    }
+    write_numbers(value, numbers, sizeof numbers);
+    return parse_value(row, json_is_string(value) ? json_string_value(value) : numbers, error);
+}
+
 int dl2_option_from_record(const struct dl2_option *options, void *values, const char *name,
                            const json_t *value, struct dl2_error *error)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(options, values, 0, rows, 0);
-    char numbers[256];
-    write_numbers(value, numbers, sizeof numbers);
-    const char *text = json_is_string(value) ? json_string_value(value) : numbers;
-    for (size_t i = 0; i < count && value && !json_is_null(value); i++) {
-        if (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0)
-            continue;
-        const enum dl2_option_type type = rows[i].option->type;
-        if (rows[i].option->unset && json_is_integer(value) && json_integer_value(value) == 0)
-            return DL2_OK; /* was not set */
-        if (type == DL2_OPTION_TEXT && !json_is_string(value))
-            return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not a text");
-        if (type == DL2_OPTION_FLAG || type == DL2_OPTION_NEGATE)
-            *(bool *)rows[i].value = json_is_true(value) == (type == DL2_OPTION_FLAG);
-        else
-            DL2_TRY(parse_value(&rows[i], text, error));
-    }
-    return DL2_OK;
+    const struct rows rows = list_rows(options, values);
+    const size_t i = find_row(&rows, name);
+    if (i == rows.count || !value || json_is_null(value))
+        return DL2_OK;
+    const struct dl2_option *option = rows.list[i].option;
+    if (option->unset && json_is_integer(value) && json_integer_value(value) == 0)
+        return DL2_OK; /* was not set */
+    if (option->type == DL2_OPTION_TEXT && !json_is_string(value))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not a text");
+    return take_json(&rows.list[i], value, error);
 }
 
 /* Does the option take values of this kind? NULL, or the kind that it takes. */
@@ -248,32 +265,22 @@ static const char *wanted_kind(enum dl2_option_type type, const json_t *value)
 int dl2_option_from_user(const struct dl2_option *options, void *values, const char *name,
                          const json_t *value, unsigned role, struct dl2_error *error)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(options, values, 0, rows, 0);
-    size_t i = 0;
-    while (i < count && (!rows[i].option->name || strcmp(rows[i].option->name, name) != 0))
-        i++;
-    if (i == count)
+    const struct rows rows = list_rows(options, values);
+    const size_t i = find_row(&rows, name);
+    if (i == rows.count)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "there is no such option; --help lists those that models may differ "
                              "in");
-    const enum dl2_option_type type = rows[i].option->type;
-    if (!(rows[i].option->roles & role))
+    const struct dl2_option *option = rows.list[i].option;
+    if (!(option->roles & role))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "it is the same for all models, as --%s on the command line%s", name,
-                             rows[i].option->roles & DL2_OPTION_ALONE
+                             option->roles & DL2_OPTION_ALONE
                                  ? "; with --hop and --task they may differ in it"
                                  : "");
-    const char *wanted = wanted_kind(type, value);
-    if (wanted)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not %s", wanted);
-    char numbers[256];
-    write_numbers(value, numbers, sizeof numbers);
-    if (!json_is_boolean(value))
-        return parse_value(&rows[i], json_is_string(value) ? json_string_value(value) : numbers,
-                           error);
-    *(bool *)rows[i].value = json_is_true(value) == (type == DL2_OPTION_FLAG);
-    return DL2_OK;
+    const char *wanted = wanted_kind(option->type, value);
+    return wanted ? dl2_error_set(error, DL2_ERR_ARGUMENT, "it is not %s", wanted)
+                  : take_json(&rows.list[i], value, error);
 }
 
 /* ---- Help and completion ---- */
@@ -321,7 +328,7 @@ static char *describe_row(const struct row *row)
 
 static int row_key(const struct parse *parse, size_t row)
 {
-    const char letter = parse->rows[row].option->letter;
+    const char letter = parse->rows.list[row].option->letter;
     return letter ? letter : FIRST_KEY + (int)row;
 }
 
@@ -342,17 +349,17 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
          .doc = "Print the versions of this program and its libraries",
          .group = -1},
     };
-    const size_t count = parse->row_count, common_count = sizeof common / sizeof *common;
+    const size_t count = parse->rows.count, common_count = sizeof common / sizeof *common;
     struct argp_option *table = dl2_calloc(count + common_count + 1, sizeof *table);
     int group = 1;
     for (size_t i = 0; table && i < count; i++) {
-        const struct dl2_option *option = parse->rows[i].option;
+        const struct dl2_option *option = parse->rows.list[i].option;
         const bool heading = option->type == DL2_OPTION_GROUP;
         table[i] =
             (struct argp_option){.name = option->name,
                                  .key = heading ? 0 : row_key(parse, i),
                                  .arg = option->metavar,
-                                 .doc = heading ? option->help : describe_row(&parse->rows[i]),
+                                 .doc = heading ? option->help : describe_row(&parse->rows.list[i]),
                                  .group = heading ? ++group : group};
     }
     for (size_t i = 0; table && i < common_count; i++) {
@@ -364,8 +371,8 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
 
 static void free_argp_rows(struct argp_option *table, const struct parse *parse)
 {
-    for (size_t i = 0; i < parse->row_count; i++)
-        if (parse->rows[i].option->type != DL2_OPTION_GROUP)
+    for (size_t i = 0; i < parse->rows.count; i++)
+        if (parse->rows.list[i].option->type != DL2_OPTION_GROUP)
             free((char *)table[i].doc);
     free(table);
 }
@@ -405,12 +412,12 @@ static void print_completion(const struct parse *parse)
            "    elif [ \"$option\" = = ]; then option=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
            "    case $option in\n",
            program->name, name);
-    for (size_t i = 0; i < parse->row_count; i++)
-        print_completed_option(parse->rows[i].option);
+    for (size_t i = 0; i < parse->rows.count; i++)
+        print_completed_option(parse->rows.list[i].option);
     printf("    --jobs | -j) return ;;\n    *) case $word in\n        -*) choices='");
-    for (size_t i = 0; i < parse->row_count; i++)
-        if (parse->rows[i].option->name)
-            printf("--%s ", parse->rows[i].option->name);
+    for (size_t i = 0; i < parse->rows.count; i++)
+        if (parse->rows.list[i].option->name)
+            printf("--%s ", parse->rows.list[i].option->name);
     printf("--jobs --quiet --help --usage --version' ;;\n");
     if (program->commands) {
         printf("        *) [ \"$COMP_CWORD\" -ne 1 ] || choices='");
@@ -453,8 +460,8 @@ static bool parse_row(struct parse *parse, int key, const char *text,
                       const struct argp_state *state)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    for (size_t i = 0; i < parse->row_count; i++) {
-        const struct row *row = &parse->rows[i];
+    for (size_t i = 0; i < parse->rows.count; i++) {
+        const struct row *row = &parse->rows.list[i];
         if (row->option->type == DL2_OPTION_GROUP || row_key(parse, i) != key)
             continue;
         if (parse_value(row, text, &error) < 0)
@@ -530,7 +537,7 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
     struct parse parse = {.program = program,
                           .common = common,
                           .arguments = dl2_calloc((size_t)argc + 1, sizeof(char *))};
-    parse.row_count = add_rows(program->options, program->values, 0, parse.rows, 0);
+    add_rows(&parse.rows, program->options, program->values, 0);
     struct argp_option *table = make_argp_rows(&parse);
     char *text = NULL;
     if (!table || !parse.arguments ||
@@ -553,62 +560,56 @@ void dl2_program_parse(const struct dl2_program *program, int argc, char **argv,
 bool dl2_option_given(const struct dl2_program *program, const struct dl2_common_options *common,
                       const char *name)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].option->name && !strcmp(rows[i].option->name, name))
-            return common->given[i];
-    return false;
+    const struct rows rows = list_rows(program->options, NULL);
+    const size_t i = find_row(&rows, name);
+    return i < rows.count && common->given[i];
 }
 
 void dl2_option_note_given(const struct dl2_program *program, struct dl2_common_options *common,
                            const char *name, bool given)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].option->name && !strcmp(rows[i].option->name, name))
-            common->given[i] = given;
+    const struct rows rows = list_rows(program->options, NULL);
+    const size_t i = find_row(&rows, name);
+    if (i < rows.count)
+        common->given[i] = given;
 }
 
 const struct dl2_option *dl2_option_of(const struct dl2_option *options, void *values,
                                        const void *member, bool negates)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(options, values, 0, rows, 0);
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].option->name && rows[i].value == member &&
-            (rows[i].option->type == DL2_OPTION_NEGATE) == negates)
-            return rows[i].option;
+    const struct rows rows = list_rows(options, values);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct row *row = &rows.list[i];
+        if (row->option->name && row->value == member &&
+            (row->option->type == DL2_OPTION_NEGATE) == negates)
+            return row->option;
+    }
     return NULL;
+}
+
+static bool has_no_effect(const struct row *row, unsigned command)
+{
+    return row->option->name && row->commands && !(row->commands & command);
 }
 
 const char *dl2_option_without_effect(const struct dl2_program *program,
                                       const struct dl2_common_options *common, unsigned command)
 {
-    struct row rows[DL2_MAX_OPTIONS];
-    const size_t count = add_rows(program->options, program->values, 0, rows, 0);
-    for (size_t i = 0; i < count; i++)
-        if (common->given[i] && rows[i].commands && !(rows[i].commands & command))
-            return rows[i].option->name;
+    const struct rows rows = list_rows(program->options, NULL);
+    for (size_t i = 0; i < rows.count; i++)
+        if (common->given[i] && has_no_effect(&rows.list[i], command))
+            return rows.list[i].option->name;
     return NULL;
-}
-
-static void list_without_effect(const struct dl2_option *options, unsigned commands,
-                                unsigned command, FILE *out)
-{
-    for (; options->type != DL2_OPTION_END; options++) {
-        const unsigned own = options->commands ? options->commands : commands;
-        if (options->type == DL2_OPTION_TABLE)
-            list_without_effect(options->table, own, command, out);
-        else if (options->name && own && !(own & command))
-            fprintf(out, "--%s\t%s\n", options->name, options->metavar ? options->metavar : "");
-    }
 }
 
 void dl2_options_list_without_effect(const struct dl2_option *options, unsigned command, FILE *out)
 {
-    list_without_effect(options, 0, command, out);
+    const struct rows rows = list_rows(options, NULL);
+    for (size_t i = 0; i < rows.count; i++) {
+        const struct dl2_option *option = rows.list[i].option;
+        if (has_no_effect(&rows.list[i], command))
+            fprintf(out, "--%s\t%s\n", option->name, option->metavar ? option->metavar : "");
+    }
 }
 
 int dl2_program_usage_error(const struct dl2_program *program, const char *format, ...)
@@ -628,6 +629,15 @@ int dl2_program_usage_error(const struct dl2_program *program, const char *forma
         fprintf(stderr, "%s: %s\nTry '%s --help' for more information.\n", program->name,
                 own.message, program->name);
     return DL2_EXIT_USAGE;
+}
+
+int dl2_program_refuse(const struct dl2_program *program, const struct dl2_common_options *common,
+                       const struct dl2_option_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
+            return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
+    return 0;
 }
 
 int dl2_parse_word(const char *text, const char *const *words, struct dl2_error *error)

@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define BAR_WIDTH 24
@@ -69,6 +70,13 @@ void dl2_progress_message(struct dl2_progress *progress, const char *format, ...
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(stderr, "%s\n", dl2_quote(text, (char[2 * sizeof text]){""}, 2 * sizeof text));
+}
+
+void dl2_progress_tell(struct dl2_progress *progress, const char *place, char *text)
+{
+    if (text)
+        dl2_progress_message(progress, "%s: %s", place, text);
+    free(text);
 }
 
 void dl2_progress_end(struct dl2_progress *progress)

@@ -26,12 +26,6 @@ int dl2_work_part_parse(const char *text, void *value, struct dl2_error *error)
                          text, DL2_WORK_PARTS_MAX);
 }
 
-json_t *dl2_work_part_show(const void *value)
-{
-    const struct dl2_work_part *part = value;
-    return part->count ? json_sprintf("%u/%u", part->number, part->count) : json_null();
-}
-
 void dl2_work_part_name(const struct dl2_work_part *part, char out[DL2_WORK_PART_NAME])
 {
     out[0] = '\0';
@@ -68,9 +62,8 @@ static void sift_down(struct load *heap, unsigned count)
 int dl2_work_divide(const uint64_t *costs, size_t count, unsigned parts, uint16_t *owners,
                     struct dl2_error *error)
 {
-    struct load *heap = dl2_calloc(parts, sizeof *heap);
-    if (!heap)
-        return dl2_error_memory(error, "%u parts", parts);
+    struct load *heap;
+    DL2_TRY(DL2_NEW(&heap, parts, "parts", error));
     for (unsigned i = 0; i < parts; i++)
         heap[i].part = (uint16_t)(i + 1); /* in order, and so a heap */
     for (size_t i = 0; i < count; i++) {

@@ -15,7 +15,6 @@
 
 #include "common/error.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,9 +25,8 @@ struct dl2_work_part {
     unsigned number, count; /* 1 <= number <= count; both 0: all of the work */
 };
 
-/* "2/4" into a struct dl2_work_part; and what that is in JSON. For an option's row. */
+/* "2/4" into a struct dl2_work_part. For an option's row. */
 int dl2_work_part_parse(const char *text, void *value, struct dl2_error *error);
-json_t *dl2_work_part_show(const void *value);
 
 /* "-2-of-4", for names of files; "" for all of the work. */
 enum { DL2_WORK_PART_NAME = 32 };

@@ -5,18 +5,16 @@
 
 void dl2_conv_counts(const struct dl2_conv_shape *s, size_t counts[3])
 {
-    const struct dl2_sides out = dl2_conv_out(s);
-    counts[0] = (size_t)s->batch * s->in_depth * s->in_height * s->in_width * s->in_channels;
-    counts[1] = (size_t)s->out_channels * s->kernel_depth * s->kernel_height * s->kernel_width *
-                (s->in_channels / s->groups);
-    counts[2] = (size_t)s->batch * out.depth * out.height * out.width * s->out_channels;
+    counts[0] = s->batch * dl2_sides_count(s->in) * s->in_channels;
+    counts[1] = s->out_channels * dl2_sides_count(s->kernel) * (s->in_channels / s->groups);
+    counts[2] = s->batch * dl2_sides_count(dl2_conv_out(s)) * s->out_channels;
 }
 
 /* Images and their kernels are tensors without a depth, which cuDNN knows more plans for. The plans
  * for clips are found in tests with a description of a card; they are untested on hardware. */
 static bool is_deep(const struct dl2_conv_shape *s)
 {
-    return s->in_depth > 1 || s->kernel_depth > 1;
+    return s->in.depth > 1 || s->kernel.depth > 1;
 }
 
 /* A dense tensor whose second dimension lies innermost: NDHWC, ODHWI. `tensor`: the caller's, or
@@ -46,8 +44,8 @@ static cudnnBackendDescriptor_t make_convolution(struct dl2_cudnn_graph *graph,
     const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t dilations[] = {1, 1, 1};
-    const int64_t strides[] = {s->stride_depth, s->stride_height, s->stride_width};
-    const int64_t pads[] = {s->pad_depth, s->pad_height, s->pad_width};
+    const int64_t strides[] = {s->stride.depth, s->stride.height, s->stride.width};
+    const int64_t pads[] = {s->pad.depth, s->pad.height, s->pad.width};
     const int flat = !is_deep(s);
     const int64_t count = 3 - flat;
     const cudnnBackendDescriptor_t made =
@@ -96,15 +94,14 @@ void dl2_conv_graph(struct dl2_cudnn_graph *graph, const struct dl2_cudnn_reques
     };
     const struct dl2_conv_shape *s = &request->conv;
     const cudnnDataType_t type = dl2_cudnn_type(request->precision);
-    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width}, out = dl2_conv_out(s);
-    const struct dl2_sides kernel = {s->kernel_depth, s->kernel_height, s->kernel_width};
+    const struct dl2_sides out = dl2_conv_out(s);
     const float alpha = 1, beta = 0;
     const bool biased = request->pass == DL2_PASS_BIASED, deep = is_deep(s);
     const cudnnBackendDescriptor_t x =
-        make_tensor(graph, 0, type, deep, s->batch, s->in_channels, in);
+        make_tensor(graph, 0, type, deep, s->batch, s->in_channels, s->in);
     /* cuDNN takes the number of groups from the two numbers of channels. */
     const cudnnBackendDescriptor_t w =
-        make_tensor(graph, 1, type, deep, s->out_channels, s->in_channels / s->groups, kernel);
+        make_tensor(graph, 1, type, deep, s->out_channels, s->in_channels / s->groups, s->kernel);
     const cudnnBackendDescriptor_t y =
         make_tensor(graph, 2, type, deep, s->batch, s->out_channels, out);
     const cudnnBackendDescriptor_t sums =

@@ -35,10 +35,10 @@ template <class T, int M> struct depthwise_forward {
         float sum[N] = {}, v[N];
 #pragma unroll
         for (int t = 0; t < 9; t++) {
-            unsigned h = oh * s.stride_height + t / 3 - s.pad_height; /* wraps below 0 */
-            unsigned w = ow * s.stride_width + t % 3 - s.pad_width;
-            if (h < s.in_height && w < s.in_width) {
-                load<N>(x + ((n * s.in_height + h) * s.in_width + w) * s.in_channels + column, v);
+            unsigned h = oh * s.stride.height + t / 3 - s.pad.height; /* wraps below 0 */
+            unsigned w = ow * s.stride.width + t % 3 - s.pad.width;
+            if (h < s.in.height && w < s.in.width) {
+                load<N>(x + ((n * s.in.height + h) * s.in.width + w) * s.in_channels + column, v);
 #pragma unroll
                 for (int k = 0; k < N; k++)
                     sum[k] = fmaf(v[k], taps[t][k], sum[k]);
@@ -61,17 +61,17 @@ template <class T, int M> struct depthwise_backward_data {
     }
     template <int N> __device__ void run(size_t row, unsigned column) const
     {
-        unsigned pixel = (unsigned)row, w = pixel % s.in_width,
-                 h = pixel / s.in_width % s.in_height;
-        size_t n = pixel / s.in_width / s.in_height;
+        unsigned pixel = (unsigned)row, w = pixel % s.in.width,
+                 h = pixel / s.in.width % s.in.height;
+        size_t n = pixel / s.in.width / s.in.height;
         float sum[N] = {}, v[N];
 #pragma unroll
         for (int t = 0; t < 9; t++) {
-            unsigned up = h + s.pad_height - t / 3, left = w + s.pad_width - t % 3;
-            unsigned oh = up / s.stride_height, ow = left / s.stride_width;
+            unsigned up = h + s.pad.height - t / 3, left = w + s.pad.width - t % 3;
+            unsigned oh = up / s.stride.height, ow = left / s.stride.width;
             /* A value that wrapped below 0 is far outside. */
-            if (oh < out_height && ow < out_width && oh * s.stride_height == up &&
-                ow * s.stride_width == left) {
+            if (oh < out_height && ow < out_width && oh * s.stride.height == up &&
+                ow * s.stride.width == left) {
                 load<N>(dy + ((n * out_height + oh) * out_width + ow) * s.in_channels + column, v);
 #pragma unroll
                 for (int k = 0; k < N; k++)
@@ -97,10 +97,10 @@ template <class T> struct depthwise_backward_weights {
         load<N>(dy + row * s.in_channels + column, g);
 #pragma unroll
         for (int t = 0; t < 9; t++) {
-            unsigned h = oh * s.stride_height + t / 3 - s.pad_height;
-            unsigned w = ow * s.stride_width + t % 3 - s.pad_width;
-            if (h < s.in_height && w < s.in_width) {
-                load<N>(x + ((n * s.in_height + h) * s.in_width + w) * s.in_channels + column, v);
+            unsigned h = oh * s.stride.height + t / 3 - s.pad.height;
+            unsigned w = ow * s.stride.width + t % 3 - s.pad.width;
+            if (h < s.in.height && w < s.in.width) {
+                load<N>(x + ((n * s.in.height + h) * s.in.width + w) * s.in_channels + column, v);
 #pragma unroll
                 for (int k = 0; k < N; k++)
                     sums[t][k] = fmaf(v[k], g[k], sums[t][k]);
@@ -126,8 +126,8 @@ struct keep_taps {
 bool dl2_gpu_depthwise(const struct dl2_conv_shape *s)
 {
     return s->groups > 1 && s->groups == s->in_channels && s->groups == s->out_channels &&
-           s->in_depth == 1 && s->kernel_depth == 1 && s->kernel_height == 3 &&
-           s->kernel_width == 3;
+           s->in.depth == 1 && s->kernel.depth == 1 && s->kernel.height == 3 &&
+           s->kernel.width == 3;
 }
 
 static unsigned conv_out(unsigned in, unsigned stride, unsigned pad)
@@ -140,8 +140,8 @@ template <class T, int N>
 static int set_up_depthwise_forward(const struct dl2_conv_shape *s, const void *x,
                                     const void *weights, void *y, cudaStream_t stream)
 {
-    unsigned out_height = conv_out(s->in_height, s->stride_height, s->pad_height);
-    unsigned out_width = conv_out(s->in_width, s->stride_width, s->pad_width);
+    unsigned out_height = conv_out(s->in.height, s->stride.height, s->pad.height);
+    unsigned out_width = conv_out(s->in.width, s->stride.width, s->pad.width);
     depthwise_forward<T, N> f = {(const T *)x, (const T *)weights, (T *)y, *s,
                                  out_height,   out_width,          {}};
     return run_rows<N>(f, (size_t)s->batch * out_height * out_width, s->in_channels, stream);
@@ -163,11 +163,11 @@ template <class T, int N>
 static int set_up_depthwise_backward_data(const struct dl2_conv_shape *s, const void *dy,
                                           const void *weights, void *dx, cudaStream_t stream)
 {
-    unsigned out_height = conv_out(s->in_height, s->stride_height, s->pad_height);
-    unsigned out_width = conv_out(s->in_width, s->stride_width, s->pad_width);
+    unsigned out_height = conv_out(s->in.height, s->stride.height, s->pad.height);
+    unsigned out_width = conv_out(s->in.width, s->stride.width, s->pad.width);
     depthwise_backward_data<T, N> f = {(const T *)dy, (const T *)weights, (T *)dx, *s,
                                        out_height,    out_width,          {}};
-    return run_rows<N>(f, (size_t)s->batch * s->in_height * s->in_width, s->in_channels, stream);
+    return run_rows<N>(f, (size_t)s->batch * s->in.height * s->in.width, s->in_channels, stream);
 }
 
 int dl2_gpu_depthwise_backward_data(enum dl2_element element, const struct dl2_conv_shape *shape,
@@ -187,8 +187,8 @@ static int set_up_depthwise_backward_weights(const struct dl2_conv_shape *s, con
                                              const void *dy, float *partials, float *dweights,
                                              bool accumulate, cudaStream_t stream)
 {
-    unsigned out_height = conv_out(s->in_height, s->stride_height, s->pad_height);
-    unsigned out_width = conv_out(s->in_width, s->stride_width, s->pad_width);
+    unsigned out_height = conv_out(s->in.height, s->stride.height, s->pad.height);
+    unsigned out_width = conv_out(s->in.width, s->stride.width, s->pad.width);
     depthwise_backward_weights<T> f = {(const T *)x, (const T *)dy, *s, out_height, out_width};
     return run_sums<T, N, 9>(f, keep_taps{dweights, accumulate},
                              (size_t)s->batch * out_height * out_width, s->in_channels, partials,

@@ -31,6 +31,7 @@
 enum { SCORES, OUTPUT, DVALUES, DSOFTMAX, DQUERIES, DKEYS, PRODUCTS };
 
 struct dl2_attention {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_attention_shape s;
     enum dl2_precision precision;
@@ -44,10 +45,9 @@ struct dl2_attention {
     struct dl2_product *products[PRODUCTS];
 };
 
-void dl2_cuda_attention_free(struct dl2_attention *attention)
+static void cuda_attention_free(void *plan)
 {
-    if (!attention)
-        return;
+    struct dl2_attention *attention = plan;
     struct cuda *cuda = attention->cuda;
     for (int i = 0; i < PRODUCTS; i++)
         dl2_product_free(attention->products[i]);
@@ -206,6 +206,7 @@ static int cuda_attention_create(struct cuda *cuda, const struct dl2_attention_s
     struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cuda_out_of_memory(error, "attention");
+    attention->plan.free = cuda_attention_free;
     attention->cuda = cuda;
     attention->s = *shape;
     attention->precision = precision;
@@ -216,7 +217,7 @@ static int cuda_attention_create(struct cuda *cuda, const struct dl2_attention_s
     attention->scores = attention->rows * attention->step;
     int status = cuda_attention_plan(attention, error);
     if (status < 0) {
-        dl2_cuda_attention_free(attention);
+        cuda_attention_free(attention);
         return status;
     }
     *out = attention;
@@ -376,7 +377,7 @@ int dl2_cuda_attention_check(struct dl2_attention *attention, unsigned *checked,
             status = cuda_attention_compare(attention, &check, checked, error);
         if (attention->gradient)
             attention->gradient->checked = true;
-        dl2_cuda_attention_free(reference);
+        dl2_device_plan_free(reference);
     }
     dl2_check_close(&check);
     return status;

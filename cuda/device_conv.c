@@ -13,6 +13,7 @@
 #include <string.h>
 
 struct dl2_conv {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_conv_shape s;
     size_t out_pixels, weights;
@@ -22,10 +23,9 @@ struct dl2_conv {
     struct dl2_cudnn_choice *choices[3]; /* by pass */
 };
 
-void dl2_cuda_conv_free(struct dl2_conv *conv)
+static void cuda_conv_free(void *plan)
 {
-    if (!conv)
-        return;
+    struct dl2_conv *conv = plan;
     dl2_cuda_release(conv->cuda, conv->bias);
     free(conv); /* what was chosen stays for others of its shape */
 }
@@ -73,6 +73,7 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
     if (!conv)
         return dl2_cuda_out_of_memory(error, "a convolution");
     size_t counts[3];
+    conv->plan.free = cuda_conv_free;
     conv->cuda = cuda;
     conv->s = *shape;
     dl2_conv_counts(shape, counts);
@@ -80,7 +81,7 @@ int dl2_cuda_conv_create(struct dl2_device *device, const struct dl2_conv_shape 
     conv->weights = counts[1];
     int status = cuda_conv_plan(cuda, conv, error);
     if (status < 0) {
-        dl2_cuda_conv_free(conv);
+        cuda_conv_free(conv);
         return status;
     }
     *out = conv;
@@ -189,7 +190,7 @@ static int cuda_conv_check_pass(struct dl2_conv *conv, const struct dl2_cudnn_re
     const struct dl2_cudnn_choice *choice = conv->choices[pass];
     const bool floats = conv->cuda->base.element == DL2_ELEMENT_F32;
     const unsigned channels[] = {s->in_channels, s->in_channels / s->groups, s->out_channels};
-    const double taps = (double)s->kernel_depth * s->kernel_height * s->kernel_width;
+    const double taps = (double)dl2_sides_count(s->kernel);
     const double terms[] = {taps * channels[1], taps * s->out_channels / s->groups,
                             (double)conv->out_pixels};
     const int out = dl2_check_output(pass);

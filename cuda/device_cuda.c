@@ -38,6 +38,7 @@ struct block {
 };
 
 struct dl2_ingest {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_ingest_shape s;
 };
@@ -433,15 +434,11 @@ static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest
     struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cuda_out_of_memory(error, "ingest");
+    ingest->plan.free = free;
     ingest->cuda = (struct cuda *)device;
     ingest->s = *shape;
     *out = ingest;
     return DL2_OK;
-}
-
-static void cuda_ingest_free(struct dl2_ingest *ingest)
-{
-    free(ingest);
 }
 
 static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
@@ -489,7 +486,6 @@ const struct dl2_device_class dl2_device_cuda = {
     .recording_free = cuda_recording_free,
     .mark = cuda_mark,
     .ingest_create = cuda_ingest_create,
-    .ingest_free = cuda_ingest_free,
     .ingest_run = cuda_ingest_run,
     DL2_CUDA_METHODS(CUDA_ROW)
 };

@@ -108,18 +108,15 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(download)                                                                                  \
     ROW(all_reduce)                                                                                \
     ROW(all_reduce_wait)                                                                           \
-    ROW(attention_free)                                                                            \
     ROW(attention_create)                                                                          \
     ROW(attention_forward)                                                                         \
     ROW(attention_backward)                                                                        \
     ROW(attention_check)                                                                           \
-    ROW(conv_free)                                                                                 \
     ROW(conv_create)                                                                               \
     ROW(conv_forward)                                                                              \
     ROW(conv_backward_data)                                                                        \
     ROW(conv_backward_weights)                                                                     \
     ROW(conv_check)                                                                                \
-    ROW(pool_free)                                                                                 \
     ROW(pool_create)                                                                               \
     ROW(pool_forward)                                                                              \
     ROW(pool_backward)                                                                             \
@@ -130,7 +127,6 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(gelu_backward)                                                                             \
     ROW(add)                                                                                       \
     ROW(dropout)                                                                                   \
-    ROW(loss_free)                                                                                 \
     ROW(loss_create)                                                                               \
     ROW(loss_run)                                                                                  \
     ROW(check_gradients)                                                                           \
@@ -141,18 +137,15 @@ int dl2_cuda_grow_partials(struct cuda *cuda, unsigned channels, struct dl2_erro
     ROW(convert_weights)                                                                           \
     ROW(get_loss_scale)                                                                            \
     ROW(set_loss_scale)                                                                            \
-    ROW(linear_free)                                                                               \
     ROW(linear_create)                                                                             \
     ROW(linear_forward)                                                                            \
     ROW(linear_backward_data)                                                                      \
     ROW(linear_backward_weights)                                                                   \
     ROW(linear_check)                                                                              \
-    ROW(norm_free)                                                                                 \
     ROW(norm_create)                                                                               \
     ROW(norm_train)                                                                                \
     ROW(norm_eval)                                                                                 \
     ROW(norm_backward)                                                                             \
-    ROW(layer_norm_free)                                                                           \
     ROW(layer_norm_create)                                                                         \
     ROW(layer_norm_forward)                                                                        \
     ROW(layer_norm_backward)

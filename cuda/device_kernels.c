@@ -9,12 +9,14 @@
 #include <stdlib.h>
 
 struct dl2_pool {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_pool_shape s;
     uint8_t *winner;
 };
 
 struct dl2_loss {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_loss_shape s;
     struct dl2_gpu_sample_loss *each;
@@ -22,10 +24,10 @@ struct dl2_loss {
 
 /* -- pooling -- */
 
-void dl2_cuda_pool_free(struct dl2_pool *pool)
+static void cuda_pool_free(void *plan)
 {
-    if (pool)
-        dl2_cuda_release(pool->cuda, pool->winner);
+    struct dl2_pool *pool = plan;
+    dl2_cuda_release(pool->cuda, pool->winner);
     free(pool);
 }
 
@@ -33,21 +35,20 @@ int dl2_cuda_pool_create(struct dl2_device *device, const struct dl2_pool_shape 
                          struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    if (shape->kind == DL2_POOL_MAX &&
-        (uint64_t)shape->kernel_depth * shape->kernel_height * shape->kernel_width > DL2_GPU_WINDOW)
+    if (shape->kind == DL2_POOL_MAX && dl2_sides_count(shape->kernel) > DL2_GPU_WINDOW)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "device cuda: no max pooling over %ux%ux%u, more than %d elements",
-                             shape->kernel_depth, shape->kernel_width, shape->kernel_height,
+                             shape->kernel.depth, shape->kernel.width, shape->kernel.height,
                              DL2_GPU_WINDOW);
     struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cuda_out_of_memory(error, "pooling");
+    pool->plan.free = cuda_pool_free;
     pool->cuda = (struct cuda *)device;
     pool->s = *shape;
     if (shape->kind == DL2_POOL_MAX) {
         int status = dl2_cuda_acquire(pool->cuda,
-                                      (size_t)shape->batch * shape->out_depth * shape->out_height *
-                                          shape->out_width * shape->channels,
+                                      shape->batch * dl2_sides_count(shape->out) * shape->channels,
                                       "where maxima were", &pool->winner, error);
         if (status < 0) {
             free(pool);
@@ -134,10 +135,10 @@ void dl2_cuda_dropout(struct dl2_device *device, const void *x, void *y, size_t 
 
 /* -- loss -- */
 
-void dl2_cuda_loss_free(struct dl2_loss *loss)
+static void cuda_loss_free(void *plan)
 {
-    if (loss)
-        dl2_cuda_release(loss->cuda, loss->each);
+    struct dl2_loss *loss = plan;
+    dl2_cuda_release(loss->cuda, loss->each);
     free(loss);
 }
 
@@ -147,6 +148,7 @@ int dl2_cuda_loss_create(struct dl2_device *device, const struct dl2_loss_shape 
     struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
     if (!loss)
         return dl2_cuda_out_of_memory(error, "the loss");
+    loss->plan.free = cuda_loss_free;
     loss->cuda = (struct cuda *)device;
     loss->s = *shape;
     int status = dl2_cuda_acquire(loss->cuda, shape->batch * sizeof *loss->each, "the loss",

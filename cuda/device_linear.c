@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 struct dl2_linear {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_linear_shape s;
     struct dl2_product *forward, *data, *weights;
@@ -19,10 +20,9 @@ struct dl2_linear {
     void *bias;  /* for that, as an element; NULL where the caller's will do */
 };
 
-void dl2_cuda_linear_free(struct dl2_linear *linear)
+static void cuda_linear_free(void *plan)
 {
-    if (!linear)
-        return;
+    struct dl2_linear *linear = plan;
     dl2_product_free(linear->forward);
     dl2_product_free(linear->data);
     dl2_product_free(linear->weights);
@@ -89,12 +89,13 @@ int dl2_cuda_linear_create(struct dl2_device *device, const struct dl2_linear_sh
     struct dl2_linear *linear = dl2_calloc(1, sizeof *linear);
     if (!linear)
         return dl2_cuda_out_of_memory(error, "a linear layer");
+    linear->plan.free = cuda_linear_free;
     linear->cuda = (struct cuda *)device;
     linear->s = *shape;
     int status = cuda_linear_plan(linear, error);
     if (status < 0) {
         dl2_error_prefix(error, "device cuda");
-        dl2_cuda_linear_free(linear);
+        cuda_linear_free(linear);
         return status;
     }
     *out = linear;

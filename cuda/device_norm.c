@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 struct dl2_norm {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_norm_shape s;
     float *moments, *kept, *sums, *shared; /* [2][channels] each */
@@ -18,6 +19,7 @@ struct dl2_norm {
 };
 
 struct dl2_layer_norm {
+    struct dl2_device_plan plan;
     struct cuda *cuda;
     struct dl2_layer_norm_shape s;
     float *kept; /* [2][rows] */
@@ -25,10 +27,9 @@ struct dl2_layer_norm {
 
 /* -- batch norm -- */
 
-void dl2_cuda_norm_free(struct dl2_norm *norm)
+static void cuda_norm_free(void *plan)
 {
-    if (!norm)
-        return;
+    struct dl2_norm *norm = plan;
     norm->cuda->allocated -= norm->mask_bytes;
     dl2_cuda_release(norm->cuda, norm->moments);
     dl2_cuda_release(norm->cuda, norm->mask);
@@ -44,6 +45,7 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
         return dl2_cuda_out_of_memory(error, "batch norm");
     /* Each of the four begins at a multiple of 16 floats. */
     size_t each = (2 * (size_t)shape->channels + 15) / 16 * 16;
+    norm->plan.free = cuda_norm_free;
     norm->cuda = cuda;
     norm->s = *shape;
     int status = dl2_cuda_grow_partials(cuda, shape->channels, error);
@@ -59,7 +61,7 @@ int dl2_cuda_norm_create(struct dl2_device *device, const struct dl2_norm_shape 
         cuda->allocated += norm->mask_bytes;
     }
     if (status < 0) {
-        dl2_cuda_norm_free(norm);
+        cuda_norm_free(norm);
         return status;
     }
     norm->kept = norm->moments + each;
@@ -176,10 +178,10 @@ void dl2_cuda_norm_backward(struct dl2_norm *norm, const void *x, const void *y,
 
 /* -- layer norm -- */
 
-void dl2_cuda_layer_norm_free(struct dl2_layer_norm *norm)
+static void cuda_layer_norm_free(void *plan)
 {
-    if (norm)
-        dl2_cuda_release(norm->cuda, norm->kept);
+    struct dl2_layer_norm *norm = plan;
+    dl2_cuda_release(norm->cuda, norm->kept);
     free(norm);
 }
 
@@ -190,6 +192,7 @@ int dl2_cuda_layer_norm_create(struct dl2_device *device, const struct dl2_layer
     struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cuda_out_of_memory(error, "a layer norm");
+    norm->plan.free = cuda_layer_norm_free;
     norm->cuda = cuda;
     norm->s = *shape;
     int status = dl2_cuda_grow_partials(cuda, shape->channels, error);

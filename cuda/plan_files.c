@@ -67,18 +67,18 @@ static void make_key(const struct dl2_plan_files *files, const struct dl2_cudnn_
     if (at < 0 || (size_t)at >= size)
         return;
     char depth[80] = ""; /* of clips; keys of images are older than these */
-    if (s->in_depth > 1 || s->kernel_depth > 1)
-        snprintf(depth, sizeof depth, "depth %u (kernel %u, stride %u, padding %u), ", s->in_depth,
-                 s->kernel_depth, s->stride_depth, s->pad_depth);
+    if (s->in.depth > 1 || s->kernel.depth > 1)
+        snprintf(depth, sizeof depth, "depth %u (kernel %u, stride %u, padding %u), ", s->in.depth,
+                 s->kernel.depth, s->stride.depth, s->pad.depth);
     if (dl2_cudnn_is_attention(request))
         snprintf(key + at, size - (size_t)at, "%ux%ux%u, heads %u", t->batch, t->tokens,
                  t->channels, t->heads);
     else
         snprintf(key + at, size - (size_t)at,
                  "%s%ux%ux%ux%u to %u, kernel %ux%u, stride %ux%u, padding %ux%u, groups %u%s",
-                 depth, s->batch, s->in_height, s->in_width, s->in_channels, s->out_channels,
-                 s->kernel_height, s->kernel_width, s->stride_height, s->stride_width,
-                 s->pad_height, s->pad_width, s->groups,
+                 depth, s->batch, s->in.height, s->in.width, s->in_channels, s->out_channels,
+                 s->kernel.height, s->kernel.width, s->stride.height, s->stride.width,
+                 s->pad.height, s->pad.width, s->groups,
                  request->pass == DL2_PASS_BIASED && s->activation == DL2_RELU ? ", ReLU" : "");
 }
 
@@ -156,12 +156,12 @@ static json_t *describe_shape(const struct dl2_cudnn_request *request)
                          (json_int_t)t->tokens, "channels", (json_int_t)t->channels, "heads",
                          (json_int_t)t->heads);
     return json_pack("{s:I, s:[II], s:I, s:I, s:[II], s:[II], s:[II], s:I}", "batch",
-                     (json_int_t)s->batch, "in", (json_int_t)s->in_height, (json_int_t)s->in_width,
+                     (json_int_t)s->batch, "in", (json_int_t)s->in.height, (json_int_t)s->in.width,
                      "in_channels", (json_int_t)s->in_channels, "out_channels",
-                     (json_int_t)s->out_channels, "kernel", (json_int_t)s->kernel_height,
-                     (json_int_t)s->kernel_width, "stride", (json_int_t)s->stride_height,
-                     (json_int_t)s->stride_width, "padding", (json_int_t)s->pad_height,
-                     (json_int_t)s->pad_width, "groups", (json_int_t)s->groups);
+                     (json_int_t)s->out_channels, "kernel", (json_int_t)s->kernel.height,
+                     (json_int_t)s->kernel.width, "stride", (json_int_t)s->stride.height,
+                     (json_int_t)s->stride.width, "padding", (json_int_t)s->pad.height,
+                     (json_int_t)s->pad.width, "groups", (json_int_t)s->groups);
 }
 
 int dl2_plan_times_add(struct dl2_plan_files *files, const struct dl2_cudnn_request *request,

@@ -75,28 +75,28 @@ __global__ void __launch_bounds__(THREADS, 4)
     max_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y,
              uint8_t *__restrict__ winner)
 {
-    unsigned count = s.batch * s.out_depth * s.out_height * s.out_width * (s.channels / N);
+    unsigned count = s.batch * s.out.depth * s.out.height * s.out.width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        const place to = place_of<N, DEEP>(i, s.out_depth, s.out_height, s.out_width, s.channels);
+        const place to = place_of<N, DEEP>(i, s.out.depth, s.out.height, s.out.width, s.channels);
         struct window v = {0, 1, 0, 0, 0, 0};
         if (DEEP)
-            clip(to.d, s.kernel_depth, s.stride_depth, s.pad_depth, s.in_depth, &v.d0, &v.d1);
-        clip(to.h, s.kernel_height, s.stride_height, s.pad_height, s.in_height, &v.h0, &v.h1);
-        clip(to.w, s.kernel_width, s.stride_width, s.pad_width, s.in_width, &v.w0, &v.w1);
+            clip(to.d, s.kernel.depth, s.stride.depth, s.pad.depth, s.in.depth, &v.d0, &v.d1);
+        clip(to.h, s.kernel.height, s.stride.height, s.pad.height, s.in.height, &v.h0, &v.h1);
+        clip(to.w, s.kernel.width, s.stride.width, s.pad.width, s.in.width, &v.w0, &v.w1);
         float best[N] = {}, taken[N] = {}, here[N];
         bool first = true;
         for (unsigned d = v.d0; d < v.d1; d++)
             for (unsigned h = v.h0; h < v.h1; h++)
                 for (unsigned w = v.w0; w < v.w1; w++) {
                     load<N>(x +
-                                at_place<DEEP>(to.n, d, h, w, s.in_depth, s.in_height, s.in_width,
+                                at_place<DEEP>(to.n, d, h, w, s.in.depth, s.in.height, s.in.width,
                                                s.channels) +
                                 to.c,
                             here);
-                    unsigned row = h + s.pad_height - to.h * s.stride_height;
+                    unsigned row = h + s.pad.height - to.h * s.stride.height;
                     if (DEEP)
-                        row += (d + s.pad_depth - to.d * s.stride_depth) * s.kernel_height;
-                    unsigned tap = row * s.kernel_width + (w + s.pad_width - to.w * s.stride_width);
+                        row += (d + s.pad.depth - to.d * s.stride.depth) * s.kernel.height;
+                    unsigned tap = row * s.kernel.width + (w + s.pad.width - to.w * s.stride.width);
 #pragma unroll
                     for (int k = 0; k < N; k++) {
                         bool better = first || here[k] > best[k];
@@ -131,26 +131,26 @@ __global__ void __launch_bounds__(THREADS)
     max_pool_backward(struct dl2_pool_shape s, const T *__restrict__ dy,
                       const uint8_t *__restrict__ winner, T *__restrict__ dx)
 {
-    unsigned count = s.batch * s.in_depth * s.in_height * s.in_width * (s.channels / N);
+    unsigned count = s.batch * s.in.depth * s.in.height * s.in.width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        const place at = place_of<N, DEEP>(i, s.in_depth, s.in_height, s.in_width, s.channels);
+        const place at = place_of<N, DEEP>(i, s.in.depth, s.in.height, s.in.width, s.channels);
         unsigned od0 = 0, od1 = 1, oh0, oh1, ow0, ow1;
         if (DEEP)
-            seen_by(at.d, s.kernel_depth, s.stride_depth, s.pad_depth, s.out_depth, &od0, &od1);
-        seen_by(at.h, s.kernel_height, s.stride_height, s.pad_height, s.out_height, &oh0, &oh1);
-        seen_by(at.w, s.kernel_width, s.stride_width, s.pad_width, s.out_width, &ow0, &ow1);
+            seen_by(at.d, s.kernel.depth, s.stride.depth, s.pad.depth, s.out.depth, &od0, &od1);
+        seen_by(at.h, s.kernel.height, s.stride.height, s.pad.height, s.out.height, &oh0, &oh1);
+        seen_by(at.w, s.kernel.width, s.stride.width, s.pad.width, s.out.width, &ow0, &ow1);
         float sum[N] = {}, here[N], taps[N];
         for (unsigned od = od0; od < od1; od++)
             for (unsigned oh = oh0; oh < oh1; oh++)
                 for (unsigned ow = ow0; ow < ow1; ow++) {
-                    size_t o = at_place<DEEP>(at.n, od, oh, ow, s.out_depth, s.out_height,
-                                              s.out_width, s.channels) +
+                    size_t o = at_place<DEEP>(at.n, od, oh, ow, s.out.depth, s.out.height,
+                                              s.out.width, s.channels) +
                                at.c;
-                    unsigned row = at.h + s.pad_height - oh * s.stride_height;
+                    unsigned row = at.h + s.pad.height - oh * s.stride.height;
                     if (DEEP)
-                        row += (at.d + s.pad_depth - od * s.stride_depth) * s.kernel_height;
+                        row += (at.d + s.pad.depth - od * s.stride.depth) * s.kernel.height;
                     unsigned tap =
-                        row * s.kernel_width + (at.w + s.pad_width - ow * s.stride_width);
+                        row * s.kernel.width + (at.w + s.pad.width - ow * s.stride.width);
                     load<N>(dy + o, here);
                     load<N>(winner + o, taps);
 #pragma unroll
@@ -165,21 +165,21 @@ template <class T, int N, bool DEEP>
 __global__ void __launch_bounds__(THREADS, 4)
     average_pool(struct dl2_pool_shape s, const T *__restrict__ x, T *__restrict__ y)
 {
-    unsigned count = s.batch * s.out_depth * s.out_height * s.out_width * (s.channels / N);
+    unsigned count = s.batch * s.out.depth * s.out.height * s.out.width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        const place to = place_of<N, DEEP>(i, s.out_depth, s.out_height, s.out_width, s.channels);
-        unsigned d0 = DEEP ? adaptive_begin(to.d, s.in_depth, s.out_depth) : 0;
-        unsigned d1 = DEEP ? adaptive_end(to.d, s.in_depth, s.out_depth) : 1;
-        unsigned h0 = adaptive_begin(to.h, s.in_height, s.out_height);
-        unsigned h1 = adaptive_end(to.h, s.in_height, s.out_height);
-        unsigned w0 = adaptive_begin(to.w, s.in_width, s.out_width);
-        unsigned w1 = adaptive_end(to.w, s.in_width, s.out_width);
+        const place to = place_of<N, DEEP>(i, s.out.depth, s.out.height, s.out.width, s.channels);
+        unsigned d0 = DEEP ? adaptive_begin(to.d, s.in.depth, s.out.depth) : 0;
+        unsigned d1 = DEEP ? adaptive_end(to.d, s.in.depth, s.out.depth) : 1;
+        unsigned h0 = adaptive_begin(to.h, s.in.height, s.out.height);
+        unsigned h1 = adaptive_end(to.h, s.in.height, s.out.height);
+        unsigned w0 = adaptive_begin(to.w, s.in.width, s.out.width);
+        unsigned w1 = adaptive_end(to.w, s.in.width, s.out.width);
         float sum[N] = {}, here[N];
         for (unsigned d = d0; d < d1; d++)
             for (unsigned h = h0; h < h1; h++)
                 for (unsigned w = w0; w < w1; w++) {
                     load<N>(x +
-                                at_place<DEEP>(to.n, d, h, w, s.in_depth, s.in_height, s.in_width,
+                                at_place<DEEP>(to.n, d, h, w, s.in.depth, s.in.height, s.in.width,
                                                s.channels) +
                                 to.c,
                             here);
@@ -199,25 +199,25 @@ template <class T, int N, bool DEEP>
 __global__ void __launch_bounds__(THREADS)
     average_pool_backward(struct dl2_pool_shape s, const T *__restrict__ dy, T *__restrict__ dx)
 {
-    unsigned count = s.batch * s.in_depth * s.in_height * s.in_width * (s.channels / N);
+    unsigned count = s.batch * s.in.depth * s.in.height * s.in.width * (s.channels / N);
     for (unsigned i = blockIdx.x * THREADS + threadIdx.x; i < count; i += gridDim.x * THREADS) {
-        const place at = place_of<N, DEEP>(i, s.in_depth, s.in_height, s.in_width, s.channels);
+        const place at = place_of<N, DEEP>(i, s.in.depth, s.in.height, s.in.width, s.channels);
         unsigned od0 = 0, od1 = 0, oh0, oh1, ow0, ow1;
         if (DEEP)
-            averaged_into(at.d, s.in_depth, s.out_depth, &od0, &od1);
-        averaged_into(at.h, s.in_height, s.out_height, &oh0, &oh1);
-        averaged_into(at.w, s.in_width, s.out_width, &ow0, &ow1);
+            averaged_into(at.d, s.in.depth, s.out.depth, &od0, &od1);
+        averaged_into(at.h, s.in.height, s.out.height, &oh0, &oh1);
+        averaged_into(at.w, s.in.width, s.out.width, &ow0, &ow1);
         float sum[N] = {}, here[N];
         for (unsigned od = od0; od <= od1; od++)
             for (unsigned oh = oh0; oh <= oh1; oh++)
                 for (unsigned ow = ow0; ow <= ow1; ow++) {
-                    unsigned area = adaptive_size(oh, s.in_height, s.out_height) *
-                                    adaptive_size(ow, s.in_width, s.out_width);
+                    unsigned area = adaptive_size(oh, s.in.height, s.out.height) *
+                                    adaptive_size(ow, s.in.width, s.out.width);
                     if (DEEP)
-                        area *= adaptive_size(od, s.in_depth, s.out_depth);
+                        area *= adaptive_size(od, s.in.depth, s.out.depth);
                     load<N>(dy +
-                                at_place<DEEP>(at.n, od, oh, ow, s.out_depth, s.out_height,
-                                               s.out_width, s.channels) +
+                                at_place<DEEP>(at.n, od, oh, ow, s.out.depth, s.out.height,
+                                               s.out.width, s.channels) +
                                 at.c,
                             here);
 #pragma unroll
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(THREADS)
 
 static bool is_deep(const struct dl2_pool_shape *s)
 {
-    return s->in_depth > 1 || s->kernel_depth > 1 || s->out_depth > 1;
+    return s->in.depth > 1 || s->kernel.depth > 1 || s->out.depth > 1;
 }
 
 template <class T, int N, bool DEEP>
@@ -241,7 +241,7 @@ static int set_up_pool(const struct dl2_pool_shape *shape, const void *x, void *
 {
     struct dl2_pool_shape s = *shape;
     unsigned blocks =
-        flat_blocks((size_t)s.batch * s.out_depth * s.out_height * s.out_width * (s.channels / N));
+        flat_blocks((size_t)s.batch * s.out.depth * s.out.height * s.out.width * (s.channels / N));
     if (s.kind == DL2_POOL_MAX)
         return DL2_LAUNCH((max_pool<T, N, DEEP>), blocks, THREADS, stream, s, (const T *)x, (T *)y,
                           winner);
@@ -265,7 +265,7 @@ static int set_up_pool_backward(const struct dl2_pool_shape *shape, const void *
 {
     struct dl2_pool_shape s = *shape;
     unsigned blocks =
-        flat_blocks((size_t)s.batch * s.in_depth * s.in_height * s.in_width * (s.channels / N));
+        flat_blocks((size_t)s.batch * s.in.depth * s.in.height * s.in.width * (s.channels / N));
     if (s.kind == DL2_POOL_MAX)
         return DL2_LAUNCH((max_pool_backward<T, N, DEEP>), blocks, THREADS, stream, s,
                           (const T *)dy, winner, (T *)dx);

@@ -7,6 +7,7 @@
 #include "dataset/container.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -65,9 +66,9 @@ static int compare_frames(const void *left, const void *right)
 static const char *read_path(const struct dl2_dataset *dataset, size_t number, bool exact,
                              struct frame *frame)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
-    dataset->container->reader->describe(dataset, number, &entry);
-    const char *inner = entry.key, *base = dl2_path_base(entry.key);
+    const struct dl2_entry entry = dl2_reader_entry(dataset, number);
+    const int label = entry.sample.label;
+    const char *key = entry.sample.key, *inner = key, *base = dl2_path_base(key);
     unsigned folders = 0;
     if (dataset->has_parts && entry.part != DL2_PART_NONE && strchr(inner, '/'))
         inner = strchr(inner, '/') + 1;
@@ -78,19 +79,19 @@ static const char *read_path(const struct dl2_dataset *dataset, size_t number, b
         digits--;
     if (!*digits)
         return "its name has no number at its end";
-    const char *class = entry.label >= 0 ? dataset->classes[entry.label] : "";
+    const char *class = label >= 0 ? dataset->classes[label] : "";
     const size_t length = strlen(class);
     const bool in_class = length && !strncmp(inner, class, length) && inner[length] == '/';
     if (folders < 1u + in_class)
         return in_class ? "it lies in its class's folder and in no folder of a clip"
                         : "it lies in no folder of a clip";
-    if (exact && (entry.label < 0 || (in_class && folders != 2)))
+    if (exact && (label < 0 || (in_class && folders != 2)))
         return "it is no CLASS/CLIP/FRAME";
-    *frame = (struct frame){.key = entry.key,
-                            .length = (size_t)(base - entry.key) - 1,
+    *frame = (struct frame){.key = key,
+                            .length = (size_t)(base - key) - 1,
                             .digits = digits,
                             .number = (uint32_t)number,
-                            .label = entry.label,
+                            .label = label,
                             .is_bare = digits == base};
     while (*frame->digits == '0' && frame->digits[1])
         frame->digits++;
@@ -122,33 +123,31 @@ static int compare_firsts(const void *left, const void *right, void *context)
 /* Sorts frames that are sorted by clip into the order in which the clips begin. */
 static int order_clips(struct found *found, size_t images, struct dl2_error *error)
 {
-    uint32_t *least = dl2_calloc(found->count, sizeof *least);
+    DL2_AUTO_FREE uint32_t *least = dl2_calloc(found->count, sizeof *least);
     struct frame *frames = dl2_calloc(images, sizeof *frames);
     size_t at = 0;
-    for (size_t i = 0; least && i < found->count; i++) {
+    if (!least || !frames) {
+        free(frames);
+        return dl2_error_memory(error, "clips");
+    }
+    for (size_t i = 0; i < found->count; i++) {
         const struct dl2_clip *clip = &found->clips[i];
         least[i] = UINT32_MAX;
         for (size_t k = 0; k < clip->count; k++)
             if (found->frames[clip->first + k].number < least[i])
                 least[i] = found->frames[clip->first + k].number;
     }
-    if (least && frames) {
-        qsort_r(found->clips, found->count, sizeof *found->clips, compare_firsts, least);
-        for (size_t i = 0; i < found->count; i++) {
-            struct dl2_clip *clip = &found->clips[i];
-            memcpy(frames + at, found->frames + clip->first, clip->count * sizeof *frames);
-            clip->first = at;
-            clip->number = (uint32_t)i;
-            at += clip->count;
-        }
-        struct frame *unsorted = found->frames;
-        found->frames = frames;
-        frames = unsorted;
+    qsort_r(found->clips, found->count, sizeof *found->clips, compare_firsts, least);
+    for (size_t i = 0; i < found->count; i++) {
+        struct dl2_clip *clip = &found->clips[i];
+        memcpy(frames + at, found->frames + clip->first, clip->count * sizeof *frames);
+        clip->first = at;
+        clip->number = (uint32_t)i;
+        at += clip->count;
     }
-    const bool done = least && frames;
-    free(least);
-    free(frames);
-    return done ? DL2_OK : dl2_error_memory(error, "clips");
+    free(found->frames);
+    found->frames = frames;
+    return DL2_OK;
 }
 
 /* Makes a clip of each run of frames that have one. */
@@ -207,16 +206,14 @@ static int check_clips(const struct dl2_dataset *dataset, const char *path,
     for (size_t i = 0; i < found->count; i++) {
         const struct frame *frames = found->frames + found->clips[i].first;
         for (size_t k = 1; k < found->clips[i].count; k++) {
-            struct dl2_sample one, two;
             if (frames[k].label == frames[0].label && compare_numbers(&frames[k - 1], &frames[k]))
                 continue;
             const bool same = frames[k].label == frames[0].label;
-            dataset->container->reader->sample(dataset, frames[same ? k - 1 : 0].number, &one);
-            dataset->container->reader->sample(dataset, frames[k].number, &two);
-            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: clip %.*s: %s and %s %s", path,
-                                 (int)frames[k].length, frames[k].key, one.path, two.path,
-                                 same ? "have the same number; remove one of them"
-                                      : "are of different classes");
+            return dl2_error_set(
+                error, DL2_ERR_FORMAT, "%s: clip %.*s: %s and %s %s", path, (int)frames[k].length,
+                frames[k].key, dl2_reader_path(dataset, frames[same ? k - 1 : 0].number),
+                dl2_reader_path(dataset, frames[k].number),
+                same ? "have the same number; remove one of them" : "are of different classes");
         }
     }
     return DL2_OK;
@@ -232,15 +229,12 @@ static int find_by_path(struct dl2_dataset *dataset, const char *path, bool forc
     bool sorted = true;
     for (size_t i = 0; i < dataset->count; i++) {
         const char *why = read_path(dataset, i, !forced, &found->frames[i]);
-        struct dl2_sample sample;
         if (why && !forced)
             return DL2_OK;
-        if (why) {
-            dataset->container->reader->sample(dataset, i, &sample);
+        if (why)
             return dl2_error_set(error, DL2_ERR_FORMAT,
                                  "%s: no frame of a clip: %s; clips are [SPLIT/]CLASS/CLIP/NUMBER",
-                                 sample.path, why);
-        }
+                                 dl2_reader_path(dataset, i), why);
         sorted = sorted && (!i || compare_frames(&found->frames[i - 1], &found->frames[i]) < 0);
     }
     if (!sorted)
@@ -277,12 +271,9 @@ static bool is_frame_of(const struct frame *first, const char *key)
 static int find_items(struct dl2_dataset *dataset, bool forced, struct found *found,
                       struct dl2_error *error)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
     bool any = forced;
-    for (size_t i = 0; i < dataset->count && !any; i++) {
-        dataset->container->reader->describe(dataset, i, &entry);
-        any = entry.is_further;
-    }
+    for (size_t i = 0; i < dataset->count && !any; i++)
+        any = dl2_reader_entry(dataset, i).is_further;
     if (!any)
         return DL2_OK;
     found->frames = dl2_realloc(NULL, dataset->count, sizeof *found->frames);
@@ -290,18 +281,17 @@ static int find_items(struct dl2_dataset *dataset, bool forced, struct found *fo
     if (!found->frames || !found->clips)
         return dl2_error_memory(error, "clips");
     for (size_t i = 0; i < dataset->count; i++) {
-        dataset->container->reader->describe(dataset, i, &entry);
+        const struct dl2_entry entry = dl2_reader_entry(dataset, i);
+        const char *key = entry.sample.key;
         struct dl2_clip *clip = found->clips + found->count;
-        if (entry.is_further && found->count &&
-            is_frame_of(&found->frames[clip[-1].first], entry.key))
+        if (entry.is_further && found->count && is_frame_of(&found->frames[clip[-1].first], key))
             clip--;
         else
             *clip = (struct dl2_clip){.first = i, .number = (uint32_t)found->count++};
-        found->frames[i] =
-            (struct frame){.key = entry.key, .length = strlen(entry.key), .number = (uint32_t)i};
+        found->frames[i] = (struct frame){.key = key, .length = strlen(key), .number = (uint32_t)i};
         if (clip->count++) /* "ID/00001" */
             found->frames[i].length = found->frames[clip->first].length =
-                (size_t)(dl2_path_base(entry.key) - entry.key) - 1;
+                (size_t)(dl2_path_base(key) - key) - 1;
     }
     return DL2_OK;
 }
@@ -317,8 +307,7 @@ static int compare_keys(const void *left, const void *right, void *context)
 /* The length of the split's folder in a key, with its slash; 0: it has none. */
 static size_t split_length(const struct dl2_dataset *dataset, const struct frame *frame)
 {
-    struct dl2_entry entry = {.part = DL2_PART_NONE};
-    dataset->container->reader->describe(dataset, frame->number, &entry);
+    const struct dl2_entry entry = dl2_reader_entry(dataset, frame->number);
     const char *slash = memchr(frame->key, '/', frame->length);
     return dataset->has_parts && entry.part != DL2_PART_NONE && slash
                ? (size_t)(slash - frame->key) + 1
@@ -328,9 +317,8 @@ static size_t split_length(const struct dl2_dataset *dataset, const struct frame
 /* The class's folder that a clip's key gets behind the split's; "" for none. */
 static const char *class_folder(const struct dl2_dataset *dataset, const struct frame *frame)
 {
-    struct dl2_sample sample;
-    dataset->container->reader->sample(dataset, frame->number, &sample);
-    const char *class = sample.label >= 0 ? dataset->classes[sample.label] : "";
+    const int label = dl2_reader_entry(dataset, frame->number).sample.label;
+    const char *class = label >= 0 ? dataset->classes[label] : "";
     const size_t split = split_length(dataset, frame);
     return memchr(frame->key + split, '/', frame->length - split) || strchr(class, '/') ||
                    class[0] == '.'
@@ -399,34 +387,42 @@ const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number)
     return dataset->clip_keys->frames[number];
 }
 
+/* A clip's key, of so many bytes, that is looked for. */
+struct wanted {
+    const struct dl2_clip_keys *keys;
+    const char *key;
+    size_t length;
+};
+
+static int compare_wanted(const void *left, const void *right)
+{
+    const struct wanted *wanted = left;
+    const char *key = wanted->keys->clips[*(const uint32_t *)right];
+    const int order = strncmp(wanted->key, key, wanted->length);
+    return order ? order : -(key[wanted->length] != '\0');
+}
+
 uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length)
 {
     const struct dl2_clip_keys *keys = dataset->clip_keys;
-    size_t low = 0, high = keys->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const char *at = keys->clips[keys->sorted[middle]];
-        if (strncmp(at, key, length) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const char *at = low < keys->count ? keys->clips[keys->sorted[low]] : "";
-    return low < keys->count && !strncmp(at, key, length) && !at[length] ? keys->sorted[low]
-                                                                         : UINT32_MAX;
+    const struct wanted wanted = {keys, key, length};
+    const uint32_t *found =
+        bsearch(&wanted, keys->sorted, keys->count, sizeof *found, compare_wanted);
+    return found ? *found : UINT32_MAX;
+}
+
+static int compare_image(const void *image, const void *right)
+{
+    const size_t at = *(const size_t *)image;
+    const struct dl2_clip *clip = right;
+    return at < clip->first ? -1 : at - clip->first >= clip->count;
 }
 
 size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image)
 {
-    size_t low = 0, high = dataset->clip_count;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (dataset->clips[middle].first <= image)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    const struct dl2_clip *found =
+        bsearch(&image, dataset->clips, dataset->clip_count, sizeof *dataset->clips, compare_image);
+    return (size_t)(found - dataset->clips);
 }
 
 /* ---- For dataset.c */
@@ -448,7 +444,7 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
 {
     const struct dl2_container *container = dataset->container;
     const bool forced = options->samples == DL2_SAMPLES_CLIPS;
-    struct found found = {NULL, NULL, 0};
+    DL2_CLEANUP(free_found) struct found found = {NULL, NULL, 0};
     if (options->samples == DL2_SAMPLES_IMAGES || !dataset->count)
         return DL2_OK;
     if (!container->shards && !container->has_clip_paths)
@@ -456,28 +452,28 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
                                       "%s: the container '%s' holds images and no clips", path,
                                       container->name)
                       : DL2_OK;
-    int status = container->has_clip_paths ? find_by_path(dataset, path, forced, &found, error)
-                                           : find_items(dataset, forced, &found, error);
+    DL2_TRY(container->has_clip_paths ? find_by_path(dataset, path, forced, &found, error)
+                                      : find_items(dataset, forced, &found, error));
+    if (!found.clips)
+        return DL2_OK;
     bool ordered = true;
-    for (size_t i = 0; status == DL2_OK && found.clips && i < dataset->count && ordered; i++)
+    for (size_t i = 0; i < dataset->count && ordered; i++)
         ordered = found.frames[i].number == i;
-    if (status == DL2_OK && found.clips && !ordered &&
-        !(dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen)))
-        status = dl2_error_memory(error, "clips");
-    for (size_t i = 0; status == DL2_OK && dataset->chosen && i < dataset->count; i++)
-        dataset->chosen[i] = found.frames[i].number;
-    if (status == DL2_OK && found.clips)
-        status =
-            make_keys(dataset, &found, options->class_folders && !container->has_clip_paths, error);
-    if (status == DL2_OK && found.clips) {
-        dataset->clips = found.clips;
-        dataset->clip_count = found.count;
-        dataset->by_frame = options->by_frame;
-        count_frames(dataset);
-        found.clips = NULL;
+    if (!ordered) {
+        dataset->chosen = dl2_calloc(dataset->count, sizeof *dataset->chosen);
+        if (!dataset->chosen)
+            return dl2_error_memory(error, "clips");
     }
-    free_found(&found);
-    return status;
+    for (size_t i = 0; !ordered && i < dataset->count; i++)
+        dataset->chosen[i] = found.frames[i].number;
+    DL2_TRY(
+        make_keys(dataset, &found, options->class_folders && !container->has_clip_paths, error));
+    dataset->clips = found.clips;
+    dataset->clip_count = found.count;
+    dataset->by_frame = options->by_frame;
+    count_frames(dataset);
+    found.clips = NULL;
+    return DL2_OK;
 }
 
 void dl2_clips_free(struct dl2_dataset *dataset)

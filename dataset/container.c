@@ -68,6 +68,18 @@ bool dl2_container_holds_clips(const char *name)
     return container && (container->has_clip_paths || container->shards);
 }
 
+bool dl2_container_has_clip_items(const char *name)
+{
+    const struct dl2_container *container = dl2_container_find(name);
+    return container && container->shards && container->shards->holds_clips;
+}
+
+bool dl2_container_has_class_folders(const char *name)
+{
+    const struct dl2_container *container = dl2_container_find(name);
+    return container && container->has_class_folders;
+}
+
 bool dl2_container_is_packed(const char *name)
 {
     const struct dl2_container *container = dl2_container_find(name);

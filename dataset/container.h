@@ -17,14 +17,17 @@
 #include "common/json.h"
 #include "dataset/remote/remote.h"
 
+#include <stdatomic.h>
+
 struct dl2_shard_format;
 
-/* The facts about a sample while a dataset is opened. Strings live as long as the dataset. */
+/* An image as its reader knows it. Strings live as long as the dataset. */
 struct dl2_entry {
-    const char *key, *name; /* as in struct dl2_sample */
-    int label;
-    uint8_t part;    /* DL2_PART_NONE if the dataset has no splits of its own */
-    bool is_further; /* a further frame of the item that the sample before belongs to */
+    struct dl2_sample sample; /* but for its path where there is an `inner` */
+    const char *inner; /* sample.path is a packed file or a table, and this a name in it: messages
+                          have PATH[INNER], see dl2_reader_path(); NULL: the path is its own */
+    uint8_t part;      /* DL2_PART_NONE if the dataset has no splits of its own */
+    bool is_further;   /* a further frame of the item that the image before belongs to */
 };
 
 /*
@@ -40,11 +43,10 @@ struct dl2_reader {
     int (*open)(struct dl2_dataset *dataset, const char *path,
                 const struct dl2_dataset_options *options, struct dl2_error *error);
     void (*close)(struct dl2_dataset *dataset);
-    void (*describe)(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *entry);
-    void (*sample)(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample);
+    struct dl2_entry (*describe)(const struct dl2_dataset *dataset, size_t number);
     int (*read)(const struct dl2_dataset *dataset, size_t number,
-                const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                const uint8_t **data, size_t *size, struct dl2_error *error);
+                const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                struct dl2_error *error);
     /* As dl2_dataset_read_sidecar(). NULL: there is nothing beside images and labels. */
     int (*read_sidecar)(const struct dl2_dataset *dataset, size_t number, const char *extension,
                         struct dl2_bytes *out, struct dl2_error *error);
@@ -80,14 +82,20 @@ struct dl2_reader {
     size_t (*find)(const struct dl2_dataset *dataset, const char *id);
 };
 
-/* A sample to be written, with the whole key. */
-struct dl2_sink_sample {
+/* A sample to be written. */
+struct dl2_new_sample {
     const char *key, *extension;
+    const char *id;    /* the key without its split's folder */
     const char *split; /* its name; "" for none */
-    const char *class; /* NULL: none */
+    int label;         /* -1: none */
+    const char *class; /* the label's name, or NULL */
     const void *data;
     size_t size;
     const char *line; /* of the variant that is written, about this sample; NULL: none */
+    struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
+    /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
+    const struct dl2_writer_frame *frames;
+    size_t frame_count; /* 0: an image */
 };
 
 /* Writes a container that is neither files nor shards. */
@@ -96,7 +104,7 @@ struct dl2_sink {
     int (*open)(const char *path, const char *const *classes, unsigned class_count, void **state,
                 struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
-    int (*add)(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error);
+    int (*add)(void *state, const struct dl2_new_sample *sample, struct dl2_error *error);
     /* `summary` is a variant's, `origin` a copy's, of variant_facts.h; NULL: none. */
     int (*finish)(void *state, const json_t *summary, const char *origin, struct dl2_error *error);
     /* Frees the state; if finish() has not succeeded, nothing stays of what was written. */
@@ -121,7 +129,7 @@ struct dl2_container {
     const char *looks_for;  /* file names, for messages about a path without samples */
     bool can_write;         /* dl2-transcode writes it */
     bool has_clip_paths;    /* clips are found by the paths of their frames */
-    bool has_class_folders; /* classes are numbered by the names of folders */
+    bool has_class_folders; /* samples are files, and classes the folders that they lie in */
     const struct dl2_reader *reader;
     /* Why something beside an image is left out, for messages: "a table holds nothing there". */
     const char *leaves_out;
@@ -153,6 +161,8 @@ struct dl2_dataset {
     struct dl2_remote *remote;         /* where it lies; NULL: on this machine */
     struct dl2_bytes remote_index;     /* of a remote packed dataset, for its reader to take */
     struct dl2_listing remote_listing; /* of a remote folder */
+    _Atomic(char *) *names; /* of all images, for messages; each NULL until it is needed */
+    size_t name_count;
     size_t count;     /* while it is opened: of all encoded images; then: of the split's */
     uint32_t *chosen; /* the reader's numbers of the split's images; NULL: all */
     bool is_selected; /* `chosen` may be in any order, with repetitions */
@@ -186,9 +196,37 @@ struct dl2_dataset {
     size_t message_count, warning_count;
 };
 
-/* Copies the names, in label order, into dataset->classes. */
-int dl2_dataset_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
-                            struct dl2_error *error);
+/* The reader's number of image `image` of the split. */
+static inline size_t dl2_reader_number(const struct dl2_dataset *dataset, size_t image)
+{
+    return dataset->chosen ? dataset->chosen[image] : image;
+}
+
+/* An image by the reader's number. */
+static inline struct dl2_entry dl2_reader_entry(const struct dl2_dataset *dataset, size_t number)
+{
+    return dataset->container->reader->describe(dataset, number);
+}
+
+/* Are samples clips, and not images? */
+static inline bool dl2_has_clips(const struct dl2_dataset *dataset)
+{
+    return dataset->clips && !dataset->by_frame;
+}
+
+/* ---- reader.c */
+
+/* Copies the names, in label order, into dataset->classes; those of splits into ->parts. */
+int dl2_reader_set_classes(struct dl2_dataset *dataset, const char *const *names, unsigned count,
+                           struct dl2_error *error);
+int dl2_reader_set_parts(struct dl2_dataset *dataset, const char *const *names, unsigned count,
+                         struct dl2_error *error);
+/* Makes room for dataset->names if images have them. */
+int dl2_reader_make_names(struct dl2_dataset *dataset, struct dl2_error *error);
+void dl2_reader_free_names(struct dl2_dataset *dataset);
+/* The path of struct dl2_sample of the image with this number; without a file's or table's name if
+ * memory runs out. */
+const char *dl2_reader_path(const struct dl2_dataset *dataset, size_t number);
 
 /*
  * clips.c: finds the clips of a dataset that its reader has opened, or that there are none. Sets
@@ -205,6 +243,18 @@ const char *dl2_frame_key(const struct dl2_dataset *dataset, size_t number);
 uint32_t dl2_clip_find(const struct dl2_dataset *dataset, const char *key, size_t length);
 /* Clip `index` of the split that an image is a frame of. */
 size_t dl2_clip_of_image(const struct dl2_dataset *dataset, size_t image);
+
+/* ---- choose.c: which images the dataset has; count, chosen and clips are those of all before */
+
+/* Counts the samples of each part, and leaves those of the split that was asked for. */
+int dl2_choose_split(struct dl2_dataset *dataset, const char *path,
+                     const struct dl2_dataset_options *options, struct dl2_error *error);
+/* Says why there are no samples in the split `name`. */
+int dl2_choose_refuse_empty(const struct dl2_dataset *dataset, const char *path, const char *name,
+                            struct dl2_error *error);
+/* Sorts the samples of the split by the partitions that they lie in. */
+int dl2_choose_partitions(struct dl2_dataset *dataset, struct dl2_error *error);
+void dl2_choose_forget_partitions(struct dl2_dataset *dataset);
 
 /* layout.c: makes the messages of a dataset whose samples are counted. */
 int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,

@@ -418,6 +418,9 @@ struct dl2_remote_stats {
     uint64_t cache_lost;    /* entries that could not be written; errno of the last */
     int cache_reason;
 };
+/* The name of count `number` of these in reports, and its value; NULL after the last. */
+const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t number,
+                                   uint64_t *count);
 /* False for a dataset that is not remote. Any thread. */
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 

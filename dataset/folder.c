@@ -8,10 +8,11 @@
  *
  * Files that are no samples have entries, too, if they lie beside a sample.
  */
-#include "dataset/container.h"
+#include "dataset/files.h"
 
 #include "common/file.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,37 +20,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Largest encoded sample that is read, bytes. */
-#define MAX_SAMPLE_BYTES ((uint64_t)1 << 31)
-
-struct entry {
-    const char *path, *key;
-    uint64_t bytes;
-    int64_t mtime_ns;
-    uint32_t file; /* number in a remote folder's files */
-    int label;
-    uint8_t part;
-};
-
-/* A file beside a sample. */
+/* A file beside a sample, by the sample's key and an extension of its own. */
 struct companion {
-    const char *path, *extension;
-    uint64_t bytes;
-    int64_t mtime_ns;
-    uint32_t file; /* number in a remote folder's files */
-    size_t owner;  /* number of the sample; SIZE_MAX: none */
+    struct dl2_file_entry file;
+    const char *extension;
+    size_t owner; /* number of the sample; SIZE_MAX: none */
 };
 
 struct folder {
-    struct entry *entries;
-    size_t count;
+    struct dl2_files files;
     struct companion *companions; /* by owner and extension, once the folder is open */
     size_t companion_count;
-    size_t ignored; /* other files */
     char *strings;
-    size_t name_offset;            /* strlen("ROOT/") */
-    struct dl2_remote_file *files; /* of a remote folder, by name; else NULL */
-    size_t file_count;
+    size_t name_offset; /* strlen("ROOT/") */
 };
 
 /* Files that are neither samples nor beside one. */
@@ -80,57 +63,46 @@ static bool folder_is_sample(const char *path, const struct dl2_dataset_options 
            (!options->keep || options->keep(path));
 }
 
-static const char *folder_name_of(const struct folder *folder, const struct entry *entry)
-{
-    return entry->path + folder->name_offset;
-}
-
-/* Fills in folder->entries, all but part and label. */
+/* Fills in the entries, all but part and label, and the companions. */
 static int folder_collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
                           const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    size_t root_length = strlen(root);
-    while (root_length > 1 && root[root_length - 1] == '/')
-        root_length--;
-    const bool slash = root[root_length - 1] != '/';
-    folder->name_offset = root_length + slash;
+    struct dl2_files *files = &folder->files;
+    const size_t root_length = (size_t)dl2_path_folder_length(root);
+    folder->name_offset = root_length + 1;
     size_t size = 0;
     for (size_t i = 0; i < list->count; i++)
         size += folder->name_offset + 2 * (strlen(list->paths[i]) + 1);
     folder->strings = dl2_realloc(NULL, size, 1);
-    folder->entries = dl2_realloc(NULL, list->count, sizeof *folder->entries);
+    files->entries = dl2_realloc(NULL, list->count, sizeof *files->entries);
     folder->companions = dl2_realloc(NULL, list->count, sizeof *folder->companions);
-    if (!folder->strings || !folder->entries || !folder->companions)
+    if (!folder->strings || !files->entries || !folder->companions)
         return dl2_error_memory(error, "a dataset");
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
-        const size_t length = strlen(list->paths[i]);
-        char *path = at;
+        const size_t length = strlen(list->paths[i]), stem = dl2_path_stem_length(list->paths[i]);
+        char *path = at, *name = path + folder->name_offset, *key = name + length + 1;
         memcpy(path, root, root_length);
-        if (slash)
-            path[root_length] = '/';
-        memcpy(path + folder->name_offset, list->paths[i], length + 1);
+        path[root_length] = '/';
+        memcpy(name, list->paths[i], length + 1);
         if (folder_hides(path))
             continue;
-        char *key = path + folder->name_offset + length + 1;
+        struct dl2_file_entry entry = {.sample = {.path = path,
+                                                  .name = name,
+                                                  .extension = name + stem + (stem < length),
+                                                  .bytes = list->bytes[i],
+                                                  .mtime_ns = list->mtime_ns[i]},
+                                       .number = (uint32_t)i};
+        at = key;
         if (!folder_is_sample(path, options)) {
-            folder->companions[folder->companion_count++] =
-                (struct companion){.path = path,
-                                   .bytes = list->bytes[i],
-                                   .mtime_ns = list->mtime_ns[i],
-                                   .file = (uint32_t)i};
-            at = key;
+            folder->companions[folder->companion_count++] = (struct companion){.file = entry};
             continue;
         }
-        const size_t stem = dl2_path_stem_length(list->paths[i]);
-        memcpy(key, list->paths[i], stem);
+        memcpy(key, name, stem);
         key[stem] = '\0';
         at = key + stem + 1;
-        folder->entries[folder->count++] = (struct entry){.path = path,
-                                                          .key = key,
-                                                          .bytes = list->bytes[i],
-                                                          .mtime_ns = list->mtime_ns[i],
-                                                          .file = (uint32_t)i};
+        entry.sample.key = key;
+        files->entries[files->count++] = entry;
     }
     return DL2_OK;
 }
@@ -154,7 +126,7 @@ static int folder_compare_companions(const void *a, const void *b)
     const struct companion *one = a, *two = b;
     if (one->owner != two->owner)
         return one->owner < two->owner ? -1 : 1;
-    return strcmp(one->path, two->path);
+    return strcmp(one->file.sample.path, two->file.sample.path);
 }
 
 /* The first sample that has the first `length` bytes of a name as its key, or SIZE_MAX. */
@@ -178,13 +150,13 @@ static size_t folder_find_key(const struct by_key *keys, size_t count, const cha
 static void folder_find_owner(const struct folder *folder, const struct by_key *keys,
                               struct companion *companion)
 {
-    const char *name = companion->path + folder->name_offset, *base = dl2_path_base(name);
+    const char *name = companion->file.sample.name, *base = dl2_path_base(name);
     companion->owner = SIZE_MAX;
     for (size_t dot = strlen(name); dot-- > (size_t)(base - name) + 1;) {
         if (name[dot] != '.' || !name[dot + 1] || name[dot + 1] == '.')
             continue;
         companion->extension = name + dot + 1;
-        companion->owner = folder_find_key(keys, folder->count, name, dot);
+        companion->owner = folder_find_key(keys, folder->files.count, name, dot);
         if (companion->owner != SIZE_MAX)
             return;
     }
@@ -202,42 +174,40 @@ size_t dl2_dataset_mask_stem(const char *key)
     return 0;
 }
 
-static struct by_key *folder_sort_keys(const struct folder *folder)
+static struct by_key *folder_sort_keys(const struct dl2_files *files, struct dl2_error *error)
 {
-    struct by_key *keys = dl2_calloc(folder->count, sizeof *keys);
-    for (size_t i = 0; keys && i < folder->count; i++)
-        keys[i] = (struct by_key){folder->entries[i].key, i};
-    if (keys && folder->count > 1)
-        qsort(keys, folder->count, sizeof *keys, folder_compare_keys);
+    struct by_key *keys = dl2_calloc(files->count, sizeof *keys);
+    if (!keys)
+        dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; keys && i < files->count; i++)
+        keys[i] = (struct by_key){files->entries[i].sample.key, i};
+    if (keys && files->count > 1)
+        qsort(keys, files->count, sizeof *keys, folder_compare_keys);
     return keys;
 }
 
 /* Masks of other samples are no samples. */
 static int folder_take_masks(struct folder *folder, struct dl2_error *error)
 {
+    struct dl2_files *files = &folder->files;
+    const size_t count = files->count;
     bool any = false;
-    for (size_t i = 0; i < folder->count && !any; i++)
-        any = dl2_dataset_mask_stem(folder->entries[i].key);
+    for (size_t i = 0; i < count && !any; i++)
+        any = dl2_dataset_mask_stem(files->entries[i].sample.key);
     if (!any)
         return DL2_OK;
-    struct by_key *keys = folder_sort_keys(folder);
+    DL2_AUTO_FREE struct by_key *keys = folder_sort_keys(files, error);
     if (!keys)
-        return dl2_error_memory(error, "a dataset");
-    const size_t count = folder->count;
-    folder->count = 0;
+        return DL2_ERR_MEMORY;
+    files->count = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct entry entry = folder->entries[i];
-        const size_t stem = dl2_dataset_mask_stem(entry.key);
-        if (stem && folder_find_key(keys, count, entry.key, stem) != SIZE_MAX)
-            folder->companions[folder->companion_count++] =
-                (struct companion){.path = entry.path,
-                                   .bytes = entry.bytes,
-                                   .mtime_ns = entry.mtime_ns,
-                                   .file = entry.file};
+        const struct dl2_file_entry entry = files->entries[i];
+        const size_t stem = dl2_dataset_mask_stem(entry.sample.key);
+        if (stem && folder_find_key(keys, count, entry.sample.key, stem) != SIZE_MAX)
+            folder->companions[folder->companion_count++] = (struct companion){.file = entry};
         else
-            folder->entries[folder->count++] = entry;
+            files->entries[files->count++] = entry;
     }
-    free(keys);
     return DL2_OK;
 }
 
@@ -246,18 +216,17 @@ static int folder_give_companions(struct folder *folder, struct dl2_error *error
     size_t kept = 0;
     if (!folder->companion_count)
         return DL2_OK;
-    struct by_key *keys = folder_sort_keys(folder);
+    DL2_AUTO_FREE struct by_key *keys = folder_sort_keys(&folder->files, error);
     if (!keys)
-        return dl2_error_memory(error, "a dataset");
+        return DL2_ERR_MEMORY;
     for (size_t i = 0; i < folder->companion_count; i++) {
         struct companion *companion = &folder->companions[i];
         folder_find_owner(folder, keys, companion);
         if (companion->owner == SIZE_MAX)
-            folder->ignored++;
+            folder->files.ignored++;
         else
             folder->companions[kept++] = *companion;
     }
-    free(keys);
     folder->companion_count = kept;
     if (kept > 1)
         qsort(folder->companions, kept, sizeof *folder->companions, folder_compare_companions);
@@ -282,21 +251,6 @@ static const struct companion *folder_companions_of(const struct folder *folder,
     return folder->companions + low;
 }
 
-/* Reads a file; `number` is its one among a remote folder's. */
-static int folder_read_file(const struct folder *folder, const char *path, size_t number,
-                            uint64_t max_bytes, struct dl2_bytes *out, struct dl2_error *error)
-{
-    if (!folder->files)
-        return dl2_file_read(path, max_bytes, out, error);
-    struct dl2_remote_file *file = &folder->files[number];
-    if (file->bytes > max_bytes)
-        return dl2_error_set(error, DL2_ERR_LIMIT,
-                             "%s: %" PRIu64 " bytes pass the limit of %" PRIu64, path, file->bytes,
-                             max_bytes);
-    DL2_TRY(dl2_bytes_resize(out, (size_t)file->bytes, error));
-    return dl2_remote_read(file, 0, 0, out->data, out->size, error);
-}
-
 static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number,
                                 struct dl2_sidecars *out, struct dl2_error *error)
 {
@@ -305,8 +259,9 @@ static int folder_read_sidecars(const struct dl2_dataset *dataset, size_t number
     for (size_t i = 0; i < count; i++) {
         struct dl2_sidecar *item;
         DL2_TRY(dl2_sidecars_add(out, companions[i].extension, 0, &item, error));
-        DL2_TRY(folder_read_file(dataset->state, companions[i].path, companions[i].file,
-                                 DL2_BESIDE_MAX_BYTES - out->bytes, &item->bytes, error));
+        DL2_TRY(dl2_files_load(dataset->state, companions[i].file.sample.path,
+                               companions[i].file.number, DL2_BESIDE_MAX_BYTES - out->bytes,
+                               &item->bytes, error));
         out->bytes += item->bytes.size;
     }
     return DL2_OK;
@@ -318,8 +273,9 @@ static uint64_t folder_sidecar_sum(const struct dl2_dataset *dataset, size_t num
     const struct companion *companions = folder_companions_of(dataset->state, number, &count);
     uint64_t sum = 0;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t facts[] = {htole64(sum), htole64(companions[i].bytes),
-                                  htole64((uint64_t)companions[i].mtime_ns)};
+        const struct dl2_sample *file = &companions[i].file.sample;
+        const uint64_t facts[] = {htole64(sum), htole64(file->bytes),
+                                  htole64((uint64_t)file->mtime_ns)};
         sum = XXH3_64bits_withSeed(companions[i].extension, strlen(companions[i].extension),
                                    XXH3_64bits(facts, sizeof facts));
         sum += !sum;
@@ -327,41 +283,7 @@ static uint64_t folder_sidecar_sum(const struct dl2_dataset *dataset, size_t num
     return sum;
 }
 
-static size_t folder_ignored(const struct dl2_dataset *dataset)
-{
-    const struct folder *folder = dataset->state;
-    return folder->ignored;
-}
-
-/* ---- Reading */
-
-/* Sets parts and labels of all entries, and the dataset's classes. */
-static int folder_read_names(struct dl2_dataset *dataset, struct folder *folder,
-                             struct dl2_error *error)
-{
-    const char **names = dl2_calloc(folder->count, sizeof *names);
-    if (!names)
-        return dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; i < folder->count; i++)
-        names[i] = folder_name_of(folder, &folder->entries[i]);
-    struct dl2_tree tree;
-    int status = dl2_tree_read(names, folder->count, NULL, &tree, error);
-    free(names);
-    if (status < 0)
-        return status;
-    for (size_t i = 0; i < folder->count; i++) {
-        folder->entries[i].part = tree.parts[i];
-        folder->entries[i].label = tree.labels[i];
-    }
-    dataset->has_parts = tree.has_parts;
-    dataset->classes = tree.classes;
-    dataset->class_count = tree.class_count;
-    dataset->parts = tree.names;
-    tree.classes = NULL;
-    tree.names = (struct dl2_part_list){0};
-    dl2_tree_free(&tree);
-    return DL2_OK;
-}
+/* ---- Opening */
 
 /* Is a folder of the listing at the place of a class: CLASS/, or with splits SPLIT/CLASS/? */
 static bool folder_is_of_class(const struct dl2_dataset *dataset, const char *path)
@@ -377,16 +299,16 @@ static bool folder_is_of_class(const struct dl2_dataset *dataset, const char *pa
 static bool folder_has_sample(const struct folder *folder, const char *path)
 {
     const size_t length = strlen(path);
-    size_t low = 0, high = folder->count;
+    const struct dl2_file_entry *entries = folder->files.entries;
+    size_t low = 0, high = folder->files.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (strncmp(folder_name_of(folder, &folder->entries[middle]), path, length) < 0)
+        if (strncmp(entries[middle].sample.name, path, length) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < folder->count &&
-           !strncmp(folder_name_of(folder, &folder->entries[low]), path, length);
+    return low < folder->files.count && !strncmp(entries[low].sample.name, path, length);
 }
 
 /* Names the folders of classes that hold no sample. */
@@ -403,24 +325,22 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
             count++ < NAMED)
             dl2_list_name(names, sizeof names, path);
     }
-    if (count && asprintf(&dataset->remark,
-                          "%zu class folder%s no image: %s%s; a class needs one, and other loaders "
-                          "may refuse such folders, or give the classes other numbers",
-                          count, count == 1 ? " holds" : "s hold", names,
-                          count > NAMED ? ", ..." : "") < 0) {
-        dataset->remark = NULL;
-        return dl2_error_memory(error, "a dataset");
-    }
-    return DL2_OK;
+    if (!count)
+        return DL2_OK;
+    return dl2_format(&dataset->remark, error,
+                      "%zu class folder%s no image: %s%s; a class needs one, and other "
+                      "loaders may refuse such folders, or give the classes other numbers",
+                      count, count == 1 ? " holds" : "s hold", names, count > NAMED ? ", ..." : "");
 }
 
-/* As dl2_list_files() of a folder on this machine: names with a part that starts with a dot are
- * left out. What ends in a slash only stands for a folder. */
-static int folder_is_listed(const char *name, bool *listed, struct dl2_error *error)
+/* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a
+ * dot. What ends in a slash only stands for a folder. */
+static int folder_is_listed(const char *name, struct dl2_error *error)
 {
     const size_t length = strlen(name);
-    *listed = length && name[length - 1] != '/';
-    for (const char *part = name; *listed && *part;) {
+    if (!length || name[length - 1] == '/')
+        return 0;
+    for (const char *part = name; *part;) {
         const size_t size = strcspn(part, "/");
         if (!size)
             return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -428,14 +348,14 @@ static int folder_is_listed(const char *name, bool *listed, struct dl2_error *er
                                  "rename the object",
                                  name);
         if (*part == '.')
-            *listed = false;
+            return 0;
         part += size + (part[size] == '/');
     }
-    return DL2_OK;
+    return 1;
 }
 
 /* Makes a list of files out of a store's listing, whose strings it borrows. */
-static int folder_take_listing(struct dl2_dataset *dataset, struct folder *folder,
+static int folder_take_listing(struct dl2_dataset *dataset, struct dl2_files *files,
                                struct dl2_file_list *list, struct dl2_error *error)
 {
     const struct dl2_listing *from = &dataset->remote_listing;
@@ -443,115 +363,54 @@ static int folder_take_listing(struct dl2_dataset *dataset, struct folder *folde
     *list = (struct dl2_file_list){.paths = dl2_calloc(from->count, sizeof *list->paths),
                                    .bytes = dl2_calloc(from->count, sizeof *list->bytes),
                                    .mtime_ns = dl2_calloc(from->count, sizeof *list->mtime_ns)};
-    folder->files = dl2_calloc(from->count, sizeof *folder->files);
-    int status = DL2_OK;
-    if (!list->paths || !list->bytes || !list->mtime_ns || !folder->files)
-        status = dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; status == DL2_OK && i < from->count; i++) {
+    files->remote = dl2_calloc(from->count, sizeof *files->remote);
+    if (!list->paths || !list->bytes || !list->mtime_ns || !files->remote)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < from->count; i++) {
         const struct dl2_listed_object *object = &from->objects[i];
         char *name = strings + object->key;
-        bool listed;
-        status = folder_is_listed(name, &listed, error);
-        if (status < 0 || !listed)
+        const int listed = folder_is_listed(name, error);
+        DL2_TRY(listed);
+        if (!listed)
             continue;
-        status = dl2_remote_file_init(dataset->remote, name, object->bytes, strings + object->etag,
-                                      &folder->files[folder->file_count++], error);
+        DL2_TRY(dl2_remote_file_init(dataset->remote, name, object->bytes, strings + object->etag,
+                                     &files->remote[files->remote_count++], error));
         list->paths[list->count] = name;
         list->bytes[list->count] = object->bytes;
         list->mtime_ns[list->count++] = object->mtime_ns;
     }
-    if (status < 0)
-        dl2_file_list_free(list);
-    return status;
+    return DL2_OK;
 }
 
 static int folder_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    struct folder *folder = dl2_calloc(1, sizeof *folder);
+    struct folder *folder = dataset->state = dl2_calloc(1, sizeof *folder);
     if (!folder)
         return dl2_error_memory(error, "a dataset");
-    dataset->state = folder;
-    struct dl2_file_list list;
-    DL2_TRY(dataset->remote ? folder_take_listing(dataset, folder, &list, error)
+    DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list list = {0};
+    DL2_TRY(dataset->remote ? folder_take_listing(dataset, &folder->files, &list, error)
                             : dl2_list_files(path, &list, error));
-    int status = folder_collect(folder, path, &list, options, error);
-    if (status == DL2_OK && options->keep)
-        status = folder_take_masks(folder, error);
-    if (status == DL2_OK)
-        status = folder_give_companions(folder, error);
-    dataset->count = folder->count;
-    if (status == DL2_OK)
-        status = folder_read_names(dataset, folder, error);
-    if (status == DL2_OK)
-        status = folder_remark_empty(dataset, folder, &list, error);
-    dl2_file_list_free(&list);
-    return status;
+    DL2_TRY(folder_collect(folder, path, &list, options, error));
+    if (options->keep)
+        DL2_TRY(folder_take_masks(folder, error));
+    DL2_TRY(folder_give_companions(folder, error));
+    DL2_TRY(dl2_files_read_names(dataset, error));
+    return folder_remark_empty(dataset, folder, &list, error);
 }
 
 static void folder_close(struct dl2_dataset *dataset)
 {
     struct folder *folder = dataset->state;
-    for (size_t i = 0; i < folder->file_count; i++)
-        dl2_remote_file_free(&folder->files[i]);
-    free(folder->files);
-    free(folder->entries);
+    dl2_files_free(&folder->files);
     free(folder->companions);
     free(folder->strings);
     free(folder);
 }
 
-static void folder_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
+static int folder_compare_remote(const void *name, const void *file)
 {
-    const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[number];
-    *out = (struct dl2_entry){.key = entry->key,
-                              .name = folder_name_of(folder, entry),
-                              .label = entry->label,
-                              .part = entry->part};
-}
-
-static void folder_sample(const struct dl2_dataset *dataset, size_t number,
-                          struct dl2_sample *sample)
-{
-    const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[number];
-    *sample = (struct dl2_sample){
-        .key = entry->key,
-        .path = entry->path,
-        .name = folder_name_of(folder, entry),
-        .extension = dl2_path_extension(entry->path),
-        .label = entry->label,
-        .bytes = entry->bytes,
-        .mtime_ns = entry->mtime_ns,
-    };
-}
-
-static int folder_read(const struct dl2_dataset *dataset, size_t number,
-                       const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                       const uint8_t **data, size_t *size, struct dl2_error *error)
-{
-    (void)slices; /* files are not cut */
-    const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[number];
-    DL2_TRY(folder_read_file(folder, entry->path, entry->file, MAX_SAMPLE_BYTES, scratch, error));
-    *data = scratch->data;
-    *size = scratch->size;
-    return DL2_OK;
-}
-
-/* The number of a remote file by its name; SIZE_MAX: there is none. */
-static size_t folder_find_file(const struct folder *folder, const char *name)
-{
-    size_t low = 0, high = folder->file_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (strcmp(folder->files[middle].name, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < folder->file_count && !strcmp(folder->files[low].name, name) ? low : SIZE_MAX;
+    return strcmp(name, ((const struct dl2_remote_file *)file)->name);
 }
 
 static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
@@ -559,44 +418,32 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                struct dl2_error *error)
 {
     const struct folder *folder = dataset->state;
-    const char *path = folder->entries[number].path;
-    char *sidecars;
-    if (asprintf(&sidecars, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension) < 0)
-        return dl2_error_memory(error, "a path");
-    const size_t file = folder_find_file(folder, sidecars + folder->name_offset);
-    const bool there = folder->files ? file != SIZE_MAX : dl2_is_file(sidecars);
-    const int status =
-        there ? folder_read_file(folder, sidecars, file, MAX_SAMPLE_BYTES, out, error) : DL2_OK;
-    free(sidecars);
-    return status < 0 ? status : there;
-}
-
-static bool folder_locate(const struct dl2_dataset *dataset, size_t number,
-                          const struct dl2_slice_range *slices, struct dl2_location *location)
-{
-    (void)slices;
-    const struct folder *folder = dataset->state;
-    const struct entry *entry = &folder->entries[number];
-    *location = (struct dl2_location){
-        .path = entry->path,
-        .fd = -1,
-        .bytes = entry->bytes,
-        .remote = folder->files ? &folder->files[entry->file] : NULL,
-    };
-    return true;
+    const struct dl2_files *files = &folder->files;
+    const char *path = files->entries[number].sample.path;
+    DL2_AUTO_FREE char *sidecar = NULL;
+    DL2_TRY(
+        dl2_format(&sidecar, error, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension));
+    const struct dl2_remote_file *remote = NULL;
+    if (files->remote)
+        remote = bsearch(sidecar + folder->name_offset, files->remote, files->remote_count,
+                         sizeof *remote, folder_compare_remote);
+    if (files->remote ? !remote : !dl2_is_file(sidecar))
+        return 0;
+    DL2_TRY(dl2_files_load(files, sidecar, remote ? (size_t)(remote - files->remote) : 0,
+                           DL2_BESIDE_MAX_BYTES, out, error));
+    return 1;
 }
 
 static const struct dl2_reader folder_reader = {
     .open = folder_open,
     .close = folder_close,
-    .describe = folder_describe,
-    .sample = folder_sample,
-    .read = folder_read,
+    .describe = dl2_files_describe,
+    .read = dl2_files_read,
     .read_sidecar = folder_read_sidecar,
     .read_sidecars = folder_read_sidecars,
     .sidecar_sum = folder_sidecar_sum,
-    .ignored = folder_ignored,
-    .locate = folder_locate,
+    .ignored = dl2_files_ignored,
+    .locate = dl2_files_locate,
 };
 
 const struct dl2_container dl2_container_folder = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "dataset/group_column.h"
 
+#include "common/scope.h"
 #include "dataset/container.h"
 #include "dataset/postgresql/database_uri.h"
 
@@ -15,12 +16,9 @@ static const struct dl2_container *find_container(const char *address)
 
 int dl2_group_column_check(const char *address, struct dl2_error *error)
 {
-    struct dl2_database_uri uri;
-    const int status = find_container(address) ? dl2_database_uri_parse_group(address, &uri, error)
-                                               : dl2_database_unsupported(address, error);
-    if (find_container(address))
-        dl2_database_uri_free(&uri);
-    return status;
+    DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri = {0};
+    return find_container(address) ? dl2_database_uri_parse(address, true, &uri, error)
+                                   : dl2_database_unsupported(address, error);
 }
 
 int dl2_group_column_read(const char *address, struct dl2_bytes *lines, struct dl2_error *error)

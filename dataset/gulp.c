@@ -12,6 +12,7 @@
  */
 #include "common/file.h"
 #include "common/json.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 
 #include <inttypes.h>
@@ -96,12 +97,12 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has no frames");
     if (!dl2_index_is_key(id))
         return dl2_error_set(error, DL2_ERR_FORMAT, "an id must not have empty, . or .. parts");
-    char number[24], *key = dl2_calloc(room, 1);
+    char number[24];
+    DL2_AUTO_FREE char *key = dl2_calloc(room, 1);
     if (!key)
         return dl2_error_memory(error, "a dataset");
     const char *label = gulp_label_of(item, number);
-    int status = DL2_OK;
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct dl2_index_entry entry = {.shard = scan->draft.shard_count - 1,
                                         .flags = i ? DL2_ENTRY_FURTHER : 0,
                                         .key = key,
@@ -110,12 +111,20 @@ static int gulp_read_item(struct dl2_scan *scan, const char *id, const json_t *i
             snprintf(key, room, "%s%s/%05zu", input->key_start, id, i);
         else
             snprintf(key, room, "%s%s", input->key_start, id);
-        status = gulp_read_frame(json_array_get(frames, i), input->bytes, &entry, end, error);
-        if (status == DL2_OK)
-            status = dl2_scan_add(scan, &entry, label, error);
+        DL2_TRY(gulp_read_frame(json_array_get(frames, i), input->bytes, &entry, end, error));
+        DL2_TRY(dl2_scan_add(scan, &entry, label, error));
     }
-    free(key);
-    return status;
+    return DL2_OK;
+}
+
+static int gulp_parse(const struct dl2_bytes *text, size_t flags, json_t **json,
+                      struct dl2_error *error)
+{
+    json_error_t why;
+    *json = json_loadb((const char *)text->data, text->size, flags, &why);
+    return *json
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);
 }
 
 static int gulp_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -124,59 +133,49 @@ static int gulp_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
     const struct dl2_bytes *text = &input->companion;
     if (!text->size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "empty: its chunk was never closed");
-    json_error_t why;
-    json_t *meta = json_loadb((const char *)text->data, text->size, JSON_REJECT_DUPLICATES, &why);
-    if (!meta)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);
-    int status = DL2_OK;
+    json_auto_t *meta = NULL;
+    DL2_TRY(gulp_parse(text, JSON_REJECT_DUPLICATES, &meta, error));
     uint64_t end = 0;
     if (!json_object_size(meta))
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "it names no items");
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it names no items");
     const char *id;
     json_t *item;
     json_object_foreach(meta, id, item)
     {
-        status = gulp_read_item(scan, id, item, input, &end, error);
+        const int status = gulp_read_item(scan, id, item, input, &end, error);
         if (status < 0) {
             dl2_error_prefix(error, "item \"%.200s\"", id);
-            break;
+            return status;
         }
     }
-    if (status == DL2_OK && end != input->bytes)
-        status = dl2_error_set(error, DL2_ERR_FORMAT,
+    return end == input->bytes
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_FORMAT,
                                "its frames end at %" PRIu64 ", the data file at %" PRIu64, end,
                                input->bytes);
-    json_decref(meta);
-    return status;
 }
 
 /* {"rose": 0, "tulip": 1} has an order if its numbers are 0, 1, 2... */
 static int gulp_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
                              struct dl2_error *error)
 {
-    json_error_t why;
-    json_t *json = json_loadb((const char *)text->data, text->size, JSON_REJECT_DUPLICATES, &why);
-    if (!json)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%d:%d: %s", why.line, why.column, why.text);
+    json_auto_t *json = NULL;
+    DL2_TRY(gulp_parse(text, JSON_REJECT_DUPLICATES, &json, error));
+    *out = NULL;
     *count = (uint32_t)json_object_size(json);
-    char **names = dl2_calloc(*count, sizeof *names);
+    DL2_AUTO_FREE const char **names = dl2_calloc(*count, sizeof *names);
     bool ordered = names && *count;
     const char *class;
     json_t *number;
     json_object_foreach(json, class, number)
     {
         const json_int_t i = json_is_integer(number) ? json_integer_value(number) : -1;
-        ordered =
-            ordered && i >= 0 && (uint64_t)i < *count && !names[i] && (names[i] = strdup(class));
+        ordered = ordered && i >= 0 && (uint64_t)i < *count && !names[i];
+        if (ordered)
+            names[i] = class;
     }
-    json_decref(json);
-    if (!ordered) {
-        for (uint32_t i = 0; names && i < *count; i++)
-            free(names[i]);
-        free(names);
-        names = NULL;
-    }
-    *out = names;
+    if (ordered)
+        *out = dl2_copy_texts(names, *count);
     return 1;
 }
 
@@ -185,27 +184,23 @@ static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error 
 {
     const struct dl2_remote_file *remote = place->source.remote;
     const char *shard = remote ? remote->name : place->path, *base = dl2_path_base(shard);
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    json_error_t why;
-    char *path;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_AUTO_FREE char *path = NULL;
+    json_t *meta;
     if (place->kept->data)
         return DL2_OK;
     const int digits = (int)(strlen(base) - strlen("data") - strlen(".gulp"));
-    if (asprintf(&path, "%.*smeta%.*s.gmeta", (int)(base - shard), shard, digits,
-                 base + strlen("data")) < 0)
-        return dl2_error_memory(error, "a path");
+    DL2_TRY(dl2_format(&path, error, "%.*smeta%.*s.gmeta", (int)(base - shard), shard, digits,
+                       base + strlen("data")));
     int status = remote
                      ? dl2_remote_load(remote->remote, path, DL2_MAX_SAMPLE_BYTES, 0, &text, error)
                      : dl2_file_read(path, DL2_MAX_SAMPLE_BYTES, &text, error);
-    if (remote && status >= 0)
-        status = status ? DL2_OK
-                        : dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no such file", path);
-    if (status == DL2_OK &&
-        !(place->kept->data = json_loadb((const char *)text.data, text.size, 0, &why)))
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s:%d:%d: %s", path, why.line, why.column,
-                               why.text);
-    dl2_bytes_free(&text);
-    free(path);
+    DL2_TRY(status);
+    if (remote && !status)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no such file", path);
+    status = gulp_parse(&text, 0, &meta, error);
+    dl2_error_prefix(error, "%s", path);
+    place->kept->data = meta;
     return status;
 }
 
@@ -213,9 +208,8 @@ static int gulp_read_meta(const struct dl2_shard_place *place, struct dl2_error 
 static const json_t *gulp_item_at(const json_t *meta, const char *id, size_t length,
                                   uint64_t offset)
 {
-    char *name = strndup(id, length);
+    DL2_AUTO_FREE char *name = strndup(id, length);
     const json_t *item = name ? json_object_get(meta, name) : NULL;
-    free(name);
     const json_t *frames = json_object_get(item, "frame_info");
     for (size_t i = 0; i < json_array_size(frames); i++) {
         const json_t *at = json_array_get(json_array_get(frames, i), 0);
@@ -256,8 +250,7 @@ static int gulp_find_data(const struct dl2_shard_place *place, const char *exten
         return dl2_error_set(error, DL2_ERR_FORMAT, "sidecar \"%.200s\": not an extension",
                              extension);
     const int status = gulp_read_place(json, place->shard_bytes, data, error);
-    if (status < 0)
-        dl2_error_prefix(error, "sidecar \"%.200s\"", extension);
+    dl2_error_prefix(error, "sidecar \"%.200s\"", extension);
     return status;
 }
 
@@ -292,12 +285,12 @@ static int gulp_read_sidecar(const struct dl2_shard_place *place, const char *ex
     const json_t *first = json_array_get(json_object_get(item, "meta_data"), 0);
     if (!first || strcmp(extension, "json") != 0)
         return 0;
-    char *text = json_dumps(first, JSON_ENCODE_ANY);
+    DL2_AUTO_FREE char *text = json_dumps(first, JSON_ENCODE_ANY);
+    if (!text)
+        return dl2_error_memory(error, "metadata");
     out->size = 0;
-    status = text ? dl2_bytes_append(out, text, strlen(text), error)
-                  : dl2_error_memory(error, "metadata");
-    free(text);
-    return status < 0 ? status : 1;
+    DL2_TRY(dl2_bytes_append(out, text, strlen(text), error));
+    return 1;
 }
 
 /* What the writer and the index say of every sample. */
@@ -363,13 +356,12 @@ static int gulp_read_sidecars(const struct dl2_shard_place *place, struct dl2_si
     const json_t *first = json_array_get(json_object_get(item, "meta_data"), 0);
     if (!gulp_says_more(first) || json_object_get(sidecars, "json"))
         return DL2_OK;
-    char *text = json_dumps(first, JSON_ENCODE_ANY);
-    status = text ? dl2_sidecars_add(out, "json", strlen(text), &added, error)
-                  : dl2_error_memory(error, "metadata");
-    if (status == DL2_OK)
-        memcpy(added->bytes.data, text, added->bytes.size);
-    free(text);
-    return status;
+    DL2_AUTO_FREE char *text = json_dumps(first, JSON_ENCODE_ANY);
+    if (!text)
+        return dl2_error_memory(error, "metadata");
+    DL2_TRY(dl2_sidecars_add(out, "json", strlen(text), &added, error));
+    memcpy(added->bytes.data, text, added->bytes.size);
+    return DL2_OK;
 }
 
 static void gulp_forget(void *kept)
@@ -420,7 +412,7 @@ static bool gulp_is_utf8(const char *text)
     return json;
 }
 
-static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *error)
+static int gulp_check(const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (!sample->size)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "GulpIO has no empty samples");
@@ -431,8 +423,7 @@ static int gulp_check(const struct dl2_shard_sample *sample, struct dl2_error *e
                          "rename it");
 }
 
-static bool gulp_holds_sidecars(const struct dl2_shard_sample *sample,
-                                const struct dl2_sidecar *item)
+static bool gulp_holds_sidecars(const struct dl2_new_sample *sample, const struct dl2_sidecar *item)
 {
     for (size_t i = 0; i < sample->sidecars.count; i++)
         if (!strcmp(sample->sidecars.items[i].extension, item->extension))
@@ -455,24 +446,23 @@ static bool gulp_is_object(const struct dl2_sidecar *item)
 /* Prints the fields of an object that was let through, but for the sample's own. */
 static int gulp_print_fields(FILE *out, const struct dl2_bytes *object, struct dl2_error *error)
 {
-    json_t *json = json_loadb((const char *)object->data, object->size, 0, NULL), *value;
+    json_auto_t *json = json_loadb((const char *)object->data, object->size, 0, NULL);
+    json_t *value;
     const char *name;
-    int status = json ? DL2_OK : dl2_error_memory(error, "metadata");
+    if (!json)
+        return dl2_error_memory(error, "metadata");
     json_object_foreach(json, name, value)
     {
-        char *text =
-            gulp_is_own_field(name) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-        if (!text && !gulp_is_own_field(name))
-            status = dl2_error_memory(error, "metadata");
-        if (text) {
-            fputs(", ", out);
-            gulp_print_json(out, name);
-            fprintf(out, ": %s", text);
-        }
-        free(text);
+        if (gulp_is_own_field(name))
+            continue;
+        DL2_AUTO_FREE char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+        if (!text)
+            return dl2_error_memory(error, "metadata");
+        fputs(", ", out);
+        gulp_print_json(out, name);
+        fprintf(out, ": %s", text);
     }
-    json_decref(json);
-    return status;
+    return DL2_OK;
 }
 
 /* Writes bytes with their fill to the data file, and where they are to the meta file. */
@@ -486,7 +476,7 @@ static int gulp_put(struct dl2_shard_output *output, const void *data, size_t si
 }
 
 /* The images come last: GulpIO's own check wants a data file to end where its last frame does. */
-static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+static int gulp_write_add(struct dl2_shard_output *output, const struct dl2_new_sample *sample,
                           uint64_t *offset, struct dl2_error *error)
 {
     FILE *meta = output->companion;

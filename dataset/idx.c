@@ -7,6 +7,7 @@
 #include "dataset/idx.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/container.h"
 
 #include <fcntl.h>
@@ -145,7 +146,7 @@ void dl2_idx_free(struct dl2_idx *idx)
 /* ---- The dataset */
 
 struct entry {
-    const char *path, *key;
+    const char *key;
     const uint8_t *pixels;
     uint8_t part; /* of struct idx_dataset */
     uint8_t label;
@@ -186,8 +187,7 @@ static char *idx_find_file(const char *folder, const char *prefix, const char *w
 static bool idx_probe(const char *path)
 {
     for (int i = 0; i < 2; i++) {
-        char *images = idx_find_file(path, prefixes[i], "images-idx3-ubyte");
-        free(images);
+        DL2_AUTO_FREE char *images = idx_find_file(path, prefixes[i], "images-idx3-ubyte");
         if (images)
             return true;
     }
@@ -201,8 +201,7 @@ static int idx_load_file(const char *path, unsigned rank, struct dl2_idx *idx,
     if (fd < 0)
         return dl2_error_system(error, "%s: cannot be read", path);
     const int status = dl2_idx_read(fd, rank, idx, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", path);
+    dl2_error_prefix(error, "%s", path);
     close(fd);
     return status;
 }
@@ -210,18 +209,17 @@ static int idx_load_file(const char *path, unsigned rank, struct dl2_idx *idx,
 static int idx_load_labels(const char *folder, const char *prefix, struct part *part,
                            struct dl2_error *error)
 {
-    char *path = idx_find_file(folder, prefix, "labels-idx1-ubyte");
+    DL2_AUTO_FREE char *path = idx_find_file(folder, prefix, "labels-idx1-ubyte");
     if (!path)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: no labels beside it: looked for %s-labels-idx1-ubyte[.gz]",
                              part->images_path, prefix);
-    int status = idx_load_file(path, 1, &part->labels, error);
-    if (status == DL2_OK && part->labels.dims[0] != part->images.dims[0])
-        status = dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: %" PRIu32 " labels for the %" PRIu32 " images in %s", path,
-                               part->labels.dims[0], part->images.dims[0], part->images_path);
-    free(path);
-    return status;
+    DL2_TRY(idx_load_file(path, 1, &part->labels, error));
+    if (part->labels.dims[0] == part->images.dims[0])
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: %" PRIu32 " labels for the %" PRIu32 " images in %s", path,
+                         part->labels.dims[0], part->images.dims[0], part->images_path);
 }
 
 static int idx_load_part(const char *folder, const char *prefix, struct part *part,
@@ -246,7 +244,7 @@ static int idx_load_part(const char *folder, const char *prefix, struct part *pa
 /* Sets ranks[label] to the class of each label that occurs, those of train first. All names have as
  * many digits. */
 static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_dataset *idx,
-                            uint8_t ranks[256], int *digits, struct dl2_error *error)
+                            uint8_t ranks[256], struct dl2_error *error)
 {
     bool seen[2][256] = {{false}};
     unsigned largest = 0, count = 0;
@@ -256,18 +254,18 @@ static int idx_make_classes(struct dl2_dataset *dataset, const struct idx_datase
     for (unsigned label = 0; label < 256; label++)
         if (seen[0][label] || seen[1][label])
             largest = label;
-    *digits = largest > 99 ? 3 : largest > 9 ? 2 : 1;
+    const int digits = largest > 99 ? 3 : largest > 9 ? 2 : 1;
     char text[256][4];
     const char *names[256];
     for (int p = 0; p < 2; p++)
         for (unsigned label = 0; label < 256; label++) {
             if (!seen[p][label] || (p && seen[0][label]))
                 continue;
-            snprintf(text[count], sizeof text[count], "%0*u", *digits, label & 255);
+            snprintf(text[count], sizeof text[count], "%0*u", digits, label & 255);
             names[count] = text[count];
             ranks[label] = (uint8_t)count++;
         }
-    return dl2_dataset_set_classes(dataset, names, count, error);
+    return dl2_reader_set_classes(dataset, names, count, error);
 }
 
 /* Digits of a sample's number: five, as most datasets of this kind have, or more. */
@@ -279,12 +277,8 @@ static int number_digits(uint32_t count)
     return digits;
 }
 
-/* Room for one sample's key ("train/" + 3 digits + "/" + 10 digits) and path (+ "[" + 10 digits +
- * "]"). */
-static size_t idx_strings_size(const struct part *part)
-{
-    return 6 + 3 + 1 + 10 + 1 + strlen(part->images_path) + 12 + 1;
-}
+/* Room for one sample's key: "train/", 3 digits, "/", 10 digits. */
+enum { KEY_BYTES = 6 + 3 + 1 + 10 + 1 };
 
 /* Adds a part's samples, by label, at *at in the block of strings. */
 static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks[256], char **at)
@@ -293,7 +287,6 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
     const struct part *part = &idx->parts[p];
     const uint32_t count = part->images.dims[0];
     const int digits = number_digits(count);
-    const size_t room = idx_strings_size(part);
     for (unsigned label = 0; label < 256; label++)
         for (uint32_t i = 0; i < count; i++) {
             if (part->labels.items[i] != label)
@@ -303,11 +296,8 @@ static void idx_add_part(struct dl2_dataset *dataset, int p, const uint8_t ranks
             entry->key = *at;
             char number[11]; /* "%0*" of a width that GCC can't see is a warning with -fsanitize */
             snprintf(number, sizeof number, "%010" PRIu32, i);
-            snprintf(*at, room, "%s/%s/%s", folders[p], dataset->classes[class],
+            snprintf(*at, KEY_BYTES, "%s/%s/%s", folders[p], dataset->classes[class],
                      number + 10 - digits);
-            *at += strlen(*at) + 1;
-            entry->path = *at;
-            snprintf(*at, room, "%s[%" PRIu32 "]", part->images_path, i);
             *at += strlen(*at) + 1;
             entry->pixels = part->images.items + (size_t)i * part->pixel_bytes;
             entry->part = (uint8_t)p;
@@ -327,16 +317,10 @@ static int idx_open(struct dl2_dataset *dataset, const char *path,
     for (int p = 0; p < 2; p++)
         DL2_TRY(idx_load_part(path, prefixes[p], &idx->parts[p], error));
     uint8_t ranks[256];
-    int digits;
-    DL2_TRY(idx_make_classes(dataset, idx, ranks, &digits, error));
-    size_t count = 0, size = 0;
-    for (int p = 0; p < 2; p++)
-        if (idx->parts[p].images_path) {
-            count += idx->parts[p].images.dims[0];
-            size += idx_strings_size(&idx->parts[p]) * idx->parts[p].images.dims[0];
-        }
+    DL2_TRY(idx_make_classes(dataset, idx, ranks, error));
+    const size_t count = (size_t)idx->parts[0].images.dims[0] + idx->parts[1].images.dims[0];
     idx->entries = dl2_calloc(count, sizeof *idx->entries);
-    idx->strings = dl2_calloc(size, 1);
+    idx->strings = dl2_calloc(count, KEY_BYTES);
     if (!idx->entries || !idx->strings)
         return dl2_error_memory(error, "a dataset");
     char *at = idx->strings;
@@ -359,45 +343,35 @@ static void idx_close(struct dl2_dataset *dataset)
     free(idx);
 }
 
-static void idx_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
-{
-    const struct idx_dataset *idx = dataset->state;
-    const struct entry *entry = &idx->entries[number];
-    *out = (struct dl2_entry){.key = entry->key,
-                              .name = entry->key,
-                              .label = entry->label,
-                              .part = entry->part ? DL2_PART_VAL : DL2_PART_TRAIN};
-}
-
-static void idx_sample(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample)
+static struct dl2_entry idx_describe(const struct dl2_dataset *dataset, size_t number)
 {
     const struct idx_dataset *idx = dataset->state;
     const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
-    *sample = (struct dl2_sample){
-        .key = entry->key,
-        .path = entry->path,
-        .name = entry->key,
-        .extension = "pgm",
-        .label = entry->label,
-        .bytes = part->header_size + part->pixel_bytes,
-        .mtime_ns = part->mtime_ns,
-    };
+    const char *digits = dl2_path_base(entry->key);
+    digits += strspn(digits, "0");
+    return (struct dl2_entry){.sample = {.key = entry->key,
+                                         .path = part->images_path,
+                                         .name = entry->key,
+                                         .extension = "pgm",
+                                         .label = entry->label,
+                                         .bytes = part->header_size + part->pixel_bytes,
+                                         .mtime_ns = part->mtime_ns},
+                              .inner = *digits ? digits : "0",
+                              .part = entry->part ? DL2_PART_VAL : DL2_PART_TRAIN};
 }
 
 static int idx_read(const struct dl2_dataset *dataset, size_t number,
-                    const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                    const uint8_t **data, size_t *size, struct dl2_error *error)
+                    const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                    struct dl2_error *error)
 {
     (void)slices; /* samples are not cut */
     const struct idx_dataset *idx = dataset->state;
     const struct entry *entry = &idx->entries[number];
     const struct part *part = &idx->parts[entry->part];
-    DL2_TRY(dl2_bytes_resize(scratch, part->header_size + part->pixel_bytes, error));
-    memcpy(scratch->data, part->header, part->header_size);
-    memcpy(scratch->data + part->header_size, entry->pixels, part->pixel_bytes);
-    *data = scratch->data;
-    *size = scratch->size;
+    DL2_TRY(dl2_bytes_resize(out, part->header_size + part->pixel_bytes, error));
+    memcpy(out->data, part->header, part->header_size);
+    memcpy(out->data + part->header_size, entry->pixels, part->pixel_bytes);
     return DL2_OK;
 }
 
@@ -405,7 +379,6 @@ static const struct dl2_reader idx_reader = {
     .open = idx_open,
     .close = idx_close,
     .describe = idx_describe,
-    .sample = idx_sample,
     .read = idx_read,
 };
 

@@ -2,6 +2,7 @@
 #include "dataset/index.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 
 #include <endian.h>
@@ -306,7 +307,7 @@ static int index_check_sum(const void *data, size_t size, uint64_t wanted, struc
 /* Does a class that train lacks have a number before one of train's? */
 static int has_others_first(const struct dl2_index *index, bool *found, struct dl2_error *error)
 {
-    bool *in_train = dl2_calloc(index->class_count, sizeof *in_train);
+    DL2_AUTO_FREE bool *in_train = dl2_calloc(index->class_count, sizeof *in_train);
     if (!in_train)
         return dl2_error_memory(error, "an index");
     for (size_t i = 0; i < index->count; i++) {
@@ -316,7 +317,6 @@ static int has_others_first(const struct dl2_index *index, bool *found, struct d
     }
     for (uint32_t i = 1; i < index->class_count; i++)
         *found = *found || (in_train[i] && !in_train[i - 1]);
-    free(in_train);
     return DL2_OK;
 }
 
@@ -418,13 +418,10 @@ void dl2_index_unmap(struct dl2_index *index)
 int dl2_index_draft_add_shard(struct dl2_index_draft *draft, const char *name, uint64_t bytes,
                               int64_t mtime_ns, struct dl2_error *error)
 {
-    struct dl2_index_draft_shard *grown =
-        dl2_realloc(draft->shards, (size_t)draft->shard_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    draft->shards = grown;
-    grown[draft->shard_count] = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
-    if (!grown[draft->shard_count].name)
+    DL2_TRY(dl2_grow(&draft->shards, draft->shard_count, sizeof *draft->shards, error));
+    struct dl2_index_draft_shard *shard = &draft->shards[draft->shard_count];
+    *shard = (struct dl2_index_draft_shard){strdup(name), bytes, mtime_ns};
+    if (!shard->name)
         return dl2_error_memory(error, "a dataset");
     draft->shard_count++;
     return DL2_OK;
@@ -530,14 +527,9 @@ const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t numb
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
                                 uint32_t count, struct dl2_error *error)
 {
-    draft->classes = dl2_calloc(count, sizeof *draft->classes);
-    if (!draft->classes)
-        return dl2_error_memory(error, "a dataset");
+    draft->classes = dl2_copy_texts(names, count);
     draft->class_count = count;
-    for (uint32_t i = 0; i < count; i++)
-        if (!(draft->classes[i] = strdup(names[i])))
-            return dl2_error_memory(error, "a dataset");
-    return DL2_OK;
+    return draft->classes ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
 static int compare_by_key(const void *left, const void *right, void *context)
@@ -600,6 +592,15 @@ static uint64_t draft_put_string(char *strings, uint64_t *at, const char *text)
     return htole64(start);
 }
 
+static void draft_put_names(char *strings, uint64_t *at, char *const *names, uint32_t count,
+                            uint8_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t name = draft_put_string(strings, at, names[i]);
+        memcpy(out + i * sizeof name, &name, sizeof name);
+    }
+}
+
 static uint64_t draft_strings_size(const struct dl2_index_draft *draft)
 {
     uint64_t size = draft->strings.size + 2;
@@ -625,28 +626,19 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
                                     (int64_t)htole64((uint64_t)draft->shards[i].mtime_ns)};
         memcpy(block + layout->shards + i * sizeof shard, &shard, sizeof shard);
     }
-    for (uint32_t i = 0; i < draft->class_count; i++) {
-        const uint64_t name = draft_put_string(strings, &at, draft->classes[i]);
-        memcpy(block + layout->classes + i * sizeof name, &name, sizeof name);
-    }
-    for (uint32_t i = 0; i < draft->parts.count; i++) {
-        const uint64_t name = draft_put_string(strings, &at, draft->parts.names[i]);
-        memcpy(block + layout->parts + i * sizeof name, &name, sizeof name);
-    }
+    draft_put_names(strings, &at, draft->classes, draft->class_count, block + layout->classes);
+    draft_put_names(strings, &at, draft->parts.names, draft->parts.count, block + layout->parts);
     strings[at] = strings[at + 1] = '\0';
     if (draft->slices.size)
         memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
     draft_put_records(draft, block + layout->records);
-    uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
+    DL2_AUTO_FREE uint32_t *by_key = dl2_realloc(NULL, draft->count, sizeof *by_key);
     if (!by_key)
         return dl2_error_memory(error, "a dataset");
-    int status = draft_sort_keys(draft, by_key, error);
-    for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
-        const uint32_t number = htole32(by_key[i]);
-        memcpy(block + layout->by_key + i * sizeof number, &number, sizeof number);
-    }
-    free(by_key);
-    DL2_TRY(status);
+    DL2_TRY(draft_sort_keys(draft, by_key, error));
+    for (size_t i = 0; i < draft->count; i++)
+        by_key[i] = htole32(by_key[i]);
+    memcpy(block + layout->by_key, by_key, draft->count * sizeof *by_key);
     memcpy(block, header, sizeof *header);
     uint64_t sum;
     DL2_TRY(index_sum(block, layout->end, &sum, error));
@@ -680,23 +672,18 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
 int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
                          struct dl2_error *error)
 {
-    struct dl2_bytes block = DL2_BYTES_INIT;
-    char *path = dl2_path_join(root, DL2_INDEX_NAME);
-    int status =
-        path ? dl2_index_draft_finish(draft, &block, error) : dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK)
-        status = dl2_file_write(path, block.data, block.size, error);
-    free(path);
-    dl2_bytes_free(&block);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes block = DL2_BYTES_INIT;
+    DL2_AUTO_FREE char *path = dl2_path_join(root, DL2_INDEX_NAME);
+    if (!path)
+        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_index_draft_finish(draft, &block, error));
+    return dl2_file_write(path, block.data, block.size, error);
 }
 
 void dl2_index_draft_free(struct dl2_index_draft *draft)
 {
     for (uint32_t i = 0; i < draft->shard_count; i++)
         free(draft->shards[i].name);
-    for (uint32_t i = 0; draft->classes && i < draft->class_count; i++)
-        free(draft->classes[i]);
     free(draft->shards);
     free(draft->classes);
     dl2_bytes_free(&draft->entries);

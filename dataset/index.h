@@ -113,7 +113,7 @@ struct dl2_index_draft {
         int64_t mtime_ns;
     } * shards;
     uint32_t shard_count;
-    char **classes; /* class_count strings and their array, to be freed */
+    char **classes; /* in one block */
     uint32_t class_count;
     struct dl2_part_list parts; /* the names of parts from DL2_PARTS on */
 };

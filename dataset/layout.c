@@ -5,6 +5,7 @@
 
 #include "common/file.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <xxhash.h>
 
@@ -109,28 +110,15 @@ static void print_layout(const struct dl2_dataset *dataset,
                 (unsigned long long)options->split_seed);
 }
 
-/* Adds a message; takes the text, NULL where memory ran out. */
-static int add_message(struct dl2_dataset *dataset, char *text)
-{
-    char **grown = dl2_realloc(dataset->messages, dataset->message_count + 1, sizeof *grown);
-    if (grown)
-        dataset->messages = grown;
-    if (!grown || !text) {
-        free(text);
-        return DL2_ERR_MEMORY;
-    }
-    grown[dataset->message_count++] = text;
-    return DL2_OK;
-}
-
 DL2_PRINTF(2, 3) static int warn(struct dl2_dataset *dataset, const char *format, ...)
 {
-    char *text;
     va_list args;
+    DL2_TRY(dl2_grow(&dataset->messages, dataset->message_count, sizeof *dataset->messages, NULL));
     va_start(args, format);
-    const int length = vasprintf(&text, format, args);
+    const int length = vasprintf(&dataset->messages[dataset->message_count], format, args);
     va_end(args);
-    return add_message(dataset, length < 0 ? NULL : text);
+    dataset->message_count += length >= 0;
+    return length < 0 ? DL2_ERR_MEMORY : DL2_OK;
 }
 
 /* "a subset: 300 of the 1,000 images for training, 30% of each class, drawn with seed 0" */
@@ -210,17 +198,15 @@ static void note_unreadable(struct unreadable *found, const struct dl2_sample *s
 
 /* Can the sample be read, as far as its name and its first bytes say? */
 static bool look_at_format(struct unreadable *found, const struct dl2_dataset *dataset,
-                           size_t number)
+                           size_t number, const struct dl2_sample *sample)
 {
-    struct dl2_sample sample;
     if (!found->reads)
         return true;
-    dataset->container->reader->sample(dataset, number, &sample);
-    const char *dot = strrchr(sample.extension, '.');
-    const char *extension = dot ? dot + 1 : sample.extension;
+    const char *dot = strrchr(sample->extension, '.');
+    const char *extension = dot ? dot + 1 : sample->extension;
     const bool readable = is_readable(found, dataset, number, extension);
     if (!readable)
-        note_unreadable(found, &sample, extension);
+        note_unreadable(found, sample, extension);
     return readable;
 }
 
@@ -318,24 +304,24 @@ static bool may_be_splits(const struct dl2_dataset *dataset)
  * sample, and is false where they are no splits.
  */
 static bool look_at_folders(struct folder_census *census, const struct dl2_dataset *dataset,
-                            const struct dl2_entry *entry)
+                            const struct dl2_sample *sample)
 {
-    const size_t top = strcspn(entry->key, "/");
-    const size_t folder = entry->key[top] ? strcspn(entry->key + top + 1, "/") : 0;
-    const char *class = entry->label >= 0 ? dataset->classes[entry->label] : "";
-    if (!entry->key[top] || !entry->key[top + 1 + folder] || strlen(class) != top ||
-        strncmp(class, entry->key, top) != 0)
+    const size_t top = strcspn(sample->key, "/");
+    const size_t folder = sample->key[top] ? strcspn(sample->key + top + 1, "/") : 0;
+    const char *class = sample->label >= 0 ? dataset->classes[sample->label] : "";
+    if (!sample->key[top] || !sample->key[top + 1 + folder] || strlen(class) != top ||
+        strncmp(class, sample->key, top) != 0)
         return false;
     const bool same_class =
-        census->key && top == census->class_length && !strncmp(entry->key, census->key, top);
+        census->key && top == census->class_length && !strncmp(sample->key, census->key, top);
     if (census->key && !same_class && !end_class(census))
         return false;
     if (!same_class || folder != census->folder_length ||
-        strncmp(entry->key + top + 1, census->key + top + 1, folder) != 0) {
+        strncmp(sample->key + top + 1, census->key + top + 1, folder) != 0) {
         census->folders++;
-        census->sum += XXH3_64bits(entry->key + top + 1, folder);
+        census->sum += XXH3_64bits(sample->key + top + 1, folder);
     }
-    census->key = entry->key;
+    census->key = sample->key;
     census->class_length = top;
     census->folder_length = folder;
     return true;
@@ -352,7 +338,8 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
 {
     enum { NAMED = 5 };
     size_t count = 0, size;
-    char *names = NULL, number[32];
+    DL2_AUTO_FREE char *names = NULL;
+    char number[32];
     FILE *out = open_memstream(&names, &size);
     if (!out)
         return DL2_ERR_MEMORY;
@@ -361,16 +348,14 @@ static int warn_of_untrained(struct dl2_dataset *dataset, const struct class_cou
             fprintf(out, "%s'%s' (number %u)", count > 1 ? ", " : "", dataset->classes[i], i);
     if (count > NAMED)
         fputs(", ...", out);
-    const bool whole = fclose(out) == 0;
-    int status = whole ? DL2_OK : DL2_ERR_MEMORY;
-    if (whole && count)
-        status = warn(dataset,
-                      "%s class%s no %s in train, only in other splits: %s; no network can learn "
-                      "%s, and other loaders may number the classes of these splits otherwise",
-                      grouped(count, number), count == 1 ? " has" : "es have", noun(dataset, 1),
-                      names, count == 1 ? "it" : "them");
-    free(names);
-    return status;
+    if (fclose(out) != 0)
+        return DL2_ERR_MEMORY;
+    return count ? warn(dataset,
+                        "%s class%s no %s in train, only in other splits: %s; no network can learn "
+                        "%s, and other loaders may number the classes of these splits otherwise",
+                        grouped(count, number), count == 1 ? " has" : "es have", noun(dataset, 1),
+                        names, count == 1 ? "it" : "them")
+                 : DL2_OK;
 }
 
 /* Of a split that is opened by itself, whose classes are its own folders. */
@@ -440,15 +425,14 @@ static void look_at_samples(const struct dl2_dataset *dataset, struct look *look
     const size_t all = dataset->all_images;
     look->folders.failed = dataset->clips || !may_be_splits(dataset);
     for (size_t i = 0; i < all; i++) {
-        struct dl2_entry entry = {.part = DL2_PART_NONE};
-        dataset->container->reader->describe(dataset, i, &entry);
-        const bool readable = look_at_format(&look->unreadable, dataset, i);
+        const struct dl2_entry entry = dl2_reader_entry(dataset, i);
+        const bool readable = look_at_format(&look->unreadable, dataset, i, &entry.sample);
         look_at_clip(&look->clips, &entry);
         look->folders.failed =
-            look->folders.failed || !look_at_folders(&look->folders, dataset, &entry);
-        if (entry.label < 0)
+            look->folders.failed || !look_at_folders(&look->folders, dataset, &entry.sample);
+        if (entry.sample.label < 0)
             continue;
-        struct class_counts *counts = &look->by_class[entry.label];
+        struct class_counts *counts = &look->by_class[entry.sample.label];
         const bool trained = !dataset->has_parts || entry.part == DL2_PART_TRAIN;
         counts->trained += trained;
         counts->read += trained && readable;
@@ -465,11 +449,10 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
                               "is writing it, or was stopped; run it again"));
     DL2_TRY(tell_unreadable(dataset, &look->unreadable, look->by_class));
     DL2_TRY(tell_clips(dataset, &look->clips));
-    dataset->clip_message = dataset->clips ? dataset->message_count : 0;
-    if (dataset->clip_note)
+    if (dataset->clip_note) {
+        dataset->clip_message = dataset->clips ? dataset->message_count : 0;
         DL2_TRY(warn(dataset, "%s", dataset->clip_note));
-    else
-        dataset->clip_message = 0;
+    }
     dataset->warning_count = dataset->message_count - 1;
     DL2_TRY(tell_subset(dataset, &options->subset));
     return add_warnings(dataset, path, look);
@@ -478,28 +461,20 @@ static int tell_all(struct dl2_dataset *dataset, const char *path,
 int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
                          const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return dl2_error_memory(error, "a dataset");
     print_layout(dataset, options, out);
-    const bool whole = fclose(out) == 0;
-    if (!whole) {
-        free(text);
-        text = NULL;
-    }
-    struct look look = {.unreadable = {.reads = options->reads}};
-    look.by_class = dl2_calloc(dataset->class_count + 1, sizeof *look.by_class);
-    int status = add_message(dataset, text);
-    if (status == DL2_OK && !look.by_class)
-        status = DL2_ERR_MEMORY;
-    if (status == DL2_OK) {
-        look_at_samples(dataset, &look);
-        status = tell_all(dataset, path, options, &look);
-    }
-    free(look.by_class);
-    return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
+    DL2_AUTO_FREE struct class_counts *by_class =
+        dl2_calloc(dataset->class_count + 1, sizeof *by_class);
+    struct look look = {.unreadable = {.reads = options->reads}, .by_class = by_class};
+    if (fclose(out) != 0 || !by_class || warn(dataset, "%s", text) < 0)
+        return dl2_error_memory(error, "a dataset");
+    look_at_samples(dataset, &look);
+    return tell_all(dataset, path, options, &look) < 0 ? dl2_error_memory(error, "a dataset")
+                                                       : DL2_OK;
 }
 
 const char *dl2_dataset_layout(const struct dl2_dataset *dataset)

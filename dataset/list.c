@@ -6,11 +6,11 @@
  * A sample's key is "SPLIT/CLASS/PATH without extension", as if the files lay in class folders. So
  * what is written from a list, or split by rule, is as from such folders.
  */
-#include "dataset/container.h"
+#include "dataset/files.h"
 
 #include "common/file.h"
-#include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -19,29 +19,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_LIST_BYTES = 1 << 30, MAX_FIELDS = 64, MAX_SAMPLE_BYTES_LOG = 31 };
+enum { MAX_LIST_BYTES = 1 << 30, MAX_FIELDS = 64 };
 enum column { IMAGE, CLASS, SPLIT, COLUMNS };
-
-/* Strings are to free, but the last. */
-struct list_entry {
-    char *key, *name, *path; /* name: the key with the extension */
-    const char *extension;   /* in the path */
-    size_t line;
-    uint64_t bytes;
-    int64_t mtime_ns;
-    int label;
-    uint8_t part;
-};
-
-struct list {
-    struct list_entry *entries;
-    size_t count, room;
-    size_t ignored; /* lines that name other files */
-};
 
 /* What is known of the file while it is read. */
 struct list_reading {
-    struct list *list;
+    struct dl2_bytes
+        entries;      /* struct dl2_file_entry; the path of each begins a block of strings */
+    size_t ignored;   /* lines that name other files */
     const char *path; /* the list's */
     const struct dl2_dataset_options *options;
     bool has_head;
@@ -87,24 +72,26 @@ static int list_split_line(const struct list_reading *reading, char *line, char 
     return list_error(reading, "it has more than 64 fields", error);
 }
 
+static void cut_blanks_at_end(char *text)
+{
+    for (size_t end = strlen(text); end && text[end - 1] == ' ';)
+        text[--end] = '\0';
+}
+
 /* "a b.jpg rose": all before the last blanks, and the last word. */
 static int list_split_words(const struct list_reading *reading, char *line,
                             char *fields[MAX_FIELDS], int *count, struct dl2_error *error)
 {
-    size_t end = strlen(line);
-    while (end && line[end - 1] == ' ')
-        line[--end] = '\0';
-    size_t word = end;
-    while (word && line[word - 1] != ' ')
-        word--;
-    size_t rest = word;
-    while (rest && line[rest - 1] == ' ')
-        rest--;
-    if (!rest)
+    cut_blanks_at_end(line);
+    char *blank = strrchr(line, ' ');
+    if (blank) {
+        *blank = '\0';
+        cut_blanks_at_end(line);
+    }
+    if (!blank || !*line)
         return list_error(reading, "it is not a path, a blank or tab, and a class", error);
-    line[rest] = '\0';
     fields[IMAGE] = line;
-    fields[CLASS] = line + word;
+    fields[CLASS] = blank + 1;
     *count = 2;
     return DL2_OK;
 }
@@ -166,13 +153,10 @@ static const char *split_folder(const char *name)
     return part ? dl2_part_name(&none, (uint8_t)part) : name;
 }
 
-static int list_add(struct list_reading *reading, const char *image, const char *class,
-                    const char *split, struct dl2_error *error)
+/* Refuses what has no place among folders: IMAGE, CLASS or SPLIT as a line names them. */
+static int list_check(const struct list_reading *reading, const char *tail, const char *class,
+                      const char *split, struct dl2_error *error)
 {
-    struct list *list = reading->list;
-    const char *base = dl2_path_base(reading->path), *tail = image + (*image == '/');
-    struct list_entry entry = {.line = reading->line, .label = -1};
-    struct stat info;
     if (!stays_inside(tail))
         return list_error(reading,
                           "a path with . or .. has no place among class folders: name "
@@ -182,47 +166,40 @@ static int list_add(struct list_reading *reading, const char *image, const char 
         return list_error(reading, "its class cannot be a folder's name, or is a split's", error);
     if (split && (!*split || *split == '.' || strchr(split, '/')))
         return list_error(reading, "its split cannot be a folder's name", error);
-    if (asprintf(&entry.path, "%.*s%s", *image == '/' ? 0 : (int)(base - reading->path),
-                 reading->path, image) < 0)
-        return dl2_error_memory(error, "a dataset");
-    int status = DL2_OK;
-    if (stat(entry.path, &info) < 0) {
-        dl2_error_system(error, "%s: line %zu: %s", reading->path, reading->line, entry.path);
-        status = DL2_ERR_FORMAT;
-    } else if (reading->options->keep && !reading->options->keep(entry.path)) {
-        list->ignored++;
-        free(entry.path);
+    return DL2_OK;
+}
+
+static int list_add(struct list_reading *reading, const char *image, const char *class,
+                    const char *split, struct dl2_error *error)
+{
+    const char *list = reading->path, *tail = image + (*image == '/');
+    const char *top = split ? split_folder(split) : "", *slash = split ? "/" : "";
+    const int folder = *image == '/' ? 0 : (int)(dl2_path_base(list) - list);
+    struct stat info;
+    DL2_AUTO_FREE char *path = NULL;
+    DL2_TRY(list_check(reading, tail, class, split, error));
+    /* The path, the name and the key, each with a zero at its end. */
+    DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s", folder, list, image, 0, top,
+                       slash, class, tail, 0, top, slash, class, (int)dl2_path_stem_length(tail),
+                       tail));
+    if (stat(path, &info) < 0) {
+        dl2_error_system(error, "%s: line %zu: %s", list, reading->line, path);
+        return DL2_ERR_FORMAT;
+    }
+    if (reading->options->keep && !reading->options->keep(path)) {
+        reading->ignored++;
         return DL2_OK;
     }
-    if (status == DL2_OK && asprintf(&entry.name, "%s%s%s/%s", split ? split_folder(split) : "",
-                                     split ? "/" : "", class, tail) < 0) {
-        entry.name = NULL;
-        status = dl2_error_memory(error, "a dataset");
-    }
-    if (status == DL2_OK) {
-        entry.key = strndup(entry.name, dl2_path_stem_length(entry.name));
-        entry.extension = dl2_path_extension(entry.path);
-        entry.bytes = (uint64_t)info.st_size;
-        entry.mtime_ns = dl2_mtime_ns(&info);
-        status = entry.key ? DL2_OK : dl2_error_memory(error, "a dataset");
-    }
-    if (status == DL2_OK && list->count == list->room) {
-        const size_t room = list->room ? 2 * list->room : 1024;
-        struct list_entry *grown = dl2_realloc(list->entries, room, sizeof *grown);
-        if (grown) {
-            list->entries = grown;
-            list->room = room;
-        } else {
-            status = dl2_error_memory(error, "a dataset");
-        }
-    }
-    if (status < 0) {
-        free(entry.path);
-        free(entry.name);
-        free(entry.key);
-        return status;
-    }
-    list->entries[list->count++] = entry;
+    const char *name = path + strlen(path) + 1;
+    const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
+                                                    .path = path,
+                                                    .name = name,
+                                                    .extension = dl2_path_extension(path),
+                                                    .bytes = (uint64_t)info.st_size,
+                                                    .mtime_ns = dl2_mtime_ns(&info)},
+                                         .number = (uint32_t)reading->line};
+    DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
+    path = NULL; /* the entry's now */
     return DL2_OK;
 }
 
@@ -256,19 +233,17 @@ static int list_take_line(struct list_reading *reading, char *line, struct dl2_e
 static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
                            struct dl2_error *error)
 {
-    DL2_TRY(dl2_bytes_append(text, "\n", 2, error));
-    char *line = (char *)text->data;
-    if (strlen(line) + 1 != text->size)
+    DL2_TRY(dl2_bytes_append(text, "", 1, error));
+    char *rest = (char *)text->data, *line;
+    if (strlen(rest) + 1 != text->size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s is not a text", reading->path);
-    const size_t first = strcspn(line, "\n");
-    reading->separator = memchr(line, '\t', first) ? '\t' : memchr(line, ',', first) ? ',' : ' ';
-    while (*line) {
-        char *end = line + strcspn(line, "\n"), *next = end + 1;
-        *end = '\0';
-        if (end > line && end[-1] == '\r')
-            end[-1] = '\0';
+    const size_t first = strcspn(rest, "\n");
+    reading->separator = memchr(rest, '\t', first) ? '\t' : memchr(rest, ',', first) ? ',' : ' ';
+    while ((line = strsep(&rest, "\n"))) {
+        const size_t length = strlen(line);
+        if (length && line[length - 1] == '\r')
+            line[length - 1] = '\0';
         DL2_TRY(list_take_line(reading, line, error));
-        line = next;
     }
     return DL2_OK;
 }
@@ -277,135 +252,52 @@ static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
 
 static int list_compare(const void *a, const void *b)
 {
-    const struct list_entry *one = a, *two = b;
-    const int order = strcmp(one->name, two->name);
-    return order ? order : (one->line > two->line) - (one->line < two->line);
+    const struct dl2_file_entry *one = a, *two = b;
+    const int order = strcmp(one->sample.name, two->sample.name);
+    return order ? order : (one->number > two->number) - (one->number < two->number);
 }
 
-static int list_check_names(const struct list *list, const char *path, struct dl2_error *error)
+static int list_check_names(const struct dl2_files *files, const char *path,
+                            struct dl2_error *error)
 {
-    for (size_t i = 1; i < list->count; i++)
-        if (!strcmp(list->entries[i - 1].name, list->entries[i].name))
+    for (size_t i = 1; i < files->count; i++) {
+        const struct dl2_file_entry *before = &files->entries[i - 1], *entry = &files->entries[i];
+        if (!strcmp(before->sample.name, entry->sample.name))
             return dl2_error_set(error, DL2_ERR_FORMAT,
-                                 "%s: line %zu names the same image with the same class as line "
-                                 "%zu: %s",
-                                 path, list->entries[i].line, list->entries[i - 1].line,
-                                 list->entries[i].path);
-    return DL2_OK;
-}
-
-/* Parts, labels and classes, as of folders of these names. */
-static int list_read_names(struct dl2_dataset *dataset, struct list *list, struct dl2_error *error)
-{
-    const char **names = dl2_calloc(list->count, sizeof *names);
-    struct dl2_tree tree;
-    if (!names)
-        return dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; i < list->count; i++)
-        names[i] = list->entries[i].name;
-    const int status = dl2_tree_read(names, list->count, NULL, &tree, error);
-    free(names);
-    DL2_TRY(status);
-    for (size_t i = 0; i < list->count; i++) {
-        list->entries[i].part = tree.parts[i];
-        list->entries[i].label = tree.labels[i];
+                                 "%s: line %" PRIu32 " names the same image with the same class as "
+                                 "line %" PRIu32 ": %s",
+                                 path, entry->number, before->number, entry->sample.path);
     }
-    dataset->has_parts = tree.has_parts;
-    dataset->classes = tree.classes;
-    dataset->class_count = tree.class_count;
-    dataset->parts = tree.names;
-    tree.classes = NULL;
-    tree.names = (struct dl2_part_list){0};
-    dl2_tree_free(&tree);
     return DL2_OK;
 }
 
 static int list_open(struct dl2_dataset *dataset, const char *path,
                      const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    struct list *list = dl2_calloc(1, sizeof *list);
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    if (!list)
+    struct dl2_files *files = dataset->state = dl2_calloc(1, sizeof *files);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    if (!files)
         return dl2_error_memory(error, "a dataset");
-    dataset->state = list;
-    struct list_reading reading = {
-        .list = list, .path = path, .options = options, .columns = {IMAGE, CLASS, -1}};
-    int status = dl2_file_read(path, MAX_LIST_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = list_take_lines(&reading, &text, error);
-    dl2_bytes_free(&text);
+    struct list_reading reading = {.path = path, .options = options, .columns = {IMAGE, CLASS, -1}};
+    DL2_TRY(dl2_file_read(path, MAX_LIST_BYTES, &text, error));
+    const int status = list_take_lines(&reading, &text, error);
+    files->entries = (struct dl2_file_entry *)reading.entries.data;
+    files->count = reading.entries.size / sizeof *files->entries;
+    files->ignored = reading.ignored;
     DL2_TRY(status);
-    if (list->count > 1)
-        qsort(list->entries, list->count, sizeof *list->entries, list_compare);
-    DL2_TRY(list_check_names(list, path, error));
-    dataset->count = list->count;
-    return list_read_names(dataset, list, error);
+    if (files->count > 1)
+        qsort(files->entries, files->count, sizeof *files->entries, list_compare);
+    DL2_TRY(list_check_names(files, path, error));
+    return dl2_files_read_names(dataset, error);
 }
 
 static void list_close(struct dl2_dataset *dataset)
 {
-    struct list *list = dataset->state;
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->entries[i].path);
-        free(list->entries[i].name);
-        free(list->entries[i].key);
-    }
-    free(list->entries);
-    free(list);
-}
-
-static const struct list_entry *list_entry_of(const struct dl2_dataset *dataset, size_t number)
-{
-    const struct list *list = dataset->state;
-    return &list->entries[number];
-}
-
-static void list_describe(const struct dl2_dataset *dataset, size_t number, struct dl2_entry *out)
-{
-    const struct list_entry *entry = list_entry_of(dataset, number);
-    *out = (struct dl2_entry){
-        .key = entry->key, .name = entry->name, .label = entry->label, .part = entry->part};
-}
-
-static void list_sample(const struct dl2_dataset *dataset, size_t number, struct dl2_sample *sample)
-{
-    const struct list_entry *entry = list_entry_of(dataset, number);
-    *sample = (struct dl2_sample){
-        .key = entry->key,
-        .path = entry->path,
-        .name = entry->name,
-        .extension = entry->extension,
-        .label = entry->label,
-        .bytes = entry->bytes,
-        .mtime_ns = entry->mtime_ns,
-    };
-}
-
-static int list_read(const struct dl2_dataset *dataset, size_t number,
-                     const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                     const uint8_t **data, size_t *size, struct dl2_error *error)
-{
-    (void)slices; /* files are not cut */
-    DL2_TRY(dl2_file_read(list_entry_of(dataset, number)->path, (uint64_t)1 << MAX_SAMPLE_BYTES_LOG,
-                          scratch, error));
-    *data = scratch->data;
-    *size = scratch->size;
-    return DL2_OK;
-}
-
-static size_t list_ignored(const struct dl2_dataset *dataset)
-{
-    const struct list *list = dataset->state;
-    return list->ignored;
-}
-
-static bool list_locate(const struct dl2_dataset *dataset, size_t number,
-                        const struct dl2_slice_range *slices, struct dl2_location *location)
-{
-    (void)slices;
-    const struct list_entry *entry = list_entry_of(dataset, number);
-    *location = (struct dl2_location){.path = entry->path, .fd = -1, .bytes = entry->bytes};
-    return true;
+    struct dl2_files *files = dataset->state;
+    for (size_t i = 0; i < files->count; i++)
+        free((char *)files->entries[i].sample.path);
+    dl2_files_free(files);
+    free(files);
 }
 
 static bool list_probe(const char *path)
@@ -417,11 +309,10 @@ static bool list_probe(const char *path)
 static const struct dl2_reader list_reader = {
     .open = list_open,
     .close = list_close,
-    .describe = list_describe,
-    .sample = list_sample,
-    .read = list_read,
-    .ignored = list_ignored,
-    .locate = list_locate,
+    .describe = dl2_files_describe,
+    .read = dl2_files_read,
+    .ignored = dl2_files_ignored,
+    .locate = dl2_files_locate,
 };
 
 const struct dl2_container dl2_container_list_files = {

@@ -5,9 +5,13 @@ libdataset_la_SOURCES = \
 	dataset/sidecars.c dataset/sidecars.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \
 	dataset/container.c dataset/container.h \
+	dataset/choose.c \
 	dataset/clips.c \
+	dataset/find.c \
 	dataset/subset_options.c dataset/subset_options.h \
+	dataset/files.c dataset/files.h \
 	dataset/folder.c \
+	dataset/reader.c \
 	dataset/group_column.c dataset/group_column.h \
 	dataset/layout.c \
 	dataset/list.c \

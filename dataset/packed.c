@@ -3,6 +3,7 @@
 #include "dataset/packed.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "common/thread.h"
 
 #include <errno.h>
@@ -33,7 +34,6 @@ struct packed {
     struct shard *shards;
     struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
     atomic_uint open_shards;
-    _Atomic(char *) *names; /* of samples, for messages; NULL until one is needed */
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
     uint64_t *starts;
     pthread_mutex_t starts_mutex;
@@ -61,7 +61,7 @@ static bool is_index_current(const struct dl2_index *index, const struct dl2_sha
     if (index->is_outdated || index->shard_count != list->count ||
         index->container != list->container)
         return false;
-    struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
+    DL2_AUTO_FREE struct dl2_shard_file *sorted = dl2_calloc(list->count, sizeof *sorted);
     bool same = sorted;
     if (sorted && list->count) {
         memcpy(sorted, list->files, list->count * sizeof *sorted);
@@ -77,7 +77,6 @@ static bool is_index_current(const struct dl2_index *index, const struct dl2_sha
         same = found && dl2_shard_stat(list, found, &bytes, &mtime_ns, NULL) == DL2_OK &&
                bytes == shard.bytes && is_same_time(mtime_ns, shard.mtime_ns);
     }
-    free(sorted);
     return same;
 }
 
@@ -103,54 +102,50 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
                      struct dl2_error *error)
 {
-    struct dl2_scan scan = {0};
-    int status = dl2_shards_scan(list, &scan, error);
-    if (status == DL2_OK && packed->index.map)
+    DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
+    DL2_TRY(dl2_shards_scan(list, &scan, error));
+    if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
-    if (status == DL2_OK) {
-        status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", list->root);
-    }
-    dl2_scan_free(&scan);
-    if (status == DL2_OK)
-        status = dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
-    return status;
+    const int status = dl2_index_draft_finish(&scan.draft, &packed->block, error);
+    dl2_error_prefix(error, "%s", list->root);
+    DL2_TRY(status);
+    return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
 
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
                       struct dl2_error *error)
 {
-    char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
-    char *file = dl2_path_join(path, DL2_INDEX_NAME);
-    int status = unfinished && file ? DL2_OK : dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK && dl2_is_file(unfinished))
-        status = dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: this dataset was not written to its end; run the dl2-transcode "
-                               "command that was to make it again",
-                               path);
-    if (status == DL2_OK && dl2_is_file(file))
-        status = dl2_index_map(file, &packed->index, error);
-    free(unfinished);
-    free(file);
-    DL2_TRY(status);
-    if (packed->index.map && is_index_current(&packed->index, list))
-        return DL2_OK;
-    return scan_into(packed, list, error);
+    DL2_AUTO_FREE char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
+    DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
+    if (!unfinished || !file)
+        return dl2_error_memory(error, "a dataset");
+    if (dl2_is_file(unfinished))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: this dataset was not written to its end; run the dl2-transcode "
+                             "command that was to make it again",
+                             path);
+    if (dl2_is_file(file))
+        DL2_TRY(dl2_index_map(file, &packed->index, error));
+    return packed->index.map && is_index_current(&packed->index, list)
+               ? DL2_OK
+               : scan_into(packed, list, error);
 }
 
-static int copy_classes(struct dl2_dataset *dataset, const struct dl2_index *index,
-                        struct dl2_error *error)
+/* Hands over the names of the classes and of the splits. */
+static int copy_names(struct dl2_dataset *dataset, const struct dl2_index *index,
+                      struct dl2_error *error)
 {
-    const char **names = dl2_calloc(index->class_count, sizeof *names);
-    if (!names)
+    DL2_AUTO_FREE const char **classes = dl2_calloc(index->class_count, sizeof *classes);
+    DL2_AUTO_FREE const char **parts = dl2_calloc(index->part_count, sizeof *parts);
+    if (!classes || !parts)
         return dl2_error_memory(error, "a dataset");
     for (uint32_t i = 0; i < index->class_count; i++)
-        names[i] = dl2_index_class(index, i);
-    int status = dl2_dataset_set_classes(dataset, names, index->class_count, error);
-    free(names);
-    return status;
+        classes[i] = dl2_index_class(index, i);
+    for (uint32_t i = 0; i < index->part_count; i++)
+        parts[i] = dl2_index_part(index, i);
+    DL2_TRY(dl2_reader_set_parts(dataset, parts, index->part_count, error));
+    return dl2_reader_set_classes(dataset, classes, index->class_count, error);
 }
 
 static int prepare_shards(struct packed *packed, const char *root, struct dl2_remote *remote,
@@ -177,8 +172,7 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
     }
     if (remote && dl2_remote_has_cache(remote)) /* which needs the ETags to find anything */
         DL2_TRY(dl2_remote_identify(packed->files, index->shard_count, error));
-    packed->names = dl2_calloc(index->count, sizeof *packed->names);
-    return packed->names ? DL2_OK : dl2_error_memory(error, "a dataset");
+    return DL2_OK;
 }
 
 /* The shards of a remote dataset are those that its index lists; each is compared with it when it
@@ -192,38 +186,37 @@ static int read_remote_index(struct dl2_dataset *dataset, const char *path, stru
     return prepare_shards(packed, path, dataset->remote, error);
 }
 
+static struct packed *make_packed(struct dl2_error *error)
+{
+    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    if (packed)
+        pthread_mutex_init(&packed->starts_mutex, NULL);
+    else
+        dl2_error_memory(error, "a dataset");
+    return packed;
+}
+
 static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     (void)options; /* a shard has no files to be left out */
-    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    struct packed *packed = dataset->state = make_packed(error);
     if (!packed)
-        return dl2_error_memory(error, "a dataset");
-    pthread_mutex_init(&packed->starts_mutex, NULL);
-    dataset->state = packed;
+        return DL2_ERR_MEMORY;
     if (dataset->remote) {
         DL2_TRY(read_remote_index(dataset, path, error));
     } else {
-        struct dl2_shard_files list;
+        DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
         DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
-        int status = read_index(packed, path, &list, error);
-        if (status == DL2_OK)
-            status = prepare_shards(packed, list.root, NULL, error);
-        dl2_shards_free(&list);
-        DL2_TRY(status);
+        DL2_TRY(read_index(packed, path, &list, error));
+        DL2_TRY(prepare_shards(packed, list.root, NULL, error));
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
-    for (uint32_t i = 0; i < packed->index.part_count; i++) {
-        const char *name = dl2_index_part(&packed->index, i);
-        uint8_t part;
-        DL2_TRY(dl2_part_add(&dataset->parts, name, strlen(name), &part, error));
-        if (part != DL2_PARTS + i)
-            return dl2_error_set(error, DL2_ERR_FORMAT, "%s/%s: \"%.200s\" is no name for a split",
-                                 path, DL2_INDEX_NAME, name);
-    }
-    return copy_classes(dataset, &packed->index, error);
+    const int status = copy_names(dataset, &packed->index, error);
+    dl2_error_prefix(error, "%s/%s", path, DL2_INDEX_NAME);
+    return status;
 }
 
 static void free_packed(struct packed *packed)
@@ -238,9 +231,6 @@ static void free_packed(struct packed *packed)
             dl2_remote_file_free(&packed->files[i]);
         free(packed->shards[i].path);
     }
-    for (size_t i = 0; packed->names && i < packed->index.count; i++)
-        free(atomic_load(&packed->names[i]));
-    free(packed->names);
     free(packed->starts);
     pthread_mutex_destroy(&packed->starts_mutex);
     free(packed->shards);
@@ -255,50 +245,21 @@ static void packed_close(struct dl2_dataset *dataset)
     free_packed(dataset->state);
 }
 
-static void packed_describe(const struct dl2_dataset *dataset, size_t number,
-                            struct dl2_entry *entry)
+static struct dl2_entry packed_describe(const struct dl2_dataset *dataset, size_t number)
 {
     const struct packed *packed = dataset->state;
     const struct dl2_index_entry from = dl2_index_entry(&packed->index, number);
-    *entry = (struct dl2_entry){.key = from.key,
-                                .name = from.key,
-                                .label = from.label,
-                                .part = packed->index.has_parts ? from.part : DL2_PART_NONE,
-                                .is_further = from.flags & DL2_ENTRY_FURTHER};
-}
-
-/* "SHARD[KEY]", made when it is first needed; the key alone if memory runs out. */
-static const char *name_for_messages(const struct packed *packed, size_t number)
-{
-    char *name = atomic_load_explicit(&packed->names[number], memory_order_acquire);
-    if (name)
-        return name;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    const char *shard = packed->shards[entry.shard].path;
-    char *made = malloc(strlen(shard) + strlen(entry.key) + 3);
-    if (!made)
-        return entry.key;
-    stpcpy(stpcpy(stpcpy(stpcpy(made, shard), "["), entry.key), "]");
-    if (atomic_compare_exchange_strong(&packed->names[number], &name, made))
-        return made;
-    free(made); /* another thread was faster */
-    return name;
-}
-
-static void packed_sample(const struct dl2_dataset *dataset, size_t number,
-                          struct dl2_sample *sample)
-{
-    const struct packed *packed = dataset->state;
-    const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
-    *sample = (struct dl2_sample){
-        .key = entry.key,
-        .path = name_for_messages(packed, number),
-        .name = entry.key,
-        .extension = entry.extension,
-        .label = entry.label,
-        .bytes = entry.bytes,
-        .mtime_ns = dl2_index_shard(&packed->index, entry.shard).mtime_ns,
-    };
+    return (struct dl2_entry){
+        .sample = {.key = from.key,
+                   .path = packed->shards[from.shard].path,
+                   .name = from.key,
+                   .extension = from.extension,
+                   .label = from.label,
+                   .bytes = from.bytes,
+                   .mtime_ns = dl2_index_shard(&packed->index, from.shard).mtime_ns},
+        .inner = from.key,
+        .part = packed->index.has_parts ? from.part : DL2_PART_NONE,
+        .is_further = from.flags & DL2_ENTRY_FURTHER};
 }
 
 /* ---- Reading */
@@ -405,33 +366,30 @@ static int packed_verify(const struct dl2_dataset *dataset, size_t number,
         good = (uint32_t)XXH3_64bits(data, bytes) == number_in(slicing.sums, i);
         data += bytes;
     }
-    return good
-               ? DL2_OK
-               : dl2_error_set(error, DL2_ERR_FORMAT,
-                               "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
-                               name_for_messages(packed, number), slices ? " of a part of it" : "");
+    return good ? DL2_OK
+                : dl2_error_set(error, DL2_ERR_FORMAT,
+                                "%s: damaged: the check sum%s is not the one in " DL2_INDEX_NAME,
+                                dl2_reader_path(dataset, number), slices ? " of a part of it" : "");
 }
 
 static int packed_read(const struct dl2_dataset *dataset, size_t number,
-                       const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                       const uint8_t **data, size_t *size, struct dl2_error *error)
+                       const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                       struct dl2_error *error)
 {
     const struct packed *packed = dataset->state;
     struct dl2_index_slicing slicing;
     struct dl2_index_entry entry;
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has no such slices",
-                             name_for_messages(packed, number));
+                             dl2_reader_path(dataset, number));
     const uint64_t start = dl2_index_entry(&packed->index, number).offset;
     struct shard *shard = &packed->shards[entry.shard];
     for (unsigned tries = 1;; tries++) {
-        DL2_TRY(read_entry(packed, &entry, start, scratch, error));
-        *data = scratch->data;
-        *size = scratch->size;
+        DL2_TRY(read_entry(packed, &entry, start, out, error));
         /* What a network has damaged may come well another time. */
         if (!shard->file || tries == MAX_TRIES)
-            return packed_verify(dataset, number, slices, *data, *size, error);
-        if (packed_verify(dataset, number, slices, *data, *size, NULL) == DL2_OK)
+            return packed_verify(dataset, number, slices, out->data, out->size, error);
+        if (packed_verify(dataset, number, slices, out->data, out->size, NULL) == DL2_OK)
             return DL2_OK;
         dl2_remote_forget(shard->file, start);
     }
@@ -493,35 +451,35 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     return DL2_OK;
 }
 
+/* Reads what is beside a sample: of one extension into `out`, or all of it into `all`. */
+static int read_beside(const struct dl2_dataset *dataset, size_t number, const char *extension,
+                       struct dl2_bytes *out, struct dl2_sidecars *all, struct dl2_error *error)
+{
+    struct packed *packed = dataset->state;
+    const struct dl2_shard_format *format = packed->index.container->shards;
+    struct dl2_shard_place place;
+    bool once;
+    DL2_TRY(find_place(packed, number, &place, &once, error));
+    const int status = extension ? format->read_sidecar(&place, extension, out, error)
+                                 : format->read_sidecars(&place, all, error);
+    if (once)
+        close(place.source.fd);
+    dl2_error_prefix(error, "%s%s%s", dl2_reader_path(dataset, number), extension ? ": " : "",
+                     extension ? extension : "");
+    return status;
+}
+
 static int packed_read_sidecar(const struct dl2_dataset *dataset, size_t number,
                                const char *extension, struct dl2_bytes *out,
                                struct dl2_error *error)
 {
-    struct packed *packed = dataset->state;
-    struct dl2_shard_place place;
-    bool once;
-    DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_sidecar(&place, extension, out, error);
-    if (once)
-        close(place.source.fd);
-    if (status < 0)
-        dl2_error_prefix(error, "%s: %s", name_for_messages(packed, number), extension);
-    return status;
+    return read_beside(dataset, number, extension, out, NULL, error);
 }
 
 static int packed_read_sidecars(const struct dl2_dataset *dataset, size_t number,
                                 struct dl2_sidecars *out, struct dl2_error *error)
 {
-    struct packed *packed = dataset->state;
-    struct dl2_shard_place place;
-    bool once;
-    DL2_TRY(find_place(packed, number, &place, &once, error));
-    const int status = packed->index.container->shards->read_sidecars(&place, out, error);
-    if (once)
-        close(place.source.fd);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", name_for_messages(packed, number));
-    return status;
+    return read_beside(dataset, number, NULL, NULL, out, error);
 }
 
 static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
@@ -533,28 +491,21 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
-    if (shard->file) {
-        *location = (struct dl2_location){
-            .path = shard->path,
-            .fd = -1,
-            .offset = entry.offset,
-            .bytes = entry.bytes,
-            .remote = shard->file,
-            .start = dl2_index_entry(&packed->index, number).offset,
-        };
-        return true;
-    }
-    int fd = atomic_load_explicit(&shard->fd, memory_order_acquire);
+    *location = (struct dl2_location){
+        .path = shard->path,
+        .fd = shard->file ? -1 : atomic_load_explicit(&shard->fd, memory_order_acquire),
+        .offset = entry.offset,
+        .bytes = entry.bytes,
+        .remote = shard->file,
+        .start = shard->file ? dl2_index_entry(&packed->index, number).offset : 0};
     bool once = false;
     /* A descriptor that would be closed again at once is of no use to the caller. */
-    if (fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
-        fd = open_shard(packed, entry.shard, &once);
+    if (!shard->file && location->fd < 0 && atomic_load(&packed->open_shards) < MAX_OPEN_SHARDS)
+        location->fd = open_shard(packed, entry.shard, &once);
     if (once) {
-        close(fd);
-        fd = -1;
+        close(location->fd);
+        location->fd = -1;
     }
-    *location = (struct dl2_location){
-        .path = shard->path, .fd = fd, .offset = entry.offset, .bytes = entry.bytes};
     return true;
 }
 
@@ -578,11 +529,10 @@ static size_t packed_find(const struct dl2_dataset *dataset, const char *id)
 {
     const struct packed *packed = dataset->state;
     const size_t number = dl2_index_find(&packed->index, id);
-    char *key;
-    if (number != SIZE_MAX || asprintf(&key, "%s/00000", id) < 0)
+    DL2_AUTO_FREE char *key = NULL;
+    if (number != SIZE_MAX || dl2_format(&key, NULL, "%s/00000", id) < 0)
         return number;
     const size_t first = dl2_index_find(&packed->index, key);
-    free(key);
     const bool has_frames = first != SIZE_MAX && first + 1 < packed->index.count &&
                             dl2_index_entry(&packed->index, first + 1).flags & DL2_ENTRY_FURTHER;
     return has_frames ? first : SIZE_MAX;
@@ -592,7 +542,6 @@ const struct dl2_reader dl2_packed_reader = {
     .open = packed_open,
     .close = packed_close,
     .describe = packed_describe,
-    .sample = packed_sample,
     .read = packed_read,
     .read_sidecar = packed_read_sidecar,
     .read_sidecars = packed_read_sidecars,
@@ -699,19 +648,14 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset, and other folders need no index", path);
-    struct packed *packed = dl2_calloc(1, sizeof *packed);
+    DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
+    DL2_TRY(dl2_shards_list(container, path, &list, error));
+    struct packed *packed = make_packed(error);
     if (!packed)
-        return dl2_error_memory(error, "a dataset");
-    pthread_mutex_init(&packed->starts_mutex, NULL);
-    struct dl2_shard_files list;
-    struct dl2_scan scan = {0};
-    int status = dl2_shards_list(container, path, &list, error);
-    if (status == DL2_OK) {
-        status = index_into(packed, &list, slice, jobs, &scan, error);
-        *count = scan.draft.count;
-        dl2_shards_free(&list);
-    }
-    dl2_scan_free(&scan);
+        return DL2_ERR_MEMORY;
+    DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
+    const int status = index_into(packed, &list, slice, jobs, &scan, error);
+    *count = scan.draft.count;
     free_packed(packed);
     return status;
 }

@@ -79,20 +79,6 @@ struct dl2_shard_output {
     struct dl2_bytes scratch; /* the format's own */
 };
 
-/* A sample to be written. */
-struct dl2_shard_sample {
-    const char *id; /* the key without its split's folder */
-    const char *extension;
-    int label;         /* -1: none */
-    const char *class; /* the label's name, or NULL */
-    const void *data;
-    size_t size;
-    struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
-    /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
-    const struct dl2_writer_frame *frames;
-    size_t frame_count; /* 0: an image */
-};
-
 enum { DL2_SHARD_NOTES = 2 };
 
 struct dl2_shard_format {
@@ -113,13 +99,13 @@ struct dl2_shard_format {
     int (*scan)(struct dl2_scan *scan, const struct dl2_shard_input *input,
                 struct dl2_error *error);
     /*
-     * Reads the list of classes: 1 and names to be freed, in label order (NULL: the list has no
-     * order), or 0 if the file holds no list.
+     * Reads the list of classes: 1 and names in one block to be freed, in label order (NULL: the
+     * list has no order), or 0 if the file holds no list.
      */
     int (*read_classes)(const struct dl2_bytes *text, char ***names, uint32_t *count,
                         struct dl2_error *error);
     /* DL2_ERR_UNSUPPORTED for a sample that the format cannot hold. NULL: it holds any. */
-    int (*check)(const struct dl2_shard_sample *sample, struct dl2_error *error);
+    int (*check)(const struct dl2_new_sample *sample, struct dl2_error *error);
     /* Reads what a sample has beside its image: 1, or 0 if it has none of this extension. Messages
      * need not name the sample. Any number of threads at once. */
     int (*read_sidecar)(const struct dl2_shard_place *place, const char *extension,
@@ -128,12 +114,12 @@ struct dl2_shard_format {
     int (*read_sidecars)(const struct dl2_shard_place *place, struct dl2_sidecars *out,
                          struct dl2_error *error);
     /* Can the format hold this beside the sample's image? */
-    bool (*holds_sidecars)(const struct dl2_shard_sample *sample, const struct dl2_sidecar *item);
+    bool (*holds_sidecars)(const struct dl2_new_sample *sample, const struct dl2_sidecar *item);
     /* Frees what read_sidecar() has kept of a shard. NULL: it keeps nothing. */
     void (*forget)(void *kept);
     /* Appends a sample and what it has beside its image; *offset is set to where its bytes begin,
      * of a clip an array of as many as it has frames. */
-    int (*write_add)(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+    int (*write_add)(struct dl2_shard_output *output, const struct dl2_new_sample *sample,
                      uint64_t *offset, struct dl2_error *error);
     /* Writes what stands after the last sample. */
     int (*write_end)(struct dl2_shard_output *output, struct dl2_error *error);
@@ -197,7 +183,7 @@ struct dl2_scan {
 /* Adds a sample of the draft's last shard. `label` is its class as the shard has it, or NULL. */
 int dl2_scan_add(struct dl2_scan *scan, const struct dl2_index_entry *entry, const char *label,
                  struct dl2_error *error);
-/* Takes `names` (a block of `count` strings, all to be freed); `folder` must outlive the scan. */
+/* Takes `names`, `count` of them in one block; `folder` must outlive the scan. */
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error);
 /* Drops all samples from number `count` on. */

@@ -2,6 +2,7 @@
 #include "dataset/remote_container.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 #include "dataset/variant_facts.h"
 
@@ -20,7 +21,7 @@ static int take_index(struct dl2_dataset *dataset, const char *address, struct d
 {
     struct dl2_index index;
     struct dl2_error own = DL2_ERROR_INIT;
-    struct dl2_bytes ignored = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes ignored = DL2_BYTES_INIT;
     int status =
         dl2_index_open(dataset->remote_index.data, dataset->remote_index.size, &index, NULL);
     if (status == DL2_ERR_FORMAT) /* what a network has damaged may come well another time */
@@ -35,7 +36,6 @@ static int take_index(struct dl2_dataset *dataset, const char *address, struct d
                              address, DL2_INDEX_NAME, how_to_index);
     status = dl2_remote_load(dataset->remote, DL2_UNFINISHED_NAME, 1 << 20, DL2_LOAD_OPTIONAL,
                              &ignored, error);
-    dl2_bytes_free(&ignored);
     if (status == 1)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: this dataset was not written to its end: %s lies there; copy it "
@@ -72,7 +72,10 @@ static int take_listing(struct dl2_dataset *dataset, const char *address, struct
                                  "read in parts; %s",
                                  address, packed->name, name, DL2_INDEX_NAME, how_to_index);
     }
-    dataset->container = dl2_container_find("folder");
+    const struct dl2_container *row;
+    for (size_t i = 0; !dataset->container && (row = dl2_container_at(i)); i++)
+        if (row->has_class_folders)
+            dataset->container = row;
     return DL2_OK;
 }
 
@@ -108,18 +111,15 @@ int dl2_remote_look_for_completeness(struct dl2_dataset *dataset, struct dl2_err
 {
     static const char *const places[] = {DL2_FACTS_SUMMARY_NAME, "../" DL2_FACTS_SUMMARY_NAME,
                                          "../../" DL2_FACTS_SUMMARY_NAME};
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    for (size_t i = 0; status >= 0 && i < sizeof places / sizeof *places; i++) {
-        status = dl2_remote_load(dataset->remote, places[i], DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL,
-                                 &text, error);
-        if (status != 1)
-            continue;
-        json_t *summary = json_loadb((const char *)text.data, text.size, 0, NULL);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        const int there = dl2_remote_load(dataset->remote, places[i], DL2_JSON_MAX_BYTES,
+                                          DL2_LOAD_OPTIONAL, &text, error);
+        DL2_TRY(there);
+        json_auto_t *summary =
+            there ? json_loadb((const char *)text.data, text.size, 0, NULL) : NULL;
         if (json_is_false(json_object_get(summary, "complete")))
             dataset->is_incomplete = true;
-        json_decref(summary);
     }
-    dl2_bytes_free(&text);
-    return status < 0 ? status : DL2_OK;
+    return DL2_OK;
 }

@@ -2,6 +2,8 @@
 /* A scan of shards gathers samples and their labels as texts, and makes classes of these. */
 #include "dataset/packed.h"
 
+#include "common/scope.h"
+
 #include <inttypes.h>
 #include <search.h>
 #include <stdio.h>
@@ -80,24 +82,15 @@ void dl2_scan_cut(struct dl2_scan *scan, size_t count)
     scan->label_of.size = count * sizeof(int32_t);
 }
 
-static void free_class_names(char **names, uint32_t count)
-{
-    for (uint32_t i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
-}
-
 int dl2_scan_add_classes(struct dl2_scan *scan, const char *folder, char **names, uint32_t count,
                          struct dl2_error *error)
 {
-    struct dl2_class_list *grown = dl2_realloc(scan->lists, scan->list_count + 1, sizeof *grown);
-    if (!grown) {
-        free_class_names(names, count);
-        return dl2_error_memory(error, "a dataset");
-    }
-    scan->lists = grown;
-    grown[scan->list_count++] = (struct dl2_class_list){folder, names, count};
-    return DL2_OK;
+    const int status = dl2_grow(&scan->lists, scan->list_count, sizeof *scan->lists, error);
+    if (status == DL2_OK)
+        scan->lists[scan->list_count++] = (struct dl2_class_list){folder, names, count};
+    else
+        free(names);
+    return status;
 }
 
 /* ---- Classes out of labels */
@@ -135,21 +128,18 @@ static int use_numbers(struct dl2_scan *scan, int64_t largest, int32_t *class_of
                        struct dl2_error *error)
 {
     const uint32_t count = (uint32_t)largest + 1;
-    char(*texts)[24] = dl2_calloc(count, sizeof *texts);
-    const char **names = dl2_calloc(count, sizeof *names);
-    int status = texts && names ? DL2_OK : dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE char(*texts)[24] = dl2_calloc(count, sizeof *texts);
+    DL2_AUTO_FREE const char **names = dl2_calloc(count, sizeof *names);
+    if (!texts || !names)
+        return dl2_error_memory(error, "a dataset");
     const int digits = snprintf(NULL, 0, "%" PRId64, largest);
-    for (uint32_t i = 0; status == DL2_OK && i < count; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         snprintf(texts[i], sizeof texts[i], "%0*" PRIu32, digits, i);
         names[i] = texts[i];
     }
     for (uint32_t i = 0; i < scan->label_count; i++)
         class_of[i] = number_below(label_at(scan, i)->text, largest);
-    if (status == DL2_OK)
-        status = dl2_index_draft_set_classes(&scan->draft, names, count, error);
-    free(names);
-    free(texts);
-    return status;
+    return dl2_index_draft_set_classes(&scan->draft, names, count, error);
 }
 
 /* Classes in the order of a list; *done is false if one of the first `used` labels that are counted
@@ -184,13 +174,10 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const uint8_t *count
                       int32_t *class_of, struct dl2_error *error)
 {
     uint32_t count = 0;
-    const char **names = dl2_calloc(scan->label_count, sizeof *names);
-    struct label **labels = dl2_calloc(scan->label_count, sizeof *labels);
-    if (!names || !labels) {
-        free(names);
-        free(labels);
+    DL2_AUTO_FREE const char **names = dl2_calloc(scan->label_count, sizeof *names);
+    DL2_AUTO_FREE struct label **labels = dl2_calloc(scan->label_count, sizeof *labels);
+    if (!names || !labels)
         return dl2_error_memory(error, "a dataset");
-    }
     for (uint32_t i = 0; i < scan->label_count; i++) {
         class_of[i] = -1;
         if (i < used && !counted[i])
@@ -203,10 +190,7 @@ static int use_sorted(struct dl2_scan *scan, uint32_t used, const uint8_t *count
         names[i] = labels[i]->text;
         class_of[labels[i]->number] = (int32_t)i;
     }
-    int status = dl2_index_draft_set_classes(&scan->draft, names, count, error);
-    free(names);
-    free(labels);
-    return status;
+    return dl2_index_draft_set_classes(&scan->draft, names, count, error);
 }
 
 /* Sets the draft's classes, and the class of each label in the new list *out. Labels that are not
@@ -283,27 +267,26 @@ static int use_tree(struct dl2_scan *scan, const char *const *names, struct dl2_
     struct dl2_index_draft *draft = &scan->draft;
     const struct dl2_shard_format *shards = draft->container->shards;
     const bool by_names = !scan->label_count && (!shards || shards->keys_are_paths);
-    uint8_t *counted = NULL;
-    int32_t *class_of = NULL;
-    int status = DL2_OK;
-    if (scan->label_count) {
-        counted = count_labels(scan, tree);
-        status = counted ? scan_make_classes(scan, counted, &class_of, error)
-                         : dl2_error_memory(error, "a dataset");
-    } else if (by_names) {
-        status = dl2_index_draft_set_classes(draft, (const char *const *)tree->classes,
-                                             tree->class_count, error);
+    DL2_AUTO_FREE uint8_t *counted = NULL;
+    DL2_AUTO_FREE int32_t *class_of = NULL;
+    if (by_names) {
         draft->parts = tree->names;
         tree->names = (struct dl2_part_list){0};
+        return dl2_index_draft_set_classes(draft, (const char *const *)tree->classes,
+                                           tree->class_count, error);
     }
-    for (size_t i = 0; status == DL2_OK && !by_names && i < draft->count; i++)
+    if (scan->label_count) {
+        counted = count_labels(scan, tree);
+        if (!counted)
+            return dl2_error_memory(error, "a dataset");
+        DL2_TRY(scan_make_classes(scan, counted, &class_of, error));
+    }
+    for (size_t i = 0; i < draft->count; i++)
         tree->labels[i] = label_of(scan, i) < 0 ? -1 : class_of[label_of(scan, i)];
-    if (status == DL2_OK && tree->has_parts && !by_names)
-        status = dl2_tree_name_parts(names, tree->labels, draft->count, draft->class_count,
-                                     tree->parts, &draft->parts, error);
-    free(counted);
-    free(class_of);
-    return status;
+    return tree->has_parts
+               ? dl2_tree_name_parts(names, tree->labels, draft->count, draft->class_count,
+                                     tree->parts, &draft->parts, error)
+               : DL2_OK;
 }
 
 int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
@@ -311,26 +294,22 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     struct dl2_index_draft *draft = &scan->draft;
     if (!draft->count)
         return DL2_OK;
-    const char **names = dl2_calloc(draft->count, sizeof *names);
-    bool *apart = find_apart(scan);
-    struct dl2_tree tree = {0};
-    int status = names && apart ? DL2_OK : dl2_error_memory(error, "a dataset");
-    for (size_t i = 0; status == DL2_OK && i < draft->count; i++)
+    DL2_AUTO_FREE const char **names = dl2_calloc(draft->count, sizeof *names);
+    DL2_AUTO_FREE bool *apart = find_apart(scan);
+    DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree = {0};
+    if (!names || !apart)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < draft->count; i++)
         names[i] = dl2_index_draft_key(draft, i);
-    if (status == DL2_OK)
-        status = dl2_tree_read(names, draft->count, apart, &tree, error);
-    if (status == DL2_OK)
-        status = use_tree(scan, names, &tree, error);
+    DL2_TRY(dl2_tree_read(names, draft->count, apart, &tree, error));
+    DL2_TRY(use_tree(scan, names, &tree, error));
     draft->has_parts = tree.has_parts;
-    for (size_t i = 0; status == DL2_OK && i < draft->count; i++) {
+    for (size_t i = 0; i < draft->count; i++) {
         struct dl2_index_draft_entry *entry = dl2_index_draft_entry(draft, i);
         entry->part = tree.parts[i];
         entry->label = tree.labels[i];
     }
-    dl2_tree_free(&tree);
-    free(names);
-    free(apart);
-    return status;
+    return DL2_OK;
 }
 
 void dl2_scan_free(struct dl2_scan *scan)
@@ -340,7 +319,7 @@ void dl2_scan_free(struct dl2_scan *scan)
     tdestroy(scan->tree, free);
     dl2_bytes_free(&scan->labels);
     for (size_t i = 0; i < scan->list_count; i++)
-        free_class_names(scan->lists[i].names, scan->lists[i].count);
+        free(scan->lists[i].names);
     free(scan->lists);
     *scan = (struct dl2_scan){0};
 }

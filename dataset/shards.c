@@ -2,6 +2,7 @@
 /* The shards that lie at a path: finding them, and scanning them all. */
 #include "common/file.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 
 #include <dirent.h>
@@ -114,16 +115,10 @@ static int add_shard_file(struct dl2_shard_files *list, const char *folder, cons
                           enum dl2_file_role role, struct dl2_error *error)
 {
     static const char *const starts[DL2_PARTS] = {"", "train/", "val/", "test/"};
-    struct dl2_shard_file *grown = dl2_realloc(list->files, list->count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->files = grown;
-    struct dl2_shard_file *file = &grown[list->count];
+    DL2_TRY(dl2_grow(&list->files, list->count, sizeof *list->files, error));
+    struct dl2_shard_file *file = &list->files[list->count];
     *file = (struct dl2_shard_file){.role = role, .folder = folder, .key_start = folder};
-    if (asprintf(&file->name, "%s%s", folder, name) < 0) {
-        file->name = NULL;
-        return dl2_error_memory(error, "a dataset");
-    }
+    DL2_TRY(dl2_format(&file->name, error, "%s%s", folder, name));
     list->count++;
     if (!list->container->shards->companion.start) {
         /* A shard may say by its own name of which split it is. */
@@ -194,7 +189,7 @@ static int refuse_file(const struct dl2_shard_files *list, const char *folder, c
  * nothing that cannot be read. */
 static bool has_shards(const struct dl2_shard_files *list, const char *name)
 {
-    char *path = dl2_path_join(list->root, name);
+    DL2_AUTO_FREE char *path = dl2_path_join(list->root, name);
     DIR *folder = path ? opendir(path) : NULL;
     const struct dirent *entry;
     bool found = false, refused = false;
@@ -208,23 +203,21 @@ static bool has_shards(const struct dl2_shard_files *list, const char *name)
     }
     if (folder)
         closedir(folder);
-    free(path);
     return found && !refused;
 }
 
 static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
                              struct dl2_error *error)
 {
-    char *path = dl2_path_join(list->root, folder);
+    DL2_AUTO_FREE char *path = dl2_path_join(list->root, folder);
     if (!path)
         return dl2_error_memory(error, "a dataset");
     int status = DL2_OK;
     DIR *open_folder = opendir(path);
-    if (!open_folder && errno != ENOENT)
-        status = dl2_error_system(error, "%s: cannot be listed", path);
-    free(path);
+    if (!open_folder)
+        return errno == ENOENT ? DL2_OK : dl2_error_system(error, "%s: cannot be listed", path);
     const struct dirent *entry;
-    while (open_folder && status == DL2_OK && (entry = readdir(open_folder))) {
+    while (status == DL2_OK && (entry = readdir(open_folder))) {
         const char *name = entry->d_name;
         const enum dl2_file_role role =
             name[0] == '.' ? DL2_FILE_OTHER : list->container->shards->role(name);
@@ -233,19 +226,14 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
         else if (role != DL2_FILE_OTHER)
             status = add_shard_file(list, folder, name, role, error);
     }
-    if (open_folder)
-        closedir(open_folder);
+    closedir(open_folder);
     return status;
 }
 
 static int add_shard_folder(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
-    char **grown = dl2_realloc(list->folders, list->folder_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->folders = grown;
-    if (asprintf(&grown[list->folder_count], "%s%s", name, *name ? "/" : "") < 0)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_grow(&list->folders, list->folder_count, sizeof *list->folders, error));
+    DL2_TRY(dl2_format(&list->folders[list->folder_count], error, "%s%s", name, *name ? "/" : ""));
     list->folder_count++;
     return DL2_OK;
 }
@@ -343,14 +331,13 @@ int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_fi
     *mtime_ns = INT64_MIN;
     for (int i = file->companion ? 1 : 0; i >= 0; i--) { /* the shard last, for its size */
         struct stat info;
-        char *path = dl2_path_join(list->root, i ? file->companion : file->name);
-        int status = path ? DL2_OK : dl2_error_memory(error, "a dataset");
-        if (path && stat(path, &info) != 0)
-            status = dl2_error_system(error, "%s: cannot be read", path);
-        else if (path && !S_ISREG(info.st_mode))
-            status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
-        free(path);
-        DL2_TRY(status);
+        DL2_AUTO_FREE char *path = dl2_path_join(list->root, i ? file->companion : file->name);
+        if (!path)
+            return dl2_error_memory(error, "a dataset");
+        if (stat(path, &info) != 0)
+            return dl2_error_system(error, "%s: cannot be read", path);
+        if (!S_ISREG(info.st_mode))
+            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: not a regular file", path);
         *bytes = (uint64_t)info.st_size;
         *mtime_ns = dl2_mtime_ns(&info) > *mtime_ns ? dl2_mtime_ns(&info) : *mtime_ns;
     }
@@ -362,23 +349,16 @@ static int read_classes(const struct dl2_shard_files *list, const char *folder,
                         struct dl2_scan *scan, struct dl2_error *error)
 {
     const struct dl2_shard_format *format = list->container->shards;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s%s", list->root, folder, format->classes_name) < 0)
-        return dl2_error_memory(error, "a dataset");
-    struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_AUTO_FREE char *path = NULL;
     char **names = NULL;
     uint32_t count = 0;
-    int status = DL2_OK;
-    if (dl2_is_file(path)) {
-        status = dl2_file_read(path, MAX_CLASSES_BYTES, &text, error);
-        if (status == DL2_OK) {
-            status = format->read_classes(&text, &names, &count, error);
-            if (status < 0)
-                dl2_error_prefix(error, "%s", path);
-        }
-    }
-    dl2_bytes_free(&text);
-    free(path);
+    DL2_TRY(dl2_format(&path, error, "%s/%s%s", list->root, folder, format->classes_name));
+    if (!dl2_is_file(path))
+        return DL2_OK;
+    DL2_TRY(dl2_file_read(path, MAX_CLASSES_BYTES, &text, error));
+    const int status = format->read_classes(&text, &names, &count, error);
+    dl2_error_prefix(error, "%s", path);
     return status == 1 ? dl2_scan_add_classes(scan, folder, names, count, error) : status;
 }
 
@@ -398,8 +378,9 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     int64_t mtime_ns;
     DL2_TRY(dl2_shard_stat(list, file, &input.bytes, &mtime_ns, error));
     DL2_TRY(dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error));
-    char *path = dl2_path_join(list->root, file->name);
-    char *companion = file->companion ? dl2_path_join(list->root, file->companion) : NULL;
+    DL2_AUTO_FREE char *path = dl2_path_join(list->root, file->name);
+    DL2_AUTO_FREE char *companion =
+        file->companion ? dl2_path_join(list->root, file->companion) : NULL;
     int status = DL2_OK;
     if (!path || (file->companion && !companion))
         status = dl2_error_memory(error, "a dataset");
@@ -409,14 +390,11 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
         status = dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error);
     if (status == DL2_OK) {
         status = list->container->shards->scan(scan, &input, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", companion ? companion : path);
+        dl2_error_prefix(error, "%s", companion ? companion : path);
     }
     if (input.source.fd >= 0)
         close(input.source.fd);
     dl2_bytes_free(&input.companion);
-    free(companion);
-    free(path);
     return status;
 }
 

@@ -17,11 +17,8 @@ int dl2_sidecars_add(struct dl2_sidecars *sidecars, const char *extension, uint6
                              "what lies beside the image passes 2 GiB with .%s of %" PRIu64
                              " bytes",
                              extension, size);
-    struct dl2_sidecar *grown = dl2_realloc(sidecars->items, sidecars->count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "what lies beside an image");
-    sidecars->items = grown;
-    struct dl2_sidecar *added = &grown[sidecars->count];
+    DL2_TRY(dl2_grow(&sidecars->items, sidecars->count, sizeof *sidecars->items, error));
+    struct dl2_sidecar *added = &sidecars->items[sidecars->count];
     *added = (struct dl2_sidecar){.extension = strdup(extension)};
     if (!added->extension)
         return dl2_error_memory(error, "what lies beside an image");

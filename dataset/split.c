@@ -3,7 +3,9 @@
 
 #include "common/file.h"
 #include "common/memory.h"
+#include "common/quote.h"
 #include "common/random.h"
+#include "common/scope.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -47,11 +49,8 @@ int dl2_part_add(struct dl2_part_list *list, const char *name, size_t length, ui
         (length == strlen("all") && !memcmp(name, "all", length)) ||
         list->count >= DL2_MAX_PARTS - DL2_PARTS)
         return DL2_OK;
-    char **grown = dl2_realloc(list->names, list->count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    list->names = grown;
-    if (!(grown[list->count] = strndup(name, length)))
+    DL2_TRY(dl2_grow(&list->names, list->count, sizeof *list->names, error));
+    if (!(list->names[list->count] = strndup(name, length)))
         return dl2_error_memory(error, "a dataset");
     *part = (uint8_t)(DL2_PARTS + list->count++);
     return DL2_OK;
@@ -132,12 +131,11 @@ static enum dl2_part part_of_place(const char *path)
 {
     const char *name = dl2_path_base(path);
     const enum dl2_part part = dl2_part_of_folder(name, strlen(name));
-    char *parent = part ? strndup(path, (size_t)(name - path)) : NULL;
+    DL2_AUTO_FREE char *parent = part ? strndup(path, (size_t)(name - path)) : NULL;
     if (!parent)
         return DL2_PART_NONE;
     bool there[DL2_PARTS];
     look_at_siblings(parent, there);
-    free(parent);
     if (part != DL2_PART_TRAIN)
         return there[DL2_PART_TRAIN] ? part : DL2_PART_NONE;
     return there[DL2_PART_VAL] || there[DL2_PART_TEST] || !there[DL2_PART_NONE] ? part
@@ -160,23 +158,15 @@ static enum dl2_part part_around(char *path, unsigned *depth)
  * path has no such part. */
 static char *absolute(const char *path)
 {
-    size_t length = strlen(path);
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    char *given = strndup(path, length);
-    if (!given)
+    const int length = dl2_path_folder_length(path);
+    DL2_AUTO_FREE char *given = strndup(path, length ? (size_t)length : 1);
+    const char *base = given ? dl2_path_base(given) : "";
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
         return NULL;
-    const char *base = dl2_path_base(given);
-    char *whole = NULL;
-    if (*base && strcmp(base, ".") != 0 && strcmp(base, "..") != 0) {
-        char *folder = base == given ? strdup(".") : strndup(given, (size_t)(base - given));
-        char *real = folder ? realpath(folder, NULL) : NULL;
-        whole = real ? dl2_path_join(real, base) : NULL;
-        free(real);
-        free(folder);
-    }
-    free(given);
-    return whole;
+    DL2_AUTO_FREE char *folder =
+        base == given ? strdup(".") : strndup(given, (size_t)(base - given));
+    DL2_AUTO_FREE char *real = folder ? realpath(folder, NULL) : NULL;
+    return real ? dl2_path_join(real, base) : NULL;
 }
 
 enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
@@ -184,13 +174,9 @@ enum dl2_part dl2_part_of_path(const char *path, unsigned *depth)
     *depth = 0;
     if (dl2_is_file(path))
         return dl2_part_of_shard(dl2_path_base(path));
-    char *given = absolute(path), *real = realpath(path, NULL);
-    enum dl2_part part = given ? part_around(given, depth) : DL2_PART_NONE;
-    if (!part && real)
-        part = part_around(real, depth);
-    free(given);
-    free(real);
-    return part;
+    DL2_AUTO_FREE char *given = absolute(path), *real = realpath(path, NULL);
+    const enum dl2_part part = given ? part_around(given, depth) : DL2_PART_NONE;
+    return part || !real ? part : part_around(real, depth);
 }
 
 static char *folder_of_train(const char *parent)
@@ -207,21 +193,16 @@ static char *folder_of_train(const char *parent)
     return path;
 }
 
-static int compare_texts(const void *left, const void *right)
-{
-    return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
 /* The first class that has another number among the sorted folders: that number, or -1 if it is not
  * there. */
 static bool differs(char **folders, size_t count, char *const *classes, unsigned class_count,
                     unsigned *which, long *number)
 {
     if (count)
-        qsort(folders, count, sizeof *folders, compare_texts);
+        qsort(folders, count, sizeof *folders, dl2_compare_texts);
     for (*which = 0; *which < class_count; ++*which) {
         char **found =
-            count ? bsearch(&classes[*which], folders, count, sizeof *folders, compare_texts)
+            count ? bsearch(&classes[*which], folders, count, sizeof *folders, dl2_compare_texts)
                   : NULL;
         *number = found ? found - folders : -1;
         if (*number != (long)*which)
@@ -233,31 +214,25 @@ static bool differs(char **folders, size_t count, char *const *classes, unsigned
 bool dl2_part_differs_from_train(const char *path, char *const *classes, unsigned class_count,
                                  unsigned *which, long *number)
 {
-    char *whole = absolute(path), *slash = whole ? strrchr(whole, '/') : NULL;
+    DL2_AUTO_FREE char *whole = absolute(path);
+    char *slash = whole ? strrchr(whole, '/') : NULL;
     if (slash)
         *slash = '\0';
-    char *train = slash ? folder_of_train(*whole ? whole : "/") : NULL;
-    DIR *folder = train ? opendir(train) : NULL;
-    const struct dirent *entry;
-    char **folders = NULL;
+    DL2_AUTO_FREE char *train = slash ? folder_of_train(*whole ? whole : "/") : NULL;
+    char **entries;
+    if (!train || dl2_list_names(train, &entries, NULL) < 0)
+        return false;
+    DL2_AUTO_FREE char **folders = NULL;
     size_t count = 0;
-    bool good = folder;
-    while (good && (entry = readdir(folder))) {
-        if (entry->d_name[0] == '.' || !is_folder_in(folder, entry))
-            continue;
-        char **grown = dl2_realloc(folders, count + 1, sizeof *folders);
-        folders = grown ? grown : folders;
-        good = grown && (folders[count] = strdup(entry->d_name));
-        count += good;
+    bool good = true;
+    for (char **name = entries; good && *name; name++) {
+        DL2_AUTO_FREE char *inner = dl2_path_join(train, *name);
+        good = inner && dl2_grow(&folders, count, sizeof *folders, NULL) == DL2_OK;
+        if (good && dl2_is_folder(inner))
+            folders[count++] = *name;
     }
     const bool other = good && differs(folders, count, classes, class_count, which, number);
-    for (size_t i = 0; i < count; i++)
-        free(folders[i]);
-    free(folders);
-    if (folder)
-        closedir(folder);
-    free(train);
-    free(whole);
+    dl2_free_list(entries);
     return other;
 }
 
@@ -329,7 +304,7 @@ static size_t validation_count(double fraction, size_t count)
 int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *const *keys,
                       const int *labels, size_t count, uint8_t *parts, struct dl2_error *error)
 {
-    struct ticket *tickets =
+    DL2_AUTO_FREE struct ticket *tickets =
         draw_tickets(options->split_seed, DL2_RANDOM_SPLIT, keys, labels, count);
     if (!tickets)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to split %zu samples", count);
@@ -339,7 +314,6 @@ int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *con
         for (size_t i = start; i < end; i++)
             parts[tickets[i].index] = i - start < val ? DL2_PART_VAL : DL2_PART_TRAIN;
     }
-    free(tickets);
     return DL2_OK;
 }
 
@@ -356,23 +330,21 @@ static int compare_names(const void *left, const void *right, void *context)
 }
 
 int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys, const int *labels,
-                       size_t count, bool *taken, size_t *total, struct dl2_error *error)
+                       size_t count, bool *taken, struct dl2_error *error)
 {
-    struct ticket *tickets = draw_tickets(subset->seed, DL2_RANDOM_SUBSET, keys, labels, count);
+    DL2_AUTO_FREE struct ticket *tickets =
+        draw_tickets(subset->seed, DL2_RANDOM_SUBSET, keys, labels, count);
     if (!tickets)
         return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to draw from %zu samples",
                              count);
     if (subset->by == DL2_SUBSET_NAME)
         qsort_r(tickets, count, sizeof *tickets, compare_names, (void *)keys);
-    *total = 0;
     for (size_t start = 0, end; start < count; start = end) {
         end = end_of_group(tickets, start, count);
         const size_t wanted = (size_t)floor(subset->fraction * (double)(end - start) + 0.5);
         const size_t take = wanted ? wanted : 1;
         for (size_t i = start; i < end; i++)
             taken[tickets[i].index] = i - start < take;
-        *total += take;
     }
-    free(tickets);
     return DL2_OK;
 }

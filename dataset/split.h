@@ -81,10 +81,10 @@ int dl2_split_by_rule(const struct dl2_dataset_options *options, const char *con
 
 /*
  * The rule of struct dl2_subset: sets taken[i] for each of `count` items, all of them for training;
- * keys and labels as above. Returns how many through *total.
+ * keys and labels as above.
  */
 int dl2_subset_by_rule(const struct dl2_subset *subset, const char *const *keys, const int *labels,
-                       size_t count, bool *taken, size_t *total, struct dl2_error *error);
+                       size_t count, bool *taken, struct dl2_error *error);
 
 /* ---- tree.c: what names alone say of a tree of samples: [SPLIT/]CLASS/.../FILE (dataset.h) */
 

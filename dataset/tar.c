@@ -4,6 +4,7 @@
  * first dot of its last part are one sample. tar_members.h reads and writes the members.
  */
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 #include "dataset/tar_members.h"
 
@@ -302,32 +303,30 @@ static int tar_scan_again(struct tar_scan *tar, size_t before, struct dl2_error 
     return tar_scan_members(tar, error);
 }
 
-static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
-                    struct dl2_error *error)
+static void tar_end_scan(struct tar_scan *tar)
 {
-    struct tar_scan *tar = dl2_calloc(1, sizeof *tar);
-    if (!tar)
-        return dl2_error_memory(error, "a dataset");
-    const size_t before = scan->draft.count;
-    tar->scan = scan;
-    tar->input = input;
-    int status = dl2_tar_walk_open(&tar->walk, &input->source, input->bytes, error);
-    if (status == DL2_OK)
-        status = tar_scan_members(tar, error);
-    if (status == DL2_OK && tar->has_links)
-        status = tar_scan_again(tar, before, error);
-    /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
-    if (status == DL2_OK && tar->has_dots && !tar->has_metadata) {
-        tar->plain = true;
-        status = tar_scan_again(tar, before, error);
-    }
     tdestroy(tar->targets, free);
     dl2_tar_walk_close(&tar->walk);
     dl2_bytes_free(&tar->group.base);
     dl2_bytes_free(&tar->group.key);
     dl2_bytes_free(&tar->group.extension);
-    free(tar);
-    return status;
+}
+
+static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
+                    struct dl2_error *error)
+{
+    DL2_CLEANUP(tar_end_scan) struct tar_scan tar = {.scan = scan, .input = input};
+    const size_t before = scan->draft.count;
+    DL2_TRY(dl2_tar_walk_open(&tar.walk, &input->source, input->bytes, error));
+    DL2_TRY(tar_scan_members(&tar, error));
+    if (tar.has_links)
+        DL2_TRY(tar_scan_again(&tar, before, error));
+    /* Only images, with dots in names such as a.1.jpg: a tree of files, not WebDataset's. */
+    if (tar.has_dots && !tar.has_metadata) {
+        tar.plain = true;
+        DL2_TRY(tar_scan_again(&tar, before, error));
+    }
+    return DL2_OK;
 }
 
 /* ---- Reading: what is beside an image */
@@ -336,15 +335,13 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
  * folder. */
 static bool tar_is_name_of(const char *key, const char *base)
 {
-    char *name = strdup(base);
+    DL2_AUTO_FREE char *name = strdup(base);
     if (!name)
         return false;
     tar_unescape((char *)dl2_path_base(name));
     const size_t length = strlen(name), whole = strlen(key);
-    const bool is = whole >= length && !strcmp(key + whole - length, name) &&
-                    (whole == length || key[whole - length - 1] == '/');
-    free(name);
-    return is;
+    return whole >= length && !strcmp(key + whole - length, name) &&
+           (whole == length || key[whole - length - 1] == '/');
 }
 
 struct tar_search {
@@ -369,6 +366,13 @@ static void tar_forget_found(struct tar_search *search)
     search->all_count = 0;
 }
 
+static void tar_end_search(struct tar_search *search)
+{
+    tar_forget_found(search);
+    free(search->all);
+    dl2_bytes_free(&search->base);
+}
+
 /* The last member of a name counts. The class is no matter of this list. */
 static int tar_note_found(struct tar_search *search, const struct dl2_tar_member *member,
                           const char *extension, struct dl2_error *error)
@@ -382,11 +386,8 @@ static int tar_note_found(struct tar_search *search, const struct dl2_tar_member
     if (i == search->all_count) {
         if (i == DL2_BESIDE_MAX_ITEMS + 1) /* so many are refused, whatever they are */
             return DL2_OK;
-        struct tar_found *grown = dl2_realloc(search->all, i + 1, sizeof *grown);
-        if (!grown)
-            return dl2_error_memory(error, "a tar file");
-        search->all = grown;
-        if (!(grown[i].extension = strdup(extension)))
+        DL2_TRY(dl2_grow(&search->all, i, sizeof *search->all, error));
+        if (!(search->all[i].extension = strdup(extension)))
             return dl2_error_memory(error, "a tar file");
         search->all_count++;
     }
@@ -437,7 +438,7 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
 {
     struct dl2_tar_member member;
     int status;
-    struct dl2_tar_walk walk;
+    DL2_CLEANUP(dl2_tar_walk_close) struct dl2_tar_walk walk = {.window = NULL};
     DL2_TRY(dl2_tar_walk_open(&walk, &search->place->source, search->place->shard_bytes, error));
     walk.at = (search->place->start + DL2_TAR_BLOCK - 1) / DL2_TAR_BLOCK * DL2_TAR_BLOCK;
     while ((status = dl2_tar_next(&walk, &member, error)) > 0) {
@@ -448,15 +449,13 @@ static int tar_search_run(struct tar_search *search, struct dl2_error *error)
         if (status)
             break;
     }
-    dl2_bytes_free(&search->base);
-    dl2_tar_walk_close(&walk);
     return status < 0 ? status : DL2_OK;
 }
 
 static int tar_read_sidecar(const struct dl2_shard_place *place, const char *extension,
                             struct dl2_bytes *out, struct dl2_error *error)
 {
-    struct tar_search search = {.place = place, .extension = extension};
+    DL2_CLEANUP(tar_end_search) struct tar_search search = {.place = place, .extension = extension};
     DL2_TRY(tar_search_run(&search, error));
     if (!search.is_samples || !search.found)
         return 0;
@@ -473,49 +472,43 @@ static int tar_read_sidecar(const struct dl2_shard_place *place, const char *ext
 static int tar_read_sidecars(const struct dl2_shard_place *place, struct dl2_sidecars *out,
                              struct dl2_error *error)
 {
-    struct tar_search search = {.place = place};
-    int status = tar_search_run(&search, error);
-    for (size_t i = 0; status == DL2_OK && search.is_samples && i < search.all_count; i++) {
+    DL2_CLEANUP(tar_end_search) struct tar_search search = {.place = place};
+    DL2_TRY(tar_search_run(&search, error));
+    for (size_t i = 0; search.is_samples && i < search.all_count; i++) {
+        const struct tar_found *found = &search.all[i];
         struct dl2_sidecar *item;
-        status = dl2_sidecars_add(out, search.all[i].extension, search.all[i].size, &item, error);
-        if (status == DL2_OK)
-            status = dl2_tar_read_at(&place->source, search.all[i].offset, item->bytes.data,
-                                     item->bytes.size, error);
+        DL2_TRY(dl2_sidecars_add(out, found->extension, found->size, &item, error));
+        DL2_TRY(dl2_tar_read_at(&place->source, found->offset, item->bytes.data, item->bytes.size,
+                                error));
     }
-    tar_forget_found(&search);
-    free(search.all);
-    return status;
+    return DL2_OK;
 }
 
 /* classes.txt has a name a line, in the order of the numbers. */
 static int tar_read_classes(const struct dl2_bytes *text, char ***out, uint32_t *count,
                             struct dl2_error *error)
 {
-    char **names = NULL;
-    int status = DL2_OK;
-    *count = 0;
-    for (size_t at = 0; status == DL2_OK && at < text->size;) {
-        const char *line = (const char *)text->data + at;
-        const char *end = memchr(line, '\n', text->size - at);
-        size_t length = end ? (size_t)(end - line) : text->size - at;
-        at += length + 1;
-        if (length && line[length - 1] == '\r')
-            length--;
-        char **grown = dl2_realloc(names, (size_t)*count + 1, sizeof *names);
-        if (grown)
-            names = grown;
-        if (!grown || !(names[*count] = strndup(line, length)))
-            status = dl2_error_memory(error, "a dataset");
-        else
-            ++*count;
+    size_t lines = 0;
+    for (size_t at = 0; at < text->size; at++)
+        lines += text->data[at] == '\n' || at + 1 == text->size;
+    if (!lines || lines > UINT32_MAX)
+        return 0;
+    /* Pointers, then the text with zeros for the ends of lines. */
+    char **names = dl2_calloc(1, lines * sizeof *names + text->size + 1);
+    if (!names)
+        return dl2_error_memory(error, "a dataset");
+    char *at = memcpy(names + lines, text->data, text->size), *const last = at + text->size;
+    for (*count = 0; *count < lines; ++*count) {
+        char *end = memchr(at, '\n', (size_t)(last - at));
+        end = end ? end : last;
+        *end = '\0';
+        if (end > at && end[-1] == '\r')
+            end[-1] = '\0';
+        names[*count] = at;
+        at = end + 1;
     }
-    for (; status < 0 && *count; --*count)
-        free(names[*count - 1]);
-    if (status < 0)
-        free(names);
-    else
-        *out = names;
-    return status < 0 ? status : *count > 0;
+    *out = names;
+    return 1;
 }
 
 /* ---- Writing */
@@ -538,7 +531,7 @@ static int tar_name(struct dl2_bytes *name, const char *id, const char *extensio
     return dl2_bytes_append(name, extension, strlen(extension) + 1, error);
 }
 
-static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard_sample *sample,
+static int tar_write_add(struct dl2_shard_output *output, const struct dl2_new_sample *sample,
                          uint64_t *offset, struct dl2_error *error)
 {
     struct dl2_bytes *name = &output->scratch;
@@ -562,8 +555,7 @@ static int tar_write_add(struct dl2_shard_output *output, const struct dl2_shard
 }
 
 /* Members are told apart by their extensions in any case, and .cls is the class. */
-static bool tar_holds_sidecars(const struct dl2_shard_sample *sample,
-                               const struct dl2_sidecar *item)
+static bool tar_holds_sidecars(const struct dl2_new_sample *sample, const struct dl2_sidecar *item)
 {
     if (!strcasecmp(item->extension, "cls") || !strcasecmp(item->extension, sample->extension))
         return false;

@@ -2,6 +2,7 @@
 #include "dataset/tar_members.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -139,6 +140,12 @@ static int tar_set_text(struct dl2_bytes *out, const char *text, size_t length,
     return dl2_bytes_append(out, "", 1, error);
 }
 
+static bool tar_is_keyword(const char *text, const char *equals, const char *keyword)
+{
+    return equals && (size_t)(equals - text) == strlen(keyword) &&
+           !strncmp(text, keyword, strlen(keyword));
+}
+
 /* Reads path, linkpath and size of pax records, each "LENGTH KEYWORD=VALUE\n". */
 static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
                         struct dl2_bytes *link, struct extras *extras, struct dl2_error *error)
@@ -153,13 +160,13 @@ static int tar_read_pax(const char *text, size_t length, struct dl2_bytes *name,
         const char *keyword = text + at + 1, *end = text + record - 1;
         const char *equals = memchr(keyword, '=', (size_t)(end - keyword));
         const char *value = equals ? equals + 1 : end;
-        if (equals && equals - keyword == 4 && !memcmp(keyword, "path", 4)) {
+        if (tar_is_keyword(keyword, equals, "path")) {
             DL2_TRY(tar_set_text(name, value, (size_t)(end - value), error));
             extras->has_name = true;
-        } else if (equals && equals - keyword == 8 && !memcmp(keyword, "linkpath", 8)) {
+        } else if (tar_is_keyword(keyword, equals, "linkpath")) {
             DL2_TRY(tar_set_text(link, value, (size_t)(end - value), error));
             extras->has_link = true;
-        } else if (equals && equals - keyword == 4 && !memcmp(keyword, "size", 4)) {
+        } else if (tar_is_keyword(keyword, equals, "size")) {
             uint64_t number = 0;
             for (const char *p = value; p < end; p++) {
                 if (!isdigit((unsigned char)*p) || number >> 58)
@@ -302,15 +309,11 @@ static int tar_put_pax(struct dl2_shard_output *output, const char *name, struct
     size_t length = strlen(name) + strlen(" path=\n") + 1;
     for (size_t power = 10; length >= power; power *= 10)
         length++;
-    char *text = NULL;
-    if (asprintf(&text, "%zu path=%s\n", length, name) < 0)
-        return dl2_error_memory(error, "a dataset");
-    int status =
-        tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error);
-    if (status == DL2_OK)
-        status = dl2_shard_put(output, text, length, error);
-    free(text);
-    return status < 0 ? status : dl2_shard_put_zeros(output, -length % DL2_TAR_BLOCK, error);
+    DL2_AUTO_FREE char *text = NULL;
+    DL2_TRY(dl2_format(&text, error, "%zu path=%s\n", length, name));
+    DL2_TRY(tar_put_header(output, "", 0, "PaxHeader", strlen("PaxHeader"), 'x', length, error));
+    DL2_TRY(dl2_shard_put(output, text, length, error));
+    return dl2_shard_put_zeros(output, -length % DL2_TAR_BLOCK, error);
 }
 
 int dl2_tar_put_member(struct dl2_shard_output *output, const char *name, const void *data,

@@ -2,6 +2,7 @@
 #include "dataset/variant_facts.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/container.h"
 #include "dataset/postgresql/database_uri.h"
 
@@ -27,63 +28,57 @@ char *dl2_facts_place(const char *dest, const char *name)
                                          : dl2_path_join(dest, name);
 }
 
-/* Reads a file of a variant that lies behind a server; 0 where it is not there. */
-static int load_remote(const char *place, const char *name, struct dl2_bytes *text,
-                       struct dl2_error *error)
+/* Reads a file of a variant that lies in a folder or behind a server: 1, or 0 where it is not
+ * there.
+ */
+static int load_text(const char *place, const char *name, struct dl2_bytes *text,
+                     struct dl2_error *error)
 {
     const struct dl2_remote_options defaults = {NULL, 0, 0, 0};
     struct dl2_remote *remote;
-    DL2_TRY(dl2_remote_open(place, &defaults, &remote, error));
-    const int status =
-        dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
-    dl2_remote_close(remote);
-    return status;
-}
-
-/* A summary that is damaged counts as none. */
-static int load_remote_summary(const char *place, json_t **summary, struct dl2_error *error)
-{
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    const int status = load_remote(place, DL2_FACTS_SUMMARY_NAME, &text, error);
-    if (status == 1)
-        *summary = json_loadb((const char *)text.data, text.size, 0, NULL);
-    dl2_bytes_free(&text);
-    return status < 0 ? status : DL2_OK;
+    if (dl2_dataset_is_remote(place)) {
+        DL2_TRY(dl2_remote_open(place, &defaults, &remote, error));
+        const int status =
+            dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
+        dl2_remote_close(remote);
+        return status;
+    }
+    DL2_AUTO_FREE char *path = dl2_path_join(place, name);
+    if (!path)
+        return dl2_error_memory(error, "a variant");
+    if (!dl2_is_file(path))
+        return 0;
+    DL2_TRY(dl2_file_read(path, DL2_JSON_MAX_BYTES, text, error));
+    return 1;
 }
 
 int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error)
 {
     const struct dl2_facts_store *store;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    struct dl2_error own = DL2_ERROR_INIT;
     *summary = NULL;
-    if (dl2_dataset_is_remote(place))
-        return load_remote_summary(place, summary, error);
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load(place, summary, error);
-    char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
-    if (path && dl2_is_file(path) && dl2_json_load(path, NULL, summary, NULL) < 0)
-        *summary = NULL;
-    free(path);
-    return path ? DL2_OK : dl2_error_memory(error, "a variant");
+    const int there = load_text(place, DL2_FACTS_SUMMARY_NAME, &text, &own);
+    /* A file that can't be read counts as none. */
+    if (there < 0 && (there == DL2_ERR_MEMORY || dl2_dataset_is_remote(place)))
+        return dl2_error_copy(error, &own);
+    if (there == 1)
+        *summary = json_loadb((const char *)text.data, text.size, JSON_REJECT_DUPLICATES, NULL);
+    return DL2_OK;
 }
 
 int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_error *error)
 {
     const struct dl2_facts_store *store;
     lines->size = 0;
-    if (dl2_dataset_is_remote(place)) {
-        const int there = load_remote(place, DL2_FACTS_LINES_NAME, lines, error);
-        return there < 0 ? there : DL2_OK;
-    }
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load_lines(place, lines, error);
-    char *path = dl2_path_join(place, DL2_FACTS_LINES_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a variant");
-    if (path && dl2_is_file(path))
-        status = dl2_file_read(path, DL2_JSON_MAX_BYTES, lines, error);
-    free(path);
-    return status;
+    const int there = load_text(place, DL2_FACTS_LINES_NAME, lines, error);
+    return there < 0 ? there : DL2_OK;
 }
 
 int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error)
@@ -92,11 +87,8 @@ int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *e
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->save(place, summary, error);
-    char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
-    const int status =
-        path ? dl2_json_save(path, summary, error) : dl2_error_memory(error, "a variant");
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
+    return path ? dl2_json_save(path, summary, error) : dl2_error_memory(error, "a variant");
 }
 
 int dl2_facts_load_origin(const char *place, char origin[DL2_FACTS_ORIGIN_DIGITS + 1],
@@ -111,17 +103,44 @@ int dl2_facts_load_origin(const char *place, char origin[DL2_FACTS_ORIGIN_DIGITS
 int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error)
 {
     const struct dl2_facts_store *store, *other;
-    char *first = NULL, *second = NULL;
+    DL2_AUTO_FREE char *first = NULL, *second = NULL;
     *same = false;
     DL2_TRY(find_store(a, &store, error));
     DL2_TRY(find_store(b, &other, error));
     if (!store || other != store)
         return DL2_OK;
-    int status = store->identify(a, &first, error);
-    if (status == DL2_OK)
-        status = store->identify(b, &second, error);
-    *same = status == DL2_OK && first && second && !strcmp(first, second);
-    free(first);
-    free(second);
-    return status;
+    DL2_TRY(store->identify(a, &first, error));
+    DL2_TRY(store->identify(b, &second, error));
+    *same = first && second && !strcmp(first, second);
+    return DL2_OK;
+}
+
+/* The last part of a path as it was given; "/", "." and ".." are resolved first. */
+static char *last_part(const char *path)
+{
+    DL2_AUTO_FREE char *given = strndup(path, (size_t)dl2_path_folder_length(path));
+    DL2_AUTO_FREE char *resolved = NULL;
+    const char *base = given ? dl2_path_base(given) : "";
+    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+        resolved = realpath(path, NULL);
+    if (resolved)
+        base = dl2_path_base(resolved);
+    return strdup(*base ? base : "dataset");
+}
+
+static char *table_name(const char *path)
+{
+    DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;
+    return strdup(dl2_database_uri_parse(path, false, &uri, NULL) == DL2_OK ? uri.table
+                                                                            : "dataset");
+}
+
+char *dl2_dataset_variant_name(const char *path)
+{
+    json_auto_t *summary = NULL;
+    dl2_facts_load(path, &summary, NULL);
+    const char *name = dl2_json_get_text(summary, "variant", "");
+    return *name                           ? strdup(name)
+           : dl2_dataset_is_database(path) ? table_name(path)
+                                           : last_part(path);
 }

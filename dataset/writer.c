@@ -3,6 +3,7 @@
 #include "dataset/writer.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "dataset/packed.h"
 #include "dataset/store_place.h"
 #include "dataset/variant_facts.h"
@@ -139,7 +140,7 @@ static int clear_folder(const char *path, const struct dl2_part_list *splits, bo
 /* Does the index list all shards that are there? Other programs may have added some. */
 static bool lists_all_shards(const struct dl2_index *index, const char *root)
 {
-    struct dl2_shard_files list;
+    DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list = {0};
     const struct dl2_container *container = dl2_shards_probe(root);
     if (!container || dl2_shards_list(container, root, &list, NULL) < 0)
         return false;
@@ -147,9 +148,7 @@ static bool lists_all_shards(const struct dl2_index *index, const char *root)
     for (size_t i = 0; i < list.count; i++)
         for (uint32_t n = 0; n < index->shard_count; n++)
             known += !strcmp(dl2_index_shard(index, n).name, list.files[i].name);
-    const bool all = known == list.count;
-    dl2_shards_free(&list);
-    return all;
+    return known == list.count;
 }
 
 /* The mark: this text, and after it, each behind a zero byte, the names of writer->folders. */
@@ -166,66 +165,58 @@ static int note_folder(struct dl2_writer *writer, const char *name, struct dl2_e
 /* Takes the folders that a mark names. */
 static int read_mark(struct dl2_writer *writer, const char *path, struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = dl2_file_read(path, MAX_MARK_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&text, "", 1, error);
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_TRY(dl2_file_read(path, MAX_MARK_BYTES, &text, error));
+    DL2_TRY(dl2_bytes_append(&text, "", 1, error));
     size_t at = 0;
-    while (status == DL2_OK && (at += strlen((char *)text.data + at) + 1) < text.size)
-        status = note_folder(writer, (char *)text.data + at, error);
-    dl2_bytes_free(&text);
-    return status;
+    while ((at += strlen((char *)text.data + at) + 1) < text.size)
+        DL2_TRY(note_folder(writer, (char *)text.data + at, error));
+    return DL2_OK;
 }
 
 /* Is there an index of our own, or the mark that one was being written? Notes the folders of either
  * in *own. */
 static int find_own_container(struct dl2_writer *writer, bool *own, struct dl2_error *error)
 {
-    char *mark = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    char *file = dl2_path_join(writer->root, DL2_INDEX_NAME);
-    struct dl2_index index;
-    int status = mark && file ? DL2_OK : dl2_error_memory(error, "a dataset");
-    *own = status == DL2_OK && dl2_is_file(mark);
-    if (*own) {
-        status = read_mark(writer, mark, error);
-    } else if (status == DL2_OK && dl2_is_file(file) && dl2_index_map(file, &index, NULL) == 0) {
-        *own = index.is_own && lists_all_shards(&index, writer->root);
-        for (uint32_t i = 0; *own && status == DL2_OK && i < index.part_count; i++)
-            status = note_folder(writer, dl2_index_part(&index, i), error);
-        dl2_index_unmap(&index);
-    }
-    free(mark);
-    free(file);
-    return status;
+    DL2_AUTO_FREE char *mark = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
+    DL2_AUTO_FREE char *file = dl2_path_join(writer->root, DL2_INDEX_NAME);
+    DL2_CLEANUP(dl2_index_unmap) struct dl2_index index = {.map = NULL};
+    if (!mark || !file)
+        return dl2_error_memory(error, "a dataset");
+    *own = dl2_is_file(mark);
+    if (*own)
+        return read_mark(writer, mark, error);
+    if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0)
+        return DL2_OK;
+    *own = index.is_own && lists_all_shards(&index, writer->root);
+    for (uint32_t i = 0; *own && i < index.part_count; i++)
+        DL2_TRY(note_folder(writer, dl2_index_part(&index, i), error));
+    return DL2_OK;
 }
 
 static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    int status = path ? dl2_bytes_append(&text, mark_text, strlen(mark_text), error)
-                      : dl2_error_memory(error, "a dataset");
-    for (unsigned i = 0; status == DL2_OK && i < writer->folders.count; i++) {
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_AUTO_FREE char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
+    if (!path)
+        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_bytes_append(&text, mark_text, strlen(mark_text), error));
+    for (unsigned i = 0; i < writer->folders.count; i++) {
         const char *name = writer->folders.names[i];
-        status = dl2_bytes_append(&text, "", 1, error);
-        if (status == DL2_OK)
-            status = dl2_bytes_append(&text, name, strlen(name), error);
+        DL2_TRY(dl2_bytes_append(&text, "", 1, error));
+        DL2_TRY(dl2_bytes_append(&text, name, strlen(name), error));
     }
-    if (status == DL2_OK)
-        status = dl2_file_write(path, text.data, text.size, error);
-    dl2_bytes_free(&text);
-    free(path);
-    return status;
+    return dl2_file_write(path, text.data, text.size, error);
 }
 
 static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a dataset");
-    if (path && unlink(path) != 0 && errno != ENOENT)
-        status = dl2_error_system(error, "%s: cannot be removed", path);
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
+    if (!path)
+        return dl2_error_memory(error, "a dataset");
+    return unlink(path) == 0 || errno == ENOENT
+               ? DL2_OK
+               : dl2_error_system(error, "%s: cannot be removed", path);
 }
 
 static bool is_own_object(const char *name, bool top)
@@ -332,20 +323,15 @@ static int create_file(struct dl2_writer *writer, const struct group *group,
                        const struct dl2_numbered_name *form, FILE **file, const char **path,
                        struct dl2_error *error)
 {
-    char *(*grown)[2] = dl2_realloc(writer->renames, writer->rename_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    writer->renames = grown;
-    char **pair = grown[writer->rename_count], name[64];
+    DL2_TRY(dl2_grow(&writer->renames, writer->rename_count, sizeof *writer->renames, error));
+    char **pair = writer->renames[writer->rename_count], name[64];
     snprintf(name, sizeof name, "%s%0*" PRIu32 "%s", form->start, form->digits, group->number,
              form->end);
-    if (asprintf(&pair[0], "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root, group->folder, name) < 0)
-        return dl2_error_memory(error, "a dataset");
-    if (asprintf(&pair[1], "%s/%s%s", writer->root, group->folder, name) < 0) {
-        free(pair[0]);
-        return dl2_error_memory(error, "a dataset");
-    }
+    pair[1] = NULL;
+    DL2_TRY(dl2_format(&pair[0], error, "%s/%s.%s" DL2_TEMPORARY_SUFFIX, writer->root,
+                       group->folder, name));
     writer->rename_count++;
+    DL2_TRY(dl2_format(&pair[1], error, "%s/%s%s", writer->root, group->folder, name));
     *path = pair[1];
     *file = fopen(pair[0], "we");
     return *file ? DL2_OK : dl2_error_system(error, "%s: cannot be written", *path);
@@ -431,11 +417,8 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 static int add_group(struct dl2_writer *writer, const char *key, size_t length, uint8_t part,
                      struct dl2_error *error)
 {
-    struct group *grown = dl2_realloc(writer->groups, writer->group_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "a dataset");
-    writer->groups = grown;
-    struct group *group = &grown[writer->group_count];
+    DL2_TRY(dl2_grow(&writer->groups, writer->group_count, sizeof *writer->groups, error));
+    struct group *group = &writer->groups[writer->group_count];
     *group = (struct group){.folder = strndup(key, length), .part = part};
     if (!group->folder)
         return dl2_error_memory(error, "a dataset");
@@ -447,10 +430,8 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
         if (!writer->store)
             DL2_TRY(write_mark(writer, error));
     }
-    char *folder = dl2_path_join(writer->root, group->folder);
-    int status = folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
-    free(folder);
-    return status;
+    DL2_AUTO_FREE char *folder = dl2_path_join(writer->root, group->folder);
+    return folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
 }
 
 /* Sets *part, and *folder to how much of a key is the folder of its split: 6, that of "train/", of
@@ -482,7 +463,7 @@ static int find_group(struct dl2_writer *writer, const char *key, size_t length,
 }
 
 static int check_shard_sample(const struct dl2_writer *writer, const char *key,
-                              const struct dl2_shard_sample *sample, struct dl2_error *error)
+                              const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (sample->size > DL2_MAX_SAMPLE_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu bytes pass the limit of 2 GiB", key,
@@ -493,15 +474,8 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
                              "%s: no key, extension and label for a sample", key);
     const int status =
         writer->format && writer->format->check ? writer->format->check(sample, error) : DL2_OK;
-    if (status < 0)
-        dl2_error_prefix(error, "%s", key);
+    dl2_error_prefix(error, "%s", key);
     return status;
-}
-
-int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
-                   const void *data, size_t size, struct dl2_error *error)
-{
-    return dl2_writer_add_with_sidecars(writer, key, extension, label, data, size, NULL, error);
 }
 
 /* Opens a shard with room for a sample of so many bytes, or a new one. */
@@ -518,7 +492,7 @@ static int make_room(struct dl2_writer *writer, struct group *group, uint64_t by
 
 /* Adds an image that was written to the index. */
 static int index_image(struct dl2_writer *writer, const struct group *group, const char *key,
-                       const struct dl2_shard_sample *sample, uint64_t offset, uint8_t flags,
+                       const struct dl2_new_sample *sample, uint64_t offset, uint8_t flags,
                        struct dl2_error *error)
 {
     const struct dl2_index_entry entry = {.offset = offset,
@@ -540,7 +514,7 @@ static int index_image(struct dl2_writer *writer, const struct group *group, con
 }
 
 static int put_sample(struct dl2_writer *writer, struct group *group, const char *key,
-                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+                      const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     uint64_t offset;
     DL2_TRY(make_room(writer, group, sample->size + sample->sidecars.bytes, error));
@@ -555,46 +529,50 @@ struct clip {
     size_t length, room; /* of the clip's key, and of all of it */
 };
 
-/* Makes a sample of frame `number`, with the key of a frame. */
-static void become_frame(struct dl2_shard_sample *sample, const struct clip *clip, size_t number)
+/* Makes a sample of frame `number`. */
+static void take_frame(struct dl2_new_sample *sample, size_t number)
 {
-    snprintf(clip->key + clip->length, clip->room - clip->length, "/%05zu", number);
     sample->extension = sample->frames[number].extension;
     sample->data = sample->frames[number].data;
     sample->size = sample->frames[number].size;
 }
 
+/* The same, with the key of a frame. */
+static void become_frame(struct dl2_new_sample *sample, const struct clip *clip, size_t number)
+{
+    snprintf(clip->key + clip->length, clip->room - clip->length, "/%05zu", number);
+    take_frame(sample, number);
+}
+
 /* A clip as one item. The frame of an item that has no other has the item's key. */
 static int put_item(struct dl2_writer *writer, struct group *group, const struct clip *clip,
-                    const struct dl2_shard_sample *sample, struct dl2_error *error)
+                    const struct dl2_new_sample *sample, struct dl2_error *error)
 {
-    uint64_t *offsets = dl2_calloc(sample->frame_count, sizeof *offsets);
+    DL2_AUTO_FREE uint64_t *offsets = dl2_calloc(sample->frame_count, sizeof *offsets);
     uint64_t bytes = sample->sidecars.bytes;
     if (!offsets)
         return dl2_error_memory(error, "a clip");
     for (size_t i = 0; i < sample->frame_count; i++)
         bytes += sample->frames[i].size;
-    int status = make_room(writer, group, bytes, error);
-    if (status == DL2_OK)
-        status = writer->format->write_add(&group->output, sample, offsets, error);
+    DL2_TRY(make_room(writer, group, bytes, error));
+    DL2_TRY(writer->format->write_add(&group->output, sample, offsets, error));
     group->output.samples++;
-    struct dl2_shard_sample frame = *sample;
-    for (size_t i = 0; status == DL2_OK && i < sample->frame_count; i++) {
+    struct dl2_new_sample frame = *sample;
+    for (size_t i = 0; i < sample->frame_count; i++) {
         become_frame(&frame, clip, i);
         if (sample->frame_count == 1)
             clip->key[clip->length] = '\0';
-        status = index_image(writer, group, clip->key, &frame, offsets[i],
-                             i ? DL2_ENTRY_FURTHER : 0, error);
+        DL2_TRY(index_image(writer, group, clip->key, &frame, offsets[i], i ? DL2_ENTRY_FURTHER : 0,
+                            error));
     }
-    free(offsets);
-    return status;
+    return DL2_OK;
 }
 
 /* A clip as an image a frame, in a format that has no clips. */
 static int put_frames(struct dl2_writer *writer, struct group *group, const struct clip *clip,
-                      const struct dl2_shard_sample *sample, struct dl2_error *error)
+                      const struct dl2_new_sample *sample, struct dl2_error *error)
 {
-    struct dl2_shard_sample frame = *sample;
+    struct dl2_new_sample frame = *sample;
     for (size_t i = 0; i < sample->frame_count; i++) {
         become_frame(&frame, clip, i);
         DL2_TRY(put_sample(writer, group, clip->key, &frame, error));
@@ -604,7 +582,7 @@ static int put_frames(struct dl2_writer *writer, struct group *group, const stru
 }
 
 /* Makes sample->beside of the items that the container can hold; they stay the caller's. */
-static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sample,
+static int let_through(struct dl2_writer *writer, struct dl2_new_sample *sample,
                        const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
     if (!sidecars || !sidecars->count)
@@ -625,93 +603,84 @@ static int let_through(struct dl2_writer *writer, struct dl2_shard_sample *sampl
     return DL2_OK;
 }
 
-int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, const char *extension,
-                                 int label, const void *data, size_t size,
-                                 const struct dl2_sidecars *sidecars, struct dl2_error *error)
+/* Writes a sample that was checked; `clip` is NULL for an image. */
+static int put(struct dl2_writer *writer, size_t folder, uint8_t part, const struct clip *clip,
+               const struct dl2_new_sample *sample, struct dl2_error *error)
 {
-    struct group *group = NULL;
+    struct group *group;
+    if (writer->sink)
+        return writer->sink->add(writer->sink_state, sample, error);
+    DL2_TRY(find_group(writer, sample->key, folder, part, &group, error));
+    if (!clip)
+        return put_sample(writer, group, sample->key, sample, error);
+    return writer->format->holds_clips ? put_item(writer, group, clip, sample, error)
+                                       : put_frames(writer, group, clip, sample, error);
+}
+
+/* Adds an image, which is a frame, or a clip of several. */
+static int add_frames(struct dl2_writer *writer, const char *key, int label,
+                      const struct dl2_writer_frame *frames, size_t count, bool is_clip,
+                      const struct dl2_sidecars *sidecars, struct dl2_error *error)
+{
+    const char *line = writer->line;
     uint8_t part;
     size_t folder;
-    const char *line = writer->line;
     writer->line = NULL;
     DL2_TRY(split_folder(writer, key, label, &part, &folder, error));
+    struct clip clip = {.length = strlen(key), .room = strlen(key) + 24};
+    DL2_AUTO_FREE char *clip_key = is_clip ? dl2_calloc(clip.room, 1) : NULL;
+    if (is_clip && !clip_key)
+        return dl2_error_memory(error, "a clip");
+    if (is_clip)
+        clip.key = strcpy(clip_key, key);
     const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
-    struct dl2_shard_sample sample = {
-        .id = key + folder,
-        .extension = extension,
+    struct dl2_new_sample sample = {
+        .key = key,
+        .id = (is_clip ? clip.key : key) + folder,
+        .split = dl2_part_name(&writer->draft.parts, part),
         .label = label,
         .class = has_class ? writer->draft.classes[label] : NULL,
-        .data = data,
-        .size = size,
+        .frames = frames,
+        .line = line,
+        .frame_count = is_clip ? count : 0,
     };
-    DL2_TRY(check_shard_sample(writer, key, &sample, error));
+    for (size_t i = 0; i < count; i++) {
+        take_frame(&sample, i);
+        DL2_TRY(check_shard_sample(writer, key, &sample, error));
+    }
+    take_frame(&sample, 0);
     int status = let_through(writer, &sample, sidecars, error);
-    const struct dl2_sink_sample whole = {
-        key, extension, dl2_part_name(&writer->draft.parts, part), sample.class, data, size, line};
-    if (status == DL2_OK && writer->sink)
-        status = writer->sink->add(writer->sink_state, &whole, error);
-    else if (status == DL2_OK)
-        status = find_group(writer, key, folder, part, &group, error);
-    if (status == DL2_OK && !writer->sink)
-        status = put_sample(writer, group, key, &sample, error);
+    if (status == DL2_OK)
+        status = put(writer, folder, part, is_clip ? &clip : NULL, &sample, error);
     free(sample.sidecars.items);
     return status;
 }
 
-static int check_clip(const struct dl2_writer *writer, const char *key,
-                      struct dl2_shard_sample sample, struct dl2_error *error)
+int dl2_writer_add(struct dl2_writer *writer, const char *key, const char *extension, int label,
+                   const void *data, size_t size, struct dl2_error *error)
 {
-    if (writer->sink)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: a clip, and the container '%s' holds images alone", key,
-                             writer->draft.container->name);
-    if (!sample.frame_count)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: a clip without frames", key);
-    for (size_t i = 0; i < sample.frame_count; i++) {
-        sample.extension = sample.frames[i].extension;
-        sample.data = sample.frames[i].data;
-        sample.size = sample.frames[i].size;
-        DL2_TRY(check_shard_sample(writer, key, &sample, error));
-    }
-    return DL2_OK;
+    return dl2_writer_add_with_sidecars(writer, key, extension, label, data, size, NULL, error);
+}
+
+int dl2_writer_add_with_sidecars(struct dl2_writer *writer, const char *key, const char *extension,
+                                 int label, const void *data, size_t size,
+                                 const struct dl2_sidecars *sidecars, struct dl2_error *error)
+{
+    const struct dl2_writer_frame image = {extension, data, size};
+    return add_frames(writer, key, label, &image, 1, false, sidecars, error);
 }
 
 int dl2_writer_add_clip(struct dl2_writer *writer, const char *key, int label,
                         const struct dl2_writer_frame *frames, size_t count,
                         const struct dl2_sidecars *sidecars, struct dl2_error *error)
 {
-    struct clip clip = {NULL, strlen(key), strlen(key) + 24};
-    struct group *group = NULL;
-    uint8_t part;
-    size_t folder;
-    DL2_TRY(split_folder(writer, key, label, &part, &folder, error));
-    const bool has_class = label >= 0 && (uint32_t)label < writer->draft.class_count;
-    clip.key = dl2_calloc(clip.room, 1);
-    if (!clip.key)
-        return dl2_error_memory(error, "a clip");
-    strcpy(clip.key, key);
-    struct dl2_shard_sample sample = {
-        .id = clip.key + folder,
-        .label = label,
-        .class = has_class ? writer->draft.classes[label] : NULL,
-        .frames = frames,
-        .frame_count = count,
-    };
-    int status = check_clip(writer, key, sample, error);
-    if (status == DL2_OK) {
-        sample.extension = frames[0].extension;
-        sample.data = frames[0].data;
-        sample.size = frames[0].size;
-        status = let_through(writer, &sample, sidecars, error);
-    }
-    if (status == DL2_OK)
-        status = find_group(writer, key, folder, part, &group, error);
-    if (status == DL2_OK)
-        status = writer->format->holds_clips ? put_item(writer, group, &clip, &sample, error)
-                                             : put_frames(writer, group, &clip, &sample, error);
-    free(sample.sidecars.items);
-    free(clip.key);
-    return status;
+    if (writer->sink)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: a clip, and the container '%s' holds images alone", key,
+                             writer->draft.container->name);
+    if (!count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: a clip without frames", key);
+    return add_frames(writer, key, label, frames, count, true, sidecars, error);
 }
 
 void dl2_writer_set_line(struct dl2_writer *writer, const char *line)
@@ -738,47 +707,37 @@ char *dl2_writer_left_out(const struct dl2_writer *writer)
 static int write_classes(const struct dl2_writer *writer, const struct group *group,
                          struct dl2_error *error)
 {
-    char *text = NULL, *path = NULL;
+    DL2_AUTO_FREE char *text = NULL, *path = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out)
         writer->format->write_classes((const char *const *)writer->draft.classes,
                                       writer->draft.class_count, out);
     const bool whole = out && !ferror(out);
-    int status = DL2_OK;
-    if (!out || fclose(out) != 0 || !whole ||
-        asprintf(&path, "%s/%s%s", writer->root, group->folder, writer->format->classes_name) < 0)
-        status = dl2_error_memory(error, "a dataset");
-    else if (size)
-        status = dl2_file_write(path, text, size, error);
-    if (status == DL2_OK && size && writer->store)
-        status = dl2_store_place_send(writer->store, path, path + strlen(writer->root) + 1, error);
-    free(path);
-    free(text);
-    return status;
-}
-
-/* What a folder has as a file that its caller writes: dl2-variant.json. */
-static int send_summary(const struct dl2_writer *writer, struct dl2_error *error)
-{
-    if (!writer->summary)
+    if (!out || fclose(out) != 0 || !whole)
+        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_format(&path, error, "%s/%s%s", writer->root, group->folder,
+                       writer->format->classes_name));
+    if (!size)
         return DL2_OK;
-    char *path = dl2_path_join(writer->root, "dl2-variant.json");
-    int status = path ? dl2_facts_save(writer->root, writer->summary, error)
-                      : dl2_error_memory(error, "a dataset");
-    if (status == DL2_OK)
-        status = dl2_store_place_send(writer->store, path, "dl2-variant.json", error);
-    free(path);
-    return status;
+    DL2_TRY(dl2_file_write(path, text, size, error));
+    return writer->store
+               ? dl2_store_place_send(writer->store, path, path + strlen(writer->root) + 1, error)
+               : DL2_OK;
 }
 
-static int send_index(const struct dl2_writer *writer, struct dl2_error *error)
+/* Sends dl2-variant.json, which in a folder the caller writes, and the index, which is the last. */
+static int complete_store(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    char *path = dl2_path_join(writer->root, DL2_INDEX_NAME);
-    const int status = path ? dl2_store_place_send(writer->store, path, DL2_INDEX_NAME, error)
-                            : dl2_error_memory(error, "a dataset");
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *facts = dl2_path_join(writer->root, "dl2-variant.json");
+    DL2_AUTO_FREE char *index = dl2_path_join(writer->root, DL2_INDEX_NAME);
+    if (!facts || !index)
+        return dl2_error_memory(error, "a dataset");
+    if (writer->summary) {
+        DL2_TRY(dl2_facts_save(writer->root, writer->summary, error));
+        DL2_TRY(dl2_store_place_send(writer->store, facts, "dl2-variant.json", error));
+    }
+    return dl2_store_place_send(writer->store, index, DL2_INDEX_NAME, error);
 }
 
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
@@ -793,10 +752,8 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
     for (size_t i = 0; !writer->store && i < writer->rename_count; i++)
         if (rename(writer->renames[i][0], writer->renames[i][1]) != 0)
             return dl2_error_system(error, "%s: cannot be put in its place", writer->renames[i][1]);
-    if (writer->store)
-        DL2_TRY(send_summary(writer, error));
     DL2_TRY(dl2_index_draft_save(&writer->draft, writer->root, error));
-    DL2_TRY(writer->store ? send_index(writer, error) : remove_mark(writer, error));
+    DL2_TRY(writer->store ? complete_store(writer, error) : remove_mark(writer, error));
     writer->finished = true;
     return DL2_OK;
 }

@@ -39,8 +39,12 @@ const char *dl2_container_summary(const char *name);
 /* Why the container of this name leaves out some of what lies beside images, for messages. */
 const char *dl2_container_leaves_out(const char *name);
 
-/* Can the container of this name hold clips? */
+/* Can the container of this name hold clips? And as one item each, whatever its frames' names? */
 bool dl2_container_holds_clips(const char *name);
+bool dl2_container_has_clip_items(const char *name);
+
+/* Are the classes of this container the folders that its files lie in? */
+bool dl2_container_has_class_folders(const char *name);
 
 /* Is this the name of a container that struct dl2_writer writes? Folders are written by file. */
 bool dl2_container_is_packed(const char *name);
@@ -86,7 +90,7 @@ int dl2_writer_reserve(const char *path, const struct dl2_writer_options *option
 
 /*
  * DL2_ERR_ARGUMENT for an address http://, https:// or s3://, which can only be read, and for that
- * of a table with words that have no effect on writing, such as patience=; the message says why.
+ * of a table with words that have no effect on writing, such as timeout=; the message says why.
  * dl2_writer_open() asks, too.
  */
 int dl2_writer_check_place(const char *path, struct dl2_error *error);

@@ -69,13 +69,12 @@ int dl2_cpu_check(dnnl_status_t status, const char *what, struct dl2_error *erro
 int dl2_cpu_make_layout(dl2_layout *layout, int dims, const dnnl_dims_t sizes,
                         dnnl_format_tag_t tag, struct dl2_error *error);
 /* Sizes along a window's axes, for oneDNN: without depth unless `deep`. */
-static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, dnnl_dim_t depth, dnnl_dim_t height,
-                                     dnnl_dim_t width)
+static inline void dl2_cpu_put_sides(dnnl_dim_t *to, bool deep, struct dl2_sides sides)
 {
     if (deep)
-        *to++ = depth;
-    to[0] = height;
-    to[1] = width;
+        *to++ = sides.depth;
+    to[0] = sides.height;
+    to[1] = sides.width;
 }
 /* A failure sticks to the device, and then nothing is done any more. */
 void dl2_cpu_execute(struct dl2_cpu *cpu, const_dnnl_primitive_t primitive, int count,
@@ -108,30 +107,24 @@ static inline float dl2_cpu_limit(enum dl2_activation activation)
  * cpu_elementwise.c. */
 #define DL2_CPU_METHODS(ROW)                                                                       \
     ROW(conv_create)                                                                               \
-    ROW(conv_free)                                                                                 \
     ROW(conv_forward)                                                                              \
     ROW(conv_backward_data)                                                                        \
     ROW(conv_backward_weights)                                                                     \
     ROW(linear_create)                                                                             \
-    ROW(linear_free)                                                                               \
     ROW(linear_forward)                                                                            \
     ROW(linear_backward_data)                                                                      \
     ROW(linear_backward_weights)                                                                   \
     ROW(pool_create)                                                                               \
-    ROW(pool_free)                                                                                 \
     ROW(pool_forward)                                                                              \
     ROW(pool_backward)                                                                             \
     ROW(norm_create)                                                                               \
-    ROW(norm_free)                                                                                 \
     ROW(norm_train)                                                                                \
     ROW(norm_eval)                                                                                 \
     ROW(norm_backward)                                                                             \
     ROW(layer_norm_create)                                                                         \
-    ROW(layer_norm_free)                                                                           \
     ROW(layer_norm_forward)                                                                        \
     ROW(layer_norm_backward)                                                                       \
     ROW(attention_create)                                                                          \
-    ROW(attention_free)                                                                            \
     ROW(attention_forward)                                                                         \
     ROW(attention_backward)                                                                        \
     ROW(tokens_forward)                                                                            \

@@ -16,6 +16,7 @@ struct part {
 };
 
 struct dl2_attention {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_attention_shape s;
     float *softmax; /* [batch][heads][tokens][tokens] of the last forward */
@@ -26,10 +27,9 @@ struct dl2_attention {
     float *y, *dqkv;
 };
 
-void dl2_cpu_attention_free(struct dl2_attention *attention)
+static void cpu_attention_free(void *plan)
 {
-    if (!attention)
-        return;
+    struct dl2_attention *attention = plan;
     free(attention->softmax);
     free(attention->gradients);
     free(attention->parts);
@@ -46,6 +46,7 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
     struct dl2_attention *attention = dl2_calloc(1, sizeof *attention);
     if (!attention)
         return dl2_cpu_out_of_memory(error, "attention");
+    attention->plan.free = cpu_attention_free;
     attention->cpu = cpu;
     attention->s = *shape;
     attention->softmax = dl2_alloc_aligned(scores, sizeof *attention->softmax);
@@ -53,7 +54,7 @@ int dl2_cpu_attention_create(struct dl2_device *device, const struct dl2_attenti
         attention->gradients = dl2_alloc_aligned(all, sizeof *attention->gradients);
     attention->parts = dl2_calloc(cpu->threads, sizeof *attention->parts);
     if (!attention->softmax || !attention->gradients || !attention->parts) {
-        dl2_cpu_attention_free(attention);
+        cpu_attention_free(attention);
         return dl2_cpu_out_of_memory(error, "attention");
     }
     for (unsigned p = 0; p < cpu->threads; p++)

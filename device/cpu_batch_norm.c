@@ -12,6 +12,7 @@
 #include <string.h>
 
 struct dl2_norm {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_norm_shape s;
     float limit; /* of its activation */
@@ -26,12 +27,11 @@ struct dl2_norm {
     float *y, *dx, *dresidual;
 };
 
-void dl2_cpu_norm_free(struct dl2_norm *norm)
+static void cpu_norm_free(void *plan)
 {
-    if (norm) {
-        free(norm->a);
-        free(norm->inverse);
-    }
+    struct dl2_norm *norm = plan;
+    free(norm->a);
+    free(norm->inverse);
     free(norm);
 }
 
@@ -53,6 +53,7 @@ int dl2_cpu_norm_create(struct dl2_device *device, const struct dl2_norm_shape *
         free(inverse);
         return dl2_cpu_out_of_memory(error, "batch norm");
     }
+    norm->plan.free = cpu_norm_free;
     norm->cpu = cpu;
     norm->s = *shape;
     norm->limit = dl2_cpu_limit(shape->activation);

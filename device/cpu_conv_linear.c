@@ -21,6 +21,7 @@ struct packing {
 };
 
 struct product {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     dnnl_primitive_t forward, backward_data, backward_weights;
     struct packing forward_pack, data_pack, weights_pack;
@@ -53,10 +54,9 @@ static void cpu_free_packing(struct packing *pack)
     free(pack->block);
 }
 
-static void cpu_free_product(struct product *p)
+static void cpu_free_product(void *plan)
 {
-    if (!p)
-        return;
+    struct product *p = plan;
     dnnl_primitive_t primitives[] = {p->forward, p->backward_data, p->backward_weights};
     dnnl_memory_t memories[] = {p->in, p->out, p->weights, p->bias};
     for (int i = 0; i < 3; i++)
@@ -169,6 +169,7 @@ static int cpu_make_product(struct dl2_device *device, const struct product_shap
     struct product *p = dl2_calloc(1, sizeof *p);
     if (!p)
         return dl2_cpu_out_of_memory(error, "a layer");
+    p->plan.free = cpu_free_product;
     p->cpu = (struct dl2_cpu *)device;
     p->weight_count = shape->weight_count;
     p->outs = shape->outs;
@@ -254,10 +255,6 @@ static void cpu_product_backward_weights(struct product *p, const void *x, const
     struct dl2_##name {                                                                            \
         struct product product;                                                                    \
     };                                                                                             \
-    void dl2_cpu_##name##_free(struct dl2_##name *layer)                                           \
-    {                                                                                              \
-        cpu_free_product((struct product *)layer);                                                 \
-    }                                                                                              \
     void dl2_cpu_##name##_forward(struct dl2_##name *layer, const void *x, const void *weights,    \
                                   const float *bias, void *y)                                      \
     {                                                                                              \
@@ -282,17 +279,15 @@ PRODUCT_METHODS(linear)
 static int cpu_conv_layouts(const struct dl2_conv_shape *shape, bool deep, struct product_shape *s,
                             struct dl2_error *error)
 {
-    const struct dl2_sides to = dl2_conv_out(shape);
     dnnl_dim_t groups = shape->groups;
     dnnl_dims_t in = {shape->batch, shape->in_channels};
     dnnl_dims_t out = {shape->batch, shape->out_channels};
     dnnl_dims_t kernel = {groups, shape->out_channels / groups, shape->in_channels / groups};
     dnnl_dims_t bias = {shape->out_channels};
     int grouped = groups > 1, dims = 4 + deep;
-    dl2_cpu_put_sides(in + 2, deep, shape->in_depth, shape->in_height, shape->in_width);
-    dl2_cpu_put_sides(out + 2, deep, to.depth, to.height, to.width);
-    dl2_cpu_put_sides(kernel + 3, deep, shape->kernel_depth, shape->kernel_height,
-                      shape->kernel_width);
+    dl2_cpu_put_sides(in + 2, deep, shape->in);
+    dl2_cpu_put_sides(out + 2, deep, dl2_conv_out(shape));
+    dl2_cpu_put_sides(kernel + 3, deep, shape->kernel);
     const dnnl_format_tag_t tensor = deep ? dnnl_ndhwc : dnnl_nhwc;
     const dnnl_format_tag_t image_weights = grouped ? dnnl_gohwi : dnnl_ohwi;
     const dnnl_format_tag_t clip_weights = grouped ? dnnl_godhwi : dnnl_odhwi;
@@ -302,12 +297,9 @@ static int cpu_conv_layouts(const struct dl2_conv_shape *shape, bool deep, struc
                                 deep ? clip_weights : image_weights, error));
     DL2_TRY(dl2_cpu_make_layout(&s->wanted, dims + grouped, kernel + !grouped, dnnl_format_tag_any,
                                 error));
-    dl2_cpu_put_sides(s->window.strides, deep, shape->stride_depth, shape->stride_height,
-                      shape->stride_width);
-    dl2_cpu_put_sides(s->window.near_pad, deep, shape->pad_depth, shape->pad_height,
-                      shape->pad_width);
-    dl2_cpu_put_sides(s->window.far_pad, deep, shape->pad_depth, shape->pad_height,
-                      shape->pad_width);
+    dl2_cpu_put_sides(s->window.strides, deep, shape->stride);
+    dl2_cpu_put_sides(s->window.near_pad, deep, shape->pad);
+    dl2_cpu_put_sides(s->window.far_pad, deep, shape->pad);
     return dl2_cpu_make_layout(&s->ours.bias, 1, bias, dnnl_x, error);
 }
 
@@ -315,14 +307,14 @@ int dl2_cpu_conv_create(struct dl2_device *device, const struct dl2_conv_shape *
                         struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    const bool deep = shape->in_depth > 1 || shape->kernel_depth > 1;
+    const bool deep = shape->in.depth > 1 || shape->kernel.depth > 1;
     struct product_shape s = {
         .conv = true,
         .has_bias = shape->bias,
         .ours = {.activation = shape->activation},
         .outs = shape->out_channels,
-        .weight_count = (size_t)shape->out_channels * shape->kernel_depth * shape->kernel_height *
-                        shape->kernel_width * (shape->in_channels / shape->groups),
+        .weight_count = shape->out_channels * dl2_sides_count(shape->kernel) *
+                        (shape->in_channels / shape->groups),
     };
     struct product *product;
     int status = cpu_conv_layouts(shape, deep, &s, error);

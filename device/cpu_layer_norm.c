@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 struct dl2_layer_norm {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_layer_norm_shape s;
     float *mean, *inverse; /* [rows] of the last forward; inverse is 1 / sqrt(var + epsilon) */
@@ -14,12 +15,11 @@ struct dl2_layer_norm {
     float *y, *dx;
 };
 
-void dl2_cpu_layer_norm_free(struct dl2_layer_norm *norm)
+static void cpu_layer_norm_free(void *plan)
 {
-    if (norm) {
-        free(norm->mean);
-        free(norm->inverse);
-    }
+    struct dl2_layer_norm *norm = plan;
+    free(norm->mean);
+    free(norm->inverse);
     free(norm);
 }
 
@@ -31,12 +31,13 @@ int dl2_cpu_layer_norm_create(struct dl2_device *device, const struct dl2_layer_
     struct dl2_layer_norm *norm = dl2_calloc(1, sizeof *norm);
     if (!norm)
         return dl2_cpu_out_of_memory(error, "layer norm");
+    norm->plan.free = cpu_layer_norm_free;
     norm->cpu = (struct dl2_cpu *)device;
     norm->s = *shape;
     norm->mean = dl2_alloc_aligned(shape->rows, sizeof *norm->mean);
     norm->inverse = dl2_alloc_aligned(shape->rows, sizeof *norm->inverse);
     if (!norm->mean || !norm->inverse || !dl2_cpu_reserve_partials(norm->cpu, shape->channels)) {
-        dl2_cpu_layer_norm_free(norm);
+        cpu_layer_norm_free(norm);
         return dl2_cpu_out_of_memory(error, "layer norm");
     }
     *out = norm;

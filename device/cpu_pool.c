@@ -7,6 +7,7 @@
 #include <string.h>
 
 struct dl2_pool {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_pool_shape s;
     dnnl_primitive_t forward, backward; /* DL2_POOL_MAX; the rest too */
@@ -16,10 +17,9 @@ struct dl2_pool {
     float *to;
 };
 
-void dl2_cpu_pool_free(struct dl2_pool *pool)
+static void cpu_pool_free(void *plan)
 {
-    if (!pool)
-        return;
+    struct dl2_pool *pool = plan;
     if (pool->forward)
         dnnl_primitive_destroy(pool->forward);
     if (pool->backward)
@@ -51,15 +51,15 @@ static int cpu_fill_max_pool(struct dl2_pool *pool, struct dl2_operands *ours,
     const struct dl2_pool_shape *s = &pool->s;
     dnnl_engine_t engine = pool->cpu->engine;
     const char *what = "plan max pooling";
-    const bool deep = s->in_depth > 1 || s->kernel_depth > 1;
+    const bool deep = s->in.depth > 1 || s->kernel.depth > 1;
     const dnnl_format_tag_t tag = deep ? dnnl_ndhwc : dnnl_nhwc;
     dnnl_dims_t in = {s->batch, s->channels}, out = {s->batch, s->channels};
     struct dl2_window window = {.kernel = {0}};
-    dl2_cpu_put_sides(in + 2, deep, s->in_depth, s->in_height, s->in_width);
-    dl2_cpu_put_sides(out + 2, deep, s->out_depth, s->out_height, s->out_width);
-    dl2_cpu_put_sides(window.kernel, deep, s->kernel_depth, s->kernel_height, s->kernel_width);
-    dl2_cpu_put_sides(window.strides, deep, s->stride_depth, s->stride_height, s->stride_width);
-    dl2_cpu_put_sides(window.near_pad, deep, s->pad_depth, s->pad_height, s->pad_width);
+    dl2_cpu_put_sides(in + 2, deep, s->in);
+    dl2_cpu_put_sides(out + 2, deep, s->out);
+    dl2_cpu_put_sides(window.kernel, deep, s->kernel);
+    dl2_cpu_put_sides(window.strides, deep, s->stride);
+    dl2_cpu_put_sides(window.near_pad, deep, s->pad);
     for (int i = 0; i < 2 + deep; i++) /* so that windows end where the last one does */
         window.far_pad[i] = (out[2 + i] - 1) * window.strides[i] + window.kernel[i] - in[2 + i] -
                             window.near_pad[i];
@@ -104,11 +104,12 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
     struct dl2_pool *pool = dl2_calloc(1, sizeof *pool);
     if (!pool)
         return dl2_cpu_out_of_memory(error, "pooling");
+    pool->plan.free = cpu_pool_free;
     pool->cpu = (struct dl2_cpu *)device;
     pool->s = *shape;
     int status = shape->kind == DL2_POOL_MAX ? cpu_make_max_pool(pool, error) : DL2_OK;
     if (status < 0) {
-        dl2_cpu_pool_free(pool);
+        cpu_pool_free(pool);
         return status;
     }
     *out = pool;
@@ -118,15 +119,15 @@ int dl2_cpu_pool_create(struct dl2_device *device, const struct dl2_pool_shape *
 /* Element (n, d, h, w, 0) of the input. */
 static size_t cpu_pool_at(const struct dl2_pool_shape *s, size_t n, size_t d, size_t h, size_t w)
 {
-    return (((n * s->in_depth + d) * s->in_height + h) * s->in_width + w) * s->channels;
+    return (((n * s->in.depth + d) * s->in.height + h) * s->in.width + w) * s->channels;
 }
 
 /* The window of a sample's output, which counts depth, then rows, then columns. */
 static struct dl2_pool_window cpu_pool_window(const struct dl2_pool_shape *s, size_t out)
 {
-    return dl2_pool_window(s, (unsigned)(out / s->out_width / s->out_height),
-                           (unsigned)(out / s->out_width % s->out_height),
-                           (unsigned)(out % s->out_width));
+    return dl2_pool_window(s, (unsigned)(out / s->out.width / s->out.height),
+                           (unsigned)(out / s->out.width % s->out.height),
+                           (unsigned)(out % s->out.width));
 }
 
 /* The mean of each window; samples begin .. end-1. */
@@ -134,7 +135,7 @@ static void cpu_average_pool_forward(void *context, unsigned part, size_t begin,
 {
     const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = (size_t)s->out_depth * s->out_height * s->out_width;
+    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
     (void)part;
     for (size_t n = begin; n < end; n++)
         for (size_t o = 0; o < outs; o++) {
@@ -158,7 +159,7 @@ static void cpu_average_pool_backward(void *context, unsigned part, size_t begin
 {
     const struct dl2_pool *pool = context;
     const struct dl2_pool_shape *s = &pool->s;
-    const size_t channels = s->channels, outs = (size_t)s->out_depth * s->out_height * s->out_width;
+    const size_t channels = s->channels, outs = dl2_sides_count(s->out);
     (void)part;
     memset(pool->to + cpu_pool_at(s, begin, 0, 0, 0), 0,
            cpu_pool_at(s, end - begin, 0, 0, 0) * sizeof *pool->to);

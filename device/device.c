@@ -9,6 +9,7 @@
 #include "ranks/world.h"
 
 #include <stdio.h>
+#include <string.h>
 
 extern const struct dl2_device_class dl2_device_ref;
 #ifdef HAVE_ONEDNN
@@ -137,7 +138,7 @@ void dl2_device_close(struct dl2_device *device)
         device->ops->close(device);
 }
 
-unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
+static unsigned window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad)
 {
     unsigned long padded = (unsigned long)in + 2ul * pad;
     if (!kernel || !stride || padded < kernel)
@@ -165,24 +166,29 @@ struct dl2_pool_window dl2_pool_window(const struct dl2_pool_shape *s, unsigned 
 {
     struct dl2_pool_window v;
     if (s->kind == DL2_POOL_MAX) {
-        max_window(od, s->kernel_depth, s->stride_depth, s->pad_depth, s->in_depth, &v.d0, &v.d1);
-        max_window(oh, s->kernel_height, s->stride_height, s->pad_height, s->in_height, &v.h0,
+        max_window(od, s->kernel.depth, s->stride.depth, s->pad.depth, s->in.depth, &v.d0, &v.d1);
+        max_window(oh, s->kernel.height, s->stride.height, s->pad.height, s->in.height, &v.h0,
                    &v.h1);
-        max_window(ow, s->kernel_width, s->stride_width, s->pad_width, s->in_width, &v.w0, &v.w1);
+        max_window(ow, s->kernel.width, s->stride.width, s->pad.width, s->in.width, &v.w0, &v.w1);
     } else {
-        average_window(od, s->in_depth, s->out_depth, &v.d0, &v.d1);
-        average_window(oh, s->in_height, s->out_height, &v.h0, &v.h1);
-        average_window(ow, s->in_width, s->out_width, &v.w0, &v.w1);
+        average_window(od, s->in.depth, s->out.depth, &v.d0, &v.d1);
+        average_window(oh, s->in.height, s->out.height, &v.h0, &v.h1);
+        average_window(ow, s->in.width, s->out.width, &v.w0, &v.w1);
     }
     return v;
 }
 
+struct dl2_sides dl2_window_outs(struct dl2_sides in, struct dl2_sides kernel,
+                                 struct dl2_sides stride, struct dl2_sides pad)
+{
+    return (struct dl2_sides){window_out(in.depth, kernel.depth, stride.depth, pad.depth),
+                              window_out(in.height, kernel.height, stride.height, pad.height),
+                              window_out(in.width, kernel.width, stride.width, pad.width)};
+}
+
 struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *s)
 {
-    return (struct dl2_sides){
-        dl2_window_out(s->in_depth, s->kernel_depth, s->stride_depth, s->pad_depth),
-        dl2_window_out(s->in_height, s->kernel_height, s->stride_height, s->pad_height),
-        dl2_window_out(s->in_width, s->kernel_width, s->stride_width, s->pad_width)};
+    return dl2_window_outs(s->in, s->kernel, s->stride, s->pad);
 }
 
 /* Libraries count in int. */
@@ -198,33 +204,31 @@ static bool tensor_fits(unsigned a, struct dl2_sides sides, unsigned b)
 
 void dl2_conv_shape_text(const struct dl2_conv_shape *s, char *text, size_t size)
 {
-    if (s->in_depth == 1 && s->kernel_depth == 1)
+    if (s->in.depth == 1 && s->kernel.depth == 1)
         snprintf(text, size,
                  "%ux%u convolution (stride %u, padding %u, groups %u) from %u to %u channels on "
                  "%u images of %ux%u",
-                 s->kernel_width, s->kernel_height, s->stride_width, s->pad_width, s->groups,
-                 s->in_channels, s->out_channels, s->batch, s->in_width, s->in_height);
+                 s->kernel.width, s->kernel.height, s->stride.width, s->pad.width, s->groups,
+                 s->in_channels, s->out_channels, s->batch, s->in.width, s->in.height);
     else
         snprintf(text, size,
                  "%ux%ux%u convolution (stride %ux%ux%u, padding %ux%ux%u, groups %u) from %u to "
                  "%u channels on %u clips of %u frames of %ux%u",
-                 s->kernel_depth, s->kernel_width, s->kernel_height, s->stride_depth,
-                 s->stride_width, s->stride_height, s->pad_depth, s->pad_width, s->pad_height,
-                 s->groups, s->in_channels, s->out_channels, s->batch, s->in_depth, s->in_width,
-                 s->in_height);
+                 s->kernel.depth, s->kernel.width, s->kernel.height, s->stride.depth,
+                 s->stride.width, s->stride.height, s->pad.depth, s->pad.width, s->pad.height,
+                 s->groups, s->in_channels, s->out_channels, s->batch, s->in.depth, s->in.width,
+                 s->in.height);
 }
 
 int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error)
 {
-    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
-    const struct dl2_sides kernel = {s->kernel_depth, s->kernel_height, s->kernel_width};
     if (!s->groups || s->in_channels % s->groups || s->out_channels % s->groups)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no convolution from %u to %u channels in %u groups", s->in_channels,
                              s->out_channels, s->groups);
-    if (!tensor_fits(s->batch, in, s->in_channels) ||
+    if (!tensor_fits(s->batch, s->in, s->in_channels) ||
         !tensor_fits(s->batch, dl2_conv_out(s), s->out_channels) ||
-        !tensor_fits(s->out_channels, kernel, s->in_channels / s->groups)) {
+        !tensor_fits(s->out_channels, s->kernel, s->in_channels / s->groups)) {
         char text[256];
         dl2_conv_shape_text(s, text, sizeof text);
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no %s", text);
@@ -239,24 +243,26 @@ int dl2_conv_shape_check(const struct dl2_conv_shape *s, struct dl2_error *error
 
 int dl2_pool_shape_check(const struct dl2_pool_shape *s, struct dl2_error *error)
 {
-    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
-    const struct dl2_sides out = {s->out_depth, s->out_height, s->out_width};
-    bool good = tensor_fits(s->batch, in, s->channels) && tensor_fits(s->batch, out, s->channels);
+    const struct dl2_sides out = dl2_window_outs(s->in, s->kernel, s->stride, s->pad);
+    bool good =
+        tensor_fits(s->batch, s->in, s->channels) && tensor_fits(s->batch, s->out, s->channels);
     /* A window that lies wholly in the padding would have no maximum. */
     if (s->kind == DL2_POOL_MAX)
-        good =
-            good && 2 * s->pad_depth <= s->kernel_depth && 2 * s->pad_height <= s->kernel_height &&
-            2 * s->pad_width <= s->kernel_width &&
-            out.depth == dl2_window_out(in.depth, s->kernel_depth, s->stride_depth, s->pad_depth) &&
-            out.height ==
-                dl2_window_out(in.height, s->kernel_height, s->stride_height, s->pad_height) &&
-            out.width == dl2_window_out(in.width, s->kernel_width, s->stride_width, s->pad_width);
+        good = good && 2 * s->pad.depth <= s->kernel.depth &&
+               2 * s->pad.height <= s->kernel.height && 2 * s->pad.width <= s->kernel.width &&
+               memcmp(&out, &s->out, sizeof out) == 0;
     if (!good)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "no pooling of %u samples of %ux%ux%u with %u channels to %ux%ux%u",
-                             s->batch, in.depth, in.width, in.height, s->channels, out.depth,
-                             out.width, out.height);
+                             s->batch, s->in.depth, s->in.width, s->in.height, s->channels,
+                             s->out.depth, s->out.width, s->out.height);
     return DL2_OK;
+}
+
+void dl2_device_plan_free(void *plan)
+{
+    if (plan)
+        ((const struct dl2_device_plan *)plan)->free(plan);
 }
 
 int dl2_attention_shape_check(const struct dl2_attention_shape *s, size_t *scores,

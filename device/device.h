@@ -99,6 +99,16 @@ struct dl2_device_options {
  * else exp(x) - 1 (Clevert, Unterthiner, Hochreiter 2016, with alpha 1). */
 enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
 
+/* What images, clips, kernels and windows have along each axis. */
+struct dl2_sides {
+    unsigned depth, height, width;
+};
+
+static inline size_t dl2_sides_count(struct dl2_sides sides)
+{
+    return (size_t)sides.depth * sides.height * sides.width;
+}
+
 /*
  * Convolution (cross-correlation, as in all deep-learning libraries) over images or, with depth,
  * over clips. Output sides are (in + 2 * pad - kernel) / stride + 1, rounded down. Images have a
@@ -107,9 +117,10 @@ enum dl2_activation { DL2_IDENTITY, DL2_RELU, DL2_RELU6, DL2_ELU };
  * is a depthwise convolution.
  */
 struct dl2_conv_shape {
-    unsigned batch, in_depth, in_height, in_width, in_channels;
-    unsigned out_channels, kernel_depth, kernel_height, kernel_width;
-    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
+    unsigned batch;
+    struct dl2_sides in;
+    unsigned in_channels, out_channels;
+    struct dl2_sides kernel, stride, pad;
     unsigned groups; /* at least 1; divides the numbers of input and of output channels */
     bool bias;
     enum dl2_activation activation; /* at the end: none or, with a bias, RELU or ELU */
@@ -124,11 +135,12 @@ enum dl2_pool_kind {
 
 struct dl2_pool_shape {
     enum dl2_pool_kind kind;
-    unsigned batch, in_depth, in_height, in_width, channels; /* in_depth 1: images */
-    unsigned out_depth, out_height, out_width;
-    /* DL2_POOL_MAX only; out_* must match them, as for a convolution. */
-    unsigned kernel_depth, kernel_height, kernel_width;
-    unsigned stride_depth, stride_height, stride_width, pad_depth, pad_height, pad_width;
+    unsigned batch;
+    struct dl2_sides in; /* depth 1: images */
+    unsigned channels;
+    struct dl2_sides out;
+    struct dl2_sides kernel, stride, pad; /* DL2_POOL_MAX only; `out` must match them, as for a
+                                             convolution */
 };
 
 struct dl2_linear_shape {
@@ -301,7 +313,6 @@ struct dl2_device_class {
      */
     int (*conv_create)(struct dl2_device *device, const struct dl2_conv_shape *shape,
                        struct dl2_conv **out, struct dl2_error *error);
-    void (*conv_free)(struct dl2_conv *conv);
     void (*conv_forward)(struct dl2_conv *conv, const void *x, const void *weights,
                          const float *bias, void *y);
     void (*conv_backward_data)(struct dl2_conv *conv, const void *dy, const void *weights,
@@ -318,7 +329,6 @@ struct dl2_device_class {
      */
     int (*linear_create)(struct dl2_device *device, const struct dl2_linear_shape *shape,
                          struct dl2_linear **out, struct dl2_error *error);
-    void (*linear_free)(struct dl2_linear *linear);
     void (*linear_forward)(struct dl2_linear *linear, const void *x, const void *weights,
                            const float *bias, void *y);
     void (*linear_backward_data)(struct dl2_linear *linear, const void *dy, const void *weights,
@@ -330,7 +340,6 @@ struct dl2_device_class {
     /* -- pooling -- */
     int (*pool_create)(struct dl2_device *device, const struct dl2_pool_shape *shape,
                        struct dl2_pool **out, struct dl2_error *error);
-    void (*pool_free)(struct dl2_pool *pool);
     void (*pool_forward)(struct dl2_pool *pool, const void *x, void *y);
     void (*pool_backward)(struct dl2_pool *pool, const void *dy, void *dx);
 
@@ -346,7 +355,6 @@ struct dl2_device_class {
      */
     int (*norm_create)(struct dl2_device *device, const struct dl2_norm_shape *shape,
                        struct dl2_norm **out, struct dl2_error *error);
-    void (*norm_free)(struct dl2_norm *norm);
     void (*norm_train)(struct dl2_norm *norm, const void *x, const void *residual,
                        const float *gamma, const float *beta, float *running_mean,
                        float *running_var, void *y);
@@ -363,7 +371,6 @@ struct dl2_device_class {
      */
     int (*layer_norm_create)(struct dl2_device *device, const struct dl2_layer_norm_shape *shape,
                              struct dl2_layer_norm **out, struct dl2_error *error);
-    void (*layer_norm_free)(struct dl2_layer_norm *norm);
     void (*layer_norm_forward)(struct dl2_layer_norm *norm, const void *x, const float *gamma,
                                const float *beta, void *y);
     void (*layer_norm_backward)(struct dl2_layer_norm *norm, const void *x, const void *dy,
@@ -377,7 +384,6 @@ struct dl2_device_class {
      */
     int (*attention_create)(struct dl2_device *device, const struct dl2_attention_shape *shape,
                             struct dl2_attention **out, struct dl2_error *error);
-    void (*attention_free)(struct dl2_attention *attention);
     void (*attention_forward)(struct dl2_attention *attention, const void *qkv, void *y);
     void (*attention_backward)(struct dl2_attention *attention, const void *qkv, const void *y,
                                const void *dy, void *dqkv);
@@ -422,7 +428,6 @@ struct dl2_device_class {
      */
     int (*ingest_create)(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                          struct dl2_ingest **out, struct dl2_error *error);
-    void (*ingest_free)(struct dl2_ingest *ingest);
     void (*ingest_run)(struct dl2_ingest *ingest, const uint8_t *images, const uint32_t *partner,
                        void *y);
 
@@ -435,7 +440,6 @@ struct dl2_device_class {
      */
     int (*loss_create)(struct dl2_device *device, const struct dl2_loss_shape *shape,
                        struct dl2_loss **out, struct dl2_error *error);
-    void (*loss_free)(struct dl2_loss *loss);
     void (*loss_run)(struct dl2_loss *loss, const void *logits, const int32_t *labels,
                      const uint32_t *partner, float *losses, void *dlogits,
                      struct dl2_loss_sums *sums);
@@ -474,9 +478,17 @@ struct dl2_device_class {
                           struct dl2_error *error);
 };
 
-/* Number of outputs of a window along one axis, (in + 2 * pad - kernel) / stride + 1; 0 where the
+/* What each plan begins with, so that all are freed alike. */
+struct dl2_device_plan {
+    void (*free)(void *plan);
+};
+/* Frees a plan that one of the create() functions has made. NULL is allowed. */
+void dl2_device_plan_free(void *plan);
+
+/* The sides of a window's output, (in + 2 * pad - kernel) / stride + 1 along each axis; 0 where the
  * window does not fit. */
-unsigned dl2_window_out(unsigned in, unsigned kernel, unsigned stride, unsigned pad);
+struct dl2_sides dl2_window_outs(struct dl2_sides in, struct dl2_sides kernel,
+                                 struct dl2_sides stride, struct dl2_sides pad);
 /* Checks for every device's create(): no size is zero, windows fit, and no tensor has more than
  * 2^31 - 1 elements. */
 int dl2_conv_shape_check(const struct dl2_conv_shape *shape, struct dl2_error *error);
@@ -485,9 +497,6 @@ int dl2_pool_shape_check(const struct dl2_pool_shape *shape, struct dl2_error *e
 int dl2_attention_shape_check(const struct dl2_attention_shape *shape, size_t *scores,
                               struct dl2_error *error);
 /* The sides of a convolution's output. */
-struct dl2_sides {
-    unsigned depth, height, width;
-};
 struct dl2_sides dl2_conv_out(const struct dl2_conv_shape *shape);
 /* The inputs that output (od, oh, ow) of a pooling sees: frames d0 .. d1-1, rows h0 .. h1-1,
  * columns w0 .. w1-1. */

@@ -106,6 +106,7 @@ static void cpu_all_reduce_wait(struct dl2_device *device)
 enum { INGEST_PERIOD = 192 }; /* a multiple of 1 and 3, and of the vectors */
 
 struct dl2_ingest {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_ingest_shape s;
     float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
@@ -121,6 +122,7 @@ static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_
     struct dl2_ingest *ingest = dl2_calloc(1, sizeof *ingest);
     if (!ingest)
         return dl2_cpu_out_of_memory(error, "ingest");
+    ingest->plan.free = free;
     ingest->cpu = (struct dl2_cpu *)device;
     ingest->s = *shape;
     for (int i = 0; i < INGEST_PERIOD; i++) {
@@ -130,11 +132,6 @@ static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_
     }
     *out = ingest;
     return DL2_OK;
-}
-
-static void cpu_ingest_free(struct dl2_ingest *ingest)
-{
-    free(ingest);
 }
 
 static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t end)
@@ -166,6 +163,7 @@ static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 /* -- loss -- */
 
 struct dl2_loss {
+    struct dl2_device_plan plan;
     struct dl2_cpu *cpu;
     struct dl2_loss_shape s;
     double *values;  /* [batch] */
@@ -178,12 +176,11 @@ struct dl2_loss {
     float *dlogits;
 };
 
-static void cpu_loss_free(struct dl2_loss *loss)
+static void cpu_loss_free(void *plan)
 {
-    if (loss) {
-        free(loss->values);
-        free(loss->ranks);
-    }
+    struct dl2_loss *loss = plan;
+    free(loss->values);
+    free(loss->ranks);
     free(loss);
 }
 
@@ -193,6 +190,7 @@ static int cpu_loss_create(struct dl2_device *device, const struct dl2_loss_shap
     struct dl2_loss *loss = dl2_calloc(1, sizeof *loss);
     if (!loss)
         return dl2_cpu_out_of_memory(error, "the loss");
+    loss->plan.free = cpu_loss_free;
     loss->cpu = (struct dl2_cpu *)device;
     loss->s = *shape;
     loss->values = dl2_calloc(shape->batch, sizeof *loss->values);
@@ -300,10 +298,8 @@ const struct dl2_device_class dl2_device_cpu = {
     .all_reduce = cpu_all_reduce,
     .all_reduce_wait = cpu_all_reduce_wait,
     .ingest_create = cpu_ingest_create,
-    .ingest_free = cpu_ingest_free,
     .ingest_run = cpu_ingest_run,
     .loss_create = cpu_loss_create,
-    .loss_free = cpu_loss_free,
     .loss_run = cpu_loss_run,
     DL2_CPU_METHODS(CPU_ROW)
 };

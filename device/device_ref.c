@@ -42,16 +42,18 @@ static inline void ref_set(enum dl2_element element, void *tensor, size_t i, dou
         dl2_elements_from_floats(element, &rounded, (uint16_t *)tensor + i, 1);
 }
 
-/* Zeroed memory for `size` bytes and `doubles` behind them; NULL: the error says so. */
-static void *ref_zeroed(size_t size, size_t doubles, const char *what, struct dl2_error *error)
+/* A zeroed plan of `size` bytes and `doubles` behind them; NULL: the error says so. */
+static void *ref_plan(size_t size, size_t doubles, const char *what, struct dl2_error *error)
 {
-    void *memory = NULL;
+    struct dl2_device_plan *plan = NULL;
     size_t room;
     if (dl2_size_mul(doubles, sizeof(double), &room) && dl2_size_add(room, size, &room))
-        memory = dl2_calloc(1, room);
-    if (!memory)
+        plan = dl2_calloc(1, room);
+    if (plan)
+        plan->free = free;
+    else
         dl2_error_set(error, DL2_ERR_MEMORY, "device ref: out of memory for %s", what);
-    return memory;
+    return plan;
 }
 
 static const char *ref_version(void)
@@ -91,6 +93,7 @@ static void ref_all_reduce_wait(struct dl2_device *device)
 /* -- convolution -- */
 
 struct dl2_conv {
+    struct dl2_device_plan plan;
     enum dl2_element element;
     struct dl2_conv_shape s;
     struct dl2_sides out;
@@ -101,7 +104,7 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
                            struct dl2_conv **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_conv_shape_check(shape, error));
-    struct dl2_conv *conv = ref_zeroed(sizeof *conv, shape->in_channels, "a convolution", error);
+    struct dl2_conv *conv = ref_plan(sizeof *conv, shape->in_channels, "a convolution", error);
     if (!conv)
         return DL2_ERR_MEMORY;
     conv->element = device->element;
@@ -109,11 +112,6 @@ static int ref_conv_create(struct dl2_device *device, const struct dl2_conv_shap
     conv->out = dl2_conv_out(shape);
     *out = conv;
     return DL2_OK;
-}
-
-static void ref_conv_free(struct dl2_conv *conv)
-{
-    free(conv);
 }
 
 /* A place in a tensor, or a tap of a kernel. */
@@ -128,21 +126,16 @@ static struct ref_place ref_place_of(size_t i, const struct dl2_sides *sides)
     return (struct ref_place){row / sides->height, row % sides->height, at % sides->width};
 }
 
-static struct dl2_sides ref_conv_kernel(const struct dl2_conv_shape *s)
-{
-    return (struct dl2_sides){s->kernel_depth, s->kernel_height, s->kernel_width};
-}
-
 /* The pixel, among a sample's, that a tap of output `o` sees; false in the padding. Coordinates
  * wrap below zero, so one comparison does. */
 static bool ref_tap(const struct dl2_conv_shape *s, struct ref_place o, struct ref_place tap,
                     size_t *pixel)
 {
-    const unsigned d = o.d * s->stride_depth + tap.d - s->pad_depth;
-    const unsigned h = o.h * s->stride_height + tap.h - s->pad_height;
-    const unsigned w = o.w * s->stride_width + tap.w - s->pad_width;
-    *pixel = ((size_t)d * s->in_height + h) * s->in_width + w;
-    return d < s->in_depth && h < s->in_height && w < s->in_width;
+    const unsigned d = o.d * s->stride.depth + tap.d - s->pad.depth;
+    const unsigned h = o.h * s->stride.height + tap.h - s->pad.height;
+    const unsigned w = o.w * s->stride.width + tap.w - s->pad.width;
+    *pixel = ((size_t)d * s->in.height + h) * s->in.width + w;
+    return d < s->in.depth && h < s->in.height && w < s->in.width;
 }
 
 /* Output coordinate whose tap saw input `i`, along one axis; false where there is none. */
@@ -176,12 +169,10 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                              const float *bias, void *y)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
     size_t at = 0, ins = s->in_channels / s->groups;
-    const size_t pixels = (size_t)s->in_depth * s->in_height * s->in_width;
-    const size_t outs = (size_t)conv->out.depth * conv->out.height * conv->out.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t pixels = dl2_sides_count(s->in), outs = dl2_sides_count(conv->out);
+    const size_t kernel = dl2_sides_count(s->kernel);
     for (unsigned n = 0; n < s->batch; n++)
         for (size_t p = 0; p < outs; p++) {
             const struct ref_place to = ref_place_of(p, &conv->out);
@@ -189,7 +180,7 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                 double sum = bias ? bias[o] : 0;
                 size_t first = o / (s->out_channels / s->groups) * ins, pixel;
                 for (size_t k = 0; k < kernel; k++) {
-                    if (!ref_tap(s, to, ref_place_of(k, &sides), &pixel))
+                    if (!ref_tap(s, to, ref_place_of(k, &s->kernel), &pixel))
                         continue;
                     size_t in = (n * pixels + pixel) * s->in_channels + first;
                     for (size_t c = 0; c < ins; c++)
@@ -205,24 +196,22 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const 
                                    void *dx)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s), *out = &conv->out;
-    const struct dl2_sides in = {s->in_depth, s->in_height, s->in_width};
+    const struct dl2_sides *out = &conv->out;
     enum dl2_element e = conv->element;
     size_t at = 0;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels / s->groups;
-    const size_t pixels = (size_t)in.depth * in.height * in.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t pixels = dl2_sides_count(s->in), kernel = dl2_sides_count(s->kernel);
     for (unsigned n = 0; n < s->batch; n++)
         for (size_t p = 0; p < pixels; p++) {
-            const struct ref_place i = ref_place_of(p, &in);
+            const struct ref_place i = ref_place_of(p, &s->in);
             memset(conv->sums, 0, s->in_channels * sizeof *conv->sums);
             for (size_t k = 0; k < kernel; k++) {
-                const struct ref_place tap = ref_place_of(k, &sides);
+                const struct ref_place tap = ref_place_of(k, &s->kernel);
                 struct ref_place seen;
-                if (!ref_seen_by(i.d, tap.d, s->stride_depth, s->pad_depth, out->depth, &seen.d) ||
-                    !ref_seen_by(i.h, tap.h, s->stride_height, s->pad_height, out->height,
+                if (!ref_seen_by(i.d, tap.d, s->stride.depth, s->pad.depth, out->depth, &seen.d) ||
+                    !ref_seen_by(i.h, tap.h, s->stride.height, s->pad.height, out->height,
                                  &seen.h) ||
-                    !ref_seen_by(i.w, tap.w, s->stride_width, s->pad_width, out->width, &seen.w))
+                    !ref_seen_by(i.w, tap.w, s->stride.width, s->pad.width, out->width, &seen.w))
                     continue;
                 size_t row = ((size_t)n * out->depth + seen.d) * out->height + seen.h;
                 size_t from = (row * out->width + seen.w) * s->out_channels;
@@ -247,16 +236,14 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
                                       float *dweights, float *dbias, bool accumulate)
 {
     const struct dl2_conv_shape *s = &conv->s;
-    const struct dl2_sides sides = ref_conv_kernel(s);
     enum dl2_element e = conv->element;
     size_t ins = s->in_channels / s->groups, outs = s->out_channels;
-    const size_t in_pixels = (size_t)s->in_depth * s->in_height * s->in_width;
-    const size_t out_pixels = (size_t)conv->out.depth * conv->out.height * conv->out.width;
-    const size_t kernel = (size_t)sides.depth * sides.height * sides.width;
+    const size_t in_pixels = dl2_sides_count(s->in), out_pixels = dl2_sides_count(conv->out);
+    const size_t kernel = dl2_sides_count(s->kernel);
     const size_t pixels = s->batch * out_pixels;
     for (unsigned o = 0; o < outs; o++)
         for (size_t k = 0; k < kernel; k++) {
-            const struct ref_place tap = ref_place_of(k, &sides);
+            const struct ref_place tap = ref_place_of(k, &s->kernel);
             size_t first = o / (outs / s->groups) * ins;
             memset(conv->sums, 0, ins * sizeof *conv->sums);
             for (size_t p = 0; p < pixels; p++) {
@@ -282,6 +269,7 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
 /* -- linear -- */
 
 struct dl2_linear {
+    struct dl2_device_plan plan;
     enum dl2_element element;
     struct dl2_linear_shape s;
 };
@@ -289,18 +277,13 @@ struct dl2_linear {
 static int ref_linear_create(struct dl2_device *device, const struct dl2_linear_shape *shape,
                              struct dl2_linear **out, struct dl2_error *error)
 {
-    struct dl2_linear *linear = ref_zeroed(sizeof *linear, 0, "a linear layer", error);
+    struct dl2_linear *linear = ref_plan(sizeof *linear, 0, "a linear layer", error);
     if (!linear)
         return DL2_ERR_MEMORY;
     linear->element = device->element;
     linear->s = *shape;
     *out = linear;
     return DL2_OK;
-}
-
-static void ref_linear_free(struct dl2_linear *linear)
-{
-    free(linear);
 }
 
 static void ref_linear_forward(struct dl2_linear *linear, const void *x, const void *weights,
@@ -354,41 +337,26 @@ static void ref_linear_backward_weights(struct dl2_linear *linear, const void *x
 /* -- pooling -- */
 
 struct dl2_pool {
+    struct dl2_device_plan plan;
     enum dl2_element element;
     struct dl2_pool_shape s;
-    float *sums;      /* of gradients, as large as x */
     uint32_t *winner; /* DL2_POOL_MAX: element of x that each element of y came from */
+    float sums[];     /* of gradients, as large as x; and then the winners */
 };
-
-static void ref_pool_free(struct dl2_pool *pool)
-{
-    if (pool) {
-        free(pool->sums);
-        free(pool->winner);
-    }
-    free(pool);
-}
 
 static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shape *shape,
                            struct dl2_pool **out, struct dl2_error *error)
 {
     DL2_TRY(dl2_pool_shape_check(shape, error));
-    size_t ins = (size_t)shape->batch * shape->in_depth * shape->in_height * shape->in_width *
-                 shape->channels;
-    size_t outs = (size_t)shape->batch * shape->out_depth * shape->out_height * shape->out_width *
-                  shape->channels;
-    struct dl2_pool *pool = ref_zeroed(sizeof *pool, 0, "pooling", error);
+    size_t ins = shape->batch * dl2_sides_count(shape->in) * shape->channels;
+    size_t outs = shape->batch * dl2_sides_count(shape->out) * shape->channels;
+    struct dl2_pool *pool = ref_plan(
+        sizeof *pool + ins * sizeof *pool->sums + outs * sizeof *pool->winner, 0, "pooling", error);
     if (!pool)
         return DL2_ERR_MEMORY;
     pool->element = device->element;
     pool->s = *shape;
-    pool->sums = ref_zeroed(ins * sizeof *pool->sums, 0, "pooling", error);
-    if (shape->kind == DL2_POOL_MAX)
-        pool->winner = ref_zeroed(outs * sizeof *pool->winner, 0, "pooling", error);
-    if (!pool->sums || (shape->kind == DL2_POOL_MAX && !pool->winner)) {
-        ref_pool_free(pool);
-        return DL2_ERR_MEMORY;
-    }
+    pool->winner = (uint32_t *)(pool->sums + ins);
     *out = pool;
     return DL2_OK;
 }
@@ -397,16 +365,15 @@ static int ref_pool_create(struct dl2_device *device, const struct dl2_pool_shap
 static size_t ref_pool_at(const struct dl2_pool_shape *s, size_t n, size_t d, size_t h, size_t w,
                           size_t c)
 {
-    return (((n * s->in_depth + d) * s->in_height + h) * s->in_width + w) * s->channels + c;
+    return (((n * s->in.depth + d) * s->in.height + h) * s->in.width + w) * s->channels + c;
 }
 
 /* The window of element i of a pooling's output, and its sample and channel. */
 static struct dl2_pool_window ref_pool_window(const struct dl2_pool_shape *s, size_t i, size_t *n,
                                               size_t *c)
 {
-    const struct dl2_sides out = {s->out_depth, s->out_height, s->out_width};
-    const size_t pixels = (size_t)out.depth * out.height * out.width;
-    const struct ref_place o = ref_place_of(i / s->channels % pixels, &out);
+    const size_t pixels = dl2_sides_count(s->out);
+    const struct ref_place o = ref_place_of(i / s->channels % pixels, &s->out);
     *n = i / s->channels / pixels;
     *c = i % s->channels;
     return dl2_pool_window(s, o.d, o.h, o.w);
@@ -416,8 +383,7 @@ static void ref_pool_forward(struct dl2_pool *pool, const void *x, void *y)
 {
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
-    const size_t outs =
-        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+    const size_t outs = s->batch * dl2_sides_count(s->out) * s->channels;
     for (size_t i = 0; i < outs; i++) {
         size_t n, c, best = SIZE_MAX;
         const struct dl2_pool_window v = ref_pool_window(s, i, &n, &c);
@@ -447,8 +413,7 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
     const struct dl2_pool_shape *s = &pool->s;
     enum dl2_element e = pool->element;
     const size_t count = ref_pool_at(s, s->batch, 0, 0, 0, 0);
-    const size_t outs =
-        (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+    const size_t outs = s->batch * dl2_sides_count(s->out) * s->channels;
     memset(pool->sums, 0, count * sizeof *pool->sums);
     for (size_t i = 0; i < outs; i++) {
         float g = (float)ref_get(e, dy, i);
@@ -471,6 +436,7 @@ static void ref_pool_backward(struct dl2_pool *pool, const void *dy, void *dx)
 /* -- batch norm -- */
 
 struct dl2_norm {
+    struct dl2_device_plan plan;
     struct dl2_device *device;
     enum dl2_element element;
     struct dl2_norm_shape s;
@@ -483,7 +449,7 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
                            struct dl2_norm **out, struct dl2_error *error)
 {
     const size_t channels = shape->channels;
-    struct dl2_norm *norm = ref_zeroed(sizeof *norm, 4 * channels, "batch norm", error);
+    struct dl2_norm *norm = ref_plan(sizeof *norm, 4 * channels, "batch norm", error);
     if (!norm)
         return DL2_ERR_MEMORY;
     norm->device = device;
@@ -495,11 +461,6 @@ static int ref_norm_create(struct dl2_device *device, const struct dl2_norm_shap
     norm->product = norm->kept + 3 * channels;
     *out = norm;
     return DL2_OK;
-}
-
-static void ref_norm_free(struct dl2_norm *norm)
-{
-    free(norm);
 }
 
 static void ref_norm_apply(const struct dl2_norm *norm, const void *x, const void *residual,
@@ -607,6 +568,7 @@ static void ref_norm_backward(struct dl2_norm *norm, const void *x, const void *
 /* -- layer norm -- */
 
 struct dl2_layer_norm {
+    struct dl2_device_plan plan;
     enum dl2_element element;
     struct dl2_layer_norm_shape s;
     double *mean, *scale;   /* [rows], of the last forward; scale is 1 / sqrt(var + epsilon) */
@@ -620,7 +582,7 @@ static int ref_layer_norm_create(struct dl2_device *device,
 {
     const size_t rows = shape->rows, channels = shape->channels;
     struct dl2_layer_norm *norm =
-        ref_zeroed(sizeof *norm, 2 * (rows + channels), "a layer norm", error);
+        ref_plan(sizeof *norm, 2 * (rows + channels), "a layer norm", error);
     if (!norm)
         return DL2_ERR_MEMORY;
     norm->element = device->element;
@@ -631,11 +593,6 @@ static int ref_layer_norm_create(struct dl2_device *device,
     norm->dbeta = norm->kept + 2 * rows + channels;
     *out = norm;
     return DL2_OK;
-}
-
-static void ref_layer_norm_free(struct dl2_layer_norm *norm)
-{
-    free(norm);
 }
 
 static void ref_layer_norm_forward(struct dl2_layer_norm *norm, const void *x, const float *gamma,
@@ -693,6 +650,7 @@ static void ref_layer_norm_backward(struct dl2_layer_norm *norm, const void *x, 
 /* -- attention -- */
 
 struct dl2_attention {
+    struct dl2_device_plan plan;
     enum dl2_element element;
     struct dl2_attention_shape s;
     double *softmax; /* [batch][heads][tokens][tokens] of the last forward */
@@ -705,7 +663,7 @@ static int ref_attention_create(struct dl2_device *device, const struct dl2_atte
     size_t scores;
     DL2_TRY(dl2_attention_shape_check(shape, &scores, error));
     struct dl2_attention *attention =
-        ref_zeroed(sizeof *attention, shape->tokens + scores, "attention", error);
+        ref_plan(sizeof *attention, shape->tokens + scores, "attention", error);
     if (!attention)
         return DL2_ERR_MEMORY;
     attention->element = device->element;
@@ -713,11 +671,6 @@ static int ref_attention_create(struct dl2_device *device, const struct dl2_atte
     attention->softmax = attention->row + shape->tokens;
     *out = attention;
     return DL2_OK;
-}
-
-static void ref_attention_free(struct dl2_attention *attention)
-{
-    free(attention);
 }
 
 /* A head of a sample. */
@@ -920,6 +873,7 @@ static void ref_dropout(struct dl2_device *device, const void *x, void *y, size_
 /* -- ingest -- */
 
 struct dl2_ingest {
+    struct dl2_device_plan plan;
     struct dl2_device *device;
     struct dl2_ingest_shape s;
 };
@@ -927,18 +881,13 @@ struct dl2_ingest {
 static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                              struct dl2_ingest **out, struct dl2_error *error)
 {
-    struct dl2_ingest *ingest = ref_zeroed(sizeof *ingest, 0, "ingest", error);
+    struct dl2_ingest *ingest = ref_plan(sizeof *ingest, 0, "ingest", error);
     if (!ingest)
         return DL2_ERR_MEMORY;
     ingest->device = device;
     ingest->s = *shape;
     *out = ingest;
     return DL2_OK;
-}
-
-static void ref_ingest_free(struct dl2_ingest *ingest)
-{
-    free(ingest);
 }
 
 static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
@@ -960,6 +909,7 @@ static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
 /* -- loss -- */
 
 struct dl2_loss {
+    struct dl2_device_plan plan;
     struct dl2_device *device;
     struct dl2_loss_shape s;
     double logits[]; /* classes */
@@ -968,18 +918,13 @@ struct dl2_loss {
 static int ref_loss_create(struct dl2_device *device, const struct dl2_loss_shape *shape,
                            struct dl2_loss **out, struct dl2_error *error)
 {
-    struct dl2_loss *loss = ref_zeroed(sizeof *loss, shape->classes, "the loss", error);
+    struct dl2_loss *loss = ref_plan(sizeof *loss, shape->classes, "the loss", error);
     if (!loss)
         return DL2_ERR_MEMORY;
     loss->device = device;
     loss->s = *shape;
     *out = loss;
     return DL2_OK;
-}
-
-static void ref_loss_free(struct dl2_loss *loss)
-{
-    free(loss);
 }
 
 static bool ref_counts(const int32_t *labels, const uint32_t *partner, size_t n)
@@ -1166,30 +1111,24 @@ const struct dl2_device_class dl2_device_ref = {
     .all_reduce = ref_all_reduce,
     .all_reduce_wait = ref_all_reduce_wait,
     .conv_create = ref_conv_create,
-    .conv_free = ref_conv_free,
     .conv_forward = ref_conv_forward,
     .conv_backward_data = ref_conv_backward_data,
     .conv_backward_weights = ref_conv_backward_weights,
     .linear_create = ref_linear_create,
-    .linear_free = ref_linear_free,
     .linear_forward = ref_linear_forward,
     .linear_backward_data = ref_linear_backward_data,
     .linear_backward_weights = ref_linear_backward_weights,
     .pool_create = ref_pool_create,
-    .pool_free = ref_pool_free,
     .pool_forward = ref_pool_forward,
     .pool_backward = ref_pool_backward,
     .norm_create = ref_norm_create,
-    .norm_free = ref_norm_free,
     .norm_train = ref_norm_train,
     .norm_eval = ref_norm_eval,
     .norm_backward = ref_norm_backward,
     .layer_norm_create = ref_layer_norm_create,
-    .layer_norm_free = ref_layer_norm_free,
     .layer_norm_forward = ref_layer_norm_forward,
     .layer_norm_backward = ref_layer_norm_backward,
     .attention_create = ref_attention_create,
-    .attention_free = ref_attention_free,
     .attention_forward = ref_attention_forward,
     .attention_backward = ref_attention_backward,
     .tokens_forward = ref_tokens_forward,
@@ -1200,10 +1139,8 @@ const struct dl2_device_class dl2_device_ref = {
     .add = ref_add,
     .dropout = ref_dropout,
     .ingest_create = ref_ingest_create,
-    .ingest_free = ref_ingest_free,
     .ingest_run = ref_ingest_run,
     .loss_create = ref_loss_create,
-    .loss_free = ref_loss_free,
     .loss_run = ref_loss_run,
     .check_gradients = ref_check_gradients,
     .clip_gradients = ref_clip_gradients,
@@ -1225,9 +1162,9 @@ static int ref_open(const struct dl2_device_options *options, struct dl2_device 
         rest.precision = bf16 || fp16 ? DL2_PRECISION_FP32 : precision;
         DL2_TRY(dl2_device_check_plain(&dl2_device_ref, &rest, error));
     }
-    struct ref *ref = ref_zeroed(sizeof *ref, 0, "itself", error);
+    struct ref *ref = dl2_calloc(1, sizeof *ref);
     if (!ref)
-        return DL2_ERR_MEMORY;
+        return dl2_error_memory(error, "device ref");
     ref->base.ops = &dl2_device_ref;
     ref->base.element = bf16 ? DL2_ELEMENT_BF16 : fp16 ? DL2_ELEMENT_F16 : DL2_ELEMENT_F32;
     ref->base.staging = 1;

@@ -70,10 +70,7 @@ static int parse_scaling(const char *text, void *value, struct dl2_error *error)
 static int parse_quality(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_load_options *options = value;
-    const char **grown = dl2_realloc(options->quality, options->quality_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "options");
-    options->quality = grown;
+    DL2_TRY(dl2_grow(&options->quality, options->quality_count, sizeof *options->quality, error));
     options->quality[options->quality_count++] = text;
     return DL2_OK;
 }

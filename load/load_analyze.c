@@ -79,8 +79,7 @@ static int adopt_arguments(const json_t *arguments, struct dl2_loader_config *co
     for (const char *const *name = shared; *name; name++) {
         const int status = dl2_option_from_record(dl2_loader_options, config, *name,
                                                   json_object_get(arguments, *name), error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", *name);
+        dl2_error_prefix(error, "%s", *name);
         DL2_TRY(status);
     }
     return DL2_OK;

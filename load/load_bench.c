@@ -142,18 +142,6 @@ static bool is_enough(const struct bench *bench)
     return seconds >= measure || idle; /* where nothing can be loaded, no time helps */
 }
 
-/* Room for one more epoch. */
-static int grow_epochs(struct bench *bench, struct dl2_error *error)
-{
-    struct dl2_load_run *grown =
-        dl2_realloc(bench->epochs, bench->epoch_count + 1, sizeof *bench->epochs);
-    if (!grown)
-        return dl2_error_memory(error, "results");
-    bench->epochs = grown;
-    bench->epochs[bench->epoch_count] = (struct dl2_load_run){0};
-    return DL2_OK;
-}
-
 static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2_error *error)
 {
     const unsigned expected = isnan(bench->options->measure) ? bench->options->epochs : 2;
@@ -163,10 +151,11 @@ static int run_epochs(struct bench *bench, struct dl2_loader *loader, struct dl2
     bench->noting = true;
     int status = DL2_OK;
     while (status == DL2_OK && !is_enough(bench)) {
-        status = grow_epochs(bench, error);
+        status = dl2_grow(&bench->epochs, bench->epoch_count, sizeof *bench->epochs, error);
         if (status < 0)
             break;
         struct dl2_load_run *epoch = &bench->epochs[bench->epoch_count];
+        *epoch = (struct dl2_load_run){0};
         status = run_epoch(bench, loader, bench->epoch_count++, epoch, error);
         add_run(&bench->total, epoch);
     }
@@ -282,17 +271,14 @@ static void print_remote(FILE *out, const struct dl2_remote_stats *remote)
 
 static json_t *remote_json(const struct bench *bench)
 {
-    const struct dl2_remote_stats *remote = &bench->remote;
-    return bench->is_remote
-               ? json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "requests",
-                           (json_int_t)remote->requests, "retries", (json_int_t)remote->retries,
-                           "bytes", (json_int_t)remote->bytes, "cache_hits",
-                           (json_int_t)remote->cache_hits, "cache_misses",
-                           (json_int_t)remote->cache_misses, "cache_bytes",
-                           (json_int_t)remote->cache_bytes, "cache_damaged",
-                           (json_int_t)remote->cache_damaged, "cache_lost",
-                           (json_int_t)remote->cache_lost)
-               : json_null();
+    const char *name;
+    uint64_t count;
+    if (!bench->is_remote)
+        return json_null();
+    json_t *json = json_object();
+    for (size_t i = 0; (name = dl2_remote_stats_count(&bench->remote, i, &count)); i++)
+        json_object_set_new(json, name, json_integer((json_int_t)count));
+    return json;
 }
 
 static void print_rates(FILE *out, const struct bench *bench)

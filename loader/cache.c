@@ -25,7 +25,7 @@ struct dl2_cache {
 /* Marks in the table a block that is being filled; nothing is ever read from it. */
 static struct dl2_cache_block being_filled;
 
-static size_t round_up(size_t size)
+size_t dl2_cache_align(size_t size)
 {
     return (size + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
 }
@@ -55,7 +55,7 @@ int dl2_cache_create(size_t count, uint64_t limit, struct dl2_cache **out, struc
     }
     /* Fresh pages are zero, so all pointers are null. */
     cache->blocks = (_Atomic(struct dl2_cache_block *) *)(void *)cache->memory;
-    atomic_init(&cache->used, round_up(table));
+    atomic_init(&cache->used, dl2_cache_align(table));
     *out = cache;
     return DL2_OK;
 }
@@ -79,7 +79,7 @@ const struct dl2_cache_block *dl2_cache_find(const struct dl2_cache *cache, size
 
 static size_t room_of(size_t size)
 {
-    return round_up(sizeof(struct dl2_cache_block) + size);
+    return dl2_cache_align(sizeof(struct dl2_cache_block) + size);
 }
 
 uint64_t dl2_cache_most(uint64_t count, uint64_t bytes)

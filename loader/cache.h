@@ -31,6 +31,9 @@ struct dl2_cache_block {
 
 struct dl2_cache;
 
+/* The next multiple of DL2_ALIGNMENT. */
+size_t dl2_cache_align(size_t size);
+
 /*
  * For samples 0 .. count-1 and at most `limit` bytes. DL2_ERR_ARGUMENT if the limit is below the
  * table of samples (8 bytes each).

@@ -73,11 +73,6 @@ const struct dl2_decoded_image *dl2_decoded_find_any(const struct dl2_decoded_ca
     return any;
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + DL2_ALIGNMENT - 1) / DL2_ALIGNMENT * DL2_ALIGNMENT;
-}
-
 bool dl2_decoded_claim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction,
                        uint32_t width, uint32_t height, uint32_t channels)
 {
@@ -86,7 +81,8 @@ bool dl2_decoded_claim(struct dl2_decoded_cache *cache, size_t index, uint32_t r
     if (pixels > SIZE_MAX / 8)
         return false;
     return dl2_cache_claim(cache->entries, entry_of(index, reduction),
-                           aligned(sizeof(struct dl2_decoded_image)) + (size_t)pixels * channels);
+                           dl2_cache_align(sizeof(struct dl2_decoded_image)) +
+                               (size_t)pixels * channels);
 }
 
 void dl2_decoded_unclaim(struct dl2_decoded_cache *cache, size_t index, uint32_t reduction)
@@ -102,7 +98,7 @@ static size_t row_of(const struct dl2_raster *raster, const struct dl2_plane *pl
 
 size_t dl2_decoded_size(const struct dl2_raster *raster)
 {
-    size_t size = aligned(sizeof(struct dl2_decoded_image));
+    size_t size = dl2_cache_align(sizeof(struct dl2_decoded_image));
     for (unsigned p = 0; p < dl2_raster_planes(raster); p++)
         size += row_of(raster, &raster->planes[p]) * raster->planes[p].height;
     return size;
@@ -111,7 +107,7 @@ size_t dl2_decoded_size(const struct dl2_raster *raster)
 static void copy_image(const struct dl2_decoded_image *image, uint8_t *data)
 {
     struct dl2_decoded_image *copy = (struct dl2_decoded_image *)(void *)data;
-    uint8_t *to = data + aligned(sizeof *image);
+    uint8_t *to = data + dl2_cache_align(sizeof *image);
     *copy = *image;
     for (unsigned p = 0; p < dl2_raster_planes(&image->raster); p++) {
         const struct dl2_plane *plane = &image->raster.planes[p];

@@ -24,14 +24,8 @@ const char *const dl2_dtype_words[] = {[DL2_UINT8] = "uint8",
                                        NULL};
 
 /* Options have the words in small letters, the library's settings in capitals. */
-#define LAYOUTS(WORD)                                                                              \
-    {                                                                                              \
-        [DL2_NHWC] = WORD(nhwc, NHWC), [DL2_NCHW] = WORD(nchw, NCHW), NULL                         \
-    }
-#define SMALL(small, capital)   #small
-#define CAPITAL(small, capital) #capital
-const char *const dl2_layout_words[] = LAYOUTS(SMALL);
-static const char *const layouts[] = LAYOUTS(CAPITAL);
+const char *const dl2_layout_words[] = {[DL2_NHWC] = "nhwc", [DL2_NCHW] = "nchw", NULL};
+static const char *const layouts[] = {[DL2_NHWC] = "NHWC", [DL2_NCHW] = "NCHW", NULL};
 
 const char *const dl2_batching_words[] = {[DL2_BATCHING_STRICT] = "strict",
                                           [DL2_BATCHING_COMPLETION] = "completion",

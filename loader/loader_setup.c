@@ -105,17 +105,23 @@ static int copy_external(struct dl2_loader *loader, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* `setting` reads files beside the images. */
+static int check_sidecars(const struct dl2_dataset *dataset, const char *setting,
+                          struct dl2_error *error)
+{
+    if (dl2_dataset_has_sidecars(dataset))
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s: the container '%s' holds images and labels, and nothing beside them",
+                         setting, dl2_dataset_container(dataset));
+}
+
 static int make_targets(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
     DL2_TRY(dl2_target_list_parse(&loader->recipe.targets, loader->config.targets, error));
     loader->config.targets = loader->recipe.targets.text;
-    if (loader->config.targets && !dl2_dataset_has_sidecars(dataset))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "targets: the container '%s' holds images and labels, and nothing "
-                             "beside them",
-                             dl2_dataset_container(dataset));
-    return DL2_OK;
+    return loader->config.targets ? check_sidecars(loader->recipe.planner.dataset, "targets", error)
+                                  : DL2_OK;
 }
 
 /* Weights of classes that are equally frequent; a sample without a class never comes. */
@@ -168,7 +174,6 @@ static int init_weighed(struct dl2_loader *loader, size_t count, struct dl2_erro
 
 static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
 {
-    const struct dl2_dataset *dataset = loader->recipe.planner.dataset;
     const char *mask = loader->config.mask;
     if (!mask)
         return DL2_OK;
@@ -179,12 +184,7 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "mask: '%s' is not an extension; give one, such as png or mask.png",
                              mask);
-    if (!dl2_dataset_has_sidecars(dataset))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "mask: the container '%s' holds images and labels, and nothing beside "
-                             "them",
-                             dl2_dataset_container(dataset));
-    return DL2_OK;
+    return check_sidecars(loader->recipe.planner.dataset, "mask", error);
 }
 
 static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)

@@ -649,8 +649,7 @@ static int prepare_batches(struct dl2_read_ahead *ahead, struct dl2_error *error
         return DL2_OK;
     if (!dl2_size_mul(ahead->request_count, DL2_DATASET_BATCH, &numbers) ||
         !(ahead->samples = dl2_calloc(numbers, sizeof *ahead->samples)))
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
-                             ahead->window);
+        return dl2_error_memory(error, "reading %zu samples ahead", ahead->window);
     for (size_t i = 0; i < ahead->request_count; i++) {
         ahead->requests[i].samples = ahead->samples + i * DL2_DATASET_BATCH;
         ahead->requests[i].dataset = ahead->planner->dataset;
@@ -658,10 +657,11 @@ static int prepare_batches(struct dl2_read_ahead *ahead, struct dl2_error *error
     return DL2_OK;
 }
 
-static size_t times(size_t samples, unsigned frames)
+/* Frames of so many clips, of whole clips at most MAX_AHEAD. */
+static size_t frames_of(size_t clips, unsigned frames)
 {
     const size_t most = MAX_AHEAD / frames;
-    return (samples < most ? samples : most > 0 ? most : 1) * frames;
+    return (clips < most ? clips : most > 0 ? most : 1) * frames;
 }
 
 static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch_config *config,
@@ -676,8 +676,8 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
                              "%zu samples can't be read ahead, %d at the most", ahead->window,
                              MAX_AHEAD);
     ahead->frames = dl2_loader_frames(ahead->planner->config);
-    ahead->window = times(ahead->window, ahead->frames);
-    ahead->slack = times(SLACK, ahead->frames);
+    ahead->window = frames_of(ahead->window, ahead->frames);
+    ahead->slack = frames_of(SLACK, ahead->frames);
     ahead->ring = ahead->window + ahead->slack + 1;
     ahead->request_count = ahead->ring;
     ahead->pages = ahead->pages_free =
@@ -693,8 +693,7 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
         ahead->arena = NULL;
     if (!ahead->entries || !ahead->sorted || !ahead->requests || !ahead->new_requests ||
         !ahead->used || !ahead->arena)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read %zu samples ahead",
-                             ahead->window);
+        return dl2_error_memory(error, "reading %zu samples ahead", ahead->window);
     for (size_t i = 0; i < ahead->ring; i++)
         ahead->entries[i].position = NOWHERE;
     for (size_t i = ahead->request_count; i-- > 0;) {
@@ -707,35 +706,25 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
 }
 
 /* A server is always slower than the page cache, and io_uring reads files alone. */
-static int start_for_batches(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
+static int start_for_server(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
 {
     if (io == DL2_IO_URING)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "reading by io_uring: a database is read by threads");
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "reading by io_uring: %s",
+                             ahead->batches
+                                 ? "a database is read by threads"
+                                 : "what lies behind a server is read by requests; --io=auto has "
+                                   "many under way at once");
     ahead->is_auto = false;
     ahead->wanted = true;
-    ahead->engine = &dl2_read_engine_threads;
-    return ahead->engine->start(ahead, &ahead->engine_state, error);
-}
-
-static int start_for_remote(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
-{
-    if (io == DL2_IO_URING)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "reading by io_uring: what lies behind a server is read by requests; "
-                             "--io=auto has many under way at once");
-    ahead->is_auto = false;
-    ahead->wanted = true;
-    ahead->engine = io == DL2_IO_THREADS ? &dl2_read_engine_threads : &dl2_read_engine_remote;
+    ahead->engine =
+        ahead->batches || io == DL2_IO_THREADS ? &dl2_read_engine_threads : &dl2_read_engine_remote;
     return ahead->engine->start(ahead, &ahead->engine_state, error);
 }
 
 static int start_engine(struct dl2_read_ahead *ahead, enum dl2_io io, struct dl2_error *error)
 {
-    if (ahead->batches)
-        return start_for_batches(ahead, io, error);
-    if (ahead->remote)
-        return start_for_remote(ahead, io, error);
+    if (ahead->batches || ahead->remote)
+        return start_for_server(ahead, io, error);
     for (size_t i = 0; i < ENGINE_COUNT; i++) {
         const bool last = i + 1 == ENGINE_COUNT;
         if (io != DL2_IO_AUTO && engines[i]->io != io)
@@ -774,7 +763,7 @@ int dl2_read_ahead_create(const struct dl2_planner *planner, const struct dl2_fe
     *out = NULL;
     struct dl2_read_ahead *ahead = dl2_calloc(1, sizeof *ahead);
     if (!ahead)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "out of memory to read ahead");
+        return dl2_error_memory(error, "reading ahead");
     pthread_mutex_init(&ahead->mutex, NULL);
     pthread_cond_init(&ahead->work, NULL);
     ahead->planner = planner;

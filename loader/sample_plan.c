@@ -88,8 +88,7 @@ static unsigned step_of(const struct dl2_loader_config *config)
     return config->frame_step ? config->frame_step : 1;
 }
 
-/* The frames from the first to the last that are loaded. */
-static uint64_t span_of(const struct dl2_loader_config *config)
+uint64_t dl2_loader_frame_span(const struct dl2_loader_config *config)
 {
     return config->frame_sampling == DL2_FRAMES_UNIFORM
                ? config->frames
@@ -98,7 +97,7 @@ static uint64_t span_of(const struct dl2_loader_config *config)
 
 bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sample_plan *plan)
 {
-    return plan->available < span_of(planner->config);
+    return plan->available < dl2_loader_frame_span(planner->config);
 }
 
 /* Which frame of its clip is number `frame` of those that are loaded. */
@@ -125,7 +124,7 @@ static void choose_frames(const struct dl2_planner *planner, struct dl2_sample_p
 {
     const struct dl2_loader_config *config = planner->config;
     const struct dl2_image_range clip = dl2_dataset_frames(planner->dataset, plan->index);
-    const uint64_t span = span_of(config);
+    const uint64_t span = dl2_loader_frame_span(config);
     const uint64_t spare = clip.count > span ? clip.count - span : 0;
     const bool random = config->frame_sampling == DL2_FRAMES_RANDOM ||
                         (config->frame_sampling == DL2_FRAMES_AUTO && config->train);

@@ -68,6 +68,9 @@ bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample
 /* Has the clip fewer frames than are to be loaded? */
 bool dl2_plan_is_short(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
 
+/* Frames of a clip from the first to the last that are loaded. */
+uint64_t dl2_loader_frame_span(const struct dl2_loader_config *config);
+
 /* Looks in the cache for an image that was not there when the plan was made. */
 void dl2_plan_find_decoded(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
 

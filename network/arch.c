@@ -299,7 +299,7 @@ static int convcolumn(struct dl2_graph *g, int v, unsigned classes)
 {
     static const unsigned channels[] = {64, 128, 256, 256};
     const enum dl2_init init = DL2_INIT_UNIFORM_FAN_IN;
-    const struct dl2_graph_window kernel = {3, 1, 1, 3, 1, 1};
+    const struct dl2_graph_window kernel = {{3, 3, 3}, {1, 1, 1}, {1, 1, 1}};
     for (unsigned i = 0; i < 4; i++) {
         const unsigned time = i ? 2 : 1;
         char name[32];
@@ -307,7 +307,8 @@ static int convcolumn(struct dl2_graph *g, int v, unsigned classes)
         v = dl2_graph_clip_conv(g, name, v, channels[i], &kernel, true, init);
         snprintf(name, sizeof name, "conv_layer%u.1", i + 1);
         v = dl2_graph_norm(g, name, v, DL2_ELU);
-        v = dl2_graph_clip_max_pool(g, v, &(struct dl2_graph_window){time, time, 0, 2, 2, 0});
+        v = dl2_graph_clip_max_pool(g, v,
+                                    &(struct dl2_graph_window){{time, 2, 2}, {time, 2, 2}, {0}});
     }
     v = dl2_graph_elu(g, dl2_graph_linear(g, "fc5", v, 512, init));
     return dl2_graph_linear(g, "fc6", v, classes, init);
@@ -332,15 +333,18 @@ static int clip_block(struct dl2_graph *g, const char *block_name, int in, unsig
     char name[48];
     int norm, last_norm, shortcut = in;
     snprintf(name, sizeof name, "%s.conv1", block_name);
-    int v = clip_conv(g, name, in, channels, &(struct dl2_graph_window){3, stride, 1, 3, stride, 1},
+    int v = clip_conv(g, name, in, channels,
+                      &(struct dl2_graph_window){{3, 3, 3}, {stride, stride, stride}, {1, 1, 1}},
                       &norm);
     v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
     snprintf(name, sizeof name, "%s.conv2", block_name);
-    v = clip_conv(g, name, v, channels, &(struct dl2_graph_window){3, 1, 1, 3, 1, 1}, &last_norm);
+    v = clip_conv(g, name, v, channels, &(struct dl2_graph_window){{3, 3, 3}, {1, 1, 1}, {1, 1, 1}},
+                  &last_norm);
     if (stride != 1) {
         snprintf(name, sizeof name, "%s.downsample", block_name);
-        shortcut = clip_conv(g, name, in, channels,
-                             &(struct dl2_graph_window){1, stride, 0, 1, stride, 0}, &norm);
+        shortcut =
+            clip_conv(g, name, in, channels,
+                      &(struct dl2_graph_window){{1, 1, 1}, {stride, stride, stride}, {0}}, &norm);
         shortcut = dl2_graph_norm_layer(g, norm, shortcut, -1, DL2_IDENTITY);
     }
     return dl2_graph_norm_layer(g, last_norm, v, shortcut, DL2_RELU);
@@ -350,7 +354,8 @@ static int clip_block(struct dl2_graph *g, const char *block_name, int in, unsig
 static int r3d_18(struct dl2_graph *g, int v, unsigned classes)
 {
     int norm;
-    v = clip_conv(g, "stem", v, 64, &(struct dl2_graph_window){3, 1, 1, 7, 2, 3}, &norm);
+    v = clip_conv(g, "stem", v, 64, &(struct dl2_graph_window){{3, 7, 7}, {1, 2, 2}, {1, 3, 3}},
+                  &norm);
     v = dl2_graph_norm_layer(g, norm, v, -1, DL2_RELU);
     for (unsigned stage = 0; stage < 4; stage++)
         for (unsigned i = 0; i < 2; i++) {
@@ -407,10 +412,14 @@ int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct d
 {
     if (!arch->frames == !frames)
         return DL2_OK;
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s sees %s; these are %s: %s", arch->name,
-                         arch->frames ? "clips" : "images", frames ? "clips" : "images",
-                         frames ? "choose a network for clips, such as convcolumn"
-                                : "choose a network for images, such as resnet10");
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         arch->frames
+                             ? "%s sees clips: choose a network for images, such as resnet10; "
+                               "--samples clips takes the images of a folder for a clip"
+                             : "%s sees single images: choose a network for clips, such as "
+                               "convcolumn; --frames 1 trains on one frame of each clip, "
+                               "--samples images on every frame as an image",
+                         arch->name);
 }
 
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels)

@@ -17,7 +17,7 @@ static void *graph_grow(struct dl2_graph *g, void *list, size_t *count, size_t s
     void *grown = g->status ? NULL : dl2_realloc(*items, *count + 1, size);
     if (!grown) {
         if (!g->status)
-            g->status = dl2_error_set(g->error, DL2_ERR_MEMORY, "out of memory for a network");
+            g->status = dl2_error_memory(g->error, "a network");
         return NULL;
     }
     *items = grown;
@@ -31,24 +31,23 @@ static const char *graph_input(const struct dl2_graph *g, char *text, size_t siz
 {
     const struct dl2_value *v = &g->values[0];
     if (g->clips)
-        snprintf(text, size, "clips of %u frames of %ux%u", v->depth, v->width, v->height);
+        snprintf(text, size, "clips of %u frames of %ux%u", v->sides.depth, v->sides.width,
+                 v->sides.height);
     else
-        snprintf(text, size, "images of %ux%u", v->width, v->height);
+        snprintf(text, size, "images of %ux%u", v->sides.width, v->sides.height);
     return text;
 }
 
-static int graph_add_value(struct dl2_graph *g, unsigned depth, unsigned height, unsigned width,
-                           unsigned channels)
+static int graph_add_value(struct dl2_graph *g, struct dl2_sides sides, unsigned channels)
 {
     struct dl2_value *v = graph_grow(g, &g->values, &g->value_count, sizeof *v);
     if (!v)
         return -1;
-    *v = (struct dl2_value){.depth = depth, .height = height, .width = width, .channels = channels};
-    v->buffer_train = v->buffer_eval = -1;
+    *v = (struct dl2_value){.sides = sides, .channels = channels, .buffer = {-1, -1}};
     for (int i = 0; i < DL2_GRAPH_USES; i++)
         v->gradient[i] = -1;
-    if (!dl2_size_mul((size_t)height * width, channels, &v->size) ||
-        !dl2_size_mul(v->size, depth, &v->size) || v->size > 0x7fffffff) {
+    if (!dl2_size_mul((size_t)sides.height * sides.width, channels, &v->size) ||
+        !dl2_size_mul(v->size, sides.depth, &v->size) || v->size > 0x7fffffff) {
         char input[96];
         g->status = dl2_error_set(g->error, DL2_ERR_LIMIT, "%s: %s are too large", g->arch,
                                   graph_input(g, input, sizeof input));
@@ -68,8 +67,7 @@ static int graph_use(struct dl2_graph *g, int value)
 
 /* A layer from `in` to a new value of that size; *out is the value, -1 on failure. */
 static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kind kind, int in,
-                                         unsigned depth, unsigned height, unsigned width,
-                                         unsigned channels, int *out)
+                                         struct dl2_sides sides, unsigned channels, int *out)
 {
     *out = -1;
     if (g->status)
@@ -82,7 +80,7 @@ static struct dl2_layer *graph_add_layer(struct dl2_graph *g, enum dl2_layer_kin
     layer->in_use = graph_use(g, in);
     layer->residual = -1;
     layer->tensor = -1;
-    layer->out = *out = graph_add_value(g, depth, height, width, channels);
+    layer->out = *out = graph_add_value(g, sides, channels);
     return g->status ? NULL : layer;
 }
 
@@ -94,7 +92,7 @@ static struct dl2_layer *graph_add_alike(struct dl2_graph *g, enum dl2_layer_kin
     if (g->status)
         return NULL;
     const struct dl2_value v = g->values[in];
-    return graph_add_layer(g, kind, in, v.depth, v.height, v.width, v.channels, out);
+    return graph_add_layer(g, kind, in, v.sides, v.channels, out);
 }
 
 static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *part,
@@ -108,11 +106,11 @@ static int graph_add_tensor(struct dl2_graph *g, const char *layer, const char *
     size_t length = strlen(layer) + strlen(part) + 2;
     t->name = malloc(length);
     if (!t->name) {
-        g->status = dl2_error_set(g->error, DL2_ERR_MEMORY, "out of memory for a network");
+        g->status = dl2_error_memory(g->error, "a network");
         return -1;
     }
     snprintf(t->name, length, "%s%s%s", layer, dot, part);
-    t->count = (size_t)t->out * t->depth * t->height * t->width * t->in;
+    t->count = (size_t)t->out * dl2_sides_count(t->sides) * t->in;
     if (g->norm_decay)
         t->decays = t->parameter;
     return (int)g->tensor_count - 1;
@@ -125,9 +123,7 @@ static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter,
     return (struct dl2_tensor){.dims = {channels},
                                .rank = 1,
                                .out = channels,
-                               .depth = 1,
-                               .height = 1,
-                               .width = 1,
+                               .sides = {1, 1, 1},
                                .in = 1,
                                .parameter = parameter,
                                .init = init,
@@ -137,7 +133,7 @@ static struct dl2_tensor graph_channel_tensor(unsigned channels, bool parameter,
 /* The limit of a weight's initial values. */
 static float graph_limit_of(const struct dl2_tensor *t)
 {
-    const double taps = (double)t->depth * t->height * t->width;
+    const double taps = (double)dl2_sides_count(t->sides);
     const double fan_in = t->in * taps, fan_out = t->out * taps;
     switch (t->init) {
     case DL2_INIT_HE_FAN_OUT:
@@ -164,12 +160,12 @@ static int graph_add_weights(struct dl2_graph *g, const char *name, struct dl2_t
     t.parameter = t.decays = true;
     t.rank = 0;
     t.dims[t.rank++] = t.out;
-    t.dims[t.rank++] = flat ? (size_t)t.depth * t.height * t.width * t.in : t.in;
+    t.dims[t.rank++] = flat ? dl2_sides_count(t.sides) * t.in : t.in;
     if (!flat && g->clips)
-        t.dims[t.rank++] = t.depth;
+        t.dims[t.rank++] = t.sides.depth;
     if (!flat) {
-        t.dims[t.rank++] = t.height;
-        t.dims[t.rank++] = t.width;
+        t.dims[t.rank++] = t.sides.height;
+        t.dims[t.rank++] = t.sides.width;
     }
     t.limit = graph_limit_of(&t);
     int first = graph_add_tensor(g, name, "weight", &t);
@@ -195,16 +191,14 @@ static struct dl2_layer *graph_add_window(struct dl2_graph *g, enum dl2_layer_ki
                                           const char *name, int in, unsigned channels,
                                           const struct dl2_graph_window *w, int *out)
 {
-    struct dl2_value v = g->values[in];
-    unsigned depth = dl2_window_out(v.depth, w->kernel_depth, w->stride_depth, w->pad_depth);
-    unsigned height = dl2_window_out(v.height, w->kernel, w->stride, w->pad);
-    unsigned width = dl2_window_out(v.width, w->kernel, w->stride, w->pad);
+    const struct dl2_sides outs =
+        dl2_window_outs(g->values[in].sides, w->kernel, w->stride, w->pad);
     *out = -1;
-    if (!depth || !height || !width) {
+    if (!dl2_sides_count(outs)) {
         graph_too_small(g, name);
         return NULL;
     }
-    struct dl2_layer *layer = graph_add_layer(g, kind, in, depth, height, width, channels, out);
+    struct dl2_layer *layer = graph_add_layer(g, kind, in, outs, channels, out);
     if (layer)
         layer->window = *w;
     return layer;
@@ -220,12 +214,7 @@ static int graph_add_conv(struct dl2_graph *g, const char *name, int in, unsigne
     unsigned ins = g->values[in].channels / groups;
     struct dl2_layer *layer = graph_add_window(g, DL2_LAYER_CONV, name, in, channels, w, &out);
     if (layer) {
-        const struct dl2_tensor t = {.out = channels,
-                                     .depth = w->kernel_depth,
-                                     .height = w->kernel,
-                                     .width = w->kernel,
-                                     .in = ins,
-                                     .init = init};
+        const struct dl2_tensor t = {.out = channels, .sides = w->kernel, .in = ins, .init = init};
         layer->groups = groups;
         layer->bias = bias;
         layer->tensor = graph_add_weights(g, name, t, false, bias);
@@ -233,17 +222,22 @@ static int graph_add_conv(struct dl2_graph *g, const char *name, int in, unsigne
     return out;
 }
 
+static struct dl2_graph_window graph_square(unsigned kernel, unsigned stride, unsigned pad)
+{
+    return (struct dl2_graph_window){{1, kernel, kernel}, {1, stride, stride}, {0, pad, pad}};
+}
+
 int dl2_graph_conv(struct dl2_graph *g, const char *name, int in, unsigned channels,
                    unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
     return graph_add_conv(g, name, in, channels, &window, 1, false, init);
 }
 
 int dl2_graph_conv_bias(struct dl2_graph *g, const char *name, int in, unsigned channels,
                         unsigned kernel, unsigned stride, unsigned pad, enum dl2_init init)
 {
-    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
     return graph_add_conv(g, name, in, channels, &window, 1, true, init);
 }
 
@@ -256,7 +250,7 @@ int dl2_graph_clip_conv(struct dl2_graph *g, const char *name, int in, unsigned 
 int dl2_graph_depthwise(struct dl2_graph *g, const char *name, int in, unsigned kernel,
                         unsigned stride, unsigned pad, enum dl2_init init)
 {
-    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
     unsigned channels = dl2_graph_channels(g, in);
     return graph_add_conv(g, name, in, channels, &window, channels, false, init);
 }
@@ -332,7 +326,7 @@ int dl2_graph_clip_max_pool(struct dl2_graph *g, int in, const struct dl2_graph_
 
 int dl2_graph_max_pool(struct dl2_graph *g, int in, unsigned kernel, unsigned stride, unsigned pad)
 {
-    const struct dl2_graph_window window = {1, 1, 0, kernel, stride, pad};
+    const struct dl2_graph_window window = graph_square(kernel, stride, pad);
     return dl2_graph_clip_max_pool(g, in, &window);
 }
 
@@ -341,7 +335,8 @@ int dl2_graph_average_pool(struct dl2_graph *g, int in, unsigned height, unsigne
     if (g->status)
         return -1;
     int out;
-    graph_add_layer(g, DL2_LAYER_AVERAGE_POOL, in, 1, height, width, g->values[in].channels, &out);
+    graph_add_layer(g, DL2_LAYER_AVERAGE_POOL, in, (struct dl2_sides){1, height, width},
+                    g->values[in].channels, &out);
     return out;
 }
 
@@ -364,13 +359,11 @@ static int graph_add_linear(struct dl2_graph *g, const char *name, int in, unsig
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_LINEAR, in, 1, rows, 1, out_features, &out);
+    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_LINEAR, in,
+                                              (struct dl2_sides){1, rows, 1}, out_features, &out);
     if (layer) {
         const struct dl2_tensor t = {.out = out_features,
-                                     .depth = v.depth,
-                                     .height = v.height / rows,
-                                     .width = v.width,
+                                     .sides = {v.sides.depth, v.sides.height / rows, v.sides.width},
                                      .in = v.channels,
                                      .init = init};
         layer->rows = rows;
@@ -394,9 +387,7 @@ static struct dl2_tensor graph_plain_tensor(unsigned rows, unsigned channels, en
     return (struct dl2_tensor){.dims = {1, rows, channels},
                                .rank = 3,
                                .out = rows,
-                               .depth = 1,
-                               .height = 1,
-                               .width = 1,
+                               .sides = {1, 1, 1},
                                .in = channels,
                                .parameter = true,
                                .init = init,
@@ -415,9 +406,9 @@ int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_to
         return -1;
     struct dl2_value v = g->values[in];
     int out;
-    const unsigned tokens = v.height * v.width + 1;
-    struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_TOKENS, in, 1, tokens, 1, v.channels, &out);
+    const unsigned tokens = v.sides.height * v.sides.width + 1;
+    struct dl2_layer *layer = graph_add_layer(g, DL2_LAYER_TOKENS, in,
+                                              (struct dl2_sides){1, tokens, 1}, v.channels, &out);
     if (layer) {
         struct dl2_tensor t = graph_plain_tensor(tokens, v.channels, DL2_INIT_NORMAL, 0.02f);
         layer->class_token = class_token;
@@ -429,7 +420,9 @@ int dl2_graph_tokens(struct dl2_graph *g, const char *name, int in, int class_to
 int dl2_graph_token_linear(struct dl2_graph *g, const char *name, int in, unsigned out_features,
                            enum dl2_init init)
 {
-    return g->status ? -1 : graph_add_linear(g, name, in, g->values[in].height, out_features, init);
+    return g->status
+               ? -1
+               : graph_add_linear(g, name, in, g->values[in].sides.height, out_features, init);
 }
 
 int dl2_graph_layer_norm(struct dl2_graph *g, const char *name, int in, float epsilon)
@@ -454,7 +447,7 @@ int dl2_graph_attention(struct dl2_graph *g, int in, unsigned heads)
     struct dl2_value v = g->values[in];
     int out;
     struct dl2_layer *layer =
-        graph_add_layer(g, DL2_LAYER_ATTENTION, in, 1, v.height, v.width, v.channels / 3, &out);
+        graph_add_layer(g, DL2_LAYER_ATTENTION, in, v.sides, v.channels / 3, &out);
     if (layer)
         layer->heads = heads;
     return out;
@@ -483,7 +476,7 @@ int dl2_graph_first_token(struct dl2_graph *g, int in)
     if (g->status)
         return -1;
     /* The one window of a token that a stride as long as all of them leaves. */
-    return dl2_graph_max_pool(g, in, 1, g->values[in].height, 0);
+    return dl2_graph_max_pool(g, in, 1, g->values[in].sides.height, 0);
 }
 
 unsigned dl2_graph_channels(const struct dl2_graph *g, int value)
@@ -526,29 +519,21 @@ bool dl2_graph_wants_gradient(const struct dl2_graph *g, int value)
 static void graph_plan_forward(struct dl2_graph *g, size_t element_size, bool train)
 {
     for (size_t v = 0; v < g->value_count && !g->status; v++) {
-        int buffer = graph_add_buffer(g, g->values[v].size, element_size, 0);
-        *(train ? &g->values[v].buffer_train : &g->values[v].buffer_eval) = buffer;
+        const int buffer = graph_add_buffer(g, g->values[v].size, element_size, 0);
+        g->values[v].buffer[train] = buffer;
     }
     for (size_t i = 0; i < g->layer_count && !g->status; i++) {
         const struct dl2_layer *layer = &g->layers[i];
         const struct dl2_value *values = g->values;
         int step = (int)i;
-        int in = train ? values[layer->in].buffer_train : values[layer->in].buffer_eval;
-        int out = train ? values[layer->out].buffer_train : values[layer->out].buffer_eval;
-        graph_live_until(g, in, step);
+        struct dl2_buffer *out = &g->buffers[values[layer->out].buffer[train]];
+        graph_live_until(g, values[layer->in].buffer[train], step);
         if (layer->residual >= 0)
-            graph_live_until(g,
-                             train ? values[layer->residual].buffer_train
-                                   : values[layer->residual].buffer_eval,
-                             step);
-        g->buffers[out].first = g->buffers[out].last = step;
+            graph_live_until(g, values[layer->residual].buffer[train], step);
+        out->first = out->last = step;
     }
-    if (!g->status) {
-        const struct dl2_value *logits = &g->values[g->logits];
-        /* Logits can be asked for when all is done. */
-        graph_live_until(g, train ? logits->buffer_train : logits->buffer_eval,
-                         2 * (int)g->layer_count);
-    }
+    if (!g->status) /* logits can be asked for when all is done */
+        graph_live_until(g, g->values[g->logits].buffer[train], 2 * (int)g->layer_count);
 }
 
 /* Each layer backward: what it reads must live, and where it leaves its input's gradient. */
@@ -569,18 +554,18 @@ static void graph_plan_backward(struct dl2_graph *g, size_t element_size)
         switch (layer->kind) {
         case DL2_LAYER_CONV:
         case DL2_LAYER_LINEAR:
-            graph_live_until(g, in->buffer_train, step);
+            graph_live_until(g, in->buffer[true], step);
             if (layer->activation != DL2_IDENTITY)
-                graph_live_until(g, out->buffer_train, step);
+                graph_live_until(g, out->buffer[true], step);
             break;
         case DL2_LAYER_NORM:
         case DL2_LAYER_ATTENTION:
-            graph_live_until(g, in->buffer_train, step);
-            graph_live_until(g, out->buffer_train, step);
+            graph_live_until(g, in->buffer[true], step);
+            graph_live_until(g, out->buffer[true], step);
             break;
         case DL2_LAYER_GELU:
         case DL2_LAYER_LAYER_NORM:
-            graph_live_until(g, in->buffer_train, step);
+            graph_live_until(g, in->buffer[true], step);
             break;
         case DL2_LAYER_MAX_POOL:
         case DL2_LAYER_AVERAGE_POOL:
@@ -627,7 +612,7 @@ static size_t graph_place_buffers(struct dl2_graph *g, size_t from, size_t to)
     size_t count = to - from, total = 0;
     struct dl2_buffer **order = dl2_calloc(count, sizeof *order);
     if (!order) {
-        g->status = dl2_error_set(g->error, DL2_ERR_MEMORY, "out of memory for a network");
+        g->status = dl2_error_memory(g->error, "a network");
         return 0;
     }
     for (size_t i = 0; i < count; i++)
@@ -697,11 +682,11 @@ double dl2_graph_multiply_adds(const struct dl2_graph *g)
         const struct dl2_layer *layer = &g->layers[i];
         const struct dl2_value *in = &g->values[layer->in], *out = &g->values[layer->out];
         if (layer->kind == DL2_LAYER_CONV)
-            sum += (double)g->tensors[layer->tensor].count * out->depth * out->height * out->width;
+            sum += (double)g->tensors[layer->tensor].count * (double)dl2_sides_count(out->sides);
         else if (layer->kind == DL2_LAYER_LINEAR)
             sum += (double)g->tensors[layer->tensor].count * layer->rows;
         else if (layer->kind == DL2_LAYER_ATTENTION) /* scores, and sums of values */
-            sum += 2.0 * in->height * in->height * out->channels;
+            sum += 2.0 * in->sides.height * in->sides.height * out->channels;
     }
     return sum;
 }
@@ -710,7 +695,7 @@ int dl2_graph_images(struct dl2_graph *g, unsigned frames, unsigned height, unsi
                      unsigned channels)
 {
     g->clips = frames > 0;
-    return graph_add_value(g, frames ? frames : 1, height, width, channels);
+    return graph_add_value(g, (struct dl2_sides){frames ? frames : 1, height, width}, channels);
 }
 
 void dl2_graph_free(struct dl2_graph *g)

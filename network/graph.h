@@ -44,10 +44,9 @@ enum dl2_layer_kind {
     DL2_LAYER_TOKENS,
 };
 
-/* A window that moves over clips: over their frames, and alike over height and width. */
+/* A window that moves over images, or over clips and their frames. */
 struct dl2_graph_window {
-    unsigned kernel_depth, stride_depth, pad_depth; /* 1, 1 and 0 with images */
-    unsigned kernel, stride, pad;
+    struct dl2_sides kernel, stride, pad; /* depths with images: 1, 1 and 0 */
 };
 
 struct dl2_layer {
@@ -67,10 +66,10 @@ struct dl2_layer {
 };
 
 struct dl2_value {
-    unsigned depth, height, width, channels; /* depth: frames; 1: images */
-    unsigned uses;
-    size_t size; /* elements of one sample */
-    int buffer_train, buffer_eval;
+    struct dl2_sides sides; /* depth: frames; 1: images */
+    unsigned channels, uses;
+    size_t size;                  /* elements of one sample */
+    int buffer[2];                /* in evaluation [false] and in training [true] */
     int gradient[DL2_GRAPH_USES]; /* buffers, or -1 */
 };
 
@@ -97,7 +96,8 @@ struct dl2_tensor {
     /* PyTorch's shape: OIHW, of clips OIDHW, [out][in], [1][tokens][channels] or [channels]. */
     size_t dims[DL2_NETWORK_DIMS];
     unsigned rank;
-    unsigned out, depth, height, width, in; /* ODHWI, as kept */
+    unsigned out, in;
+    struct dl2_sides sides; /* kept as ODHWI */
     size_t count;
     bool parameter, decays;
     enum dl2_init init;

@@ -12,96 +12,16 @@
 void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_view *view,
                             struct dl2_plan_set *set)
 {
-    const struct dl2_device_class *ops = net->device->ops;
     for (size_t i = 0; set->layers && i < view->graph.layer_count; i++)
-        switch (view->graph.layers[i].kind) {
-        case DL2_LAYER_CONV:
-            ops->conv_free(set->layers[i].conv);
-            break;
-        case DL2_LAYER_NORM:
-            ops->norm_free(set->layers[i].norm);
-            break;
-        case DL2_LAYER_MAX_POOL:
-        case DL2_LAYER_AVERAGE_POOL:
-            ops->pool_free(set->layers[i].pool);
-            break;
-        case DL2_LAYER_LINEAR:
-            ops->linear_free(set->layers[i].linear);
-            break;
-        case DL2_LAYER_LAYER_NORM:
-            ops->layer_norm_free(set->layers[i].layer_norm);
-            break;
-        case DL2_LAYER_ATTENTION:
-            ops->attention_free(set->layers[i].attention);
-            break;
-        case DL2_LAYER_DROPOUT:
-        case DL2_LAYER_ADD:
-        case DL2_LAYER_GELU:
-        case DL2_LAYER_TOKENS:
-            break;
-        }
+        dl2_device_plan_free(set->layers[i].any);
     for (int kind = 0; kind < DL2_RUN_KINDS; kind++)
         if (set->kinds[kind].recording)
-            ops->recording_free(set->kinds[kind].recording);
-    ops->ingest_free(set->ingest);
-    ops->loss_free(set->loss_train);
-    ops->loss_free(set->loss_eval);
+            net->device->ops->recording_free(set->kinds[kind].recording);
+    dl2_device_plan_free(set->ingest);
+    dl2_device_plan_free(set->loss_train);
+    dl2_device_plan_free(set->loss_eval);
     free(set->layers);
     *set = (struct dl2_plan_set){0};
-}
-
-static struct dl2_conv_shape network_conv_shape(const struct dl2_graph *graph,
-                                                const struct dl2_layer *layer, unsigned count)
-{
-    const struct dl2_value *in = &graph->values[layer->in];
-    const struct dl2_graph_window *w = &layer->window;
-    return (struct dl2_conv_shape){
-        .batch = count,
-        .in_depth = in->depth,
-        .in_height = in->height,
-        .in_width = in->width,
-        .in_channels = in->channels,
-        .out_channels = graph->values[layer->out].channels,
-        .kernel_depth = w->kernel_depth,
-        .kernel_height = w->kernel,
-        .kernel_width = w->kernel,
-        .stride_depth = w->stride_depth,
-        .stride_height = w->stride,
-        .stride_width = w->stride,
-        .pad_depth = w->pad_depth,
-        .pad_height = w->pad,
-        .pad_width = w->pad,
-        .groups = layer->groups,
-        .bias = layer->bias,
-        .activation = layer->activation,
-    };
-}
-
-static struct dl2_pool_shape network_pool_shape(const struct dl2_graph *graph,
-                                                const struct dl2_layer *layer, unsigned count)
-{
-    const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
-    const struct dl2_graph_window *w = &layer->window;
-    return (struct dl2_pool_shape){
-        .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
-        .batch = count,
-        .in_depth = in->depth,
-        .in_height = in->height,
-        .in_width = in->width,
-        .channels = in->channels,
-        .out_depth = out->depth,
-        .out_height = out->height,
-        .out_width = out->width,
-        .kernel_depth = w->kernel_depth,
-        .kernel_height = w->kernel,
-        .kernel_width = w->kernel,
-        .stride_depth = w->stride_depth,
-        .stride_height = w->stride,
-        .stride_width = w->stride,
-        .pad_depth = w->pad_depth,
-        .pad_height = w->pad,
-        .pad_width = w->pad,
-    };
 }
 
 static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *layer,
@@ -112,12 +32,21 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     const struct dl2_value *in = &graph->values[layer->in], *out = &graph->values[layer->out];
     switch (layer->kind) {
     case DL2_LAYER_CONV: {
-        struct dl2_conv_shape shape = network_conv_shape(graph, layer, count);
+        struct dl2_conv_shape shape = {.batch = count,
+                                       .in = in->sides,
+                                       .kernel = layer->window.kernel,
+                                       .stride = layer->window.stride,
+                                       .pad = layer->window.pad,
+                                       .in_channels = in->channels,
+                                       .out_channels = out->channels,
+                                       .groups = layer->groups,
+                                       .bias = layer->bias,
+                                       .activation = layer->activation};
         return device->ops->conv_create(device, &shape, &plan->conv, error);
     }
     case DL2_LAYER_NORM: {
         struct dl2_norm_shape shape = {
-            .rows = (size_t)count * in->depth * in->height * in->width,
+            .rows = count * dl2_sides_count(in->sides),
             .channels = in->channels,
             .epsilon = NORM_EPSILON,
             .momentum = NORM_MOMENTUM,
@@ -129,7 +58,15 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
     }
     case DL2_LAYER_MAX_POOL:
     case DL2_LAYER_AVERAGE_POOL: {
-        struct dl2_pool_shape shape = network_pool_shape(graph, layer, count);
+        struct dl2_pool_shape shape = {
+            .kind = layer->kind == DL2_LAYER_MAX_POOL ? DL2_POOL_MAX : DL2_POOL_ADAPTIVE_AVERAGE,
+            .batch = count,
+            .in = in->sides,
+            .channels = in->channels,
+            .out = out->sides,
+            .kernel = layer->window.kernel,
+            .stride = layer->window.stride,
+            .pad = layer->window.pad};
         return device->ops->pool_create(device, &shape, &plan->pool, error);
     }
     case DL2_LAYER_LINEAR: {
@@ -138,12 +75,12 @@ static int network_plan_layer(struct dl2_network *net, const struct dl2_layer *l
         return device->ops->linear_create(device, &shape, &plan->linear, error);
     }
     case DL2_LAYER_LAYER_NORM: {
-        struct dl2_layer_norm_shape shape = {(size_t)count * in->height, in->channels,
+        struct dl2_layer_norm_shape shape = {(size_t)count * in->sides.height, in->channels,
                                              layer->epsilon};
         return device->ops->layer_norm_create(device, &shape, &plan->layer_norm, error);
     }
     case DL2_LAYER_ATTENTION: {
-        struct dl2_attention_shape shape = {count, in->height, out->channels, layer->heads};
+        struct dl2_attention_shape shape = {count, in->sides.height, out->channels, layer->heads};
         return device->ops->attention_create(device, &shape, &plan->attention, error);
     }
     case DL2_LAYER_DROPOUT:
@@ -165,8 +102,12 @@ static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set,
         return dl2_error_memory(error, "a network");
     /* The frames of a clip, one below the other. */
     const struct dl2_value *images = &net->view->graph.values[0];
-    struct dl2_ingest_shape ingest = {
-        count, images->depth * images->height, images->width, images->channels, {0}, {0}};
+    struct dl2_ingest_shape ingest = {count,
+                                      images->sides.depth * images->sides.height,
+                                      images->sides.width,
+                                      images->channels,
+                                      {0},
+                                      {0}};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
     struct dl2_loss_shape loss = {count, config->classes, config->smoothing};

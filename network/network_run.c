@@ -21,7 +21,7 @@ static void *network_buffer_at(const struct dl2_network *net, int buffer)
 static void *network_value_at(const struct dl2_network *net, int value, bool train)
 {
     const struct dl2_value *v = &net->view->graph.values[value];
-    return network_buffer_at(net, train ? v->buffer_train : v->buffer_eval);
+    return network_buffer_at(net, v->buffer[train]);
 }
 
 static float *network_tensor_at(const struct dl2_network *net, int index)
@@ -46,7 +46,7 @@ static struct dl2_tokens_shape network_tokens_shape(const struct dl2_network *ne
                                                     const struct dl2_layer *layer)
 {
     const struct dl2_value *out = &net->view->graph.values[layer->out];
-    return (struct dl2_tokens_shape){set->count, out->height, out->channels};
+    return (struct dl2_tokens_shape){set->count, out->sides.height, out->channels};
 }
 
 /* -- layers -- */

@@ -30,6 +30,7 @@ union dl2_layer_plan {
     struct dl2_linear *linear;
     struct dl2_layer_norm *layer_norm;
     struct dl2_attention *attention;
+    void *any; /* one of these; NULL: the layer has no plan */
 };
 
 /* Kinds of runs: with the batch size, the kind decides the calls of a run. */

@@ -81,7 +81,7 @@ static int network_part_at(struct dl2_network *net, size_t index, enum dl2_netwo
 static void network_permute(const struct dl2_tensor *t, const float *from, float *to,
                             bool to_pytorch)
 {
-    size_t taps = (size_t)t->depth * t->height * t->width;
+    size_t taps = dl2_sides_count(t->sides);
     for (size_t o = 0; o < t->out; o++, from += taps * t->in, to += taps * t->in)
         for (size_t k = 0; k < taps; k++)
             for (size_t i = 0; i < t->in; i++)

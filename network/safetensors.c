@@ -3,6 +3,7 @@
 #include "common/file.h"
 #include "device/element.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,8 @@ void dl2_safetensors_free(struct dl2_safetensors *content)
 {
     json_decref(content->metadata);
     json_decref(content->header);
+    for (size_t i = 0; i < content->count; i++)
+        free(content->tensors[i].owned);
     free(content->tensors);
     dl2_bytes_free(&content->file);
     memset(content, 0, sizeof *content);
@@ -113,6 +116,28 @@ int dl2_safetensors_add(struct dl2_safetensors *content, const char *name, const
     tensor->data = data;
     tensor->bytes = bytes;
     return DL2_OK;
+}
+
+int dl2_safetensors_add_floats(struct dl2_safetensors *content, const char *prefix,
+                               const char *name, unsigned dims, const size_t *shape, float **values,
+                               struct dl2_error *error)
+{
+    const size_t length = strlen(prefix) + strlen(name) + 1;
+    size_t bytes, all;
+    char *memory = NULL;
+    if (tensor_bytes("F32", dims, shape, &bytes) && dl2_size_add(bytes, length, &all))
+        memory = dl2_alloc_aligned(all, 1);
+    if (!memory)
+        return dl2_error_memory(error, "%s%s", prefix, name);
+    snprintf(memory + bytes, length, "%s%s", prefix, name);
+    const int status =
+        dl2_safetensors_add(content, memory + bytes, "F32", dims, shape, memory, error);
+    if (status < 0)
+        free(memory);
+    else
+        content->tensors[content->count - 1].owned = memory;
+    *values = (float *)(void *)memory;
+    return status;
 }
 
 /* The header as text to free(), or NULL when memory runs out; *data_bytes is what follows it. */
@@ -292,14 +317,20 @@ static int parse_tensors(struct dl2_safetensors *content, size_t header_bytes,
     return DL2_OK;
 }
 
+/* The length of the header, from the eight bytes before it. */
+static uint64_t header_bytes_of(const uint8_t *data)
+{
+    uint64_t bytes;
+    memcpy(&bytes, data, sizeof bytes);
+    return le64toh(bytes);
+}
+
 static int parse(struct dl2_safetensors *content, struct dl2_error *error)
 {
     const struct dl2_bytes *file = &content->file;
     if (file->size < 8)
         return dl2_error_set(error, DL2_ERR_FORMAT, "it is too short to be a safetensors file");
-    uint64_t header_bytes = 0;
-    for (int i = 7; i >= 0; i--)
-        header_bytes = header_bytes << 8 | file->data[i];
+    const uint64_t header_bytes = header_bytes_of(file->data);
     if (header_bytes > DL2_SAFETENSORS_MAX_HEADER || header_bytes > file->size - 8)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "it is cut short, or no safetensors file at all");
@@ -347,6 +378,36 @@ int dl2_safetensors_read(const char *path, struct dl2_safetensors *content, stru
     return status;
 }
 
+/* The JSON header of an open file. */
+static int read_header(FILE *file, json_t **out, struct dl2_error *error)
+{
+    uint8_t length[8];
+    const uint64_t size =
+        fread(length, 1, sizeof length, file) == sizeof length ? header_bytes_of(length) : 0;
+    if (size == 0 || size > DL2_SAFETENSORS_MAX_HEADER)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is not a file of weights");
+    char *text = dl2_calloc((size_t)size, 1);
+    if (!text)
+        return dl2_error_memory(error, "the head of a file of weights");
+    const bool whole = fread(text, 1, (size_t)size, file) == size;
+    *out = whole ? json_loadb(text, (size_t)size, 0, NULL) : NULL;
+    free(text);
+    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_FORMAT, "its head is damaged");
+}
+
+int dl2_safetensors_read_metadata(const char *path, json_t **out, struct dl2_error *error)
+{
+    json_auto_t *header = NULL;
+    *out = NULL;
+    FILE *file = fopen(path, "rbe");
+    if (!file)
+        return dl2_error_system(error, "can't open %s", path);
+    const int status = read_header(file, &header, error);
+    fclose(file);
+    *out = json_incref(json_object_get(header, METADATA_KEY));
+    return status;
+}
+
 const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *content,
                                                           const char *name)
 {
@@ -371,6 +432,12 @@ static void describe(char *text, size_t size, const char *dtype, unsigned dims, 
         snprintf(text + used, size - (size_t)used, "]");
 }
 
+bool dl2_safetensors_has_shape(const struct dl2_safetensors_tensor *tensor, unsigned dims,
+                               const size_t *shape)
+{
+    return tensor->dims == dims && memcmp(tensor->shape, shape, dims * sizeof *shape) == 0;
+}
+
 /* The tensor, where it is there with this shape, and this type where not NULL. */
 static int find_fitting(const struct dl2_safetensors *content, const char *name, const char *dtype,
                         unsigned dims, const size_t *shape,
@@ -378,11 +445,9 @@ static int find_fitting(const struct dl2_safetensors *content, const char *name,
 {
     const struct dl2_safetensors_tensor *tensor = dl2_safetensors_find(content, name);
     char wanted[256], found[256] = "nothing";
-    bool fits = tensor && (!dtype || strcmp(tensor->dtype, dtype) == 0) && tensor->dims == dims;
-    for (unsigned i = 0; fits && i < dims; i++)
-        fits = tensor->shape[i] == shape[i];
     *out = tensor;
-    if (fits)
+    if (tensor && (!dtype || strcmp(tensor->dtype, dtype) == 0) &&
+        dl2_safetensors_has_shape(tensor, dims, shape))
         return DL2_OK;
     describe(wanted, sizeof wanted, dtype ? dtype : "F32", dims, shape);
     if (tensor)

@@ -43,6 +43,7 @@ struct dl2_safetensors_tensor {
     size_t shape[DL2_SAFETENSORS_MAX_DIMS];
     const uint8_t *data; /* perhaps unaligned after reading: copy it out */
     size_t bytes;
+    void *owned; /* dl2_safetensors_add_floats()' memory; NULL: name and data are others' */
 };
 
 struct dl2_safetensors {
@@ -69,6 +70,12 @@ int dl2_safetensors_add(struct dl2_safetensors *content, const char *name, const
                         unsigned dims, const size_t *shape, const void *data,
                         struct dl2_error *error);
 
+/* Adds a tensor "F32" named PREFIX and NAME, with memory of its own: *values is for the caller to
+ * fill before the file is written. */
+int dl2_safetensors_add_floats(struct dl2_safetensors *content, const char *prefix,
+                               const char *name, unsigned dims, const size_t *shape, float **values,
+                               struct dl2_error *error);
+
 /* The whole file into `out`, or under `path` (written whole or not at all). */
 int dl2_safetensors_format(const struct dl2_safetensors *content, struct dl2_bytes *out,
                            struct dl2_error *error);
@@ -83,11 +90,18 @@ int dl2_safetensors_parse(struct dl2_bytes *file, struct dl2_safetensors *conten
                           struct dl2_error *error);
 int dl2_safetensors_read(const char *path, struct dl2_safetensors *content,
                          struct dl2_error *error);
+/* The metadata of a file alone: *out is a new reference. Looks neither at tensors nor at the
+ * checksum. */
+int dl2_safetensors_read_metadata(const char *path, json_t **out, struct dl2_error *error);
 
 /* NULL if there is none of this name. */
 const struct dl2_safetensors_tensor *dl2_safetensors_find(const struct dl2_safetensors *content,
                                                           const char *name);
 const char *dl2_safetensors_text(const struct dl2_safetensors *content, const char *key);
+
+/* Does a tensor have that shape? */
+bool dl2_safetensors_has_shape(const struct dl2_safetensors_tensor *tensor, unsigned dims,
+                               const size_t *shape);
 
 /*
  * Copies the tensor `name` to `data` if it is there with this type and shape; else DL2_ERR_FORMAT,

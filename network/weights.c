@@ -2,7 +2,6 @@
 #include "network/weights.h"
 #include "common/memory.h"
 #include "common/quote.h"
-#include "network/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,15 +44,6 @@ static bool other_classes(const struct dl2_network *network, size_t index,
     return tensor.rank == 1 || found->shape[1] == tensor.dims[1];
 }
 
-static bool same_shape(const struct dl2_network_tensor *tensor,
-                       const struct dl2_safetensors_tensor *found)
-{
-    bool same = found->dims == tensor->rank;
-    for (unsigned i = 0; same && i < tensor->rank; i++)
-        same = found->shape[i] == tensor->dims[i];
-    return same;
-}
-
 static bool passed_over(const char *name)
 {
     static const char count[] = ".num_batches_tracked";
@@ -93,7 +83,7 @@ static int compare(const struct dl2_safetensors *file, const struct dl2_network 
             add_name(&missing, tensor.name);
         else if (other_classes(network, i, found))
             *fresh = found;
-        else if (!same_shape(&tensor, found))
+        else if (!dl2_safetensors_has_shape(found, tensor.rank, tensor.dims))
             add_name(&shaped, tensor.name);
     }
     for (size_t k = 0; k < file->count; k++) {
@@ -168,42 +158,36 @@ int dl2_weights_load(const char *path, struct dl2_network *network, bool average
     return status;
 }
 
-static int add_tensor(struct dl2_safetensors *file, struct dl2_network *network, size_t index,
-                      float **values, struct dl2_error *error)
+int dl2_weights_add(struct dl2_safetensors *file, struct dl2_network *network, size_t index,
+                    enum dl2_network_part part, const char *prefix, struct dl2_error *error)
 {
     struct dl2_network_tensor tensor;
+    float *values;
     dl2_network_tensor(network, index, &tensor);
-    *values = dl2_alloc_aligned(tensor.count, sizeof **values);
-    if (!*values)
-        return dl2_error_memory(error, "%s", tensor.name);
-    DL2_TRY(dl2_network_get(network, index, DL2_NETWORK_VALUE, *values, error));
-    return dl2_safetensors_add(file, tensor.name, "F32", tensor.rank, tensor.dims, *values, error);
+    DL2_TRY(dl2_safetensors_add_floats(file, prefix, tensor.name, tensor.rank, tensor.dims, &values,
+                                       error));
+    return dl2_network_get(network, index, part, values, error);
 }
 
 int dl2_weights_save(const char *path, struct dl2_network *network, const json_t *texts,
                      struct dl2_error *error)
 {
     struct dl2_safetensors file;
-    size_t count = dl2_network_tensor_count(network);
     const char *key;
     json_t *text;
     DL2_TRY(dl2_safetensors_init(&file, error));
-    float **values = dl2_calloc(count, sizeof *values);
-    int status = values ? DL2_OK : dl2_error_memory(error, "a network's weights");
+    int status = DL2_OK;
     json_object_foreach((json_t *)texts, key, text)
     {
         if (status == DL2_OK)
             status = dl2_safetensors_set_text(&file, key, json_string_value(text), error);
     }
-    for (size_t i = 0; i < count && status == DL2_OK; i++)
-        status = add_tensor(&file, network, i, &values[i], error);
+    for (size_t i = 0; i < dl2_network_tensor_count(network) && status == DL2_OK; i++)
+        status = dl2_weights_add(&file, network, i, DL2_NETWORK_VALUE, "", error);
     if (status < 0)
         dl2_error_prefix(error, "%s", path);
     else
         status = dl2_safetensors_write(&file, path, error);
-    for (size_t i = 0; values && i < count; i++)
-        free(values[i]);
-    free(values);
     dl2_safetensors_free(&file);
     return status;
 }

@@ -20,7 +20,8 @@ enum { MAX_SETTINGS = 1 + DL2_OPERATION_SETTINGS };
 struct operation {
     const char *name, *summary;
     struct dl2_operation_setting settings[MAX_SETTINGS];
-    /* NULL: of a plug-in */
+    /* One of these; neither: of a plug-in. */
+    void (*plain)(struct dl2_pixels *pixels);
     void (*apply)(const double *values, struct dl2_random *random, struct dl2_pixels *pixels);
     /* Why the values do not go together; NULL: they do. No function: all do. */
     const char *(*refuse)(const double *values);
@@ -31,12 +32,6 @@ struct operation {
 static double draw(struct dl2_random *random, double low, double high)
 {
     return low + (high - low) * dl2_random_uniform(random);
-}
-
-static void apply_vflip(const double *values, struct dl2_random *random, struct dl2_pixels *pixels)
-{
-    (void)values, (void)random;
-    dl2_pixels_flip_down(pixels);
 }
 
 static double jitter_factor(struct dl2_random *random, double strength)
@@ -76,19 +71,6 @@ static void apply_jitter(const double *values, struct dl2_random *random, struct
     }
 }
 
-static void apply_grayscale(const double *values, struct dl2_random *random,
-                            struct dl2_pixels *pixels)
-{
-    (void)values, (void)random;
-    dl2_pixels_grayscale(pixels);
-}
-
-static void apply_invert(const double *values, struct dl2_random *random, struct dl2_pixels *pixels)
-{
-    (void)values, (void)random;
-    dl2_pixels_invert(pixels);
-}
-
 static void apply_solarize(const double *values, struct dl2_random *random,
                            struct dl2_pixels *pixels)
 {
@@ -101,20 +83,6 @@ static void apply_posterize(const double *values, struct dl2_random *random,
 {
     (void)random;
     dl2_pixels_posterize(pixels, (unsigned)values[1]);
-}
-
-static void apply_autocontrast(const double *values, struct dl2_random *random,
-                               struct dl2_pixels *pixels)
-{
-    (void)values, (void)random;
-    dl2_pixels_autocontrast(pixels);
-}
-
-static void apply_equalize(const double *values, struct dl2_random *random,
-                           struct dl2_pixels *pixels)
-{
-    (void)values, (void)random;
-    dl2_pixels_equalize(pixels);
 }
 
 static void apply_sharpness(const double *values, struct dl2_random *random,
@@ -231,41 +199,43 @@ static void apply_autoaugment(const double *values, struct dl2_random *random,
 static const struct operation operations[] = {
     {"randaugment", "RandAugment: n operations of strength m of bins",
      {P(1), {"n", 1, 14, 2, true}, {"m", 0, 255, 9, true}, {"bins", 2, 256, 31, true}, FILL},
-     apply_randaugment, refuse_randaugment},
+     .apply = apply_randaugment, .refuse = refuse_randaugment},
     {"trivialaugment", "TrivialAugment (wide): one operation of any strength",
-     {P(1), {"bins", 2, 256, 31, true}, FILL}, apply_trivialaugment, NULL},
+     {P(1), {"bins", 2, 256, 31, true}, FILL}, .apply = apply_trivialaugment},
     {"autoaugment", "AutoAugment's ImageNet policy: one of 25 pairs of operations",
-     {P(1), FILL}, apply_autoaugment, NULL},
+     {P(1), FILL}, .apply = apply_autoaugment},
     {"jitter", "Brightness, contrast, saturation and hue, each changed by up to its value",
      {P(1), {"brightness", 0, 10, 0, false}, {"contrast", 0, 10, 0, false},
       {"saturation", 0, 10, 0, false}, {"hue", 0, 0.5, 0, false}},
-     apply_jitter, refuse_jitter},
-    {"grayscale", "Three equal channels", {P(0.1)}, apply_grayscale, NULL},
-    {"invert", "The negative", {P(0.5)}, apply_invert, NULL},
+     .apply = apply_jitter, .refuse = refuse_jitter},
+    {"grayscale", "Three equal channels", {P(0.1)}, .plain = dl2_pixels_grayscale},
+    {"invert", "The negative", {P(0.5)}, .plain = dl2_pixels_invert},
     {"solarize", "Values from threshold on inverted", {P(0.5), {"threshold", 0, 255, 128, false}},
-     apply_solarize, NULL},
-    {"posterize", "Fewer bits a value", {P(0.5), {"bits", 1, 8, 4, true}}, apply_posterize, NULL},
-    {"autocontrast", "Each channel stretched to 0 to 255", {P(0.5)}, apply_autocontrast, NULL},
-    {"equalize", "Each channel's histogram made flat", {P(0.5)}, apply_equalize, NULL},
+     .apply = apply_solarize},
+    {"posterize", "Fewer bits a value", {P(0.5), {"bits", 1, 8, 4, true}},
+     .apply = apply_posterize},
+    {"autocontrast", "Each channel stretched to 0 to 255", {P(0.5)},
+     .plain = dl2_pixels_autocontrast},
+    {"equalize", "Each channel's histogram made flat", {P(0.5)}, .plain = dl2_pixels_equalize},
     {"sharpness", "Sharper (factor above 1) or softer",
-     {P(0.5), {"factor", 0, 10, 2, false}}, apply_sharpness, NULL},
+     {P(0.5), {"factor", 0, 10, 2, false}}, .apply = apply_sharpness},
     {"blur", "Gaussian blur; kernel: its side in pixels, 0: as needed",
      {P(0.5), {"sigma-min", 0.05, 40, 0.1, false}, {"sigma-max", 0.05, 40, 2, false},
       {"kernel", 0, DL2_BLUR_MAX, 0, true}},
-     apply_blur, refuse_blur},
-    {"vflip", "Upside down", {P(0.5)}, apply_vflip, NULL},
+     .apply = apply_blur, .refuse = refuse_blur},
+    {"vflip", "Upside down", {P(0.5)}, .plain = dl2_pixels_flip_down},
     {"rotate", "Turned by up to so many degrees either way",
-     {P(1), {"degrees", 0, 180, 30, false}, FILL}, apply_rotate, NULL},
+     {P(1), {"degrees", 0, 180, 30, false}, FILL}, .apply = apply_rotate},
     {"shear", "Sheared by up to so many degrees either way",
-     {P(1), {"x", 0, 80, 15, false}, {"y", 0, 80, 0, false}, FILL}, apply_shear,
-     refuse_no_direction},
+     {P(1), {"x", 0, 80, 15, false}, {"y", 0, 80, 0, false}, FILL}, .apply = apply_shear,
+     .refuse = refuse_no_direction},
     {"translate", "Moved by up to so large a part of the width and the height",
-     {P(1), {"x", 0, 1, 0.1, false}, {"y", 0, 1, 0.1, false}, FILL}, apply_translate,
-     refuse_no_direction},
+     {P(1), {"x", 0, 1, 0.1, false}, {"y", 0, 1, 0.1, false}, FILL}, .apply = apply_translate,
+     .refuse = refuse_no_direction},
     {"erase", "A rectangle set to a grey level (random erasing)",
      {P(0.5), {"area-min", 0.0001, 1, 0.02, false}, {"area-max", 0.0001, 1, 0.33, false},
       {"aspect-min", 0.01, 100, 0.3, false}, {"aspect-max", 0.01, 100, 3.3, false}, FILL},
-     apply_erase, refuse_erase},
+     .apply = apply_erase, .refuse = refuse_erase},
 };
 /* clang-format on */
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -492,6 +462,8 @@ int dl2_augmentation_run(const struct dl2_augmentation *augmentation, struct dl2
             continue;
         if (step->plugin)
             DL2_TRY(dl2_plugin_run(step->plugin, step->values + 1, random, pixels, error));
+        else if (step->operation->plain)
+            step->operation->plain(pixels);
         else
             step->operation->apply(step->values, random, pixels);
     }

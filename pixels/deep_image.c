@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/deep_image.h"
 
-#include <string.h>
-
 int dl2_deep_reshape(struct dl2_deep_image *deep, uint32_t width, uint32_t height,
                      uint32_t channels, struct dl2_error *error)
 {
@@ -24,21 +22,13 @@ int dl2_deep_reshape(struct dl2_deep_image *deep, uint32_t width, uint32_t heigh
 int dl2_deep_orient(struct dl2_deep_image *deep, int orientation, struct dl2_error *error)
 {
     struct dl2_deep_image turned = {.width = 0};
-    const uint32_t channels = deep->channels;
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
     const bool transpose = orientation >= 5;
     DL2_TRY(dl2_deep_reshape(&turned, transpose ? deep->height : deep->width,
-                             transpose ? deep->width : deep->height, channels, error));
-    for (uint32_t y = 0; y < turned.height; y++) {
-        uint16_t *out = dl2_deep_row(&turned, y);
-        for (uint32_t x = 0; x < turned.width; x++, out += channels) {
-            const struct dl2_position from =
-                dl2_position_before(orientation, deep->width, deep->height, x, y);
-            memcpy(out, dl2_deep_row(deep, from.y) + (size_t)from.x * channels,
-                   channels * sizeof *out);
-        }
-    }
+                             transpose ? deep->width : deep->height, deep->channels, error));
+    dl2_orient_pixels(deep->bytes.data, deep->width, deep->height,
+                      deep->channels * sizeof(uint16_t), orientation, turned.bytes.data);
     dl2_bytes_free(&deep->bytes);
     *deep = turned;
     return DL2_OK;

@@ -47,24 +47,34 @@ int dl2_image_check_size(uint64_t width, uint64_t height, uint64_t max_pixels,
     return DL2_OK;
 }
 
+void dl2_orient_pixels(const uint8_t *in, uint32_t width, uint32_t height, size_t pixel,
+                       int orientation, uint8_t *out)
+{
+    const bool transpose = orientation >= 5;
+    /* The direction of the output's rows and columns in the source, for each orientation. */
+    const bool flip_x =
+        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    const bool flip_y =
+        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+    for (uint32_t y = 0; y < (transpose ? width : height); y++)
+        for (uint32_t x = 0; x < (transpose ? height : width); x++, out += pixel) {
+            const uint32_t across = transpose ? y : x, down = transpose ? x : y;
+            const size_t from_x = flip_x ? width - 1 - across : across;
+            const size_t from_y = flip_y ? height - 1 - down : down;
+            memcpy(out, in + (from_y * width + from_x) * pixel, pixel);
+        }
+}
+
 int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image *scratch,
                      struct dl2_error *error)
 {
     if (orientation <= 1 || orientation > 8)
         return DL2_OK;
     const bool transpose = orientation >= 5;
-    const uint32_t width = transpose ? image->height : image->width;
-    const uint32_t height = transpose ? image->width : image->height;
-    const uint32_t channels = image->channels;
-    DL2_TRY(dl2_image_reshape(scratch, width, height, channels, error));
-    for (uint32_t y = 0; y < height; y++) {
-        uint8_t *out = scratch->data + y * scratch->stride;
-        for (uint32_t x = 0; x < width; x++, out += channels) {
-            const struct dl2_position from =
-                dl2_position_before(orientation, image->width, image->height, x, y);
-            memcpy(out, image->data + from.y * image->stride + (size_t)from.x * channels, channels);
-        }
-    }
+    DL2_TRY(dl2_image_reshape(scratch, transpose ? image->height : image->width,
+                              transpose ? image->width : image->height, image->channels, error));
+    dl2_orient_pixels(image->data, image->width, image->height, image->channels, orientation,
+                      scratch->data);
     struct dl2_image turned = *scratch;
     *scratch = *image;
     *image = turned;

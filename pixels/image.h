@@ -48,21 +48,9 @@ int dl2_image_check_size(uint64_t width, uint64_t height, uint64_t max_pixels,
 int dl2_image_orient(struct dl2_image *image, int orientation, struct dl2_image *scratch,
                      struct dl2_error *error);
 
-/* Where the pixel at (x, y) of the turned image was in one of width x height. */
-struct dl2_position {
-    uint32_t x, y;
-};
-static inline struct dl2_position dl2_position_before(int orientation, uint32_t width,
-                                                      uint32_t height, uint32_t x, uint32_t y)
-{
-    /* The direction of the output's rows and columns in the source, for each orientation. */
-    const bool flip_x =
-        orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
-    const bool flip_y =
-        orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-    const uint32_t sx = orientation >= 5 ? y : x, sy = orientation >= 5 ? x : y;
-    return (struct dl2_position){flip_x ? width - 1 - sx : sx, flip_y ? height - 1 - sy : sy};
-}
+/* The same of width x height pixels of `pixel` bytes without padding, to `out`, by 2 to 8. */
+void dl2_orient_pixels(const uint8_t *in, uint32_t width, uint32_t height, size_t pixel,
+                       int orientation, uint8_t *out);
 
 void dl2_image_free(struct dl2_image *image);
 

@@ -2,7 +2,7 @@
 /*
  * The inner loops of pixels/operations.h, one table an instruction set. All tables are compiled
  * from the loops in pixels/operation_loops.h, so there is no second version of them but for
- * look_up, of which compilers make no vectors (pixels/operation_look_up.h). The loops work on
+ * look_up, of which compilers make no vectors (pixels/operation_x86.c). The loops work on
  * blocks of a fixed size, of which compilers make vectors. No compiler may contract the floating
  * point operations, so every table gives the same bytes. Private to this room and its tests.
  */

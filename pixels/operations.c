@@ -108,9 +108,7 @@ void dl2_pixels_saturation(struct dl2_pixels *pixels, float factor)
 void dl2_pixels_sharpness(struct dl2_pixels *pixels, float factor)
 {
     const size_t stride = stride_of(pixels), step = pixels->channels;
-    if (pixels->is_mask)
-        return;
-    if (pixels->width < 3 || pixels->height < 3)
+    if (pixels->is_mask || pixels->width < 3 || pixels->height < 3)
         return;
     memcpy(pixels->spare, pixels->data, stride);
     for (uint32_t y = 1; y + 1 < pixels->height; y++) {

@@ -5,93 +5,33 @@
 
 /* ---- the operations ---- */
 
-static void apply_nothing(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
+static struct dl2_affine shear_across(const struct dl2_pixels *pixels, double magnitude)
 {
-    (void)pixels, (void)magnitude, (void)fill;
+    (void)pixels;
+    return dl2_affine_shear(magnitude, 0, 0, 0);
 }
 
-static void shear_across(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
+static struct dl2_affine shear_down(const struct dl2_pixels *pixels, double magnitude)
 {
-    const struct dl2_affine affine = dl2_affine_shear(magnitude, 0, 0, 0);
-    dl2_pixels_affine(pixels, &affine, fill);
+    (void)pixels;
+    return dl2_affine_shear(0, magnitude, 0, 0);
 }
 
-static void shear_down(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
+static struct dl2_affine move_right(const struct dl2_pixels *pixels, double magnitude)
 {
-    const struct dl2_affine affine = dl2_affine_shear(0, magnitude, 0, 0);
-    dl2_pixels_affine(pixels, &affine, fill);
+    (void)pixels;
+    return dl2_affine_translation(trunc(magnitude), 0);
 }
 
-static void move_right(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
+static struct dl2_affine move_down(const struct dl2_pixels *pixels, double magnitude)
 {
-    const struct dl2_affine affine = dl2_affine_translation(trunc(magnitude), 0);
-    dl2_pixels_affine(pixels, &affine, fill);
+    (void)pixels;
+    return dl2_affine_translation(0, trunc(magnitude));
 }
 
-static void move_down(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
+static void drop_bits(struct dl2_pixels *pixels, double magnitude)
 {
-    const struct dl2_affine affine = dl2_affine_translation(0, trunc(magnitude));
-    dl2_pixels_affine(pixels, &affine, fill);
-}
-
-static void turn(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    const struct dl2_affine affine = dl2_affine_rotation(pixels, magnitude);
-    dl2_pixels_affine(pixels, &affine, fill);
-}
-
-static void change_brightness(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
-    dl2_pixels_brightness(pixels, (float)(1 + magnitude));
-}
-
-static void change_saturation(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
-    dl2_pixels_saturation(pixels, (float)(1 + magnitude));
-}
-
-static void change_contrast(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
-    dl2_pixels_contrast(pixels, (float)(1 + magnitude));
-}
-
-static void change_sharpness(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
-    dl2_pixels_sharpness(pixels, (float)(1 + magnitude));
-}
-
-static void drop_bits(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
     dl2_pixels_posterize(pixels, (unsigned)magnitude);
-}
-
-static void invert_highlights(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)fill;
-    dl2_pixels_solarize(pixels, magnitude);
-}
-
-static void stretch_contrast(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)magnitude, (void)fill;
-    dl2_pixels_autocontrast(pixels);
-}
-
-static void flatten_histogram(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)magnitude, (void)fill;
-    dl2_pixels_equalize(pixels);
-}
-
-static void invert_all(struct dl2_pixels *pixels, double magnitude, uint8_t fill)
-{
-    (void)magnitude, (void)fill;
-    dl2_pixels_invert(pixels);
 }
 
 enum {
@@ -113,21 +53,21 @@ enum {
 };
 
 const struct dl2_policy_operation dl2_policy_operations[DL2_POLICY_ALL] = {
-    [IDENTITY] = {"Identity", false, {0, 0}, apply_nothing},
-    [SHEAR_X] = {"ShearX", true, {0.3, 0.99}, shear_across},
-    [SHEAR_Y] = {"ShearY", true, {0.3, 0.99}, shear_down},
-    [TRANSLATE_X] = {"TranslateX", true, {150.0 / 331, 32}, move_right},
-    [TRANSLATE_Y] = {"TranslateY", true, {150.0 / 331, 32}, move_down},
-    [ROTATE] = {"Rotate", true, {30, 135}, turn},
-    [BRIGHTNESS] = {"Brightness", true, {0.9, 0.99}, change_brightness},
-    [COLOR] = {"Color", true, {0.9, 0.99}, change_saturation},
-    [CONTRAST] = {"Contrast", true, {0.9, 0.99}, change_contrast},
-    [SHARPNESS] = {"Sharpness", true, {0.9, 0.99}, change_sharpness},
-    [POSTERIZE] = {"Posterize", false, {4, 6}, drop_bits},
-    [SOLARIZE] = {"Solarize", false, {255, 255}, invert_highlights},
-    [AUTOCONTRAST] = {"AutoContrast", false, {0, 0}, stretch_contrast},
-    [EQUALIZE] = {"Equalize", false, {0, 0}, flatten_histogram},
-    [INVERT] = {"Invert", false, {0, 0}, invert_all},
+    [IDENTITY] = {"Identity", false, {0, 0}, .plain = NULL},
+    [SHEAR_X] = {"ShearX", true, {0.3, 0.99}, .affine = shear_across},
+    [SHEAR_Y] = {"ShearY", true, {0.3, 0.99}, .affine = shear_down},
+    [TRANSLATE_X] = {"TranslateX", true, {150.0 / 331, 32}, .affine = move_right},
+    [TRANSLATE_Y] = {"TranslateY", true, {150.0 / 331, 32}, .affine = move_down},
+    [ROTATE] = {"Rotate", true, {30, 135}, .affine = dl2_affine_rotation},
+    [BRIGHTNESS] = {"Brightness", true, {0.9, 0.99}, .blend = dl2_pixels_brightness},
+    [COLOR] = {"Color", true, {0.9, 0.99}, .blend = dl2_pixels_saturation},
+    [CONTRAST] = {"Contrast", true, {0.9, 0.99}, .blend = dl2_pixels_contrast},
+    [SHARPNESS] = {"Sharpness", true, {0.9, 0.99}, .blend = dl2_pixels_sharpness},
+    [POSTERIZE] = {"Posterize", false, {4, 6}, .limit = drop_bits},
+    [SOLARIZE] = {"Solarize", false, {255, 255}, .limit = dl2_pixels_solarize},
+    [AUTOCONTRAST] = {"AutoContrast", false, {0, 0}, .plain = dl2_pixels_autocontrast},
+    [EQUALIZE] = {"Equalize", false, {0, 0}, .plain = dl2_pixels_equalize},
+    [INVERT] = {"Invert", false, {0, 0}, .plain = dl2_pixels_invert},
 };
 
 /* As torch.linspace() has them, from either end in single precision: a translation is cut to whole
@@ -157,6 +97,21 @@ double dl2_policy_magnitude(const struct dl2_policy_operation *operation,
 
 /* ---- the policies ---- */
 
+static void apply(const struct dl2_policy_operation *operation, struct dl2_pixels *pixels,
+                  double magnitude, uint8_t fill)
+{
+    if (operation->plain)
+        operation->plain(pixels);
+    else if (operation->blend)
+        operation->blend(pixels, (float)(1 + magnitude));
+    else if (operation->limit)
+        operation->limit(pixels, magnitude);
+    else if (operation->affine) {
+        const struct dl2_affine affine = operation->affine(pixels, magnitude);
+        dl2_pixels_affine(pixels, &affine, fill);
+    }
+}
+
 static void apply_shared(struct dl2_pixels *pixels, struct dl2_random *random,
                          enum dl2_policy_space space, int number, unsigned bins, uint8_t fill)
 {
@@ -165,7 +120,7 @@ static void apply_shared(struct dl2_pixels *pixels, struct dl2_random *random,
     const unsigned drawn = number < 0 ? dl2_random_below(random, bins) : (unsigned)number;
     const double magnitude = dl2_policy_magnitude(operation, space, drawn, bins, pixels);
     const bool negated = dl2_random_below(random, 2) && operation->is_signed;
-    operation->apply(pixels, negated ? -magnitude : magnitude, fill);
+    apply(operation, pixels, negated ? -magnitude : magnitude, fill);
 }
 
 void dl2_policy_randaugment(struct dl2_pixels *pixels, struct dl2_random *random, unsigned count,
@@ -226,6 +181,6 @@ void dl2_policy_autoaugment(struct dl2_pixels *pixels, struct dl2_random *random
         const double magnitude =
             dl2_policy_magnitude(operation, DL2_POLICY_NARROW, steps[i].number, BINS, pixels);
         if (wanted)
-            operation->apply(pixels, negated ? -magnitude : magnitude, fill);
+            apply(operation, pixels, negated ? -magnitude : magnitude, fill);
     }
 }

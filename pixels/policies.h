@@ -34,7 +34,11 @@ struct dl2_policy_operation {
      * 8 bits, Solarize goes down from there, and a translation in the narrow space is a part of the
      * image's side. */
     double last[2];
-    void (*apply)(struct dl2_pixels *pixels, double magnitude, uint8_t fill);
+    /* One of these; none: nothing is done. */
+    void (*plain)(struct dl2_pixels *pixels);
+    void (*blend)(struct dl2_pixels *pixels, float factor); /* 1 + magnitude */
+    void (*limit)(struct dl2_pixels *pixels, double magnitude);
+    struct dl2_affine (*affine)(const struct dl2_pixels *pixels, double magnitude);
 };
 
 /* The operations of RandAugment and TrivialAugment, then Invert. */

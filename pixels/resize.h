@@ -41,17 +41,12 @@ bool dl2_resize_axes(const struct dl2_plane *plane, const struct dl2_box *limit,
 /* Do two planes have the same axes? */
 bool dl2_same_geometry(const struct dl2_plane *a, const struct dl2_plane *b);
 
-/* Working memory, grown as needed and reused. One thread at a time. */
+/* Working memory, grown as needed and reused; zeroed at first. One thread at a time. */
 struct dl2_resizer {
     const struct dl2_resize_kernels *kernels; /* chosen at first use */
     struct dl2_bytes columns[3], rows[3];     /* the filters of each plane, as far as they differ */
     struct dl2_bytes lines;                   /* rows on their way */
 };
-
-#define DL2_RESIZER_INIT                                                                           \
-    {                                                                                              \
-        .kernels = NULL                                                                            \
-    }
 
 /* Bytes of a value. */
 static inline unsigned dl2_dtype_size(enum dl2_dtype dtype)

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/resize_kernels.h"
 
-#include <immintrin.h>
+#include "common/vectors.h"
 
-#define ROUND_WORD _mm256_set1_epi16(1 << (DL2_RESIZE_WORD_BITS - 1))
+typedef uint32_t half_mask; /* of no effect: all bytes are there */
+#define LOAD_SOME(there, from) LOAD_HALF(from)
 
-static inline __m256i load(const void *from)
+/* Packing goes by lanes: puts their halves in order. */
+static inline vector in_order(vector packed)
 {
-    return _mm256_loadu_si256(from);
+    return _mm256_permute4x64_epi64(packed, _MM_SHUFFLE(3, 1, 2, 0));
 }
 
-static inline void store(void *to, __m256i v)
-{
-    _mm256_storeu_si256(to, v);
-}
+#include "pixels/resize_simd.inc"
 
 /* Two halves that lie apart. */
 static inline __m256i load_halves(const int16_t *low, const int16_t *high)
@@ -22,36 +21,14 @@ static inline __m256i load_halves(const int16_t *low, const int16_t *high)
                                    _mm_loadu_si128((const __m128i *)high), 1);
 }
 
-/* 16 columns: rows two at a time, as pairs of words for the multiply-add. */
-static inline void down_16(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                           int16_t *out)
-{
-    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
-    __m256i low = _mm256_set1_epi32(1 << (SHIFT - 1)), high = low;
-    for (uint32_t k = 0; k < taps; k += 2, in += 2 * stride) {
-        const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)in));
-        __m256i b = _mm256_setzero_si256(), w;
-        if (k + 1 < taps) {
-            b = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(in + stride)));
-            w = _mm256_set1_epi32(
-                (int)((uint32_t)(uint16_t)weights[k + 1] << 16 | (uint16_t)weights[k]));
-        } else {
-            w = _mm256_set1_epi32((uint16_t)weights[k]);
-        }
-        low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), w));
-        high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), w));
-    }
-    store(out, _mm256_packs_epi32(_mm256_srai_epi32(low, SHIFT), _mm256_srai_epi32(high, SHIFT)));
-}
-
 static void down_avx2(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                       size_t count, int16_t *out)
 {
     size_t i = 0;
     for (; i + 16 <= count; i += 16)
-        down_16(in + i, stride, weights, taps, out + i);
+        down_some(in + i, stride, weights, taps, 0, out + i);
     if (i < count && count >= 16) /* once more, the last sixteen */
-        down_16(in + count - 16, stride, weights, taps, out + count - 16);
+        down_some(in + count - 16, stride, weights, taps, 0, out + count - 16);
     else if (i < count)
         dl2_resize_kernels_c.down(in, stride, weights, taps, count, out);
 }
@@ -85,8 +62,6 @@ static void split_avx2(const int16_t *in, size_t count, int16_t *const out[3])
                                   order_2));
     }
 }
-
-enum { ACROSS_SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS };
 
 /*
  * Four outputs in each half: pairs of neighbouring words are picked out of 8 or 16 that lie in a
@@ -123,7 +98,7 @@ static inline void across_all(const int16_t *in, const struct dl2_filter *filter
     for (uint32_t x = 0; x < filter->count; x += 16, weights += (size_t)filter->pairs * 32) {
         const __m256i a = across_8(in, filter, x, weights, spread);
         const __m256i b = across_8(in, filter, x + 8, weights + 16, spread);
-        store(out + x, _mm256_permute4x64_epi64(_mm256_packs_epi32(a, b), _MM_SHUFFLE(3, 1, 2, 0)));
+        store(out + x, in_order(_mm256_packs_epi32(a, b)));
     }
 }
 
@@ -135,40 +110,6 @@ static void across_avx2(const int16_t *in, const struct dl2_filter *filter, int1
         across_all(in, filter, out, FAR);
     else
         across_all(in, filter, out, GATHER);
-}
-
-static void color_avx2(const struct dl2_resize_colors *colors, size_t count, int16_t *const rows[3])
-{
-    const __m256i offset = _mm256_set1_epi16(colors->luma_offset),
-                  middle = _mm256_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
-                  k_luma = _mm256_set1_epi16(colors->luma), k_red = _mm256_set1_epi16(colors->red),
-                  k_cb = _mm256_set1_epi16(colors->green_cb),
-                  k_cr = _mm256_set1_epi16(colors->green_cr),
-                  k_blue = _mm256_set1_epi16(colors->blue);
-    for (size_t i = 0; i < count; i += 16) {
-        __m256i y = _mm256_sub_epi16(load(rows[0] + i), offset);
-        const __m256i cb = _mm256_sub_epi16(load(rows[1] + i), middle);
-        const __m256i cr = _mm256_sub_epi16(load(rows[2] + i), middle);
-        y = _mm256_add_epi16(y, _mm256_mulhrs_epi16(y, k_luma));
-        const __m256i red = _mm256_add_epi16(cr, _mm256_mulhrs_epi16(cr, k_red));
-        const __m256i green =
-            _mm256_add_epi16(_mm256_mulhrs_epi16(cb, k_cb), _mm256_mulhrs_epi16(cr, k_cr));
-        const __m256i blue =
-            _mm256_add_epi16(_mm256_add_epi16(cb, cb), _mm256_mulhrs_epi16(cb, k_blue));
-        store(rows[0] + i, _mm256_adds_epi16(y, red));
-        store(rows[1] + i, _mm256_subs_epi16(y, green));
-        store(rows[2] + i, _mm256_adds_epi16(y, blue));
-    }
-}
-
-/* 32 words to bytes, in order. */
-static inline __m256i bytes_of(const int16_t *in)
-{
-    const __m256i a =
-        _mm256_srai_epi16(_mm256_adds_epi16(load(in), ROUND_WORD), DL2_RESIZE_WORD_BITS);
-    const __m256i b =
-        _mm256_srai_epi16(_mm256_adds_epi16(load(in + 16), ROUND_WORD), DL2_RESIZE_WORD_BITS);
-    return _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), _MM_SHUFFLE(3, 1, 2, 0));
 }
 
 static void pack_avx2(const int16_t *in, size_t count, uint8_t *out)
@@ -230,24 +171,17 @@ static void floats_avx2(const uint8_t *in, size_t count, const float *scale, con
     dl2_resize_kernels_c.floats(in + i, count - i, scale, bias, out + i);
 }
 
-static inline __m256i bfloat_bits(__m256 value)
-{
-    const __m256i bits = _mm256_castps_si256(value);
-    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-    return _mm256_srli_epi32(
-        _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd), 16);
-}
-
 static void bfloats_avx2(const uint8_t *in, size_t count, const float *scale, const float *bias,
                          uint16_t *out)
 {
     size_t i = 0;
     for (; i + DL2_RESIZE_PHASES <= count; i += DL2_RESIZE_PHASES)
         for (size_t k = 0; k < DL2_RESIZE_PHASES; k += 16) {
-            const __m256i a = bfloat_bits(affine(in + i + k, scale + k, bias + k));
-            const __m256i b = bfloat_bits(affine(in + i + k + 8, scale + k + 8, bias + k + 8));
-            store(out + i + k,
-                  _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), _MM_SHUFFLE(3, 1, 2, 0)));
+            const __m256i a =
+                bfloat_bits(_mm256_castps_si256(affine(in + i + k, scale + k, bias + k)));
+            const __m256i b = bfloat_bits(
+                _mm256_castps_si256(affine(in + i + k + 8, scale + k + 8, bias + k + 8)));
+            store(out + i + k, in_order(_mm256_packus_epi32(a, b)));
         }
     dl2_resize_kernels_c.bfloats(in + i, count - i, scale, bias, out + i);
 }
@@ -282,8 +216,7 @@ static inline void weigh_16(const uint8_t *in, size_t stride, const int32_t *wei
     }
     low = _mm256_srai_epi32(low, DL2_RESIZE_EXACT_BITS);
     high = _mm256_srai_epi32(high, DL2_RESIZE_EXACT_BITS);
-    /* Packing goes by halves: low, high, low, high. */
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+    const __m256i words = in_order(_mm256_packs_epi32(low, high));
     _mm_storeu_si128((__m128i *)out, _mm_packus_epi16(_mm256_castsi256_si128(words),
                                                       _mm256_extracti128_si256(words, 1)));
 }
@@ -307,7 +240,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx2 = {
     .weigh_bytes = weigh_bytes_avx2,
     .split = split_avx2,
     .across = across_avx2,
-    .color = color_avx2,
+    .color = color_simd,
     .pack = pack_avx2,
     .interleave = interleave_avx2,
     .floats = floats_avx2,

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "pixels/resize_kernels.h"
 
-#include <immintrin.h>
+#include "common/vectors.h"
 
-#define ROUND_WORD _mm512_set1_epi16(1 << (DL2_RESIZE_WORD_BITS - 1))
+typedef __mmask32 half_mask;
+#define LOAD_SOME(there, from) _mm256_maskz_loadu_epi8(there, from)
+
+/* Packing goes by lanes: puts their halves in order. */
+static inline vector in_order(vector packed)
+{
+    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed);
+}
+
+#include "pixels/resize_simd.inc"
 
 static inline __mmask32 first_words(size_t count)
 {
@@ -15,37 +24,14 @@ static inline __mmask64 first_bytes(size_t count)
     return count >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << count) - 1;
 }
 
-/* 32 columns: rows two at a time, as pairs of words for the multiply-add. */
-static inline void down_32(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
-                           __mmask32 there, int16_t *out)
-{
-    enum { SHIFT = DL2_RESIZE_WEIGHT_BITS - DL2_RESIZE_BETWEEN_BITS };
-    __m512i low = _mm512_set1_epi32(1 << (SHIFT - 1)), high = low;
-    for (uint32_t k = 0; k < taps; k += 2, in += 2 * stride) {
-        const __m512i a = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in));
-        __m512i b = _mm512_setzero_si512(), w;
-        if (k + 1 < taps) {
-            b = _mm512_cvtepu8_epi16(_mm256_maskz_loadu_epi8(there, in + stride));
-            w = _mm512_set1_epi32(
-                (int)((uint32_t)(uint16_t)weights[k + 1] << 16 | (uint16_t)weights[k]));
-        } else {
-            w = _mm512_set1_epi32((uint16_t)weights[k]);
-        }
-        low = _mm512_add_epi32(low, _mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), w));
-        high = _mm512_add_epi32(high, _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), w));
-    }
-    _mm512_storeu_si512(
-        out, _mm512_packs_epi32(_mm512_srai_epi32(low, SHIFT), _mm512_srai_epi32(high, SHIFT)));
-}
-
 static void down_avx512(const uint8_t *in, size_t stride, const int16_t *weights, uint32_t taps,
                         size_t count, int16_t *out)
 {
     size_t i = 0;
     for (; i + 32 <= count; i += 32)
-        down_32(in + i, stride, weights, taps, 0xffffffffu, out + i);
+        down_some(in + i, stride, weights, taps, 0xffffffffu, out + i);
     if (i < count)
-        down_32(in + i, stride, weights, taps, first_words(count - i), out + i);
+        down_some(in + i, stride, weights, taps, first_words(count - i), out + i);
 }
 
 /* Word i of channel c is word 3 i + c of three vectors: from the first two, then from the third. */
@@ -76,120 +62,53 @@ static void split_avx512(const int16_t *in, size_t count, int16_t *const out[3])
     }
 }
 
-enum { ACROSS_SHIFT = DL2_RESIZE_WEIGHT_BITS + DL2_RESIZE_BETWEEN_BITS - DL2_RESIZE_WORD_BITS };
-
 /*
  * Sixteen outputs: pairs of neighbouring words are picked out of 32 or 64 that lie in a row, or
  * gathered where the outputs are spread wider than that.
  */
-static inline void store_16(__m512i sum, int16_t *out)
+enum spread { NEAR, FAR, GATHER };
+
+static inline __attribute__((always_inline)) void
+across_16(const int16_t *in, const struct dl2_filter *filter, uint32_t x, const int16_t *weights,
+          const uint32_t pairs, const enum spread spread, int16_t *out)
 {
-    _mm256_storeu_si256((__m256i *)out,
+    const __m512i pick = load((spread == GATHER ? filter->first : filter->pick) + x);
+    const int16_t *from = spread == GATHER ? in : in + filter->base[x / 16];
+    __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
+    for (uint32_t p = 0; p < pairs; p++, from += 2, weights += 32) {
+        const __m512i v = spread == NEAR ? _mm512_permutexvar_epi16(pick, load(from))
+                          : spread == FAR
+                              ? _mm512_permutex2var_epi16(load(from), pick, load(from + 32))
+                              : _mm512_i32gather_epi32(pick, from, 2);
+        sum = _mm512_add_epi32(sum, _mm512_madd_epi16(v, load(weights)));
+    }
+    _mm256_storeu_si256((__m256i *)(out + x),
                         _mm512_cvtepi32_epi16(_mm512_srai_epi32(sum, ACROSS_SHIFT)));
 }
 
-static inline __m512i near_16(const int16_t *from, __m512i pick, const int16_t *weights,
-                              uint32_t pairs)
+static inline __attribute__((always_inline)) void across_all(const int16_t *in,
+                                                             const struct dl2_filter *filter,
+                                                             const enum spread spread, int16_t *out)
 {
-    __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-    for (uint32_t p = 0; p < pairs; p++, from += 2, weights += 32)
-        sum = _mm512_add_epi32(
-            sum, _mm512_madd_epi16(_mm512_permutexvar_epi16(pick, _mm512_loadu_si512(from)),
-                                   _mm512_loadu_si512(weights)));
-    return sum;
-}
-
-static void across_near(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const uint32_t pairs = filter->pairs, groups = filter->count / 16;
+    const uint32_t pairs = filter->pairs;
     const int16_t *weights = filter->weights;
-    const size_t step = (size_t)pairs * 32;
-    for (uint32_t g = 0; g < groups; g++, weights += step, out += 16) {
-        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
-        const int16_t *from = in + filter->base[g];
-        if (pairs == 1)
-            store_16(near_16(from, pick, weights, 1), out);
-        else if (pairs == 2)
-            store_16(near_16(from, pick, weights, 2), out);
+    for (uint32_t x = 0; x < filter->count; x += 16, weights += (size_t)pairs * 32)
+        if (spread == NEAR && pairs == 1) /* loops of a fixed length */
+            across_16(in, filter, x, weights, 1, spread, out);
+        else if (spread == NEAR && pairs == 2)
+            across_16(in, filter, x, weights, 2, spread, out);
         else
-            store_16(near_16(from, pick, weights, pairs), out);
-    }
-}
-
-static void across_far(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const int16_t *weights = filter->weights;
-    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
-        const __m512i pick = _mm512_loadu_si512(filter->pick + g * 16);
-        const int16_t *from = in + filter->base[g];
-        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
-            sum = _mm512_add_epi32(
-                sum, _mm512_madd_epi16(_mm512_permutex2var_epi16(_mm512_loadu_si512(from), pick,
-                                                                 _mm512_loadu_si512(from + 32)),
-                                       _mm512_loadu_si512(weights)));
-        store_16(sum, out);
-    }
-}
-
-static void across_gather(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
-{
-    const int16_t *weights = filter->weights;
-    for (uint32_t g = 0; g < filter->count / 16; g++, out += 16) {
-        const __m512i first = _mm512_loadu_si512(filter->first + g * 16);
-        const int16_t *from = in;
-        __m512i sum = _mm512_set1_epi32(1 << (ACROSS_SHIFT - 1));
-        for (uint32_t p = 0; p < filter->pairs; p++, from += 2, weights += 32)
-            sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_i32gather_epi32(first, from, 2),
-                                                          _mm512_loadu_si512(weights)));
-        store_16(sum, out);
-    }
+            across_16(in, filter, x, weights, pairs, spread, out);
 }
 
 static void across_avx512(const int16_t *in, const struct dl2_filter *filter, int16_t *out)
 {
     if (filter->reach <= 30)
-        across_near(in, filter, out);
+        across_all(in, filter, NEAR, out);
     else if (filter->reach <= 62)
-        across_far(in, filter, out);
+        across_all(in, filter, FAR, out);
     else
-        across_gather(in, filter, out);
-}
-
-static void color_avx512(const struct dl2_resize_colors *colors, size_t count,
-                         int16_t *const rows[3])
-{
-    const __m512i offset = _mm512_set1_epi16(colors->luma_offset),
-                  middle = _mm512_set1_epi16(128 << DL2_RESIZE_WORD_BITS),
-                  k_luma = _mm512_set1_epi16(colors->luma), k_red = _mm512_set1_epi16(colors->red),
-                  k_cb = _mm512_set1_epi16(colors->green_cb),
-                  k_cr = _mm512_set1_epi16(colors->green_cr),
-                  k_blue = _mm512_set1_epi16(colors->blue);
-    for (size_t i = 0; i < count; i += 32) {
-        __m512i y = _mm512_sub_epi16(_mm512_loadu_si512(rows[0] + i), offset);
-        const __m512i cb = _mm512_sub_epi16(_mm512_loadu_si512(rows[1] + i), middle);
-        const __m512i cr = _mm512_sub_epi16(_mm512_loadu_si512(rows[2] + i), middle);
-        y = _mm512_add_epi16(y, _mm512_mulhrs_epi16(y, k_luma));
-        const __m512i red = _mm512_add_epi16(cr, _mm512_mulhrs_epi16(cr, k_red));
-        const __m512i green =
-            _mm512_add_epi16(_mm512_mulhrs_epi16(cb, k_cb), _mm512_mulhrs_epi16(cr, k_cr));
-        const __m512i blue =
-            _mm512_add_epi16(_mm512_add_epi16(cb, cb), _mm512_mulhrs_epi16(cb, k_blue));
-        _mm512_storeu_si512(rows[0] + i, _mm512_adds_epi16(y, red));
-        _mm512_storeu_si512(rows[1] + i, _mm512_subs_epi16(y, green));
-        _mm512_storeu_si512(rows[2] + i, _mm512_adds_epi16(y, blue));
-    }
-}
-
-/* 64 words to bytes, in order. */
-static inline __m512i bytes_of(const int16_t *in)
-{
-    const __m512i a = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in), ROUND_WORD),
-                                        DL2_RESIZE_WORD_BITS);
-    const __m512i b = _mm512_srai_epi16(_mm512_adds_epi16(_mm512_loadu_si512(in + 32), ROUND_WORD),
-                                        DL2_RESIZE_WORD_BITS);
-    return _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
-                                    _mm512_packus_epi16(a, b));
+        across_all(in, filter, GATHER, out);
 }
 
 static void pack_avx512(const int16_t *in, size_t count, uint8_t *out)
@@ -272,11 +191,7 @@ static void bfloats_avx512(const uint8_t *in, size_t count, const float *scale, 
         const __mmask16 there = first_16(count - i);
         const __m128i bytes = _mm_maskz_loadu_epi8(there, in + i);
         const __m512i bits = _mm512_castps_si512(affine(bytes, scale + phase, bias + phase));
-        const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-        const __m512i rounded =
-            _mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd);
-        _mm256_mask_storeu_epi16(out + i, there,
-                                 _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
+        _mm256_mask_storeu_epi16(out + i, there, _mm512_cvtepi32_epi16(bfloat_bits(bits)));
     }
 }
 
@@ -292,34 +207,21 @@ static void halves_avx512(const uint8_t *in, size_t count, const float *scale, c
     }
 }
 
-/* 16 columns. */
-static inline void weigh_16(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
-                            uint8_t *out)
-{
-    __m512i sum = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
-    for (uint32_t k = 0; k < taps; k++, in += stride) {
-        const __m512i values = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)in));
-        sum = _mm512_add_epi32(sum, _mm512_mullo_epi32(values, _mm512_set1_epi32(weights[k])));
-    }
-    sum = _mm512_max_epi32(_mm512_srai_epi32(sum, DL2_RESIZE_EXACT_BITS), _mm512_setzero_si512());
-    _mm_storeu_si128((__m128i *)out, _mm512_cvtusepi32_epi8(sum));
-}
-
-/* 48 columns, three of the above at once: sixteen rows of RGB. */
-static inline void weigh_48(const uint8_t *in, size_t stride, const int32_t *weights, uint32_t taps,
-                            uint8_t *out)
+/* 16 columns, or three times as many at once: sixteen rows of RGB. */
+static inline __attribute__((always_inline)) void weigh_some(const uint8_t *in, size_t stride,
+                                                             const int32_t *weights, uint32_t taps,
+                                                             const int vectors, uint8_t *out)
 {
     const __m512i half = _mm512_set1_epi32(1 << (DL2_RESIZE_EXACT_BITS - 1));
     __m512i sums[3] = {half, half, half};
     for (uint32_t k = 0; k < taps; k++, in += stride) {
         const __m512i weight = _mm512_set1_epi32(weights[k]);
-        for (int i = 0; i < 3; i++) {
-            const __m512i values =
-                _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(in + 16 * i)));
+        for (int i = 0; i < vectors; i++) {
+            const __m512i values = _mm512_cvtepu8_epi32(LOAD_ROW(in + 16 * i));
             sums[i] = _mm512_add_epi32(sums[i], _mm512_mullo_epi32(values, weight));
         }
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < vectors; i++) {
         sums[i] = _mm512_max_epi32(_mm512_srai_epi32(sums[i], DL2_RESIZE_EXACT_BITS),
                                    _mm512_setzero_si512());
         _mm_storeu_si128((__m128i *)(out + 16 * i), _mm512_cvtusepi32_epi8(sums[i]));
@@ -331,9 +233,9 @@ static void weigh_bytes_avx512(const uint8_t *in, size_t stride, const int32_t *
 {
     size_t i = 0;
     for (; i + 48 <= count; i += 48)
-        weigh_48(in + i, stride, weights, taps, out + i);
+        weigh_some(in + i, stride, weights, taps, 3, out + i);
     for (; i + 16 <= count; i += 16)
-        weigh_16(in + i, stride, weights, taps, out + i);
+        weigh_some(in + i, stride, weights, taps, 1, out + i);
     if (i < count)
         dl2_resize_kernels_c.weigh_bytes(in + i, stride, weights, taps, count - i, out + i);
 }
@@ -347,7 +249,7 @@ const struct dl2_resize_kernels dl2_resize_kernels_avx512 = {
     .weigh_bytes = weigh_bytes_avx512,
     .split = split_avx512,
     .across = across_avx512,
-    .color = color_avx512,
+    .color = color_simd,
     .pack = pack_avx512,
     .interleave = interleave_avx512,
     .floats = floats_avx512,

@@ -173,15 +173,15 @@ static void pass_down(const struct dl2_image_resizer *resizer, const struct axis
                                       rows->taps[y], out->stride, out->data + y * out->stride);
 }
 
-static void pick_nearest(const struct dl2_image *in, struct dl2_image *out)
+/* Of images without padding, of `in_size` and `out_size` pixels of `pixel` bytes. */
+static void pick_nearest(const uint8_t *in, const uint32_t in_size[2], size_t pixel, uint8_t *out,
+                         const uint32_t out_size[2])
 {
-    const double across = (double)in->width / out->width, down = (double)in->height / out->height;
-    const uint32_t channels = in->channels;
-    for (uint32_t y = 0; y < out->height; y++) {
-        const uint8_t *from = in->data + (size_t)((y + 0.5) * down) * in->stride;
-        uint8_t *to = out->data + y * out->stride;
-        for (uint32_t x = 0; x < out->width; x++, to += channels)
-            memcpy(to, from + (size_t)((x + 0.5) * across) * channels, channels);
+    const double across = (double)in_size[0] / out_size[0], down = (double)in_size[1] / out_size[1];
+    for (uint32_t y = 0; y < out_size[1]; y++) {
+        const uint8_t *from = in + (size_t)((y + 0.5) * down) * in_size[0] * pixel;
+        for (uint32_t x = 0; x < out_size[0]; x++, out += pixel)
+            memcpy(out, from + (size_t)((x + 0.5) * across) * pixel, pixel);
     }
 }
 
@@ -223,18 +223,6 @@ static int pass_deep(struct dl2_image_resizer *resizer, const struct axis *colum
     return DL2_OK;
 }
 
-static void pick_nearest_deep(const struct dl2_deep_image *in, struct dl2_deep_image *out)
-{
-    const double across = (double)in->width / out->width, down = (double)in->height / out->height;
-    const uint32_t channels = in->channels;
-    for (uint32_t y = 0; y < out->height; y++) {
-        const uint16_t *from = dl2_deep_row(in, (uint32_t)((y + 0.5) * down));
-        uint16_t *to = dl2_deep_row(out, y);
-        for (uint32_t x = 0; x < out->width; x++, to += channels)
-            memcpy(to, from + (size_t)((x + 0.5) * across) * channels, channels * sizeof *to);
-    }
-}
-
 /* The filters that make an image of `from` pixels one of `to`. */
 static int make_axes(struct dl2_image_resizer *resizer, enum dl2_interpolation filter,
                      const uint32_t from[2], const uint32_t to[2], struct axis *columns,
@@ -251,14 +239,14 @@ int dl2_resize_deep(struct dl2_image_resizer *resizer, const struct dl2_deep_ima
                     enum dl2_interpolation filter, uint32_t width, uint32_t height,
                     struct dl2_deep_image *out, struct dl2_error *error)
 {
+    const uint32_t from[2] = {in->width, in->height}, to[2] = {width, height};
     DL2_TRY(dl2_deep_reshape(out, width, height, in->channels, error));
     if (filter == DL2_NEAREST) {
-        pick_nearest_deep(in, out);
+        pick_nearest(in->bytes.data, from, in->channels * sizeof(uint16_t), out->bytes.data, to);
         return DL2_OK;
     }
     struct axis columns, rows;
-    DL2_TRY(make_axes(resizer, filter, (const uint32_t[]){in->width, in->height},
-                      (const uint32_t[]){width, height}, &columns, &rows, error));
+    DL2_TRY(make_axes(resizer, filter, from, to, &columns, &rows, error));
     return pass_deep(resizer, &columns, &rows, in, out, error);
 }
 
@@ -266,16 +254,16 @@ int dl2_resize_image(struct dl2_image_resizer *resizer, const struct dl2_image *
                      enum dl2_interpolation filter, uint32_t width, uint32_t height,
                      struct dl2_image *out, struct dl2_error *error)
 {
+    const uint32_t from[2] = {in->width, in->height}, to[2] = {width, height};
     DL2_TRY(dl2_image_reshape(out, width, height, in->channels, error));
     if (filter == DL2_NEAREST) {
-        pick_nearest(in, out);
+        pick_nearest(in->data, from, in->channels, out->data, to);
         return DL2_OK;
     }
     if (!resizer->kernels)
         resizer->kernels = dl2_resize_kernels_for(dl2_simd_flags());
     struct axis columns, rows;
-    DL2_TRY(make_axes(resizer, filter, (const uint32_t[]){in->width, in->height},
-                      (const uint32_t[]){width, height}, &columns, &rows, error));
+    DL2_TRY(make_axes(resizer, filter, from, to, &columns, &rows, error));
     DL2_TRY(pass_across(resizer, in, &columns, &rows, error));
     pass_down(resizer, &rows, out);
     return DL2_OK;

@@ -171,14 +171,7 @@ Datum dl2_sql_transcode(PG_FUNCTION_ARGS)
              dl2_image_work_encode(work, codec, PG_GETARG_INT32(2), VARDATA_ANY(image),
                                    VARSIZE_ANY_EXHDR(image), &data, &size, &error),
              &error);
-    if (size > MaxAllocSize - VARHDRSZ)
-        ereport(
-            ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-            errmsg("dl2_transcode: the encoded image has %zu bytes, and a bytea less than 1 GiB",
-                   size));
-    bytea *out = palloc(size + VARHDRSZ);
-    SET_VARSIZE(out, size + VARHDRSZ);
-    memcpy(VARDATA(out), data, size);
+    bytea *out = dl2_sql_bytea("dl2_transcode", "encoded image", data, size);
     dl2_image_work_trim(work);
     PG_RETURN_BYTEA_P(out);
 }

@@ -68,7 +68,7 @@ int dl2_image_work_look(const void *data, size_t size, struct dl2_image_facts *f
 {
     struct dl2_image_info info;
     struct dl2_coding coding = {0};
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     DL2_TRY(dl2_image_read_info(data, size, &info, error));
     const int status = dl2_image_read_colour(data, size, &info, &colour, error);
     dl2_colour_free(&colour); /* the name stays */

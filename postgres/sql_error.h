@@ -37,4 +37,18 @@ static inline void dl2_sql_end_step(const char *function, int status, const stru
     CHECK_FOR_INTERRUPTS();
 }
 
+/* A bytea of these bytes, which `what` names for the message that they are too many. */
+static inline bytea *dl2_sql_bytea(const char *function, const char *what, const void *data,
+                                   size_t size)
+{
+    if (size > MaxAllocSize - VARHDRSZ)
+        ereport(
+            ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+            errmsg("%s: the %s has %zu bytes, and a bytea less than 1 GiB", function, what, size));
+    bytea *out = palloc(size + VARHDRSZ);
+    SET_VARSIZE(out, size + VARHDRSZ);
+    memcpy(VARDATA(out), data, size);
+    return out;
+}
+
 #endif

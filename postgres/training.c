@@ -84,13 +84,7 @@ static char *text_of(Jsonb *json)
 
 static bytea *bytes_to_bytea(const char *function, struct dl2_bytes *bytes)
 {
-    if (bytes->size > MaxAllocSize - VARHDRSZ)
-        ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                errmsg("%s: the model has %zu bytes, and a bytea less than 1 GiB", function,
-                       bytes->size));
-    bytea *out = palloc(bytes->size + VARHDRSZ);
-    SET_VARSIZE(out, bytes->size + VARHDRSZ);
-    memcpy(VARDATA(out), bytes->data, bytes->size);
+    bytea *out = dl2_sql_bytea(function, "model", bytes->data, bytes->size);
     dl2_bytes_free(bytes);
     return out;
 }

@@ -464,6 +464,8 @@ static PyObject *dataset_class_to_idx(struct py_dataset *self, void *closure)
 static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
 {
     struct dl2_remote_stats stats;
+    const char *name;
+    uint64_t count;
     (void)closure;
     if (!py_dataset_use(self))
         return NULL;
@@ -471,14 +473,14 @@ static PyObject *dataset_remote_stats(struct py_dataset *self, void *closure)
     py_dataset_leave(self);
     if (!remote)
         Py_RETURN_NONE;
-    return Py_BuildValue(
-        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", "requests", (unsigned long long)stats.requests,
-        "retries", (unsigned long long)stats.retries, "bytes", (unsigned long long)stats.bytes,
-        "cache_hits", (unsigned long long)stats.cache_hits, "cache_misses",
-        (unsigned long long)stats.cache_misses, "cache_bytes",
-        (unsigned long long)stats.cache_bytes, "cache_damaged",
-        (unsigned long long)stats.cache_damaged, "cache_lost",
-        (unsigned long long)stats.cache_lost);
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; dict && (name = dl2_remote_stats_count(&stats, i, &count)); i++) {
+        PyObject *number = PyLong_FromUnsignedLongLong(count);
+        if (!number || PyDict_SetItemString(dict, name, number) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(number);
+    }
+    return dict;
 }
 
 PyObject *py_sheet(PyObject *self, PyObject *unused)

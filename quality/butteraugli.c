@@ -28,23 +28,6 @@ static int butteraugli_measure(struct dl2_scorer *scorer, const struct dl2_image
     return DL2_OK;
 }
 
-static double butteraugli_max_mean(const double sums[DL2_METRIC_SUMS],
-                                   const struct dl2_image *reference,
-                                   const struct dl2_image *variant)
-{
-    (void)reference;
-    (void)variant;
-    return sums[0];
-}
-
-static double butteraugli_3_mean(const double sums[DL2_METRIC_SUMS],
-                                 const struct dl2_image *reference, const struct dl2_image *variant)
-{
-    (void)reference;
-    (void)variant;
-    return sums[1];
-}
-
 /* Their sums: the largest distance, and the norm. */
 const struct dl2_metric dl2_metric_butteraugli_max = {
     .name = "butteraugli_max",
@@ -58,7 +41,6 @@ const struct dl2_metric dl2_metric_butteraugli_max = {
     .missing_note = "too small for Butteraugli",
     .min_side = MIN_SIDE,
     .measure = butteraugli_measure,
-    .mean = butteraugli_max_mean,
 };
 
 const struct dl2_metric dl2_metric_butteraugli_3 = {
@@ -74,5 +56,5 @@ const struct dl2_metric dl2_metric_butteraugli_3 = {
     .missing_note = "too small for Butteraugli's 3-norm",
     .min_side = MIN_SIDE,
     .measure = butteraugli_measure,
-    .mean = butteraugli_3_mean,
+    .sum = 1,
 };

@@ -107,8 +107,7 @@ static int save_batch(const char *folder, const char *name, json_t *batch, json_
                       struct dl2_error *error)
 {
     char *path;
-    if (asprintf(&path, "%s/%s.json", folder, name) < 0)
-        return dl2_error_memory(error, "a path");
+    DL2_TRY(dl2_format(&path, error, "%s/%s.json", folder, name));
     const int status = dl2_json_save(path, batch, error);
     free(path);
     if (list)

@@ -176,9 +176,8 @@ int dl2_crop_choose(json_t *const *scores, size_t count, const struct dl2_datase
 {
     const size_t rows = json_array_size(dl2_crop_rows(scores[0]));
     *choice = (struct dl2_crop_choice){0};
-    struct candidate *images = dl2_calloc(rows + 1, sizeof *images);
-    if (!images)
-        return dl2_error_memory(error, "%zu images", rows);
+    struct candidate *images;
+    DL2_TRY(DL2_NEW(&images, rows + 1, "images", error));
     find_metrics(scores, count, choice);
     int status = DL2_OK;
     for (size_t m = 0; m < choice->metric_count; m++) {

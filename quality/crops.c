@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "quality/crops.h"
 
-#include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "quality/crop_choice.h"
+#include "quality/image_dataset.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,10 +33,10 @@ struct crop_run {
 static int crop_read_scores(const struct crop_run *run, struct crop_variant *variant,
                             struct dl2_error *error)
 {
-    char *file = NULL;
-    if (!(variant->name = dl2_dataset_variant_name(variant->path)) ||
-        asprintf(&file, "%s/%s.json", run->options->scores, variant->name) < 0)
+    char *file;
+    if (!(variant->name = dl2_dataset_variant_name(variant->path)))
         return dl2_error_memory(error, "%s", variant->path);
+    DL2_TRY(dl2_format(&file, error, "%s/%s.json", run->options->scores, variant->name));
     const int status = dl2_json_load(file, "dl2-quality/1", &variant->scores, error);
     free(file);
     return status;
@@ -133,9 +133,9 @@ static int crop_save(struct crop_run *run, const struct crop_window *window,
     if (status >= 0)
         status = dl2_image_encode(codec, &crop, &options, &run->png, error);
     dl2_image_free(&crop);
-    char *path = dl2_path_join(run->options->folder, name);
-    if (status == DL2_OK && !path)
-        status = dl2_error_memory(error, "%s", name);
+    char *path = NULL;
+    if (status == DL2_OK)
+        status = dl2_format(&path, error, "%s/%s", run->options->folder, name);
     if (status == DL2_OK)
         status = dl2_file_write(path, run->png.data, run->png.size, error);
     free(path);
@@ -230,9 +230,8 @@ static int crop_read_all(struct crop_run *run, json_t *left_out, struct dl2_erro
 
 static int crop_choose(struct crop_run *run, struct dl2_error *error)
 {
-    json_t **scores = dl2_calloc(run->scored + 1, sizeof *scores);
-    if (!scores)
-        return dl2_error_memory(error, "%zu variants", run->scored);
+    json_t **scores;
+    DL2_TRY(DL2_NEW(&scores, run->scored + 1, "variants", error));
     for (size_t v = 0; v < run->scored; v++)
         scores[v] = run->variants[v].scores;
     const int status =
@@ -244,11 +243,7 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
 {
-    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-    options.keep = dl2_codec_is_image_file;
-    options.reads = dl2_codec_reads;
-    options.by_frame = true;
-    options.samples = run->options->samples;
+    const struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples);
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);
@@ -264,9 +259,8 @@ static int crop_all(struct crop_run *run, const char *reference, struct dl2_erro
         json_array_append_new(metrics, json_string(run->choice.metrics[m]));
     for (size_t pick = 0; pick < run->choice.count; pick++)
         DL2_TRY(crop_image(run, pick, crops, error));
-    char *path = dl2_path_join(run->options->folder, "crops.json");
-    if (!path)
-        return dl2_error_memory(error, "crops.json");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/crops.json", run->options->folder));
     const int status =
         dl2_json_save_new(path,
                           json_pack("{s:s, s:o, s:O, s:O, s:O}", "schema", "dl2-crops/2",
@@ -281,8 +275,7 @@ int dl2_crops_write(const char *reference, const char *const *variants, size_t c
                     const struct dl2_crops_options *options, struct dl2_error *error)
 {
     struct crop_run run = {.options = options, .count = count};
-    run.variants = dl2_calloc(count, sizeof *run.variants);
-    int status = run.variants ? DL2_OK : dl2_error_memory(error, "%zu variants", count);
+    int status = DL2_NEW(&run.variants, count, "variants", error);
     for (size_t v = 0; status == DL2_OK && v < count; v++)
         run.variants[v].path = variants[v];
     if (status == DL2_OK)

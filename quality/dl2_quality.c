@@ -8,7 +8,6 @@
 #include "common/option.h"
 #include "common/progress.h"
 #include "common/quote.h"
-#include "common/work_part.h"
 #include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
 #include "dataset/variant_facts.h"
@@ -17,14 +16,12 @@
 #include "quality/output.h"
 #include "quality/score.h"
 #include "quality/score_share.h"
-#include "ranks/world.h"
+#include "ranks/share_options.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { HEATMAPS = 16 /* of each variant, unless told otherwise */, UNSET = 99 };
 
 struct quality_arguments {
     const char *json, *json_folder, *csv, *codec_compare, *crops;
@@ -40,18 +37,19 @@ struct quality_arguments {
     bool metrics[DL2_METRIC_COUNT]; /* none set: those that are scored by default */
     unsigned input_size;            /* 0: not given */
     const char *heatmaps;           /* folder, or NULL */
-    unsigned heatmap_error;         /* enum dl2_heatmap_error, or UNSET */
-    unsigned heatmap_limit;         /* 0: not given */
-    struct dl2_work_part part;
-    unsigned ranks; /* to start; 0: none */
+    unsigned heatmap_error;         /* enum dl2_heatmap_error */
+    unsigned heatmap_limit;
+    struct dl2_share share;
 };
 
-/* Finds the colour that the variants were flattened on, from their dl2-variant.json; white if none
- * says. */
-static int quality_find_background(char **paths, size_t count, uint8_t background[3],
-                                   struct dl2_error *error)
+/* The colour that is given, or else that the variants were flattened on, from their
+ * dl2-variant.json; white if none says. */
+static int quality_find_background(const struct quality_arguments *arguments, char **paths,
+                                   size_t count, uint8_t background[3], struct dl2_error *error)
 {
     const char *first = NULL;
+    if (arguments->background)
+        return dl2_parse_colour(arguments->background, background, error);
     memset(background, 255, 3);
     for (size_t i = 0; i < count; i++) {
         json_t *json;
@@ -120,10 +118,7 @@ static int quality_crop(const struct quality_arguments *arguments, char **paths,
                                         .max_pixels = arguments->max_pixels,
                                         .external = &arguments->external,
                                         .progress = &progress};
-    if (arguments->background)
-        DL2_TRY(dl2_parse_colour(arguments->background, options.background, error));
-    else
-        DL2_TRY(quality_find_background(paths + 1, count - 1, options.background, error));
+    DL2_TRY(quality_find_background(arguments, paths + 1, count - 1, options.background, error));
     return dl2_crops_write(paths[0], (const char *const *)paths + 1, count - 1, &options, error);
 }
 
@@ -142,37 +137,6 @@ static bool choose_metrics(const struct quality_arguments *arguments, bool *metr
         any_of_input |= metrics[i] && metric->of_input;
     }
     return any_of_input;
-}
-
-/* A reason why the arguments do not fit together, or NULL. */
-static const char *quality_find_conflict(const struct quality_arguments *arguments)
-{
-    bool metrics[DL2_METRIC_COUNT];
-    const bool of_input = choose_metrics(arguments, metrics);
-    if (arguments->part.count && arguments->ranks)
-        return "--part and --ranks exclude one another";
-    if (arguments->part.count && !arguments->json)
-        return "--part needs --json FILE, beside which parts keep their scores until all are there";
-    if (arguments->crops && !arguments->json_folder)
-        return "--crops: say with --json-dir where the scores are";
-    if (!arguments->heatmaps && arguments->heatmap_error != UNSET)
-        return "--heatmap-of has no effect without --heatmap";
-    if (!arguments->heatmaps && arguments->heatmap_limit)
-        return "--heatmap-limit has no effect without --heatmap";
-    if (arguments->input_size && !of_input)
-        return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
-    return NULL;
-}
-
-static struct dl2_heatmap_options quality_heatmaps(const struct quality_arguments *arguments)
-{
-    return (struct dl2_heatmap_options){
-        .folder = arguments->heatmaps,
-        .error = arguments->heatmap_error == UNSET
-                     ? DL2_HEATMAP_SSIM
-                     : (enum dl2_heatmap_error)arguments->heatmap_error,
-        .limit = arguments->heatmap_limit ? arguments->heatmap_limit : HEATMAPS,
-    };
 }
 
 /* Does the device score one of the metrics, by number in the registry? */
@@ -209,16 +173,6 @@ static char *quality_part_stem(const char *json)
     return asprintf(&stem, "%.*s.%s.part", (int)(base - json), json, base) < 0 ? NULL : stem;
 }
 
-static void quality_print_part(const struct dl2_score_share *share)
-{
-    printf("part %u/%u has ended", share->part.number, share->part.count);
-    if (share->parts_missing)
-        printf("; %u of %u parts are missing, the first is %u/%u\n", share->parts_missing,
-               share->part.count, share->first_missing, share->part.count);
-    else
-        printf("; another part has completed the scores\n");
-}
-
 /* Prints and writes what was scored: 1 if something is wrong with it. */
 static int quality_report(const struct quality_arguments *arguments,
                           const struct dl2_scoring_options *options,
@@ -240,32 +194,28 @@ static int quality_score(const struct quality_arguments *arguments,
                          char **paths, size_t count, struct dl2_error *error)
 {
     struct dl2_progress progress;
-    struct dl2_score_share share = {.part = arguments->part, .world = world, .file = {-1}};
+    struct dl2_score_share share = {.part = arguments->share.part, .world = world, .file = {-1}};
     const bool first = dl2_world_rank(world) == 0;
-    uint8_t background[3];
-    if (arguments->background)
-        DL2_TRY(dl2_parse_colour(arguments->background, background, error));
-    else
-        DL2_TRY(quality_find_background(paths + 1, count - 1, background, error));
-    struct dl2_scoring_options options = {.jobs = common->jobs,
+    struct dl2_scoring_options options = {.jobs = dl2_share_jobs(common, world),
                                           .subset = arguments->subset,
                                           .samples = arguments->samples,
                                           .remote = arguments->remote,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
                                           .input_size = arguments->input_size,
-                                          .heatmaps = quality_heatmaps(arguments),
+                                          .heatmaps = {.folder = arguments->heatmaps,
+                                                       .error = arguments->heatmap_error,
+                                                       .limit = arguments->heatmap_limit},
                                           .progress = &progress};
-    memcpy(options.background, background, sizeof options.background);
+    DL2_TRY(quality_find_background(arguments, paths + 1, count - 1, options.background, error));
     for (size_t i = 0; i < count; i++)
         options.any_is_remote = options.any_is_remote || dl2_dataset_is_remote(paths[i]);
     choose_metrics(arguments, options.metrics);
     struct dl2_scoring scoring = {.count = 0};
-    char *stem = arguments->part.count ? quality_part_stem(arguments->json) : NULL;
+    char *stem = share.part.count ? quality_part_stem(arguments->json) : NULL;
     share.stem = stem;
-    if (world) {
+    if (world)
         share.part = (struct dl2_work_part){dl2_world_rank(world) + 1, dl2_world_size(world)};
-    }
     if (share.part.count)
         options.share = &share;
     int status = quality_expect_files(arguments, error);
@@ -281,7 +231,8 @@ static int quality_score(const struct quality_arguments *arguments,
     if (status == DL2_OK && (!options.share || share.complete))
         status = quality_report(arguments, &options, &scoring, error);
     else if (status == DL2_OK && !world)
-        quality_print_part(&share);
+        dl2_share_print_end(&share.part, share.parts_missing, share.first_missing,
+                            "; another part has completed the scores");
     dl2_scoring_free(&scoring);
     free(stem);
     return status;
@@ -384,9 +335,6 @@ static int print_list(const char *text, void *value, struct dl2_error *error)
     exit(DL2_EXIT_OK);
 }
 
-static struct quality_arguments arguments = {
-    .max_pixels = DL2_DEFAULT_MAX_PIXELS, .device = "cpu", .heatmap_error = UNSET};
-
 /* The text of --help that follows the options, with a paragraph for each metric. To free. */
 static char *quality_describe(void)
 {
@@ -440,6 +388,11 @@ static json_t *show_text(const void *value)
 /* The tasks of a run; as bits, the rows' `commands`. */
 enum { SCORES = 1, CROPS = 2 };
 
+static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
+                                             .device = "cpu",
+                                             .heatmap_error = DL2_HEATMAP_SSIM,
+                                             .heatmap_limit = 16};
+
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "json", 0, "FILE",
      "Write everything to FILE: aggregates, each image's figures, and what could not be scored",
@@ -463,10 +416,10 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
      "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
      "root of the mean squared error of R, G and B, from 0 to 64",
-     AT(heatmap_error), .words = dl2_heatmap_errors, .unset = "ssim", .commands = SCORES},
+     AT(heatmap_error), .words = dl2_heatmap_errors, .commands = SCORES},
     {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
      "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
-     .max = 4294967295.0, .unset = "16", .commands = SCORES},
+     .max = 4294967295.0, .commands = SCORES},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
      "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
      .parse = parse_metrics, .list = "metrics", .unset = "those marked * below",
@@ -488,15 +441,7 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
-    {DL2_OPTION_PARSE, "part", 0, "I/N",
-     "Score part I of N, for example 2/4: about every Nth image, by bytes. Any number of parts run "
-     "at once, on any machine that sees the datasets and --json's FILE, and the one that ends last "
-     "prints and writes what one process does",
-     AT(part), .parse = dl2_work_part_parse, .unset = "all images", .commands = SCORES},
-    {DL2_OPTION_UINT, "ranks", 0, "N",
-     "Start N processes on this machine that divide the images; mpirun and srun start them on "
-     "several",
-     AT(ranks), .min = 1, .max = 256, .unset = "one, or those of mpirun", .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = SCORES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
      "Values differ by at most 1e-5. The processors decode in any case, because a card's decoder "
@@ -531,25 +476,56 @@ static int quality_end(int status, const struct dl2_error *error)
 static int quality_score_in_world(const struct dl2_common_options *common, char **paths,
                                   size_t count)
 {
-    const struct dl2_world_options world_options = {.ranks = arguments.ranks};
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_world *world = NULL;
-    int exit_status = DL2_EXIT_FAILED, status = DL2_OK;
-    if (!arguments.part.count) /* parts are alone, whoever starts them */
-        status = dl2_world_open(&world_options, &world, &exit_status, &error);
-    if (error.status)
-        fprintf(stderr, "%s: %s\n", program.name, error.message);
-    if (status != DL2_OK)
+    struct dl2_world *world;
+    int exit_status = DL2_EXIT_FAILED;
+    if (dl2_share_open(&arguments.share, program.name, &world, &exit_status) != DL2_OK)
         return exit_status;
-    struct dl2_common_options own = *common;
-    if (world && !dl2_option_given(&program, common, "jobs"))
-        own.jobs = (own.jobs + world->sharers - 1) / world->sharers;
-    status = quality_score(&arguments, &own, dl2_world_size(world) > 1 ? world : NULL, paths, count,
-                           &error);
+    const int status = quality_score(&arguments, common, dl2_world_size(world) > 1 ? world : NULL,
+                                     paths, count, &error);
     exit_status = dl2_world_rank(world) ? (status ? DL2_EXIT_FAILED : DL2_EXIT_OK)
                                         : quality_end(status, &error);
     dl2_world_close(world);
     return exit_status;
+}
+
+/* A reason why the arguments do not fit together, or NULL. */
+static const char *quality_find_conflict(const struct dl2_common_options *common)
+{
+    bool metrics[DL2_METRIC_COUNT];
+    const bool of_input = choose_metrics(&arguments, metrics);
+    if (arguments.share.part.count && !arguments.json)
+        return "--part needs --json FILE, beside which parts keep their scores until all are there";
+    if (arguments.crops && !arguments.json_folder)
+        return "--crops: say with --json-dir where the scores are";
+    if (!arguments.heatmaps && dl2_option_given(&program, common, "heatmap-of"))
+        return "--heatmap-of has no effect without --heatmap";
+    if (!arguments.heatmaps && dl2_option_given(&program, common, "heatmap-limit"))
+        return "--heatmap-limit has no effect without --heatmap";
+    if (arguments.input_size && !of_input)
+        return "--input-size has no effect without input_psnr or input_ssim (--metrics)";
+    return dl2_share_find_conflict(&arguments.share);
+}
+
+static int quality_run(const struct dl2_common_options *common, char **paths, size_t count)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    const char *const named = arguments.json_folder     ? "--json-dir"
+                              : arguments.heatmaps      ? "--heatmap"
+                              : arguments.codec_compare ? "--codec-compare"
+                                                        : NULL;
+    if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0)
+        return dl2_program_usage_error(&program, "%s: %s", named, error.message);
+    const char *idle =
+        dl2_option_without_effect(&program, common, arguments.crops ? CROPS : SCORES);
+    if (idle)
+        return dl2_program_usage_error(
+            &program, "--%s has no effect with --crops, which scores nothing", idle);
+    const char *conflict = quality_find_conflict(common);
+    if (conflict)
+        return dl2_program_usage_error(&program, "%s", conflict);
+    return arguments.crops ? quality_end(quality_crop(&arguments, paths, count, &error), &error)
+                           : quality_score_in_world(common, paths, count);
 }
 
 int main(int argc, char **argv)
@@ -560,30 +536,7 @@ int main(int argc, char **argv)
     program.details = details;
     dl2_program_parse(&program, argc, argv, &common, &paths, &count);
     free(details);
-    struct dl2_error error = DL2_ERROR_INIT;
-    const char *const named = arguments.json_folder     ? "--json-dir"
-                              : arguments.heatmaps      ? "--heatmap"
-                              : arguments.codec_compare ? "--codec-compare"
-                                                        : NULL;
-    if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0) {
-        free(paths);
-        return dl2_program_usage_error(&program, "%s: %s", named, error.message);
-    }
-    const char *idle =
-        dl2_option_without_effect(&program, &common, arguments.crops ? CROPS : SCORES);
-    if (idle) {
-        free(paths);
-        return dl2_program_usage_error(
-            &program, "--%s has no effect with --crops, which scores nothing", idle);
-    }
-    const char *conflict = quality_find_conflict(&arguments);
-    if (conflict) {
-        free(paths);
-        return dl2_program_usage_error(&program, "%s", conflict);
-    }
-    const int exit_status =
-        arguments.crops ? quality_end(quality_crop(&arguments, paths, count, &error), &error)
-                        : quality_score_in_world(&common, paths, count);
+    const int exit_status = quality_run(&common, paths, count);
     free(paths);
     return exit_status;
 }

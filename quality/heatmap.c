@@ -108,8 +108,7 @@ int dl2_heatmap_write(const struct dl2_heatmap_options *options, struct dl2_scor
     if (!dl2_index_is_key(key))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "no heat map can be named after '%s'", key);
     DL2_TRY(heatmap_draw(options->error, scorer, variant, scratch, error));
-    if (asprintf(&path, "%s/%s/%s.png", options->folder, variant_name, key) < 0)
-        return dl2_error_memory(error, "a path");
+    DL2_TRY(dl2_format(&path, error, "%s/%s/%s.png", options->folder, variant_name, key));
     const int status = heatmap_save(scratch, path, error);
     free(path);
     return status < 0 ? status : 1;

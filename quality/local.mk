@@ -4,6 +4,7 @@
 noinst_LTLIBRARIES += libquality.la
 libquality_la_SOURCES = \
 	quality/ciede2000.c \
+	quality/image_dataset.h \
 	quality/input.c \
 	quality/metric_kernels.c quality/metric_kernels.h quality/metric_loops.h \
 	quality/ciede2000_loops.h \
@@ -55,7 +56,8 @@ dl2_quality_SOURCES = \
 	quality/heatmap.c quality/heatmap.h \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h \
-	quality/score_share.c quality/score_share.h
+	quality/score_share.c quality/score_share.h \
+	quality/score_source.c quality/score_source.h
 # Leave out the CUDA libraries that it doesn't call.
 dl2_quality_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libranks.la libcommon.la

@@ -80,7 +80,10 @@ void dl2_score_of_sums(const struct dl2_metric *metric, const double sums[DL2_ME
                        const struct dl2_image *reference, const struct dl2_image *variant,
                        struct dl2_score *score)
 {
-    score->mean = is_large_enough(metric, variant) ? metric->mean(sums, reference, variant) : NAN;
+    if (!is_large_enough(metric, variant))
+        score->mean = NAN;
+    else
+        score->mean = metric->mean ? metric->mean(sums, reference, variant) : sums[metric->sum];
     score->value = metric->of_mse ? metric->of_mse(score->mean) : score->mean;
     if (isinf(score->value))
         score->value = NAN;

@@ -69,9 +69,10 @@ struct dl2_metric {
     /* The same sums, on the 0-255 scale, of images of 16 bits; NULL: the metric is of 8 bits. */
     void (*measure_deep)(const struct dl2_deep_image *reference,
                          const struct dl2_deep_image *variant, double sums[DL2_METRIC_SUMS]);
-    /* From sums, made on any device, to dl2_score's mean. */
+    /* From sums, made on any device, to dl2_score's mean; NULL: that is sums[sum]. */
     double (*mean)(const double sums[DL2_METRIC_SUMS], const struct dl2_image *reference,
                    const struct dl2_image *variant);
+    unsigned sum;
     /* The value of a mean squared error, INFINITY if there is none; NULL for a metric whose mean
      * is its value. */
     double (*of_mse)(double mse);

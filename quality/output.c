@@ -340,116 +340,117 @@ void dl2_scoring_print_heatmaps(const struct dl2_scoring *scoring,
 /* JSON. Jansson's functions accept NULL, so one check at the end suffices: it fails if anything ran
  * out of memory. */
 
+/* A count of images, or another number that is not negative. */
+static json_t *count_json(uint64_t count)
+{
+    return json_integer((json_int_t)count);
+}
+
+/* Sets a field that is there only where it is true. */
+static void set_flag(json_t *json, const char *name, bool flag)
+{
+    if (flag)
+        json_object_set_new(json, name, json_true());
+}
+
 static json_t *score_json(const struct dl2_scoring *scoring,
                           const struct dl2_scored_variant *variant, size_t index)
 {
     const struct dl2_pair *pair = &variant->pairs[index];
-    json_t *json = json_object();
-    json_object_set_new(json, "key", dl2_json_text(scoring->keys[index]));
-    json_object_set_new(json, "width", json_integer(pair->width));
-    json_object_set_new(json, "height", json_integer(pair->height));
-    json_object_set_new(json, "bytes", json_integer((json_int_t)pair->bytes));
-    json_object_set_new(json, "reference_bytes", json_integer((json_int_t)pair->reference_bytes));
-    json_object_set_new(
-        json, "bits_per_pixel",
-        dl2_json_real(bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height)));
+    const double bpp = bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height);
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "key", dl2_json_text(scoring->keys[index]),
+                  "width", count_json(pair->width), "height", count_json(pair->height), "bytes",
+                  count_json(pair->bytes), "reference_bytes", count_json(pair->reference_bytes),
+                  "bits_per_pixel", dl2_json_real(bpp));
     if (pair->header_bytes >= 0)
         json_object_set_new(json, "header_bytes", json_integer(pair->header_bytes));
     for (unsigned i = 0; i < scoring->metric_count; i++)
         json_object_set_new(json, scoring->metrics[i]->name, dl2_json_real(pair->scores[i].value));
-    if (pair->identical)
-        json_object_set_new(json, "lossless", json_true());
-    if (pair->above_8_bits)
-        json_object_set_new(json, "above_8_bits", json_true());
-    if (pair->deep)
-        json_object_set_new(json, "at_16_bits", json_true());
-    if (pair->alpha)
-        json_object_set_new(json, "alpha", json_true());
-    if (pair->resized)
-        json_object_set_new(json, "resized", json_true());
-    if (pair->colours_differ)
-        json_object_set_new(json, "colours_differ", json_true());
+    set_flag(json, "lossless", pair->identical);
+    set_flag(json, "above_8_bits", pair->above_8_bits);
+    set_flag(json, "at_16_bits", pair->deep);
+    set_flag(json, "alpha", pair->alpha);
+    set_flag(json, "resized", pair->resized);
+    set_flag(json, "colours_differ", pair->colours_differ);
     return json;
 }
 
 static json_t *aggregate_json(const struct dl2_metric *metric,
                               const struct dl2_aggregate *aggregate)
 {
-    json_t *json = json_object();
-    json_object_set_new(json, "mean", dl2_json_real(aggregate->mean));
-    json_object_set_new(json, "median", dl2_json_real(aggregate->median));
-    json_object_set_new(json, metric->lower_is_better ? "p95" : "p5", dl2_json_real(aggregate->p5));
-    json_object_set_new(json, metric->lower_is_better ? "max" : "min",
-                        dl2_json_real(aggregate->min));
+    const bool lower = metric->lower_is_better;
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o}", "mean", dl2_json_real(aggregate->mean),
+                             "median", dl2_json_real(aggregate->median), lower ? "p95" : "p5",
+                             dl2_json_real(aggregate->p5), lower ? "max" : "min",
+                             dl2_json_real(aggregate->min));
     if (metric->of_mse)
         json_object_set_new(json, "of_mean_mse", dl2_json_real(aggregate->of_mean_mse));
-    json_object_set_new(json, "images", json_integer((json_int_t)aggregate->values));
-    json_object_set_new(json, metric->missing, json_integer((json_int_t)aggregate->missing));
-    if (metric->of_mse && aggregate->missing && !aggregate->values)
-        json_object_set_new(json, "lossless", json_true());
+    json_object_set_new(json, "images", count_json(aggregate->values));
+    json_object_set_new(json, metric->missing, count_json(aggregate->missing));
+    set_flag(json, "lossless", metric->of_mse && aggregate->missing && !aggregate->values);
     return json;
+}
+
+/* The pairs of a state that have no scores: their keys, with the reasons where there are some. */
+static json_t *faults_json(const struct dl2_scoring *scoring,
+                           const struct dl2_scored_variant *variant, enum dl2_pair_state state)
+{
+    json_t *faults = json_array();
+    for (size_t i = 0; i < scoring->count; i++) {
+        const struct dl2_pair *pair = &variant->pairs[i];
+        json_t *key = pair->state == state ? dl2_json_text(scoring->keys[i]) : NULL;
+        if (pair->state == state)
+            json_array_append_new(faults, state == DL2_PAIR_MISSING
+                                              ? key
+                                              : json_pack("{s:o, s:o}", "key", key, "error",
+                                                          dl2_json_text(pair->error)));
+    }
+    return faults;
 }
 
 static json_t *variant_json(const struct dl2_scoring *scoring,
                             const struct dl2_scored_variant *variant)
 {
-    json_t *metrics = json_object(), *missing = json_array(), *mismatched = json_array(),
-           *failed = json_array(), *extra = json_array(), *images = json_array();
+    json_t *metrics = json_object(), *extra = json_array(), *images = json_array();
     for (unsigned i = 0; i < scoring->metric_count; i++)
         json_object_set_new(metrics, scoring->metrics[i]->name,
                             aggregate_json(scoring->metrics[i], &variant->aggregates[i]));
-    for (size_t i = 0; i < scoring->count; i++) {
-        const struct dl2_pair *pair = &variant->pairs[i];
-        if (pair->state == DL2_PAIR_SCORED) {
+    for (size_t i = 0; i < scoring->count; i++)
+        if (variant->pairs[i].state == DL2_PAIR_SCORED)
             json_array_append_new(images, score_json(scoring, variant, i));
-            continue;
-        }
-        if (pair->state == DL2_PAIR_MISSING) {
-            json_array_append_new(missing, dl2_json_text(scoring->keys[i]));
-            continue;
-        }
-        json_t *fault = json_object();
-        json_object_set_new(fault, "key", dl2_json_text(scoring->keys[i]));
-        json_object_set_new(fault, "error", dl2_json_text(pair->error));
-        json_array_append_new(pair->state == DL2_PAIR_FAILED ? failed : mismatched, fault);
-    }
     for (size_t i = 0; i < variant->extra_count; i++)
         json_array_append_new(extra, dl2_json_text(variant->extra[i]));
-    json_t *json = json_object();
-    json_object_set_new(json, "variant", dl2_json_text(variant->name));
-    json_object_set_new(json, "path", dl2_json_text(variant->path));
-    json_object_set_new(json, "codec",
-                        variant->codec ? dl2_json_text(variant->codec) : json_null());
-    json_object_set_new(json, "quality",
-                        variant->quality >= 0 ? json_integer(variant->quality) : json_null());
+    json_t *json =
+        json_pack("{s:o, s:o, s:o, s:o}", "variant", dl2_json_text(variant->name), "path",
+                  dl2_json_text(variant->path), "codec",
+                  variant->codec ? dl2_json_text(variant->codec) : json_null(), "quality",
+                  variant->quality >= 0 ? json_integer(variant->quality) : json_null());
     if (variant->error)
         json_object_set_new(json, "error", dl2_json_text(variant->error));
-    json_object_set_new(json, "images", json_integer((json_int_t)variant->states[DL2_PAIR_SCORED]));
-    json_object_set_new(json, "pixels", json_integer((json_int_t)variant->pixels));
-    json_object_set_new(json, "bytes", json_integer((json_int_t)variant->bytes));
-    json_object_set_new(json, "header_bytes",
-                        variant->header_bytes >= 0 ? json_integer(variant->header_bytes)
-                                                   : json_null());
-    json_object_set_new(json, "bits_per_pixel",
-                        dl2_json_real(bits_per_pixel(variant->bytes, variant->pixels)));
-    json_object_set_new(json, "reference_bytes",
-                        json_integer((json_int_t)variant->reference_bytes));
-    json_object_set_new(json, "identical", json_integer((json_int_t)variant->identical));
-    json_object_set_new(json, "above_8_bits", json_integer((json_int_t)variant->above_8_bits));
-    json_object_set_new(json, "at_16_bits", json_integer((json_int_t)variant->deep));
-    json_object_set_new(json, "alpha", json_integer((json_int_t)variant->alpha));
-    json_object_set_new(json, "colours_differ", json_integer((json_int_t)variant->colours_differ));
-    if (!dl2_resolution_is_full(&variant->resolution)) {
-        json_object_set_new(json, "resize", dl2_resolution_json(&variant->resolution));
-        json_object_set_new(json, "resized", json_integer((json_int_t)variant->resized));
-    }
-    json_object_set_new(json, "metrics", metrics);
-    json_object_set_new(json, "missing", missing);
-    json_object_set_new(json, "mismatched", mismatched);
-    json_object_set_new(json, "failed", failed);
-    json_object_set_new(json, "extra", extra);
-    json_object_set_new(json, "cpu_seconds", dl2_json_real(variant->cpu_seconds));
-    json_object_set_new(json, "per_image", images);
+    dl2_json_add(
+        json,
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "images",
+                  count_json(variant->states[DL2_PAIR_SCORED]), "pixels",
+                  count_json(variant->pixels), "bytes", count_json(variant->bytes), "header_bytes",
+                  variant->header_bytes >= 0 ? json_integer(variant->header_bytes) : json_null(),
+                  "bits_per_pixel", dl2_json_real(bits_per_pixel(variant->bytes, variant->pixels)),
+                  "reference_bytes", count_json(variant->reference_bytes)));
+    dl2_json_add(json,
+                 json_pack("{s:o, s:o, s:o, s:o, s:o}", "identical", count_json(variant->identical),
+                           "above_8_bits", count_json(variant->above_8_bits), "at_16_bits",
+                           count_json(variant->deep), "alpha", count_json(variant->alpha),
+                           "colours_differ", count_json(variant->colours_differ)));
+    if (!dl2_resolution_is_full(&variant->resolution))
+        dl2_json_add(json,
+                     json_pack("{s:o, s:o}", "resize", dl2_resolution_json(&variant->resolution),
+                               "resized", count_json(variant->resized)));
+    dl2_json_add(json, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "metrics", metrics,
+                                 "missing", faults_json(scoring, variant, DL2_PAIR_MISSING),
+                                 "mismatched", faults_json(scoring, variant, DL2_PAIR_MISMATCHED),
+                                 "failed", faults_json(scoring, variant, DL2_PAIR_FAILED), "extra",
+                                 extra, "cpu_seconds", dl2_json_real(variant->cpu_seconds),
+                                 "per_image", images));
     return json;
 }
 
@@ -457,12 +458,9 @@ static json_t *reference_files_json(const struct dl2_scoring *scoring)
 {
     struct earlier_losses losses;
     find_earlier_losses(scoring, &losses);
-    json_t *json = json_object();
-    json_object_set_new(json, "lossy", json_integer((json_int_t)losses.lossy));
-    json_object_set_new(json, "of_known_quality", json_integer((json_int_t)losses.known));
-    json_object_set_new(json, "median_quality",
-                        losses.known ? json_integer(losses.median) : json_null());
-    return json;
+    return json_pack("{s:o, s:o, s:o}", "lossy", count_json(losses.lossy), "of_known_quality",
+                     count_json(losses.known), "median_quality",
+                     losses.known ? json_integer(losses.median) : json_null());
 }
 
 /* Writes `count` variants, from `first` on, as one document. */
@@ -471,7 +469,7 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
 {
     json_t *definitions = json_object(), *titles = json_object(), *units = json_object();
     json_t *lower = json_array(), *one = json_array(), *inputs = json_array();
-    json_t *by_card = json_array(), *variants = json_array(), *json = json_object();
+    json_t *by_card = json_array(), *variants = json_array();
     for (unsigned i = 0; i < scoring->metric_count; i++) {
         const struct dl2_metric *metric = scoring->metrics[i];
         json_object_set_new(definitions, metric->name, json_string(metric->definition));
@@ -488,27 +486,16 @@ static int write_document(const struct dl2_scoring *scoring, size_t first, size_
     }
     for (size_t i = first; i < first + count; i++)
         json_array_append_new(variants, variant_json(scoring, &scoring->variants[i]));
-    json_object_set_new(json, "schema", json_string("dl2-quality/1"));
-    json_object_set_new(json, "reference", dl2_json_text(scoring->reference));
-    json_object_set_new(json, "reference_files", reference_files_json(scoring));
-    json_object_set_new(json, "reference_cpu_seconds",
-                        dl2_json_real(scoring->reference_cpu_seconds));
-    json_object_set_new(json, "decoded_on", json_string("cpu"));
-    json_object_set_new(json, "scored_on", json_string(scoring->device));
-    json_object_set_new(json, "scored_by_card", by_card);
-    json_object_set_new(json, "definitions", definitions);
-    json_object_set_new(json, "titles", titles);
-    json_object_set_new(json, "units", units);
-    json_object_set_new(json, "lower_is_better", lower);
-    json_object_set_new(json, "one_is_best", one);
-    json_object_set_new(json, "of_inputs", inputs);
-    json_object_set_new(json, "input_size",
-                        scoring->input_size ? json_integer(scoring->input_size) : json_null());
-    int status = json_object_set_new(json, "variants", variants) < 0
-                     ? dl2_error_memory(error, "%s", path)
-                     : dl2_json_save(path, json, error);
-    json_decref(json);
-    return status;
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+        "dl2-quality/1", "reference", dl2_json_text(scoring->reference), "reference_files",
+        reference_files_json(scoring), "reference_cpu_seconds",
+        dl2_json_real(scoring->reference_cpu_seconds), "decoded_on", "cpu", "scored_on",
+        scoring->device, "scored_by_card", by_card, "definitions", definitions, "titles", titles,
+        "units", units, "lower_is_better", lower, "one_is_best", one, "of_inputs", inputs,
+        "input_size", scoring->input_size ? json_integer(scoring->input_size) : json_null(),
+        "variants", variants);
+    return dl2_json_save_new(path, json, error);
 }
 
 int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
@@ -517,26 +504,14 @@ int dl2_scoring_write_json(const struct dl2_scoring *scoring, const char *path,
     return write_document(scoring, 0, scoring->variant_count, path, error);
 }
 
-/* Returns FOLDER/NAME.json; the caller frees it. */
-static char *document_path(const char *folder, const char *name)
-{
-    char *file = dl2_calloc(strlen(name) + sizeof ".json", 1);
-    if (!file)
-        return NULL;
-    strcat(strcpy(file, name), ".json");
-    char *path = dl2_path_join(folder, file);
-    free(file);
-    return path;
-}
-
 int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char *folder,
                                   struct dl2_error *error)
 {
     DL2_TRY(dl2_make_folders(folder, error));
     for (size_t i = 0; i < scoring->variant_count; i++) {
-        char *path = document_path(folder, scoring->variants[i].name);
-        int status =
-            path ? write_document(scoring, i, 1, path, error) : dl2_error_memory(error, "a path");
+        char *path;
+        DL2_TRY(dl2_format(&path, error, "%s/%s.json", folder, scoring->variants[i].name));
+        const int status = write_document(scoring, i, 1, path, error);
         free(path);
         DL2_TRY(status);
     }
@@ -545,8 +520,8 @@ int dl2_scoring_write_json_folder(const struct dl2_scoring *scoring, const char 
 
 int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_error *error)
 {
-    char **names = dl2_calloc(count, sizeof *names);
-    int status = names ? DL2_OK : dl2_error_memory(error, "%zu names", count);
+    char **names;
+    int status = DL2_NEW(&names, count + 1, "names", error);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         if (!(names[i] = dl2_dataset_variant_name(paths[i])))
             status = dl2_error_memory(error, "a name");
@@ -560,9 +535,7 @@ int dl2_check_variant_names(const char *const *paths, size_t count, struct dl2_e
                     dl2_error_set(error, DL2_ERR_ARGUMENT, "%s and %s have the same name, '%s'",
                                   paths[j], paths[i], names[i]);
     }
-    for (size_t i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
+    dl2_free_list(names);
     return status;
 }
 

@@ -3,33 +3,19 @@
 
 #include "codec/codec.h"
 #include "common/clock.h"
-#include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/stats.h"
 #include "common/thread.h"
-#include "dataset/dataset.h"
-#include "dataset/remote_options.h"
-#include "dataset/tell.h"
 #include "dataset/variant_facts.h"
 #include "pixels/resize_image.h"
 #include "quality/score_share.h"
+#include "quality/score_source.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
-
-/* Largest encoded file that is read, bytes. */
-#define MAX_FILE_BYTES ((uint64_t)1 << 31)
-
-/* Encoded images by number: those of a dataset, or one file. */
-struct score_source {
-    struct dl2_dataset *dataset; /* NULL for a file */
-    const char *file;
-    size_t count;
-    size_t *by_key; /* sample numbers in the order of their keys */
-};
 
 /* What a file has and its pixels here have not. */
 struct score_facts {
@@ -61,8 +47,8 @@ struct score_worker {
 struct score_run {
     const struct dl2_scoring_options *options;
     struct dl2_scoring *scoring;
-    struct score_source reference;
-    struct score_source *variants;
+    struct dl2_score_source reference;
+    struct dl2_score_source *variants;
     struct score_worker *workers;
     unsigned worker_count;
     size_t *todo; /* numbers of the images that this process scores */
@@ -71,115 +57,6 @@ struct score_run {
     int device_metrics[DL2_METRIC_COUNT]; /* by the scoring's metric: its place in the device's
                                              list, or -1 */
 };
-
-static void score_sample(const struct score_source *source, size_t index, struct dl2_sample *sample)
-{
-    if (source->dataset) {
-        dl2_dataset_sample(source->dataset, index, sample);
-        return;
-    }
-    *sample = (struct dl2_sample){
-        .key = "", .path = source->file, .name = dl2_path_base(source->file), .label = -1};
-}
-
-static const char *score_key_of(const struct score_source *source, size_t index)
-{
-    struct dl2_sample sample;
-    score_sample(source, index, &sample);
-    return sample.key;
-}
-
-struct score_key {
-    const char *key;
-    size_t index;
-};
-
-static int score_compare_keys(const void *left, const void *right)
-{
-    const struct score_key *a = left, *b = right;
-    int order = strcmp(a->key, b->key);
-    return order ? order : (a->index > b->index) - (a->index < b->index);
-}
-
-static int score_sort_keys(struct score_source *source, struct dl2_error *error)
-{
-    struct score_key *list = dl2_calloc(source->count, sizeof *list);
-    source->by_key = dl2_calloc(source->count, sizeof *source->by_key);
-    if (!list || !source->by_key) {
-        free(list);
-        return dl2_error_memory(error, "%zu keys", source->count);
-    }
-    for (size_t i = 0; i < source->count; i++)
-        list[i] = (struct score_key){score_key_of(source, i), i};
-    qsort(list, source->count, sizeof *list, score_compare_keys);
-    for (size_t i = 0; i < source->count; i++)
-        source->by_key[i] = list[i].index;
-    free(list);
-    return DL2_OK;
-}
-
-static int score_source_open(const char *path, const struct dl2_scoring_options *scoring,
-                             struct score_source *source, struct dl2_error *error)
-{
-    *source = (struct score_source){.file = path, .count = 1};
-    if (!dl2_is_file(path) || dl2_dataset_is_known(path)) {
-        struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
-        options.keep = dl2_codec_is_image_file;
-        options.reads = dl2_codec_reads;
-        options.subset = scoring->subset;
-        options.by_frame = true;
-        options.samples = scoring->samples;
-        options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
-        DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
-        dl2_dataset_tell(source->dataset, path, false, scoring->progress);
-        source->count = dl2_dataset_count(source->dataset);
-    }
-    return score_sort_keys(source, error);
-}
-
-static void score_source_close(struct score_source *source)
-{
-    dl2_dataset_close(source->dataset);
-    free(source->by_key);
-}
-
-/* Returns where the samples of this key begin in by_key; *count is how many there are. */
-static size_t score_find_key(const struct score_source *source, const char *key, size_t *count)
-{
-    size_t low = 0, high = source->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(score_key_of(source, source->by_key[middle]), key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *count = 0;
-    while (low + *count < source->count &&
-           !strcmp(score_key_of(source, source->by_key[low + *count]), key))
-        ++*count;
-    return low;
-}
-
-/* Finds the one sample of this key; *found is false if there is none. A key of several samples is
- * an error. */
-static int score_find_sample(const struct score_source *source, const char *key, bool *found,
-                             size_t *index, struct dl2_error *error)
-{
-    size_t count, first = score_find_key(source, key, &count);
-    *found = count > 0;
-    if (!count)
-        return DL2_OK;
-    *index = source->by_key[first];
-    if (count == 1)
-        return DL2_OK;
-    struct dl2_sample one, other;
-    score_sample(source, source->by_key[first], &one);
-    score_sample(source, source->by_key[first + 1], &other);
-    return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                         "%s and %s differ in their extensions alone, so neither can be paired",
-                         one.path, other.path);
-}
 
 /* How the file was encoded. */
 static void score_look(struct score_facts *facts, const uint8_t *data, size_t size)
@@ -195,23 +72,15 @@ static void score_look(struct score_facts *facts, const uint8_t *data, size_t si
 }
 
 static int score_decode(const struct score_run *run, struct score_worker *worker,
-                        const struct score_source *source, size_t index, struct dl2_image *image,
-                        struct score_facts *facts, uint64_t *bytes, struct dl2_error *error)
+                        const struct dl2_score_source *source, size_t index,
+                        struct dl2_image *image, struct score_facts *facts, uint64_t *bytes,
+                        struct dl2_error *error)
 {
     struct dl2_sample sample;
-    score_sample(source, index, &sample);
     const uint8_t *data;
     size_t size;
-    int status;
-    if (source->dataset) {
-        status = dl2_dataset_read(source->dataset, index, &worker->bytes, &data, &size, error);
-    } else {
-        status = dl2_file_read(source->file, MAX_FILE_BYTES, &worker->bytes, error);
-        data = worker->bytes.data;
-        size = worker->bytes.size;
-    }
-    if (status < 0)
-        return status;
+    dl2_score_source_sample(source, index, &sample);
+    DL2_TRY(dl2_score_source_read(source, index, &worker->bytes, &data, &size, error));
     *bytes = size;
     score_look(facts, data, size);
     struct dl2_decode_options options = DL2_DECODE_DEFAULTS;
@@ -219,7 +88,7 @@ static int score_decode(const struct score_run *run, struct score_worker *worker
     options.external = run->options->external;
     options.info = &facts->info;
     memcpy(options.background, run->options->background, sizeof options.background);
-    status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
+    int status = dl2_image_decode(data, size, &options, image, &worker->scratch, error);
     facts->is_deep = false;
     if (status == DL2_OK && facts->info.bits > 8) {
         status = dl2_image_decode_deep(data, size, &options, &facts->deep, error);
@@ -333,8 +202,9 @@ static int score_draw(const struct score_run *run, struct score_worker *worker, 
 
 /* Decodes the variant's image and scores it against the scorer's reference. */
 static int score_pair(const struct score_run *run, struct score_worker *worker,
-                      const struct score_source *source, const struct dl2_resolution *resolution,
-                      size_t index, struct dl2_pair *pair, struct dl2_error *error)
+                      const struct dl2_score_source *source,
+                      const struct dl2_resolution *resolution, size_t index, struct dl2_pair *pair,
+                      struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     const struct dl2_image *variant = &worker->variant;
@@ -348,7 +218,7 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     const struct dl2_image *reference = worker->shown;
     if (reference->width != variant->width || reference->height != variant->height) {
         struct dl2_sample sample;
-        score_sample(source, index, &sample);
+        dl2_score_source_sample(source, index, &sample);
         dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %ux%u pixels, its reference %ux%u%s",
                       sample.path, (unsigned)variant->width, (unsigned)variant->height,
                       (unsigned)reference->width, (unsigned)reference->height,
@@ -380,6 +250,45 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     return score_deep(run, worker, pair, error);
 }
 
+/* Decodes the image of the reference that all variants are compared with. */
+static int score_begin(const struct score_run *run, struct score_worker *worker, size_t item,
+                       uint64_t *bytes, struct dl2_error *error)
+{
+    const struct score_facts *facts = &worker->reference_facts;
+    struct dl2_sample sample;
+    bool found;
+    size_t index;
+    dl2_score_source_sample(&run->reference, item, &sample);
+    DL2_TRY(dl2_score_source_find(&run->reference, sample.key, &found, &index, error));
+    DL2_TRY(score_decode(run, worker, &run->reference, item, &worker->reference,
+                         &worker->reference_facts, bytes, error));
+    run->scoring->files[item] = (struct dl2_reference_file){
+        .lossy = facts->codec && facts->codec->lossy, .quality = (uint8_t)facts->quality};
+    return DL2_OK;
+}
+
+/* Scores a variant's image of the same key, if there is one. */
+static int score_variant(const struct score_run *run, struct score_worker *worker, size_t item,
+                         size_t number, struct dl2_error *error)
+{
+    const struct dl2_score_source *source = &run->variants[number];
+    const struct dl2_scored_variant *variant = &run->scoring->variants[number];
+    struct dl2_pair *pair = &variant->pairs[item];
+    struct dl2_error why = DL2_ERROR_INIT;
+    const char *key = source->dataset ? run->scoring->keys[item] : "";
+    size_t index;
+    bool found = false;
+    if (source->count && dl2_score_source_find(source, key, &found, &index, &why) < 0)
+        return score_set_error(pair, DL2_PAIR_FAILED, &why, error);
+    pair->state = DL2_PAIR_MISSING;
+    if (!found)
+        return DL2_OK;
+    DL2_TRY(score_pair(run, worker, source, &variant->resolution, index, pair, error));
+    return pair->state == DL2_PAIR_SCORED
+               ? score_draw(run, worker, item, variant->name, pair, error)
+               : DL2_OK;
+}
+
 /* Scores an image of the reference against all variants. */
 static int score_image(void *context, unsigned worker_index, size_t slot, size_t n,
                        struct dl2_error *error)
@@ -388,52 +297,25 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
     const size_t item = run->todo[n];
     struct score_worker *worker = &run->workers[worker_index];
     struct dl2_error why = DL2_ERROR_INIT;
+    uint64_t bytes = 0;
     (void)slot;
     double start = dl2_clock_thread_cpu(), now;
-    const char *key = score_key_of(&run->reference, item);
-    bool found;
-    size_t index;
-    uint64_t bytes = 0;
-    int status = score_find_sample(&run->reference, key, &found, &index, &why);
-    if (status == DL2_OK)
-        status = score_decode(run, worker, &run->reference, item, &worker->reference,
-                              &worker->reference_facts, &bytes, &why);
+    const int status = score_begin(run, worker, item, &bytes, &why);
     if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
-        return dl2_error_set(error, status, "%s", why.message);
-    if (status < 0)
-        dl2_error_prefix(&why, "reference");
-    if (status == DL2_OK) {
-        const struct score_facts *facts = &worker->reference_facts;
-        run->scoring->files[item] = (struct dl2_reference_file){
-            .lossy = facts->codec && facts->codec->lossy, .quality = (uint8_t)facts->quality};
+        return dl2_error_copy(error, &why);
+    if (status == DL2_OK)
         DL2_TRY(score_show(run, worker, &worker->reference, &(struct dl2_resolution){0}, error));
-    }
+    dl2_error_prefix(&why, "reference");
     now = dl2_clock_thread_cpu();
     worker->reference_cpu_seconds += now - start;
-    const int reference_status = status;
-    for (size_t i = 0; i < run->scoring->variant_count; i++) {
-        const struct score_source *variant = &run->variants[i];
-        struct dl2_pair *pair = &run->scoring->variants[i].pairs[item];
-        struct dl2_error pair_why = DL2_ERROR_INIT;
+    for (size_t v = 0; v < run->scoring->variant_count; v++) {
+        struct dl2_pair *pair = &run->scoring->variants[v].pairs[item];
         start = now;
         pair->reference_bytes = bytes;
-        if (reference_status < 0) {
-            DL2_TRY(score_set_error(pair, DL2_PAIR_FAILED, &why, error));
-        } else if (!variant->count) {
-            pair->state = DL2_PAIR_MISSING;
-        } else if (score_find_sample(variant, variant->dataset ? key : "", &found, &index,
-                                     &pair_why) < 0) {
-            DL2_TRY(score_set_error(pair, DL2_PAIR_FAILED, &pair_why, error));
-        } else if (!found) {
-            pair->state = DL2_PAIR_MISSING;
-        } else {
-            const struct dl2_scored_variant *scored = &run->scoring->variants[i];
-            DL2_TRY(score_pair(run, worker, variant, &scored->resolution, index, pair, error));
-            if (pair->state == DL2_PAIR_SCORED)
-                DL2_TRY(score_draw(run, worker, item, scored->name, pair, error));
-        }
+        DL2_TRY(status < 0 ? score_set_error(pair, DL2_PAIR_FAILED, &why, error)
+                           : score_variant(run, worker, item, v, error));
         now = dl2_clock_thread_cpu();
-        worker->cpu_seconds[i] += now - start;
+        worker->cpu_seconds[v] += now - start;
     }
     return DL2_OK;
 }
@@ -454,9 +336,8 @@ static int score_aggregate(const struct dl2_scoring *scoring,
 {
     double (*const of_mse)(double) = scoring->metrics[metric]->of_mse;
     const bool lower = scoring->metrics[metric]->lower_is_better;
-    double *values = dl2_calloc(scoring->count, sizeof *values), mse = 0;
-    if (!values)
-        return dl2_error_memory(error, "%zu scores", scoring->count);
+    double *values, mse = 0;
+    DL2_TRY(DL2_NEW(&values, scoring->count, "scores", error));
     *out = (struct dl2_aggregate){
         .mean = NAN, .median = NAN, .p5 = NAN, .min = NAN, .of_mean_mse = NAN};
     for (size_t i = 0; i < scoring->count; i++) {
@@ -513,28 +394,6 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
     return DL2_OK;
 }
 
-/* Finds the keys of the variant that the reference lacks. */
-static int score_find_extra(const struct score_source *reference, const struct score_source *source,
-                            struct dl2_scored_variant *variant, struct dl2_error *error)
-{
-    if (!source->dataset)
-        return DL2_OK;
-    variant->extra = dl2_calloc(source->count, sizeof *variant->extra);
-    if (!variant->extra)
-        return dl2_error_memory(error, "%zu keys", source->count);
-    for (size_t i = 0; i < source->count; i++) {
-        const char *key = score_key_of(source, source->by_key[i]);
-        size_t count;
-        score_find_key(reference, key, &count);
-        if (count || (i && !strcmp(key, score_key_of(source, source->by_key[i - 1]))))
-            continue;
-        if (!(variant->extra[variant->extra_count] = strdup(key)))
-            return dl2_error_memory(error, "a key");
-        variant->extra_count++;
-    }
-    return DL2_OK;
-}
-
 /* Reads codec, quality and resolution from the variant's dl2-variant.json, if it has one. */
 static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *why)
 {
@@ -563,16 +422,16 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
                               struct dl2_error *error)
 {
     struct dl2_scored_variant *variant = &run->scoring->variants[index];
-    struct score_source *source = &run->variants[index];
+    struct dl2_score_source *source = &run->variants[index];
     variant->path = path;
     variant->name = dl2_dataset_variant_name(path);
-    variant->pairs = dl2_calloc(run->scoring->count, sizeof *variant->pairs);
-    if (!variant->name || !variant->pairs)
-        return dl2_error_memory(error, "%zu pairs", run->scoring->count);
+    if (!variant->name)
+        return dl2_error_memory(error, "a name");
+    DL2_TRY(DL2_NEW(&variant->pairs, run->scoring->count, "pairs", error));
     struct dl2_error why = DL2_ERROR_INIT;
     int status = score_describe(variant, &why);
     if (status == DL2_OK)
-        status = score_source_open(path, run->options, source, &why);
+        status = dl2_score_source_open(source, path, run->options, &why);
     if (status == DL2_OK && !source->dataset != !run->reference.dataset)
         status = dl2_error_set(&why, DL2_ERR_ARGUMENT, "%s: is %s, the reference %s", path,
                                source->dataset ? "a dataset" : "a file",
@@ -586,9 +445,9 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
     if (status == DL2_ERR_MEMORY)
         return dl2_error_set(error, status, "%s", why.message);
     if (status == DL2_OK)
-        return score_find_extra(&run->reference, source, variant, error);
-    score_source_close(source);
-    *source = (struct score_source){.count = 0};
+        return dl2_score_source_extra(source, &run->reference, &variant->extra,
+                                      &variant->extra_count, error);
+    dl2_score_source_close(source);
     variant->error = strdup(why.message);
     return variant->error ? DL2_OK : dl2_error_memory(error, "a message");
 }
@@ -596,37 +455,28 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
 static int score_open_reference(struct score_run *run, struct dl2_error *error)
 {
     struct dl2_scoring *scoring = run->scoring;
-    int status = score_source_open(scoring->reference, run->options, &run->reference, error);
+    int status = dl2_score_source_open(&run->reference, scoring->reference, run->options, error);
     if (status < 0) {
         dl2_error_prefix(error, "reference");
         return status;
     }
-    scoring->keys = dl2_calloc(run->reference.count, sizeof *scoring->keys);
-    scoring->files = dl2_calloc(run->reference.count, sizeof *scoring->files);
-    if (!scoring->keys || !scoring->files)
-        return dl2_error_memory(error, "%zu keys", run->reference.count);
+    DL2_TRY(DL2_NEW(&scoring->files, run->reference.count, "keys", error));
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
-        score_sample(&run->reference, i, &sample);
+        dl2_score_source_sample(&run->reference, i, &sample);
         const char *name = run->reference.dataset ? sample.key : sample.name;
-        if (!(scoring->keys[i] = strdup(name)))
-            return dl2_error_memory(error, "a key");
-        scoring->count++;
+        DL2_TRY(dl2_list_append(&scoring->keys, &scoring->count, strdup(name), error));
     }
     return DL2_OK;
 }
 
 static int score_create_workers(struct score_run *run, unsigned count, struct dl2_error *error)
 {
-    run->workers = dl2_calloc(count, sizeof *run->workers);
-    if (!run->workers)
-        return dl2_error_memory(error, "%u workers", count);
+    DL2_TRY(DL2_NEW(&run->workers, count, "workers", error));
     run->worker_count = count;
     for (unsigned i = 0; i < count; i++) {
         struct score_worker *worker = &run->workers[i];
-        worker->cpu_seconds = dl2_calloc(run->scoring->variant_count, sizeof *worker->cpu_seconds);
-        if (!worker->cpu_seconds)
-            return dl2_error_memory(error, "a worker");
+        DL2_TRY(DL2_NEW(&worker->cpu_seconds, run->scoring->variant_count, "a worker", error));
         DL2_TRY(dl2_scorer_create(&worker->scorer, error));
         if (run->scoring->input_size)
             dl2_scorer_set_input_size(worker->scorer, run->scoring->input_size);
@@ -664,7 +514,7 @@ static void score_choose_metrics(struct score_run *run)
     }
 }
 
-static int score_add_dataset(const struct score_source *source, uint64_t *sum,
+static int score_add_dataset(const struct dl2_score_source *source, uint64_t *sum,
                              struct dl2_error *error)
 {
     uint64_t facts[] = {*sum, 0};
@@ -716,7 +566,7 @@ static int score_divide(struct score_run *run, struct dl2_error *error)
                                run->scoring->reference);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
         struct dl2_sample sample;
-        score_sample(&run->reference, i, &sample);
+        dl2_score_source_sample(&run->reference, i, &sample);
         costs[i] = sample.bytes + SCORE_IMAGE_COST;
     }
     if (status == DL2_OK && share)
@@ -795,9 +645,9 @@ static void score_run_free(struct score_run *run)
     if (run->options->share)
         dl2_score_share_free(run->options->share);
     for (size_t i = 0; run->variants && i < run->scoring->variant_count; i++)
-        score_source_close(&run->variants[i]);
+        dl2_score_source_close(&run->variants[i]);
     free(run->variants);
-    score_source_close(&run->reference);
+    dl2_score_source_close(&run->reference);
 }
 
 int dl2_scoring_run(const char *reference, const char *const *variants, size_t variant_count,
@@ -807,13 +657,10 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
     *scoring = (struct dl2_scoring){.reference = reference, .device = "cpu"};
     struct score_run run = {.options = options, .scoring = scoring};
     score_choose_metrics(&run);
-    scoring->variants = dl2_calloc(variant_count, sizeof *scoring->variants);
-    run.variants = dl2_calloc(variant_count, sizeof *run.variants);
-    int status = DL2_OK;
-    if (!scoring->variants || !run.variants)
-        status = dl2_error_memory(error, "%zu variants", variant_count);
-    else
-        scoring->variant_count = variant_count;
+    int status = DL2_NEW(&scoring->variants, variant_count, "variants", error);
+    if (status == DL2_OK)
+        status = DL2_NEW(&run.variants, variant_count, "variants", error);
+    scoring->variant_count = status == DL2_OK ? variant_count : 0;
     if (status == DL2_OK)
         status = score_all(&run, variants, error);
     score_run_free(&run);
@@ -828,18 +675,14 @@ void dl2_scoring_free(struct dl2_scoring *scoring)
         struct dl2_scored_variant *variant = &scoring->variants[i];
         for (size_t p = 0; variant->pairs && p < scoring->count; p++)
             free(variant->pairs[p].error);
-        for (size_t e = 0; e < variant->extra_count; e++)
-            free(variant->extra[e]);
         free(variant->pairs);
-        free(variant->extra);
+        dl2_free_list(variant->extra);
         free(variant->name);
         free(variant->codec);
         free(variant->library);
         free(variant->error);
     }
-    for (size_t i = 0; i < scoring->count; i++)
-        free(scoring->keys[i]);
-    free(scoring->keys);
+    dl2_free_list(scoring->keys);
     free(scoring->files);
     free(scoring->variants);
     *scoring = (struct dl2_scoring){.count = 0};

@@ -30,9 +30,7 @@ int dl2_score_share_begin(struct dl2_score_share *share, const uint64_t *costs, 
                           uint64_t sum, struct dl2_error *error)
 {
     share->file.fd = -1;
-    share->owners = dl2_calloc(count, sizeof *share->owners);
-    if (!share->owners)
-        return dl2_error_memory(error, "images");
+    DL2_TRY(DL2_NEW(&share->owners, count, "images", error));
     snprintf(share->digest, sizeof share->digest, "%016" PRIx64 "-%u", sum, share->part.count);
     DL2_TRY(dl2_work_divide(costs, count, share->part.count, share->owners, error));
     return share->world ? DL2_OK
@@ -288,8 +286,8 @@ static int pass_part(struct dl2_score_share *share, struct dl2_scoring *scoring,
     const struct dl2_world *world = share->world;
     double size = share->part.number == part ? (double)own_size : 0;
     DL2_TRY(dl2_world_sum(world, &size, 1, error));
-    char *text = dl2_calloc((size_t)size + 1, 1);
-    int status = dl2_world_agree(world, text ? DL2_OK : dl2_error_memory(error, "scores"), error);
+    char *text;
+    int status = dl2_world_agree(world, DL2_NEW(&text, (size_t)size + 1, "scores", error), error);
     if (status == DL2_OK && share->part.number == part)
         memcpy(text, own, own_size);
     if (status == DL2_OK)

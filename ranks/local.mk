@@ -4,9 +4,10 @@ noinst_LTLIBRARIES += libranks.la
 libranks_la_SOURCES = \
 	ranks/launch.c \
 	ranks/reducer.c ranks/reducer.h \
+	ranks/share_options.c ranks/share_options.h \
 	ranks/sync_norm.c ranks/sync_norm.h \
 	ranks/world.c ranks/world.h \
-	ranks/world_local.c ranks/world_local.h
+	ranks/world_local.c ranks/world_local.h ranks/world_numbers.h
 libranks_la_LIBADD = libcommon.la
 if HAVE_MPI
 noinst_LTLIBRARIES += libranks_mpi.la

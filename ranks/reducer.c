@@ -36,7 +36,8 @@ static void *run(void *context)
         struct dl2_error error = DL2_ERROR_INIT;
         if (!reducer->failure.status) {
             pthread_mutex_unlock(&reducer->mutex);
-            reducer->world->ops->sum_floats(reducer->world, 1, piece.data, piece.count, &error);
+            reducer->world->ops->sum(reducer->world, 1, DL2_WORLD_FLOATS, piece.data, piece.count,
+                                     &error);
             pthread_mutex_lock(&reducer->mutex);
         }
         if (error.status)

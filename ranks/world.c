@@ -6,6 +6,7 @@
 #endif
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "ranks/world_local.h"
 
 #include <stdlib.h>
@@ -115,23 +116,21 @@ void dl2_world_close(struct dl2_world *world)
 int dl2_world_sum(const struct dl2_world *world, double *values, size_t count,
                   struct dl2_error *error)
 {
-    return world ? world->ops->sum_doubles(world, 0, values, count, error) : DL2_OK;
+    return world ? world->ops->sum(world, 0, DL2_WORLD_DOUBLES, values, count, error) : DL2_OK;
 }
 
 /* Each rank's number, to all. */
 static int gather_numbers(const struct dl2_world *world, double own, double **out,
                           struct dl2_error *error)
 {
-    double *numbers = dl2_calloc(world->size, sizeof *numbers);
+    DL2_AUTO_FREE double *numbers = dl2_calloc(world->size, sizeof *numbers);
     if (!numbers)
         return dl2_error_memory(error, "what ranks tell each other");
     numbers[world->rank] = own;
-    int status = dl2_world_sum(world, numbers, world->size, error);
-    if (status == DL2_OK)
-        *out = numbers;
-    else
-        free(numbers);
-    return status;
+    DL2_TRY(dl2_world_sum(world, numbers, world->size, error));
+    *out = numbers;
+    numbers = NULL;
+    return DL2_OK;
 }
 
 int dl2_world_agree(const struct dl2_world *world, int status, struct dl2_error *error)
@@ -168,30 +167,26 @@ static int broadcast_text(const struct dl2_world *world, unsigned rank, const ch
 static int gather_texts(const struct dl2_world *world, const char *own, json_t *all,
                         struct dl2_error *error)
 {
-    double alone = (double)strlen(own), *lengths = &alone;
+    DL2_AUTO_FREE double *lengths = NULL;
     if (world)
-        DL2_TRY(gather_numbers(world, alone, &lengths, error));
-    int status = DL2_OK;
-    for (unsigned rank = 0; rank < dl2_world_size(world) && status == DL2_OK; rank++) {
-        char *text;
-        status = broadcast_text(world, rank, own, (size_t)lengths[rank], &text, error);
-        if (status == DL2_OK && json_array_append_new(all, json_loads(text, 0, NULL)) != 0)
-            status = dl2_error_memory(error, "what ranks tell each other");
-        free(text);
+        DL2_TRY(gather_numbers(world, (double)strlen(own), &lengths, error));
+    for (unsigned rank = 0; rank < dl2_world_size(world); rank++) {
+        const size_t length = lengths ? (size_t)lengths[rank] : strlen(own);
+        DL2_AUTO_FREE char *text = NULL;
+        DL2_TRY(broadcast_text(world, rank, own, length, &text, error));
+        if (json_array_append_new(all, json_loads(text, 0, NULL)) != 0)
+            return dl2_error_memory(error, "what ranks tell each other");
     }
-    if (lengths != &alone)
-        free(lengths);
-    return status;
+    return DL2_OK;
 }
 
 int dl2_world_gather(const struct dl2_world *world, const json_t *own, json_t **all,
                      struct dl2_error *error)
 {
-    char *text = json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    DL2_AUTO_FREE char *text = json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17));
     *all = json_array();
-    int status = text && *all ? gather_texts(world, text, *all, error)
-                              : dl2_error_memory(error, "what ranks tell each other");
-    free(text);
+    const int status = text && *all ? gather_texts(world, text, *all, error)
+                                    : dl2_error_memory(error, "what ranks tell each other");
     if (status < 0) {
         json_decref(*all);
         *all = NULL;

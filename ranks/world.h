@@ -27,6 +27,9 @@ enum { DL2_WORLD_CHANNELS = 2, DL2_WORLD_RESTARTS = 5 };
 
 struct dl2_world_class;
 
+/* What is added up. */
+enum dl2_world_numbers { DL2_WORLD_FLOATS, DL2_WORLD_DOUBLES };
+
 /* First member of every transport's context. */
 struct dl2_world {
     const struct dl2_world_class *ops;
@@ -58,10 +61,8 @@ struct dl2_world_class {
     /* Bytes that this rank has had from others so far, by the calls below. Any thread. */
     uint64_t (*moved)(const struct dl2_world *world);
 
-    int (*sum_floats)(const struct dl2_world *world, unsigned channel, float *data, size_t count,
-                      struct dl2_error *error);
-    int (*sum_doubles)(const struct dl2_world *world, unsigned channel, double *data, size_t count,
-                       struct dl2_error *error);
+    int (*sum)(const struct dl2_world *world, unsigned channel, enum dl2_world_numbers type,
+               void *data, size_t count, struct dl2_error *error);
     /* The bytes of rank `root`, to all; channel 0. */
     int (*broadcast)(const struct dl2_world *world, unsigned root, void *data, size_t bytes,
                      struct dl2_error *error);

@@ -12,6 +12,7 @@
  */
 #include "ranks/world_local.h"
 #include "common/memory.h"
+#include "ranks/world_numbers.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -121,58 +122,30 @@ static void count_moved(const struct dl2_world *world, size_t bytes)
     atomic_fetch_add(&local_of(world)->shared->moved[world->rank], bytes);
 }
 
-typedef void add_fn(void *to, const void *from, size_t count);
-
-static void add_floats(void *to, const void *from, size_t count)
-{
-    float *sum = to;
-    const float *more = from;
-    for (size_t i = 0; i < count; i++)
-        sum[i] += more[i];
-}
-
-static void add_doubles(void *to, const void *from, size_t count)
-{
-    double *sum = to;
-    const double *more = from;
-    for (size_t i = 0; i < count; i++)
-        sum[i] += more[i];
-}
-
-static int sum(const struct dl2_world *world, unsigned channel, char *data, size_t count,
-               size_t size, add_fn *add, struct dl2_error *error)
+static int local_sum(const struct dl2_world *world, unsigned channel, enum dl2_world_numbers type,
+                     void *data, size_t count, struct dl2_error *error)
 {
     const struct dl2_local *local = local_of(world);
-    const size_t most = SLOT / size;
+    const size_t size = dl2_world_number_size(type), most = SLOT / size;
     char *own = slot_of(local, channel, world->rank);
     char *result = slot_of(local, channel, local->ranks);
     for (size_t done = 0; done < count; done += most) {
         const size_t n = count - done < most ? count - done : most;
         const size_t begin = n * world->rank / world->size;
         const size_t share = n * (world->rank + 1) / world->size - begin;
-        memcpy(own, data + done * size, n * size);
+        char *piece = (char *)data + done * size;
+        memcpy(own, piece, n * size);
         DL2_TRY(meet(local, channel, error));
         memcpy(result + begin * size, slot_of(local, channel, 0) + begin * size, share * size);
         for (unsigned rank = 1; rank < world->size; rank++)
-            add(result + begin * size, slot_of(local, channel, rank) + begin * size, share);
+            dl2_world_add(type, result + begin * size, slot_of(local, channel, rank) + begin * size,
+                          share);
         DL2_TRY(meet(local, channel, error));
-        memcpy(data + done * size, result, n * size);
+        memcpy(piece, result, n * size);
         /* The others' parts of this rank's share, then their shares. */
         count_moved(world, (share * (world->size - 1) + n - share) * size);
     }
     return DL2_OK;
-}
-
-static int local_sum_floats(const struct dl2_world *world, unsigned channel, float *data,
-                            size_t count, struct dl2_error *error)
-{
-    return sum(world, channel, (char *)data, count, sizeof *data, add_floats, error);
-}
-
-static int local_sum_doubles(const struct dl2_world *world, unsigned channel, double *data,
-                             size_t count, struct dl2_error *error)
-{
-    return sum(world, channel, (char *)data, count, sizeof *data, add_doubles, error);
 }
 
 static int local_broadcast(const struct dl2_world *world, unsigned root, void *data, size_t bytes,
@@ -243,8 +216,7 @@ const struct dl2_world_class dl2_world_local = {
     .part = local_part,
     .moved = local_moved,
     .broken = local_broken,
-    .sum_floats = local_sum_floats,
-    .sum_doubles = local_sum_doubles,
+    .sum = local_sum,
     .broadcast = local_broadcast,
 };
 

@@ -11,7 +11,7 @@
  * the order of the ranks, and all get all shares. That moves as many bytes as a ring does.
  */
 #include "common/memory.h"
-#include "ranks/world.h"
+#include "ranks/world_numbers.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -96,68 +96,36 @@ static struct shares shares_of(const struct mpi *mpi, unsigned channel, size_t n
     return shares;
 }
 
-typedef void add_fn(void *to, const void *parts, size_t count, unsigned ranks);
-
-/* Parts lie one behind the other. */
-static void add_floats(void *to, const void *parts, size_t count, unsigned ranks)
-{
-    float *sum = to;
-    const float *part = parts;
-    memcpy(sum, part, count * sizeof *sum);
-    for (unsigned rank = 1; rank < ranks; rank++)
-        for (size_t i = 0; i < count; i++)
-            sum[i] += part[rank * count + i];
-}
-
-static void add_doubles(void *to, const void *parts, size_t count, unsigned ranks)
-{
-    double *sum = to;
-    const double *part = parts;
-    memcpy(sum, part, count * sizeof *sum);
-    for (unsigned rank = 1; rank < ranks; rank++)
-        for (size_t i = 0; i < count; i++)
-            sum[i] += part[rank * count + i];
-}
-
-static int sum(const struct dl2_world *world, unsigned channel, char *data, size_t count,
-               size_t size, MPI_Datatype type, add_fn *add, struct dl2_error *error)
+static int mpi_sum(const struct dl2_world *world, unsigned channel, enum dl2_world_numbers kind,
+                   void *data, size_t count, struct dl2_error *error)
 {
     const struct mpi *mpi = (const struct mpi *)world;
     const char *what = "add up what ranks have";
-    const size_t most = PIECE / size;
+    const MPI_Datatype type = kind == DL2_WORLD_FLOATS ? MPI_FLOAT : MPI_DOUBLE;
+    const size_t size = dl2_world_number_size(kind), most = PIECE / size;
     MPI_Request request;
     for (size_t done = 0; done < count; done += most) {
         const size_t n = count - done < most ? count - done : most;
         const struct shares s = shares_of(mpi, channel, n);
-        char *piece = data + done * size;
+        const size_t share = (size_t)s.counts[world->rank];
+        char *piece = (char *)data + done * size, *parts = mpi->parts[channel];
         pthread_mutex_lock(&inside);
-        int code =
-            MPI_Ialltoallv(piece, s.counts, s.places, type, mpi->parts[channel], s.part_counts,
-                           s.part_places, type, mpi->channels[channel], &request);
+        int code = MPI_Ialltoallv(piece, s.counts, s.places, type, parts, s.part_counts,
+                                  s.part_places, type, mpi->channels[channel], &request);
         DL2_TRY(finish(code, &request, what, error));
-        add(piece + (size_t)s.places[world->rank] * size, mpi->parts[channel],
-            (size_t)s.counts[world->rank], world->size);
+        /* Parts lie one behind the other. */
+        char *sum = piece + (size_t)s.places[world->rank] * size;
+        memcpy(sum, parts, share * size);
+        for (unsigned rank = 1; rank < world->size; rank++)
+            dl2_world_add(kind, sum, parts + rank * share * size, share);
         pthread_mutex_lock(&inside);
         code = MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, piece, s.counts, s.places, type,
                                mpi->channels[channel], &request);
         DL2_TRY(finish(code, &request, what, error));
         /* The others' parts of this rank's share, then their shares. */
-        const size_t share = (size_t)s.counts[world->rank];
         atomic_fetch_add(mpi->moved, (share * (world->size - 1) + n - share) * size);
     }
     return DL2_OK;
-}
-
-static int mpi_sum_floats(const struct dl2_world *world, unsigned channel, float *data,
-                          size_t count, struct dl2_error *error)
-{
-    return sum(world, channel, (char *)data, count, sizeof *data, MPI_FLOAT, add_floats, error);
-}
-
-static int mpi_sum_doubles(const struct dl2_world *world, unsigned channel, double *data,
-                           size_t count, struct dl2_error *error)
-{
-    return sum(world, channel, (char *)data, count, sizeof *data, MPI_DOUBLE, add_doubles, error);
 }
 
 static int mpi_broadcast(const struct dl2_world *world, unsigned root, void *data, size_t bytes,
@@ -325,7 +293,6 @@ const struct dl2_world_class dl2_world_mpi = {
     .close = mpi_close,
     .give_up = mpi_give_up,
     .moved = mpi_moved,
-    .sum_floats = mpi_sum_floats,
-    .sum_doubles = mpi_sum_doubles,
+    .sum = mpi_sum,
     .broadcast = mpi_broadcast,
 };

@@ -2,10 +2,10 @@
 #include "report/accuracy_sizes.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* A codec's variants with their bytes and accuracies, by rising bytes. */
 struct points {
@@ -97,11 +97,8 @@ static void find_interval(double *draws, double *low, double *high)
     for (size_t d = 0; d < DL2_REPETITIONS; d++)
         if (isfinite(draws[d]))
             draws[known++] = draws[d];
-    if (20 * known < 19 * DL2_REPETITIONS)
-        return;
-    dl2_sort(draws, known);
-    *low = dl2_percentile(draws, known, 0.025);
-    *high = dl2_percentile(draws, known, 0.975);
+    if (20 * known >= 19 * DL2_REPETITIONS)
+        dl2_middle_95(draws, known, low, high);
 }
 
 /* `draws` has room for DL2_COSTS + 1 times all repetitions. */
@@ -176,13 +173,13 @@ static int compare_network(const struct dl2_study *study, const struct dl2_analy
                            struct dl2_accuracy_size *sizes, struct dl2_error *error)
 {
     struct comparison comparison = {.study = study, .anchor = anchor};
-    double *figures = make_figures(study, analysis, speeds, &comparison);
-    double *draws = dl2_calloc(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws);
-    struct dl2_repetitions repetitions = {.top1 = NULL};
-    int status = figures && draws ? DL2_OK : dl2_error_memory(error, "codecs at equal accuracy");
-    if (status == DL2_OK)
-        status = dl2_repetitions_draw(study, analysis, arch, &repetitions, error);
-    for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++) {
+    DL2_AUTO_FREE double *figures = make_figures(study, analysis, speeds, &comparison);
+    DL2_AUTO_FREE double *draws = dl2_calloc(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws);
+    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.top1 = NULL};
+    if (!figures || !draws)
+        return dl2_error_memory(error, "codecs at equal accuracy");
+    DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
+    for (size_t v = 0; v < study->variant_count; v++) {
         if (!dl2_study_starts_codec(study, v))
             continue;
         comparison.own = v;
@@ -190,10 +187,7 @@ static int compare_network(const struct dl2_study *study, const struct dl2_analy
         if (repetitions.top1 && v != anchor)
             find_intervals(&comparison, &repetitions, draws, &sizes[v]);
     }
-    dl2_repetitions_free(&repetitions);
-    free(figures);
-    free(draws);
-    return status;
+    return DL2_OK;
 }
 
 int dl2_accuracy_sizes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,

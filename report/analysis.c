@@ -2,6 +2,7 @@
 #include "report/analysis.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "common/stats.h"
 #include "report/differences.h"
 #include "report/sentence.h"
@@ -20,15 +21,6 @@ const char *dl2_verdict_text(enum dl2_verdict verdict)
 {
     static const char *const texts[] = {"", "within", "could be", "looks worse", "worse"};
     return texts[verdict];
-}
-
-struct dl2_estimate dl2_estimate_mean(double *values, size_t count)
-{
-    if (count == 0)
-        return (struct dl2_estimate){NAN, NAN, 0};
-    struct dl2_summary summary;
-    dl2_summarize(values, count, &summary);
-    return (struct dl2_estimate){summary.mean, dl2_confidence95(summary.stddev, count), count};
 }
 
 double dl2_comparison_half(const struct dl2_comparison *comparison)
@@ -71,14 +63,14 @@ static const struct dl2_study_run *run_of(struct stretch stretch, uint64_t seed)
     return NULL;
 }
 
-static struct dl2_estimate estimate(struct stretch stretch, double scale, size_t field,
-                                    bool on_original, double *scratch)
+static struct dl2_estimate estimate(struct stretch stretch, size_t field, bool on_original,
+                                    double *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < stretch.count; i++) {
         const double value = *(const double *)((const char *)&stretch.runs[i] + field);
         if (isfinite(value) && (stretch.runs[i].on_original || !on_original))
-            scratch[count++] = scale * value;
+            scratch[count++] = 100 * value;
     }
     return dl2_estimate_mean(scratch, count);
 }
@@ -153,19 +145,15 @@ static int draw_interval(const struct dl2_differences *table, size_t draws,
                          struct dl2_comparison *comparison, struct dl2_error *error)
 {
     const struct dl2_groups groups = {table->of, table->of_count};
-    double *means = dl2_calloc(draws, sizeof *means);
+    DL2_AUTO_FREE double *means = dl2_calloc(draws, sizeof *means);
     if (!means)
         return dl2_error_memory(error, "%zu draws", draws);
-    const int status = dl2_pigeonhole(table->cells, table->seeds, table->images,
-                                      table->of ? &groups : NULL, 0, means, draws, error);
-    if (status == DL2_OK) {
-        struct dl2_summary summary; /* sorts them */
-        dl2_summarize(means, draws, &summary);
-        comparison->low = 100 * dl2_percentile(means, draws, 0.025);
-        comparison->high = 100 * dl2_percentile(means, draws, 0.975);
-    }
-    free(means);
-    return status;
+    DL2_TRY(dl2_pigeonhole(table->cells, table->seeds, table->images, table->of ? &groups : NULL, 0,
+                           means, draws, error));
+    dl2_middle_95(means, draws, &comparison->low, &comparison->high);
+    comparison->low *= 100;
+    comparison->high *= 100;
+    return DL2_OK;
 }
 
 /* `table` has images. */
@@ -190,7 +178,7 @@ static int judge_images(const struct dl2_differences *table, size_t draws,
 static int compare_images(const struct block *block, size_t variant, size_t seeds, size_t draws,
                           struct dl2_comparison *comparison, struct dl2_error *error)
 {
-    struct dl2_run_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(seeds, sizeof *pairs);
     if (!pairs)
         return dl2_error_memory(error, "%zu trainings", seeds);
     size_t count = 0;
@@ -199,15 +187,11 @@ static int compare_images(const struct block *block, size_t variant, size_t seed
         if (pair.own && pair.original)
             pairs[count++] = pair;
     }
-    struct dl2_differences table;
-    int status = dl2_differences_make(
-        pairs, count, block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
-        block->images, &table, error);
-    if (status == DL2_OK && table.images)
-        status = judge_images(&table, draws, comparison, error);
-    dl2_differences_free(&table);
-    free(pairs);
-    return status;
+    DL2_CLEANUP(dl2_differences_free) struct dl2_differences table = {0};
+    DL2_TRY(dl2_differences_make(pairs, count,
+                                 block->on_original ? DL2_MEASURE_ON_ORIGINAL : DL2_MEASURE_TOP1,
+                                 block->images, &table, error));
+    return table.images ? judge_images(&table, draws, comparison, error) : DL2_OK;
 }
 
 /* Welch's t-test, of all seeds. */
@@ -337,21 +321,18 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
                      struct dl2_analysis *analysis, double *scratch, struct dl2_error *error)
 {
     const size_t most = block->study->variant_count;
-    struct dl2_study_claim *claims = dl2_calloc(most + 1, sizeof *claims);
-    size_t *variants = dl2_calloc(most + 1, sizeof *variants), count = 0;
-    int status = DL2_OK;
+    const bool planned = looks->count > 1;
+    DL2_AUTO_FREE struct dl2_study_claim *claims = dl2_calloc(most + 1, sizeof *claims);
+    DL2_AUTO_FREE size_t *variants = dl2_calloc(most + 1, sizeof *variants);
     if (!claims || !variants)
-        status = dl2_error_memory(error, "%zu variants", most);
-    if (status == DL2_OK)
-        status = compare_all(block, block->seeds, analysis, scratch, error);
-    if (status == DL2_OK)
-        count = gather_claims(block->study, analysis, claims, variants);
-    for (size_t look = 0; status == DL2_OK && look < looks->count; look++) {
-        const bool planned = looks->count > 1;
+        return dl2_error_memory(error, "%zu variants", most);
+    DL2_TRY(compare_all(block, block->seeds, analysis, scratch, error));
+    const size_t count = gather_claims(block->study, analysis, claims, variants);
+    for (size_t look = 0; look < looks->count; look++) {
         if (planned && looks->seeds[look] > block->seeds)
             break;
         if (planned)
-            status = compare_all(block, looks->seeds[look], analysis, scratch, error);
+            DL2_TRY(compare_all(block, looks->seeds[look], analysis, scratch, error));
         for (size_t i = 0; i < count; i++) {
             const struct dl2_comparison *comparison = &analysis->comparisons[variants[i]];
             claims[i].difference = comparison->difference;
@@ -360,26 +341,13 @@ static int claim_all(const struct block *block, const struct dl2_looks *looks,
             if (planned && comparison->pairs < looks->seeds[look])
                 claims[i].spread = (struct dl2_spread){.variance = INFINITY};
         }
-        if (status == DL2_OK)
-            status = dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
-                                     analysis->question.tolerance, looks, look, error);
+        DL2_TRY(dl2_claims_test(claims, count, analysis->codecs, networks_of(analysis),
+                                analysis->question.tolerance, looks, look, error));
     }
-    if (status == DL2_OK && looks->count > 1)
-        status = compare_all(block, block->seeds, analysis, scratch, error);
-    if (status == DL2_OK)
-        judge(analysis, claims, count, variants, looks);
-    free(claims);
-    free(variants);
-    return status;
-}
-
-static const struct dl2_prediction_table *find_images(const struct dl2_study *study,
-                                                      const char *arch)
-{
-    for (size_t a = 0; study->images && a < study->arch_count; a++)
-        if (strcmp(study->archs[a], arch) == 0)
-            return &study->images[a];
-    return NULL;
+    if (planned)
+        DL2_TRY(compare_all(block, block->seeds, analysis, scratch, error));
+    judge(analysis, claims, count, variants, looks);
+    return DL2_OK;
 }
 
 static int compare_with_original(const struct dl2_study *study, struct stretch raw,
@@ -387,31 +355,31 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
                                  struct dl2_error *error)
 {
     const size_t variants = study->variant_count;
-    struct block block = {.study = study,
-                          .images = find_images(study, analysis->arch),
-                          .on_original = analysis->question.on_original,
-                          .raw = dl2_study_find(study, "raw"),
-                          .seeds = raw.count};
+    const size_t arch = dl2_study_find_arch(study, analysis->arch);
     const struct dl2_looks once = {1, {raw.count ? raw.count : 1}, {1}};
-    block.runs = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.runs);
-    block.accuracies = dl2_calloc(variants + 1, (raw.count + 1) * sizeof *block.accuracies);
-    int status = DL2_OK;
-    if (!block.runs || !block.accuracies)
-        status = dl2_error_memory(error, "%zu variants of %zu trainings", variants, raw.count);
-    for (size_t v = 0; status == DL2_OK && v < variants; v++) {
+    const struct dl2_looks *looks = &analysis->question.looks;
+    DL2_AUTO_FREE const struct dl2_study_run **runs =
+        dl2_calloc(variants + 1, (raw.count + 1) * sizeof *runs);
+    DL2_AUTO_FREE double *accuracies =
+        dl2_calloc(variants + 1, (raw.count + 1) * sizeof *accuracies);
+    if (!runs || !accuracies)
+        return dl2_error_memory(error, "%zu variants of %zu trainings", variants, raw.count);
+    const struct block block = {
+        .study = study,
+        .images = study->images && arch < study->arch_count ? &study->images[arch] : NULL,
+        .on_original = analysis->question.on_original,
+        .raw = dl2_study_find(study, "raw"),
+        .seeds = raw.count,
+        .runs = runs,
+        .accuracies = accuracies};
+    for (size_t v = 0; v < variants; v++) {
         const struct stretch own = find_runs(study, analysis->arch, v);
         for (size_t s = 0; s < raw.count; s++) {
             const struct dl2_study_run *run = run_of(own, raw.runs[s].seed);
-            block.runs[v * raw.count + s] = run && isfinite(top1_of(&block, run)) ? run : NULL;
+            runs[v * raw.count + s] = run && isfinite(top1_of(&block, run)) ? run : NULL;
         }
     }
-    if (status == DL2_OK)
-        status =
-            claim_all(&block, analysis->question.looks.count ? &analysis->question.looks : &once,
-                      analysis, scratch, error);
-    free(block.runs);
-    free(block.accuracies);
-    return status;
+    return claim_all(&block, looks->count ? looks : &once, analysis, scratch, error);
 }
 
 /* ---- Sentences */
@@ -490,12 +458,9 @@ static size_t open_codecs(const struct dl2_study *study, const struct dl2_analys
         if (!dl2_study_starts_codec(study, v))
             continue;
         size_t claimed = 0, all = 0;
-        for (size_t w = v; w < study->variant_count; w++) {
-            const enum dl2_verdict verdict = analysis->comparisons[w].verdict;
-            if (strcmp(study->variants[w].codec, study->variants[v].codec) != 0)
-                break;
-            all += verdict != DL2_VERDICT_NONE;
-            claimed += verdict == DL2_VERDICT_WITHIN;
+        for (size_t w = v; w < dl2_study_end_of_codec(study, v); w++) {
+            all += analysis->comparisons[w].verdict != DL2_VERDICT_NONE;
+            claimed += analysis->comparisons[w].verdict == DL2_VERDICT_WITHIN;
         }
         here += all > 0;
         open += claimed < all;
@@ -584,10 +549,13 @@ static void say_what_would_tell(struct dl2_sentence *writer, const struct dl2_st
             " would show it with a probability of about 80%%, if what was measured is true.");
 }
 
-static void say_gain(struct dl2_sentence *writer, const struct dl2_study_variant *variant)
+static void say_gain(struct dl2_sentence *writer, const struct dl2_study *study,
+                     const struct dl2_analysis *analysis, size_t v)
 {
-    dl2_say(writer, "%.3g%% of the bytes, %.3g times smaller", 100 * variant->ratio,
-            1 / variant->ratio);
+    const double ratio = study->variants[v].ratio;
+    dl2_say(writer, "%.3g%% of the bytes, %.3g times smaller ", 100 * ratio, 1 / ratio);
+    say_interval(writer, &analysis->comparisons[v]);
+    dl2_say(writer, ".");
 }
 
 /* The smallest of those with that verdict; of none, variant_count. */
@@ -685,17 +653,11 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
                 "No smaller variant is shown to lose less than %s of top-1 accuracy. %s is the "
                 "smallest that may: ",
                 points, study->variants[pick].name);
-    say_gain(&writer, &study->variants[pick]);
-    dl2_say(&writer, " ");
-    say_interval(&writer, &analysis->comparisons[pick]);
-    dl2_say(&writer, ".");
+    say_gain(&writer, study, analysis, pick);
     say_on_original(&writer, analysis, pick);
     if (advice->sure < none && advice->likely < none) {
         dl2_say(&writer, " %s may lose less, too: ", study->variants[advice->likely].name);
-        say_gain(&writer, &study->variants[advice->likely]);
-        dl2_say(&writer, " ");
-        say_interval(&writer, &analysis->comparisons[advice->likely]);
-        dl2_say(&writer, ".");
+        say_gain(&writer, study, analysis, advice->likely);
     }
     if (advice->likely < none) {
         say_what_blocks(&writer, study, analysis, advice->likely);
@@ -728,11 +690,9 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
 {
     *analysis = (struct dl2_analysis){.arch = arch, .question = *question};
     analysis->comparisons = dl2_calloc(study->variant_count + 1, sizeof *analysis->comparisons);
-    double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
-    if (!analysis->comparisons || !scratch) {
-        free(scratch);
+    DL2_AUTO_FREE double *scratch = dl2_calloc(study->run_count + 1, sizeof *scratch);
+    if (!analysis->comparisons || !scratch)
         return dl2_error_memory(error, "the analysis");
-    }
     const struct stretch raw = find_runs(study, arch, dl2_study_find(study, "raw"));
     analysis->seeds = raw.count;
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -740,15 +700,13 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
         const struct stretch own = find_runs(study, arch, v);
         comparison->blocker = v;
         const bool other = question->on_original && own.runs != raw.runs;
-        comparison->top1 = estimate(own, 100,
+        comparison->top1 = estimate(own,
                                     other ? offsetof(struct dl2_study_run, original_top1)
                                           : offsetof(struct dl2_study_run, top1),
                                     other, scratch);
-        comparison->top5 = estimate(own, 100, offsetof(struct dl2_study_run, top5), false, scratch);
+        comparison->top5 = estimate(own, offsetof(struct dl2_study_run, top5), false, scratch);
     }
-    const int status = compare_with_original(study, raw, analysis, scratch, error);
-    free(scratch);
-    DL2_TRY(status);
+    DL2_TRY(compare_with_original(study, raw, analysis, scratch, error));
     if (!question->on_original)
         DL2_TRY(analyse_on_original(study, raw, analysis, error));
     write_advice(study, analysis, &analysis->smallest);

@@ -20,11 +20,6 @@
 #include "report/collect.h"
 #include "report/power.h"
 
-struct dl2_estimate {
-    double mean, half; /* NAN without values; half is INFINITY for one value */
-    size_t count;
-};
-
 /* Is the difference to the original within the tolerance? */
 enum dl2_verdict {
     DL2_VERDICT_NONE,     /* not trained, or the original wasn't */
@@ -91,9 +86,6 @@ struct dl2_analysis { /* one network */
     struct dl2_advice smallest;
     struct dl2_study_size needed; /* to claim smallest.likely; few 0: not known, or none suffices */
 };
-
-/* Mean and 95% interval of a list, which is sorted in place. */
-struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
 
 /* "1 point", "1.5 points". */
 const char *dl2_count_points(char out[32], double points);

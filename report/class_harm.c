@@ -2,6 +2,8 @@
 #include "report/class_harm.h"
 
 #include "common/memory.h"
+#include "common/quote.h"
+#include "common/scope.h"
 #include "common/stats.h"
 #include "report/sentence.h"
 
@@ -33,15 +35,10 @@ static int compare_targets(const void *a, const void *b, void *table)
     return (x > y) - (x < y);
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Is a name missing, or does it come twice? Sorts `names`. */
 static bool names_fail(char **names, size_t count)
 {
-    qsort(names, count, sizeof *names, compare_names);
+    qsort(names, count, sizeof *names, dl2_compare_texts);
     bool fail = false;
     for (size_t i = 0; i < count; i++)
         fail |= !names[i][0] || (i && strcmp(names[i - 1], names[i]) == 0);
@@ -90,14 +87,10 @@ int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_class
     *classes = (struct dl2_classes){0};
     if (!images->count)
         return DL2_OK;
-    uint32_t *rows = dl2_calloc(images->count, sizeof *rows);
-    char **sorted = NULL;
+    DL2_AUTO_FREE uint32_t *rows = dl2_calloc(images->count, sizeof *rows);
     classes->of = dl2_calloc(images->count, sizeof *classes->of);
-    int status = DL2_OK;
-    if (!rows || !classes->of) {
-        free(rows);
+    if (!rows || !classes->of)
         return dl2_error_memory(error, "%zu validation images", images->count);
-    }
     for (size_t i = 0; i < images->count; i++)
         rows[i] = (uint32_t)i;
     qsort_r(rows, images->count, sizeof *rows, compare_targets, (void *)images);
@@ -106,19 +99,12 @@ int dl2_classes_find(const struct dl2_prediction_table *images, struct dl2_class
         classes->of[rows[i]] = (uint32_t)(classes->count - 1);
     }
     classes->names = dl2_calloc(classes->count, sizeof *classes->names);
-    sorted = dl2_calloc(classes->count, sizeof *sorted);
+    DL2_AUTO_FREE char **sorted = dl2_calloc(classes->count, sizeof *sorted);
     if (!classes->names || !sorted)
-        status = dl2_error_memory(error, "%zu classes", classes->count);
-    if (status == DL2_OK)
-        status = name_by_folders(images, rows, classes, error);
-    if (status == DL2_OK) {
-        memcpy(sorted, classes->names, classes->count * sizeof *sorted);
-        if (names_fail(sorted, classes->count))
-            status = name_by_numbers(images, classes, error);
-    }
-    free(sorted);
-    free(rows);
-    return status;
+        return dl2_error_memory(error, "%zu classes", classes->count);
+    DL2_TRY(name_by_folders(images, rows, classes, error));
+    memcpy(sorted, classes->names, classes->count * sizeof *sorted);
+    return names_fail(sorted, classes->count) ? name_by_numbers(images, classes, error) : DL2_OK;
 }
 
 void dl2_classes_free(struct dl2_classes *classes)
@@ -138,6 +124,12 @@ struct columns {
     uint32_t *columns;
     size_t *begin; /* [classes + 1] */
 };
+
+static void free_columns(struct columns *by_class)
+{
+    free(by_class->columns);
+    free(by_class->begin);
+}
 
 static int order_columns(const struct dl2_differences *table, const struct dl2_classes *classes,
                          struct columns *by_class, struct dl2_error *error)
@@ -176,17 +168,13 @@ static int measure_class(const struct dl2_differences *table, const struct dl2_r
     change->high = INFINITY;
     if (!images)
         return DL2_OK;
-    struct dl2_differences part;
-    int status = dl2_differences_choose(table, columns, images, &part, error);
-    if (status == DL2_OK)
-        status = dl2_differences_squares(&part, squares, error);
-    if (status == DL2_OK) {
-        change->original = 100 * original_recall(pairs, &part);
-        change->difference = 100 * squares->mean;
-        change->units = squares->units;
-    }
-    dl2_differences_free(&part);
-    return status;
+    DL2_CLEANUP(dl2_differences_free) struct dl2_differences part = {0};
+    DL2_TRY(dl2_differences_choose(table, columns, images, &part, error));
+    DL2_TRY(dl2_differences_squares(&part, squares, error));
+    change->original = 100 * original_recall(pairs, &part);
+    change->difference = 100 * squares->mean;
+    change->units = squares->units;
+    return DL2_OK;
 }
 
 static int measure_variant(const struct dl2_prediction_table *images,
@@ -194,28 +182,24 @@ static int measure_variant(const struct dl2_prediction_table *images,
                            size_t count, struct dl2_class_harm *harm,
                            struct dl2_mean_squares *squares, struct dl2_error *error)
 {
-    struct dl2_differences table;
-    struct columns by_class = {NULL, NULL};
-    int status = dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images, &table, error);
-    if (status == DL2_OK && table.images) {
-        harm->changes = dl2_calloc(classes->count, sizeof *harm->changes);
-        status = harm->changes ? order_columns(&table, classes, &by_class, error)
-                               : dl2_error_memory(error, "%zu classes", classes->count);
-        if (status == DL2_OK) {
-            harm->pairs = count;
-            harm->count = harm->bounding = classes->count;
-        }
-        for (size_t c = 0; status == DL2_OK && c < classes->count; c++) {
-            harm->changes[c].class = c;
-            status = measure_class(&table, pairs, by_class.columns + by_class.begin[c],
-                                   by_class.begin[c + 1] - by_class.begin[c], &harm->changes[c],
-                                   &squares[c], error);
-        }
+    DL2_CLEANUP(dl2_differences_free) struct dl2_differences table = {0};
+    DL2_CLEANUP(free_columns) struct columns by_class = {NULL, NULL};
+    DL2_TRY(dl2_differences_make(pairs, count, DL2_MEASURE_TOP1, images, &table, error));
+    if (!table.images)
+        return DL2_OK;
+    harm->changes = dl2_calloc(classes->count, sizeof *harm->changes);
+    if (!harm->changes)
+        return dl2_error_memory(error, "%zu classes", classes->count);
+    DL2_TRY(order_columns(&table, classes, &by_class, error));
+    harm->pairs = count;
+    harm->count = harm->bounding = classes->count;
+    for (size_t c = 0; c < classes->count; c++) {
+        harm->changes[c].class = c;
+        DL2_TRY(measure_class(&table, pairs, by_class.columns + by_class.begin[c],
+                              by_class.begin[c + 1] - by_class.begin[c], &harm->changes[c],
+                              &squares[c], error));
     }
-    free(by_class.columns);
-    free(by_class.begin);
-    dl2_differences_free(&table);
-    return status;
+    return DL2_OK;
 }
 
 /* ---- Chance */
@@ -352,27 +336,21 @@ int dl2_class_harm_make(const struct dl2_study *study, const struct dl2_analysis
 {
     const size_t variants = study->variant_count, count = classes->count;
     memset(harms, 0, variants * sizeof *harms);
-    struct dl2_mean_squares *squares = dl2_calloc(count, variants * sizeof *squares);
-    struct dl2_spread *spreads = dl2_calloc(count, sizeof *spreads);
-    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
-    int status = DL2_OK;
+    DL2_AUTO_FREE struct dl2_mean_squares *squares = dl2_calloc(count, variants * sizeof *squares);
+    DL2_AUTO_FREE struct dl2_spread *spreads = dl2_calloc(count, sizeof *spreads);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
     if (!squares || !spreads || !pairs)
-        status = dl2_error_memory(error, "%zu classes of %zu variants", count, variants);
-    for (size_t v = 0; status == DL2_OK && v < variants; v++) {
+        return dl2_error_memory(error, "%zu classes of %zu variants", count, variants);
+    for (size_t v = 0; v < variants; v++) {
         const size_t found = dl2_pairs_find(study, study->archs[arch], v, pairs);
-        status = measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
-                                 squares + v * count, error);
+        DL2_TRY(measure_variant(&study->images[arch], classes, pairs, found, &harms[v],
+                                squares + v * count, error));
     }
-    if (status == DL2_OK) {
-        const struct dl2_spread common = common_spread(harms, squares, variants, count);
-        for (size_t v = 0; v < variants; v++)
-            judge_variant(&harms[v], squares + v * count, &common,
-                          dl2_interval_tail(&analysis->question.looks, harms[v].pairs), spreads);
-    }
-    free(squares);
-    free(spreads);
-    free(pairs);
-    return status;
+    const struct dl2_spread common = common_spread(harms, squares, variants, count);
+    for (size_t v = 0; v < variants; v++)
+        judge_variant(&harms[v], squares + v * count, &common,
+                      dl2_interval_tail(&analysis->question.looks, harms[v].pairs), spreads);
+    return DL2_OK;
 }
 
 void dl2_class_harm_free(struct dl2_class_harm *harm)
@@ -404,11 +382,7 @@ static void say_losers(struct dl2_sentence *writer, const struct dl2_class_harm 
     size_t written = 0;
     for (size_t c = 0; c < harm->judged && written < MAX_NAMES; c++)
         if (harm->changes[c].loses) {
-            const size_t left = harm->losers - written;
-            dl2_say(writer, "%s%s",
-                    !written    ? ""
-                    : left == 1 ? " and "
-                                : ", ",
+            dl2_say(writer, "%s%s", dl2_joint(written, harm->losers),
                     classes->names[harm->changes[c].class]);
             written++;
         }

@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "common/random.h"
+#include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
@@ -75,14 +76,6 @@ static void curve_of_image(const struct comparison *comparison, size_t first, si
                    comparison->images->bytes[v * comparison->images->count + image]);
 }
 
-/* The middle 95% of the draws, which are sorted. */
-static void percentiles(double draws[DL2_BD_DRAWS], double *low, double *high)
-{
-    dl2_sort(draws, DL2_BD_DRAWS);
-    *low = dl2_percentile(draws, DL2_BD_DRAWS, 0.025);
-    *high = dl2_percentile(draws, DL2_BD_DRAWS, 0.975);
-}
-
 static void bootstrap_random(const struct comparison *comparison, bool pooled,
                              struct dl2_random *random)
 {
@@ -108,7 +101,7 @@ static void bootstrap_images(const struct comparison *comparison, struct dl2_cod
             sum += values[dl2_random_below(&random, (uint32_t)size->images)];
         draws[draw] = sum / (double)size->images;
     }
-    percentiles(draws, &size->low, &size->high);
+    dl2_middle_95(draws, DL2_BD_DRAWS, &size->low, &size->high);
 }
 
 static void compare_images(const struct comparison *comparison, struct dl2_codec_size *size)
@@ -256,7 +249,7 @@ static void bootstrap_pool(const struct comparison *comparison, struct dl2_codec
         if (isnan(scratch->draws[draw]))
             return;
     }
-    percentiles(scratch->draws, &size->pooled_low, &size->pooled_high);
+    dl2_middle_95(scratch->draws, DL2_BD_DRAWS, &size->pooled_low, &size->pooled_high);
 }
 
 static void compare_pools(const struct comparison *comparison, struct dl2_codec_size *size)
@@ -357,12 +350,11 @@ int dl2_codec_sizes_find(const struct dl2_study *study, const struct dl2_image_s
                                                   .per_image_overlap = NAN};
     if (sizes->anchor == study->variant_count)
         return DL2_OK;
-    struct scratch scratch;
-    const int status = scratch_init(&scratch, images->count, study->variant_count, error);
-    for (size_t m = 0; status == DL2_OK && m < sizes->metrics.count; m++)
+    DL2_CLEANUP(scratch_free) struct scratch scratch;
+    DL2_TRY(scratch_init(&scratch, images->count, study->variant_count, error));
+    for (size_t m = 0; m < sizes->metrics.count; m++)
         compare_codecs(study, images, choice, m, &scratch, sizes);
-    scratch_free(&scratch);
-    return status;
+    return DL2_OK;
 }
 
 void dl2_codec_sizes_free(struct dl2_codec_sizes *sizes)

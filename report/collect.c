@@ -5,6 +5,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "report/comparable.h"
 #include "report/evaluation.h"
 #include "report/search_results.h"
@@ -77,20 +78,14 @@ static int is_wanted(struct dl2_study *study, const struct dl2_study_selection *
                                          name);
 }
 
-/* *out is NULL for a broken file, which is noted, or a missing one, which is noted if `must`. */
-static int load_results(struct dl2_study *study, const char *path, const char *schema, bool must,
-                        json_t **out, struct dl2_error *error)
+/* *out is NULL for a broken or missing file, which is noted. */
+static int load_results(struct dl2_study *study, const char *path, const char *schema, json_t **out,
+                        struct dl2_error *error)
 {
-    *out = NULL;
-    if (!must && !dl2_is_file(path))
-        return DL2_OK;
     struct dl2_error why = DL2_ERROR_INIT;
-    int status = dl2_json_load(path, schema, out, &why);
-    if (status == DL2_ERR_MEMORY)
-        return dl2_error_set(error, status, "%s", why.message);
-    if (status < 0)
-        return dl2_study_add_text(&study->broken, &study->broken_count, why.message, error);
-    return DL2_OK;
+    *out = NULL;
+    dl2_json_load(path, schema, out, &why);
+    return dl2_study_note_broken(study, &why, error);
 }
 
 static int add_variant(struct dl2_study *study, const char *name, struct dl2_study_variant **out,
@@ -98,9 +93,9 @@ static int add_variant(struct dl2_study *study, const char *name, struct dl2_stu
 {
     size_t index = dl2_study_find(study, name);
     if (index == study->variant_count) {
-        DL2_TRY(dl2_study_grow((void **)&study->variants, index, sizeof *study->variants, error));
+        DL2_TRY(dl2_list_grow((void **)&study->variants, index, sizeof *study->variants, error));
         study->variants[index] = (struct dl2_study_variant){.codec = ""};
-        DL2_TRY(dl2_study_copy_text(name, &study->variants[index].name, error));
+        DL2_TRY(dl2_copy_text(name, &study->variants[index].name, error));
         study->variant_count++;
     }
     *out = &study->variants[index];
@@ -118,21 +113,17 @@ static int take_made(struct walk *walk, const char *folder, const char *name,
         return DL2_OK;
     char path[4608];
     snprintf(path, sizeof path, "%s/dl2-variant.json", folder);
-    json_t *made;
+    json_auto_t *made = NULL;
     struct dl2_study_variant *variant;
-    DL2_TRY(load_results(study, path, "dl2-variant/1", true, &made, error));
+    DL2_TRY(load_results(study, path, "dl2-variant/1", &made, error));
     if (!made)
         return DL2_OK;
-    const int status = add_variant(study, name, &variant, error);
-    if (status < 0) {
-        json_decref(made);
-        return status;
-    }
-    variant->made = made;
+    DL2_TRY(add_variant(study, name, &variant, error));
+    variant->made = json_incref(made);
     struct stat info;
     variant->made_ns = stat(path, &info) == 0 ? dl2_mtime_ns(&info) : 0;
     if (json_is_false(json_object_get(made, "complete")))
-        DL2_TRY(dl2_study_add_text(&study->unfinished, &study->unfinished_count, path, error));
+        DL2_TRY(dl2_texts_add(&study->unfinished, path, error));
     return add_failures(study, "transcode", name, json_object_get(made, "failed"), "path", NULL,
                         error);
 }
@@ -157,7 +148,7 @@ static int add_scored(struct dl2_study *study, const struct dl2_study_selection 
     json_decref(variant->scored);
     variant->scored = json_incref(entry);
     free(variant->scored_path);
-    DL2_TRY(dl2_study_copy_text(path, &variant->scored_path, error));
+    DL2_TRY(dl2_copy_text(path, &variant->scored_path, error));
     const char *unopened = dl2_json_get_text(entry, "error", NULL);
     if (unopened)
         return dl2_study_add_failure(study, "quality", name, "not scored", unopened, error);
@@ -181,8 +172,8 @@ static int take_scored(struct walk *walk, const char *path, const char *file,
     char own[256];
     if (!name_results(file, own))
         return DL2_OK;
-    json_t *quality;
-    DL2_TRY(load_results(study, path, "dl2-quality/1", true, &quality, error));
+    json_auto_t *quality = NULL;
+    DL2_TRY(load_results(study, path, "dl2-quality/1", &quality, error));
     if (!study->definitions) {
         study->definitions = json_incref(json_object_get(quality, "definitions"));
         study->metric_titles = json_incref(json_object_get(quality, "titles"));
@@ -192,18 +183,15 @@ static int take_scored(struct walk *walk, const char *path, const char *file,
         study->reference_files = json_incref(json_object_get(quality, "reference_files"));
     }
     json_t *entries = json_object_get(quality, "variants"), *entry;
-    int status = DL2_OK;
     size_t i;
     json_array_foreach(entries, i, entry)
     {
         /* A file of one variant is called as the variant is. */
         const char *name =
             json_array_size(entries) == 1 ? own : dl2_json_get_text(entry, "variant", own);
-        if ((status = add_scored(study, walk->selection, path, name, entry, error)) < 0)
-            break;
+        DL2_TRY(add_scored(study, walk->selection, path, name, entry, error));
     }
-    json_decref(quality);
-    return status;
+    return DL2_OK;
 }
 
 static int take_loaded(struct walk *walk, const char *path, const char *file,
@@ -216,18 +204,14 @@ static int take_loaded(struct walk *walk, const char *path, const char *file,
         DL2_TRY(is_wanted(study, walk->selection, name, &wanted, error));
     if (!wanted)
         return DL2_OK;
-    json_t *loaded;
+    json_auto_t *loaded = NULL;
     struct dl2_study_variant *variant;
-    DL2_TRY(load_results(study, path, "dl2-load/1", true, &loaded, error));
+    DL2_TRY(load_results(study, path, "dl2-load/1", &loaded, error));
     if (!loaded)
         return DL2_OK;
-    const int status = add_variant(study, name, &variant, error);
-    if (status < 0) {
-        json_decref(loaded);
-        return status;
-    }
+    DL2_TRY(add_variant(study, name, &variant, error));
     json_decref(variant->loaded);
-    variant->loaded = loaded;
+    variant->loaded = json_incref(loaded);
     return add_failures(study, "load", name, json_object_get(loaded, "bad"), "path", NULL, error);
 }
 
@@ -277,7 +261,7 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
 static int add_run(struct dl2_study *study, const char *path, const char *name, const char *arch,
                    const char *seed, bool wanted, struct dl2_error *error)
 {
-    json_t *report;
+    json_auto_t *report = NULL;
     struct stat info;
     if (stat(path, &info) != 0)
         return DL2_OK;
@@ -285,39 +269,33 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
         return dl2_study_leave_out(study, error,
                                    "%s, %s, seed %s: not among the trainings of this study", name,
                                    arch, seed);
-    DL2_TRY(load_results(study, path, "dl2-experiment/1", false, &report, error));
+    if (S_ISREG(info.st_mode))
+        DL2_TRY(load_results(study, path, "dl2-experiment/1", &report, error));
     if (!report)
         return DL2_OK;
-    if (!json_is_true(json_object_get(report, "completed"))) {
-        json_decref(report);
-        return dl2_study_add_text(&study->unfinished, &study->unfinished_count, path, error);
-    }
+    if (!json_is_true(json_object_get(report, "completed")))
+        return dl2_texts_add(&study->unfinished, path, error);
     struct dl2_study_variant *variant;
-    int status = add_variant(study, name, &variant, error);
-    if (status == DL2_OK)
-        status =
-            dl2_study_grow((void **)&study->runs, study->run_count, sizeof *study->runs, error);
-    if (status < 0) {
-        json_decref(report);
-        return status;
-    }
+    DL2_TRY(add_variant(study, name, &variant, error));
+    DL2_TRY(dl2_list_grow((void **)&study->runs, study->run_count, sizeof *study->runs, error));
     struct dl2_study_run *run = &study->runs[study->run_count++];
-    *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants), .report = report};
+    *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants),
+                                  .report = json_incref(report)};
     run->seed = strtoull(seed, NULL, 10);
     run->made_ns = dl2_mtime_ns(&info);
-    DL2_TRY(dl2_study_copy_text(arch, &run->arch, error));
-    DL2_TRY(dl2_study_copy_text(path, &run->path, error));
+    DL2_TRY(dl2_copy_text(arch, &run->arch, error));
+    DL2_TRY(dl2_copy_text(path, &run->path, error));
     DL2_TRY(read_run(run, error));
     if (!isfinite(run->top1)) {
         char text[4700];
         snprintf(text, sizeof text, "%s: it has no final top-1 accuracy", path);
-        DL2_TRY(dl2_study_add_text(&study->broken, &study->broken_count, text, error));
+        DL2_TRY(dl2_texts_add(&study->broken, text, error));
     }
-    size_t known = 0;
-    while (known < study->arch_count && strcmp(study->archs[known], arch) != 0)
-        known++;
-    if (known == study->arch_count)
-        DL2_TRY(dl2_study_add_text(&study->archs, &study->arch_count, arch, error));
+    if (dl2_study_find_arch(study, arch) == study->arch_count) {
+        DL2_TRY(
+            dl2_list_grow((void **)&study->archs, study->arch_count, sizeof *study->archs, error));
+        DL2_TRY(dl2_copy_text(arch, &study->archs[study->arch_count++], error));
+    }
     char of[512];
     snprintf(of, sizeof of, "%s, %s, seed %s", name, arch, seed);
     return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);
@@ -382,18 +360,14 @@ static int read_codec(struct dl2_study_variant *v, struct dl2_error *error)
         (quality >= 0 && !at))
         return DL2_OK;
     const char *target = dl2_json_get_text(json_object_get(options, "target"), "of", NULL);
-    if (target && (at = strstr(v->name + length, target))) { /* "jpeg-ssim" of jpeg-ssim0.95 */
-        const char *value = at + strlen(target), *end = strchr(value, '@');
-        if (asprintf(&v->own_codec, "%.*s%s", (int)(value - v->name), v->name, end ? end : "") <
-            0) {
-            v->own_codec = NULL;
-            return dl2_error_memory(error, "a variant");
-        }
-        v->codec = v->own_codec;
-        return DL2_OK;
+    const char *after = at ? at + strlen(number) : NULL;
+    if (target) { /* "jpeg-ssim" of jpeg-ssim0.95 */
+        at = strstr(v->name + length, target);
+        at = at ? at + strlen(target) : NULL;
+        after = at ? strchr(at, '@') : NULL;
     }
     const int before = at ? (int)(at - v->name) : (int)strlen(v->name);
-    if (asprintf(&v->own_codec, "%.*s%s", before, v->name, at ? at + strlen(number) : "") < 0) {
+    if (asprintf(&v->own_codec, "%.*s%s", before, v->name, after ? after : "") < 0) {
         v->own_codec = NULL;
         return dl2_error_memory(error, "a variant");
     }
@@ -464,8 +438,8 @@ static int compare_runs(const void *a, const void *b)
 static int sort_all(struct dl2_study *study, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    char **before = dl2_calloc(count, sizeof *before);
-    if (count && !before)
+    DL2_AUTO_FREE char **before = dl2_calloc(count + 1, sizeof *before);
+    if (!before)
         return dl2_error_memory(error, "%zu variants", count);
     for (size_t i = 0; i < count; i++)
         before[i] = study->variants[i].name;
@@ -473,7 +447,6 @@ static int sort_all(struct dl2_study *study, struct dl2_error *error)
         qsort(study->variants, count, sizeof *study->variants, compare_variants);
     for (size_t i = 0; i < study->run_count; i++)
         study->runs[i].variant = dl2_study_find(study, before[study->runs[i].variant]);
-    free(before);
     if (study->run_count)
         qsort(study->runs, study->run_count, sizeof *study->runs, compare_runs);
     if (study->arch_count)
@@ -514,32 +487,24 @@ static int pair_predictions(const struct dl2_study_run *run,
                             const struct dl2_prediction_table *own, uint8_t **correct, float **loss,
                             struct dl2_error *error)
 {
-    size_t *rows = dl2_calloc(reference->count, sizeof *rows);
-    uint8_t *cells = dl2_calloc(reference->count, sizeof *cells);
-    float *losses = dl2_calloc(reference->count, sizeof *losses);
-    int status = DL2_OK;
-    if (!rows || !cells || !losses)
-        status = dl2_error_memory(error, "%zu predictions", reference->count);
-    if (status == DL2_OK)
-        status = dl2_prediction_table_join(reference, own, rows, error);
-    if (status < 0) {
-        free(rows);
-        free(cells);
-        free(losses);
+    DL2_AUTO_FREE size_t *rows = dl2_calloc(reference->count, sizeof *rows);
+    if (!rows)
+        return dl2_error_memory(error, "%zu predictions", reference->count);
+    if (dl2_prediction_table_join(reference, own, rows, error) < 0) {
         dl2_error_prefix(error, "%s", run->path);
-        return status;
+        return error->status;
     }
+    *correct = dl2_calloc(reference->count, sizeof **correct);
+    if (loss)
+        *loss = dl2_calloc(reference->count, sizeof **loss);
+    if (!*correct || (loss && !*loss))
+        return dl2_error_memory(error, "%zu predictions", reference->count);
     for (size_t i = 0; i < reference->count; i++) {
         const bool there = rows[i] < own->count && own->rows[rows[i]].predicted >= 0;
-        cells[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
-        losses[i] = there ? own->rows[rows[i]].loss : NAN;
+        (*correct)[i] = there ? own->rows[rows[i]].top1 : DL2_STUDY_ABSENT;
+        if (loss)
+            (*loss)[i] = there ? own->rows[rows[i]].loss : NAN;
     }
-    free(rows);
-    *correct = cells;
-    if (loss)
-        *loss = losses;
-    else
-        free(losses);
     return DL2_OK;
 }
 
@@ -562,24 +527,18 @@ static int collect_set(struct dl2_study *study, const struct dl2_study_run *run,
         *reference = table;
     else
         dl2_prediction_table_free(&table);
-    if (own == DL2_ERR_MEMORY)
-        return dl2_error_set(error, own, "%s", why.message);
-    if (own < 0)
-        return dl2_study_add_text(&study->broken, &study->broken_count, why.message, error);
-    return DL2_OK;
+    return dl2_study_note_broken(study, &why, error);
 }
 
 /* The set of validation images of the trainings on the original; false if there are none. */
 static bool find_original_set(const struct dl2_study *study, const char *arch,
                               struct dl2_val_set *set)
 {
-    const size_t raw = dl2_study_find(study, "raw");
-    for (size_t i = 0; i < study->run_count; i++)
-        if (study->runs[i].variant == raw && strcmp(study->runs[i].arch, arch) == 0) {
-            *set = dl2_study_val_set(&study->runs[i], 0);
-            return true;
-        }
-    return false;
+    const struct dl2_study_run *run =
+        dl2_study_first_run(study, dl2_study_find(study, "raw"), arch);
+    if (run)
+        *set = dl2_study_val_set(run, 0);
+    return run != NULL;
 }
 
 /* Reads the predictions of a network's runs, on their own variant's images and on the original's.
@@ -625,14 +584,11 @@ static int collect_evaluations(struct dl2_study *study, struct dl2_error *error)
         run->evaluated = dl2_calloc(study->variant_count, sizeof *run->evaluated);
         if (!run->evaluated)
             return dl2_error_memory(error, "%zu variants", study->variant_count);
-        const int status =
-            dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
-        if (status == DL2_ERR_MEMORY)
-            return dl2_error_set(error, status, "%s", why.message);
-        if (status == DL2_ERR_ARGUMENT) /* of the training that was here before */
+        dl2_evaluation_read(study, run, original.name, run->evaluated, &found, &why);
+        if (why.status == DL2_ERR_ARGUMENT) /* of the training that was here before */
             DL2_TRY(dl2_study_leave_out(study, error, "%s", why.message));
-        else if (status < 0)
-            DL2_TRY(dl2_study_add_text(&study->broken, &study->broken_count, why.message, error));
+        else
+            DL2_TRY(dl2_study_note_broken(study, &why, error));
         if (!found) {
             free(run->evaluated);
             run->evaluated = NULL;
@@ -664,9 +620,8 @@ static int collect_rounds(const char *folder, const struct dl2_study_selection *
     char path[4096];
     snprintf(path, sizeof path, "%s/throughput", folder);
     DL2_TRY(dl2_rounds_read(path, &study->rounds, error));
-    for (size_t i = 0; i < study->rounds.broken_count; i++)
-        DL2_TRY(dl2_study_add_text(&study->broken, &study->broken_count, study->rounds.broken[i],
-                                   error));
+    for (size_t i = 0; i < study->rounds.broken.count; i++)
+        DL2_TRY(dl2_texts_add(&study->broken, study->rounds.broken.at[i], error));
     return choose_rounds(study, selection, error);
 }
 
@@ -695,8 +650,8 @@ int dl2_study_collect(const char *folder, const struct dl2_study_selection *sele
         snprintf(path, sizeof path, "%s/%s", folder, parts[i].name);
         DL2_TRY(walk_folder(&walk, path, parts[i].take, error));
     }
-    if (!study->variant_count && !study->arch_count && !study->broken_count &&
-        !study->unfinished_count && !study->left_out_count && !dl2_search_results_exist(folder))
+    if (!study->variant_count && !study->arch_count && !study->broken.count &&
+        !study->unfinished.count && !study->left_out.count && !dl2_search_results_exist(folder))
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s holds no results: neither variants/, quality/, load/ nor train/ "
                              "has any; name the folder that a study wrote (its OUT)",

@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,12 +34,17 @@ static void describe_difference(const json_t *own, const json_t *reference, char
         const size_t used = strlen(out);
         if (!other || json_equal(value, other))
             continue;
-        char *a = show_value(value), *b = show_value(other);
+        DL2_AUTO_FREE char *a = show_value(value), *b = show_value(other);
         snprintf(out + used, size - used, "%s%s is %.100s, not %.100s", used ? "; " : "", key,
                  a ? a : "?", b ? b : "?");
-        free(a);
-        free(b);
     }
+}
+
+static bool are_alike(const json_t *own, const json_t *reference)
+{
+    char difference[8];
+    describe_difference(own, reference, difference, sizeof difference);
+    return !difference[0];
 }
 
 /* -- variants that were made alike -- */
@@ -81,14 +87,12 @@ static size_t find_usual(const struct dl2_study *study, json_t *const *origins, 
     size_t usual = study->variant_count, most = 0;
     for (size_t v = 0; v < study->variant_count; v++) {
         size_t same = 0;
-        char difference[8];
         if (!origins[v] || (codec && strcmp(study->variants[v].codec, codec) != 0))
             continue;
         for (size_t w = 0; w < study->variant_count; w++) {
             if (!origins[w] || (codec && strcmp(study->variants[w].codec, codec) != 0))
                 continue;
-            describe_difference(origins[w], origins[v], difference, sizeof difference);
-            same += !difference[0];
+            same += are_alike(origins[w], origins[v]);
         }
         if (same > most ||
             (same == most && study->variants[v].made_ns > study->variants[usual].made_ns)) {
@@ -184,7 +188,7 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
                           size_t *reference, struct dl2_error *error)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
+    DL2_AUTO_FREE struct group *groups = dl2_calloc(study->run_count + 1, sizeof *groups);
     size_t count = 0, best = 0;
     if (!groups)
         return dl2_error_memory(error, "%zu trainings", study->run_count);
@@ -193,12 +197,8 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
         if (strcmp(run->arch, arch) != 0)
             continue;
         size_t g = 0;
-        for (char difference[8] = "?"; g < count; g++) {
-            describe_difference(settings[i], settings[groups[g].first], difference,
-                                sizeof difference);
-            if (!difference[0])
-                break;
-        }
+        while (g < count && !are_alike(settings[i], settings[groups[g].first]))
+            g++;
         if (g == count)
             groups[count++] = (struct group){.first = i, .made_ns = INT64_MIN};
         groups[g].all++;
@@ -209,7 +209,6 @@ static int find_reference(const struct dl2_study *study, const char *arch, json_
         if (is_better(&groups[g], &groups[best]))
             best = g;
     *reference = groups[best].first;
-    free(groups);
     return DL2_OK;
 }
 
@@ -328,35 +327,36 @@ static json_t *settings_of_network(const struct dl2_study *study, const char *ar
 void dl2_study_compare_trainings(const struct dl2_study *study, const struct dl2_study *reference,
                                  const char *arch, char *out, size_t size)
 {
-    json_t *own = settings_of_network(study, arch), *its = settings_of_network(reference, arch);
+    json_auto_t *own = settings_of_network(study, arch);
+    json_auto_t *its = settings_of_network(reference, arch);
     describe_difference(own, its, out, size);
-    json_decref(own);
-    json_decref(its);
 }
 
 void dl2_study_compare_variants(const struct dl2_study_variant *variant,
                                 const struct dl2_study_variant *reference, char *out, size_t size)
 {
-    json_t *own = origin_of(variant, true), *its = origin_of(reference, true);
+    json_auto_t *own = origin_of(variant, true), *its = origin_of(reference, true);
     describe_difference(own, its, out, size);
-    json_decref(own);
-    json_decref(its);
 }
 
 /* -- loading -- */
+
+/* A report's machine, as far as speeds depend on it; fields that it lacks are left out. */
+static void add_machine(json_t *conditions, const json_t *report)
+{
+    const json_t *machine = json_object_get(report, "machine");
+    json_object_set(conditions, "cpu", json_object_get(machine, "cpu"));
+    json_object_set(conditions, "cores", json_object_get(machine, "cores"));
+}
 
 /* The settings that must be equal in measurements of loading that are compared. A new reference. */
 static json_t *conditions_of(const json_t *loaded)
 {
     static const char *const fields[] = {"mode", "batch", "image_size", "workers", "config"};
-    json_t *conditions = json_object(), *machine = json_object_get(loaded, "machine");
+    json_t *conditions = json_object();
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (json_object_get(loaded, fields[i]))
-            json_object_set(conditions, fields[i], json_object_get(loaded, fields[i]));
-    if (json_object_get(machine, "cpu"))
-        json_object_set(conditions, "cpu", json_object_get(machine, "cpu"));
-    if (json_object_get(machine, "cores"))
-        json_object_set(conditions, "cores", json_object_get(machine, "cores"));
+        json_object_set(conditions, fields[i], json_object_get(loaded, fields[i]));
+    add_machine(conditions, loaded);
     return conditions;
 }
 
@@ -365,30 +365,27 @@ int dl2_study_keep_comparable_loading(struct dl2_study *study, struct dl2_error 
     const size_t index = dl2_study_find(study, "raw");
     const json_t *original = index < study->variant_count ? study->variants[index].loaded : NULL;
     const double images = dl2_json_get_real(original, "images", NAN);
-    json_t *conditions = conditions_of(original);
-    int status = DL2_OK;
-    for (size_t i = 0; original && status == DL2_OK && i < study->variant_count; i++) {
+    json_auto_t *conditions = conditions_of(original);
+    for (size_t i = 0; original && i < study->variant_count; i++) {
         struct dl2_study_variant *variant = &study->variants[i];
         const double own_images = dl2_json_get_real(variant->loaded, "images", images);
         char text[1024];
-        json_t *own = conditions_of(variant->loaded);
+        json_auto_t *own = conditions_of(variant->loaded);
         describe_difference(own, conditions, text, sizeof text);
-        json_decref(own);
         if (text[0]) {
-            status = dl2_study_leave_out(study, error,
-                                         "loading %s: not measured as the original's was, %s",
-                                         variant->name, text);
+            DL2_TRY(dl2_study_leave_out(study, error,
+                                        "loading %s: not measured as the original's was, %s",
+                                        variant->name, text));
             json_decref(variant->loaded);
             variant->loaded = NULL;
             variant->load_rate = NAN;
         } else if (own_images != images && isfinite(own_images) && isfinite(images)) {
             snprintf(text, sizeof text, "%.0f images, where the original has %.0f", own_images,
                      images);
-            status = dl2_study_add_failure(study, "load", variant->name, text, NULL, error);
+            DL2_TRY(dl2_study_add_failure(study, "load", variant->name, text, NULL, error));
         }
     }
-    json_decref(conditions);
-    return status;
+    return DL2_OK;
 }
 
 /* -- rounds -- */
@@ -398,18 +395,13 @@ static json_t *conditions_of_round(const struct dl2_round *round)
 {
     static const char *const own[] = {"data",      "val",  "images", "seed",
                                       "data-seed", "name", "out",    "checkpoint"};
-    static const char *const machine[] = {"cpu", "cores"};
     if (!round->network)
         return conditions_of(round->report);
     const json_t *arguments = json_object_get(round->report, "arguments");
     json_t *conditions = json_is_object(arguments) ? json_copy((json_t *)arguments) : json_object();
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         json_object_del(conditions, own[i]);
-    for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
-        json_t *value = json_object_get(json_object_get(round->report, "machine"), machine[i]);
-        if (value)
-            json_object_set(conditions, machine[i], value);
-    }
+    add_machine(conditions, round->report);
     return conditions;
 }
 
@@ -433,10 +425,8 @@ int dl2_study_round_is_comparable(struct dl2_study *study, size_t index, bool *c
     const struct dl2_round *original = round_of_original(&study->rounds, round->network);
     char text[1024] = "";
     if (original && original != round) {
-        json_t *own = conditions_of_round(round), *its = conditions_of_round(original);
+        json_auto_t *own = conditions_of_round(round), *its = conditions_of_round(original);
         describe_difference(own, its, text, sizeof text);
-        json_decref(own);
-        json_decref(its);
     }
     *comparable = !text[0];
     return *comparable

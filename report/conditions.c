@@ -28,17 +28,16 @@ static int add_condition(const char *folder, const char *goal, const char *name,
     struct dl2_condition own = {.goal = goal};
     struct dl2_error why = DL2_ERROR_INIT;
     int status = dl2_study_collect(path, &selection, &own.study, &why);
-    struct dl2_condition *grown = NULL;
-    if (status == DL2_OK && (own.name = strdup(name)))
-        grown = dl2_realloc(conditions->items, conditions->count + 1, sizeof *grown);
-    if (!grown) {
+    if (status == DL2_OK)
+        status = dl2_copy_text(name, &own.name, &why);
+    if (status == DL2_OK)
+        status = dl2_list_grow((void **)&conditions->items, conditions->count, sizeof own, &why);
+    if (status < 0) {
         free(own.name);
         dl2_study_free(&own.study);
-        if (status == DL2_OK || status == DL2_ERR_MEMORY)
-            return dl2_error_memory(error, "the trainings in %s", path);
-        return DL2_OK; /* no folder, or nothing in it yet */
+        return status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why)
+                                        : DL2_OK; /* no folder, or nothing in it yet */
     }
-    conditions->items = grown;
     conditions->items[conditions->count++] = own;
     snprintf(where, sizeof where, "%s/%s", goal, name);
     return dl2_study_add_notes(study, &own.study, where, error);

@@ -3,10 +3,10 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "report/forecast.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static const char *state_of(const struct dl2_analysis *analysis, size_t v, size_t wanted)
 {
@@ -48,12 +48,14 @@ json_t *dl2_decisions_make(const struct dl2_study *study, const struct dl2_analy
 int dl2_forecasts_make(const struct dl2_study *study, const struct dl2_conditions *conditions,
                        json_t **out, struct dl2_error *error)
 {
-    struct dl2_forecast *forecasts = dl2_calloc(study->variant_count + 1, sizeof *forecasts);
-    int status = forecasts ? DL2_OK : dl2_error_memory(error, "the forecast");
-    json_t *list = json_array();
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++) {
-        status = dl2_forecast_make(study, conditions, study->archs[a], forecasts, error);
-        for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
+    DL2_AUTO_FREE struct dl2_forecast *forecasts =
+        dl2_calloc(study->variant_count + 1, sizeof *forecasts);
+    json_auto_t *list = json_array();
+    if (!forecasts)
+        return dl2_error_memory(error, "the forecast");
+    for (size_t a = 0; a < study->arch_count; a++) {
+        DL2_TRY(dl2_forecast_make(study, conditions, study->archs[a], forecasts, error));
+        for (size_t v = 0; v < study->variant_count; v++)
             if (isfinite(forecasts[v].tuned + forecasts[v].half))
                 json_array_append_new(list,
                                       json_pack("{s:o, s:o, s:f, s:f}", "network",
@@ -61,7 +63,6 @@ int dl2_forecasts_make(const struct dl2_study *study, const struct dl2_condition
                                                 dl2_json_text(study->variants[v].name), "loss",
                                                 forecasts[v].tuned, "half", forecasts[v].half));
     }
-    free(forecasts);
-    *out = json_pack("{s:s, s:o}", "schema", "dl2-forecasts/1", "forecasts", list);
-    return status == DL2_OK && !*out ? dl2_error_memory(error, "the forecast") : status;
+    *out = json_pack("{s:s, s:O}", "schema", "dl2-forecasts/1", "forecasts", list);
+    return *out ? DL2_OK : dl2_error_memory(error, "the forecast");
 }

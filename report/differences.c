@@ -2,6 +2,7 @@
 #include "report/differences.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,14 +17,9 @@ size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t va
         const struct dl2_study_run *own = &study->runs[i];
         if (own->variant != variant || strcmp(own->arch, arch) != 0 || !isfinite(own->top1))
             continue;
-        for (size_t k = 0; k < study->run_count; k++) {
-            const struct dl2_study_run *original = &study->runs[k];
-            if (original->variant == raw && original->seed == own->seed &&
-                strcmp(original->arch, arch) == 0 && isfinite(original->top1)) {
-                pairs[count++] = (struct dl2_run_pair){own, original};
-                break;
-            }
-        }
+        const struct dl2_study_run *original = dl2_study_run_of(study, raw, arch, own->seed);
+        if (original)
+            pairs[count++] = (struct dl2_run_pair){own, original};
     }
     return count;
 }
@@ -63,7 +59,7 @@ static int allocate(struct dl2_differences *table, size_t seeds, size_t images, 
 /* Numbers groups anew, so that none is empty: table->of holds numbers below `most`. */
 static int number_groups(struct dl2_differences *table, size_t most, struct dl2_error *error)
 {
-    uint32_t *numbers = dl2_calloc(most, sizeof *numbers);
+    DL2_AUTO_FREE uint32_t *numbers = dl2_calloc(most, sizeof *numbers);
     if (!numbers)
         return dl2_error_memory(error, "%zu groups of validation images", most);
     for (size_t i = 0; i < table->images; i++) {
@@ -72,7 +68,6 @@ static int number_groups(struct dl2_differences *table, size_t most, struct dl2_
             *number = (uint32_t)++table->of_count;
         table->of[i] = *number - 1;
     }
-    free(numbers);
     return DL2_OK;
 }
 

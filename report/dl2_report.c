@@ -4,12 +4,13 @@
 #include "common/memory.h"
 #include "common/option.h"
 #include "common/quote.h"
+#include "common/scope.h"
 #include "dataset/group_column.h"
 #include "report/analysis.h"
-#include "report/answer.h"
 #include "report/collect.h"
 #include "report/decisions.h"
 #include "report/groups.h"
+#include "report/page/answer.h"
 #include "report/page/latex.h"
 #include "report/page/page.h"
 #include "report/page/plot.h"
@@ -22,7 +23,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -43,21 +43,17 @@ enum { ONE_STUDY = 1, SEVERAL_STUDIES = 2, NO_STUDY = 4, STUDIES = ONE_STUDY | S
 static int parse_looks(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_looks *looks = value;
-    unsigned *seeds;
-    size_t count;
-    DL2_TRY(dl2_parse_uint_list(text, 2, 1000, &seeds, &count, error));
-    int status = DL2_OK;
-    if (count >= DL2_MAX_LOOKS)
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MAX_LOOKS - 1);
-    for (size_t i = 0; status == DL2_OK && i < count; i++) {
+    DL2_AUTO_FREE unsigned *seeds = NULL;
+    DL2_TRY(dl2_parse_uint_list(text, 2, 1000, &seeds, &looks->count, error));
+    if (looks->count >= DL2_MAX_LOOKS)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "at most %d numbers", DL2_MAX_LOOKS - 1);
+    for (size_t i = 0; i < looks->count; i++) {
         if (i && seeds[i] <= seeds[i - 1])
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT, "%u comes after %u: they must grow",
-                                   seeds[i], seeds[i - 1]);
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u comes after %u: they must grow",
+                                 seeds[i], seeds[i - 1]);
         looks->seeds[i] = seeds[i];
     }
-    looks->count = count;
-    free(seeds);
-    return status;
+    return DL2_OK;
 }
 
 /* "psnr_rgb=30:40" into a struct dl2_codec_choice's metric and range. */
@@ -120,14 +116,11 @@ static int read_groups(const char *name, struct dl2_grouping *groups, struct dl2
     *groups = (struct dl2_grouping){0};
     if (strncmp(name, by_regex, sizeof by_regex - 1) == 0)
         return dl2_grouping_of_regex(name, name + sizeof by_regex - 1, groups, error);
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = dl2_dataset_is_database(name)
-                     ? dl2_group_column_read(name, &text, error)
-                     : dl2_file_read(name, DL2_PREDICTIONS_MAX_BYTES, &text, error);
-    if (status == DL2_OK)
-        status = dl2_grouping_of_list(name, &text, groups, error);
-    dl2_bytes_free(&text);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_TRY(dl2_dataset_is_database(name)
+                ? dl2_group_column_read(name, &text, error)
+                : dl2_file_read(name, DL2_PREDICTIONS_MAX_BYTES, &text, error));
+    return dl2_grouping_of_list(name, &text, groups, error);
 }
 
 /* Refuses at once what could not be read later. */
@@ -135,10 +128,8 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
 {
     *(const char **)value = text;
     if (strncmp(text, by_regex, sizeof by_regex - 1) == 0) {
-        struct dl2_grouping groups;
-        const int status = read_groups(text, &groups, error);
-        dl2_grouping_free(&groups);
-        return status;
+        DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups;
+        return read_groups(text, &groups, error);
     }
     if (dl2_dataset_is_database(text))
         return dl2_group_column_check(text, error);
@@ -307,297 +298,198 @@ static int split_list(const char *text, char ***list, struct dl2_error *error)
     *list = NULL;
     if (!text)
         return DL2_OK;
-    const size_t length = strlen(text);
-    char **words = dl2_calloc(length / 2 + 2, sizeof *words);
     size_t count = 0;
-    for (text += strspn(text, separators); words && *text; text += strspn(text, separators)) {
+    *list = dl2_calloc(strlen(text) / 2 + 2, sizeof **list);
+    for (text += strspn(text, separators); *list && *text; text += strspn(text, separators)) {
         const size_t size = strcspn(text, separators);
-        words[count] = strndup(text, size);
-        if (!words[count++]) {
-            dl2_free_list(words);
-            words = NULL;
-            break;
-        }
+        (*list)[count] = strndup(text, size);
+        if (!(*list)[count++])
+            return dl2_error_memory(error, "the report");
         text += size;
     }
-    *list = words;
-    return words ? DL2_OK : dl2_error_memory(error, "the report");
+    return *list ? DL2_OK : dl2_error_memory(error, "the report");
 }
-
-/* What a report on one study is made of, but the study. */
-struct results {
-    struct dl2_conditions conditions;
-    struct dl2_loading loading;
-    struct dl2_search_results search;
-    struct dl2_plan plan;
-    struct dl2_analysis *analyses;  /* [arch_count] */
-    struct dl2_speeds *speeds;      /* [arch_count] */
-    bool *fronts;                   /* of dl2_pareto_of_bytes() */
-    struct dl2_loss_change *losses; /* of dl2_loss_changes_find() */
-    struct dl2_image_scores scores;
-    struct dl2_codec_sizes sizes;
-    struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
-};
 
 static int group_images(struct dl2_study *study, struct dl2_conditions *conditions,
                         struct dl2_error *error)
 {
-    struct dl2_grouping groups = {0};
+    DL2_CLEANUP(dl2_grouping_free) struct dl2_grouping groups = {0};
     if (!arguments.group)
         return DL2_OK;
-    int status = read_groups(arguments.group, &groups, error);
-    if (status == DL2_OK)
-        status = dl2_study_group(study, &groups, error);
-    if (status == DL2_OK && study->arch_count && !study->grouped)
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "--group has no effect: no training kept its predictions, so that "
-                               "nothing is known of single images");
-    for (size_t i = 0; status == DL2_OK && i < conditions->count; i++)
-        status = dl2_study_group(&conditions->items[i].study, &groups, error);
-    dl2_grouping_free(&groups);
-    return status;
+    DL2_TRY(read_groups(arguments.group, &groups, error));
+    DL2_TRY(dl2_study_group(study, &groups, error));
+    if (study->arch_count && !study->grouped)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--group has no effect: no training kept its predictions, so that "
+                             "nothing is known of single images");
+    for (size_t i = 0; i < conditions->count; i++)
+        DL2_TRY(dl2_study_group(&conditions->items[i].study, &groups, error));
+    return DL2_OK;
 }
 
-static int collect(const char *folder, struct dl2_study *study, struct results *results,
-                   struct dl2_error *error)
+static void free_list(char ***list)
 {
-    char **variant_list = NULL, **training_list = NULL;
-    *study = (struct dl2_study){0};
-    int status = split_list(arguments.variants, &variant_list, error);
-    if (status == DL2_OK)
-        status = split_list(arguments.trainings, &training_list, error);
+    dl2_free_list(*list);
+}
+
+static int collect(struct dl2_study *study, struct dl2_page *page, struct dl2_error *error)
+{
+    DL2_CLEANUP(free_list) char **variant_list = NULL;
+    DL2_CLEANUP(free_list) char **training_list = NULL;
+    DL2_TRY(split_list(arguments.variants, &variant_list, error));
+    DL2_TRY(split_list(arguments.trainings, &training_list, error));
     const struct dl2_study_selection selection = {variant_list, training_list};
-    if (status == DL2_OK)
-        status = dl2_study_collect(folder, &selection, study, error);
-    if (status == DL2_OK)
-        status = dl2_conditions_collect(folder, variant_list, study, &results->conditions, error);
-    if (status == DL2_OK)
-        status = group_images(study, &results->conditions, error);
-    if (status == DL2_OK)
-        status = dl2_loading_collect(folder, study, &results->loading, error);
-    if (status == DL2_OK)
-        status = dl2_search_results_collect(folder, &results->search, error);
-    char *broken[] = {results->search.broken.message};
-    const struct dl2_study notes = {.broken = broken,
-                                    .broken_count = results->search.broken.status != 0};
-    if (status == DL2_OK)
-        status = dl2_study_add_notes(study, &notes, "search", error);
-    dl2_free_list(variant_list);
-    dl2_free_list(training_list);
-    return status;
+    DL2_TRY(dl2_study_collect(page->folder, &selection, study, error));
+    DL2_TRY(dl2_conditions_collect(page->folder, variant_list, study, &page->conditions, error));
+    DL2_TRY(group_images(study, &page->conditions, error));
+    DL2_TRY(dl2_loading_collect(page->folder, study, &page->loading, error));
+    DL2_TRY(dl2_search_results_collect(page->folder, &page->search, error));
+    return dl2_study_note_broken(study, &page->search.broken, error);
 }
 
 /* The analysis of each network, by the plan's questions, and the look at it. */
-static int analyse(const char *folder, const struct dl2_study *study, struct results *results,
-                   struct dl2_error *error)
+static int analyse(struct dl2_page *page, struct dl2_error *error)
 {
-    results->analyses = dl2_calloc(study->arch_count + 1, sizeof *results->analyses);
-    results->speeds = dl2_calloc(study->arch_count + 1, sizeof *results->speeds);
-    if (!results->analyses || !results->speeds)
+    const struct dl2_study *study = page->study;
+    page->analyses = dl2_calloc(study->arch_count + 1, sizeof *page->analyses);
+    page->speeds = dl2_calloc(study->arch_count + 1, sizeof *page->speeds);
+    if (!page->analyses || !page->speeds)
         return dl2_error_memory(error, "the report");
     DL2_TRY(check_codecs(study, error));
-    DL2_TRY(dl2_plan_open(folder, study, &arguments.question, &results->plan, error));
+    DL2_TRY(dl2_plan_open(page->folder, study, &arguments.question, &page->plan, error));
     for (size_t a = 0; a < study->arch_count; a++) {
-        DL2_TRY(dl2_analyse(study, study->archs[a], &results->plan.questions[a],
-                            &results->analyses[a], error));
-        DL2_TRY(dl2_speeds_analyse(study, &results->analyses[a], arguments.accuracy,
-                                   &results->speeds[a], error));
+        DL2_TRY(dl2_analyse(study, study->archs[a], &page->plan.questions[a], &page->analyses[a],
+                            error));
+        DL2_TRY(dl2_speeds_analyse(study, &page->analyses[a], arguments.accuracy, &page->speeds[a],
+                                   error));
     }
     return arguments.forecast ? DL2_OK /* which shows no verdict */
-                              : dl2_plan_record(&results->plan, study, results->analyses, error);
-}
-
-static void free_results(const struct dl2_study *study, struct results *results)
-{
-    dl2_plan_free(&results->plan);
-    for (size_t a = 0; results->analyses && results->speeds && a < study->arch_count; a++) {
-        dl2_analysis_free(&results->analyses[a]);
-        dl2_speeds_free(&results->speeds[a]);
-    }
-    free(results->analyses);
-    free(results->speeds);
-    dl2_image_scores_free(&results->scores);
-    dl2_codec_sizes_free(&results->sizes);
-    free(results->accuracy_sizes);
-    free(results->fronts);
-    free(results->losses);
-    dl2_conditions_free(&results->conditions);
-    dl2_loading_free(&results->loading);
-    dl2_search_results_free(&results->search);
+                              : dl2_plan_record(&page->plan, study, page->analyses, error);
 }
 
 /* Draws the plots and writes the page around them. */
-static int draw_page(const char *folder, const struct dl2_study *study,
-                     const struct results *results, struct dl2_error *error)
+static int draw_page(const struct dl2_page *found, struct dl2_error *error)
 {
-    char *plots_path, *name = strdup(folder);
+    DL2_AUTO_FREE char *plots_path = NULL, *name = strdup(found->folder);
     struct dl2_plotter plotter;
-    int status = prepare_plotter(&plotter, &plots_path, error);
-    if (status == DL2_OK && !name)
-        status = dl2_error_memory(error, "the report");
-    if (status == DL2_OK) {
-        for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
-            name[end - 1] = '\0';
-        const struct dl2_page page = {.title =
-                                          arguments.title ? arguments.title : dl2_path_base(name),
-                                      .folder = folder,
-                                      .command = arguments.command,
-                                      .about = arguments.about,
-                                      .study = study,
-                                      .analyses = results->analyses,
-                                      .speeds = results->speeds,
-                                      .conditions = results->conditions,
-                                      .loading = results->loading,
-                                      .search = &results->search,
-                                      .plotter = &plotter,
-                                      .plan = &results->plan,
-                                      .codecs = arguments.codecs,
-                                      .fronts = results->fronts,
-                                      .losses = results->losses,
-                                      .scores = &results->scores,
-                                      .sizes = &results->sizes,
-                                      .accuracy_sizes = results->accuracy_sizes,
-                                      .tolerance = arguments.question.tolerance};
-        struct dl2_html html = DL2_HTML_INIT(error);
-        dl2_page_write(&page, &html);
-        status = finish_page(&html, &plotter, error);
-    }
-    free(name);
-    free(plots_path);
-    return status;
+    struct dl2_page page = *found;
+    DL2_TRY(prepare_plotter(&plotter, &plots_path, error));
+    if (!name)
+        return dl2_error_memory(error, "the report");
+    for (size_t end = strlen(name); end > 1 && name[end - 1] == '/'; end--)
+        name[end - 1] = '\0';
+    page.title = arguments.title ? arguments.title : dl2_path_base(name);
+    page.plotter = &plotter;
+    struct dl2_html html = DL2_HTML_INIT(error);
+    dl2_page_write(&page, &html);
+    return finish_page(&html, &plotter, error);
 }
 
 static int draw_several(const struct dl2_several_studies *several, const struct dl2_study *notes,
                         struct dl2_error *error)
 {
-    char *plots_path;
+    DL2_AUTO_FREE char *plots_path = NULL;
     struct dl2_plotter plotter;
-    int status = prepare_plotter(&plotter, &plots_path, error);
-    if (status == DL2_OK) {
-        const struct dl2_several_page page = {arguments.title, several, notes, &plotter};
-        struct dl2_html html = DL2_HTML_INIT(error);
-        dl2_several_page_write(&page, &html);
-        status = finish_page(&html, &plotter, error);
-    }
-    free(plots_path);
-    return status;
+    DL2_TRY(prepare_plotter(&plotter, &plots_path, error));
+    const struct dl2_several_page page = {arguments.title, several, notes, &plotter};
+    struct dl2_html html = DL2_HTML_INIT(error);
+    dl2_several_page_write(&page, &html);
+    return finish_page(&html, &plotter, error);
 }
 
 /* Writes the answer beside the page. */
 static int save_answer(const json_t *answer, struct dl2_error *error)
 {
-    char *path = beside_page("answer.json"), *table = beside_page("answer.csv");
-    const int status = path && table && answer ? dl2_answer_save(answer, path, table, error)
-                                               : dl2_error_memory(error, "the answer");
-    free(path);
-    free(table);
-    return status;
+    DL2_AUTO_FREE char *path = beside_page("answer.json"), *table = beside_page("answer.csv");
+    return path && table && answer ? dl2_answer_save(answer, path, table, error)
+                                   : dl2_error_memory(error, "the answer");
 }
 
 /* Writes the page and the answer beside it, and prints the answer. */
-static int write_report(const char *folder, const struct dl2_study *study, struct results *results,
-                        bool quiet, struct dl2_error *error)
+static int write_report(struct dl2_page *page, bool quiet, struct dl2_error *error)
 {
-    const double tolerance = arguments.question.tolerance;
-    DL2_TRY(dl2_conditions_analyse(&results->conditions, tolerance, error));
-    DL2_TRY(dl2_image_scores_read(study, dl2_codec_anchor(study, &arguments.codecs),
-                                  &results->scores, error));
+    const struct dl2_study *study = page->study;
+    DL2_TRY(dl2_conditions_analyse(&page->conditions, page->tolerance, error));
     DL2_TRY(
-        dl2_codec_sizes_find(study, &results->scores, &arguments.codecs, &results->sizes, error));
-    DL2_TRY(dl2_accuracy_sizes_find(study, results->analyses, results->speeds,
-                                    results->sizes.anchor, &results->accuracy_sizes, error));
-    if (!(results->fronts = dl2_pareto_of_bytes(study, results->analyses)))
+        dl2_image_scores_read(study, dl2_codec_anchor(study, &page->codecs), &page->scores, error));
+    DL2_TRY(dl2_codec_sizes_find(study, &page->scores, &page->codecs, &page->sizes, error));
+    DL2_TRY(dl2_accuracy_sizes_find(study, page->analyses, page->speeds, page->sizes.anchor,
+                                    &page->accuracy_sizes, error));
+    if (!(page->fronts = dl2_pareto_of_bytes(study, page->analyses)))
         return dl2_error_memory(error, "the report");
-    DL2_TRY(dl2_loss_changes_find(study, results->analyses, &results->losses, error));
-    DL2_TRY(draw_page(folder, study, results, error));
-    const struct dl2_answer made = {.study = study,
-                                    .analyses = results->analyses,
-                                    .speeds = results->speeds,
-                                    .plan = &results->plan,
-                                    .sizes = &results->sizes,
-                                    .accuracy_sizes = results->accuracy_sizes,
-                                    .fronts = results->fronts,
-                                    .tolerance = tolerance};
-    json_t *answer = dl2_answer_make(&made);
-    const int status = save_answer(answer, error);
-    if (status == DL2_OK && !quiet && (study->arch_count || !results->search.report))
+    DL2_TRY(dl2_loss_changes_find(study, page->analyses, &page->losses, error));
+    DL2_TRY(draw_page(page, error));
+    json_auto_t *answer = dl2_answer_make(page);
+    DL2_TRY(save_answer(answer, error));
+    if (!quiet && (study->arch_count || !page->search.report))
         dl2_answer_print(answer);
-    json_decref(answer);
-    return status;
+    return DL2_OK;
 }
 
 /* For dl2-study: JSON on standard output, notes on the plan on standard error. */
-static int print_json(const struct dl2_study *study, const struct results *results,
-                      struct dl2_error *error)
+static int print_json(const struct dl2_page *page, struct dl2_error *error)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     if (arguments.forecast)
-        DL2_TRY(dl2_forecasts_make(study, &results->conditions, &json, error));
-    else if (!(json = dl2_decisions_make(study, results->analyses)))
+        DL2_TRY(dl2_forecasts_make(page->study, &page->conditions, &json, error));
+    else if (!(json = dl2_decisions_make(page->study, page->analyses)))
         return dl2_error_memory(error, "the decisions");
     const bool written = json_dumpf(json, stdout, JSON_INDENT(1)) == 0 && putchar('\n') != EOF;
-    json_decref(json);
-    for (size_t i = 0; arguments.decide && i < results->plan.note_count; i++)
-        fprintf(stderr, "%s\n", DL2_SHOWN(results->plan.notes[i]));
+    for (size_t i = 0; arguments.decide && i < page->plan.note_count; i++)
+        fprintf(stderr, "%s\n", DL2_SHOWN(page->plan.notes[i]));
     return written ? DL2_OK : dl2_error_system(error, "standard output");
 }
 
 /* Collects, analyses, and prints JSON or writes the page. */
 static int report(const char *folder, struct dl2_study *study, bool quiet, struct dl2_error *error)
 {
-    struct results results = {.plan.lock = -1};
-    int status = collect(folder, study, &results, error);
-    if (status == DL2_OK)
-        status = analyse(folder, study, &results, error);
-    if (status == DL2_OK)
-        status = arguments.forecast || arguments.decide
-                     ? print_json(study, &results, error)
-                     : write_report(folder, study, &results, quiet, error);
-    free_results(study, &results);
-    return status;
+    DL2_CLEANUP(dl2_page_free)
+    struct dl2_page page = {.folder = folder,
+                            .command = arguments.command,
+                            .about = arguments.about,
+                            .study = study,
+                            .tolerance = arguments.question.tolerance,
+                            .codecs = arguments.codecs,
+                            .plan.lock = -1};
+    DL2_TRY(collect(study, &page, error));
+    DL2_TRY(analyse(&page, error));
+    return arguments.forecast || arguments.decide ? print_json(&page, error)
+                                                  : write_report(&page, quiet, error);
 }
 
 /* The answer that was printed with a study's page. */
 static int print_saved_answer(const char *study, struct dl2_error *error)
 {
-    char *path;
-    if (asprintf(&path, "%s/report/answer.json", study) < 0)
-        return dl2_error_memory(error, "the answer");
-    const int status = dl2_answer_print_saved(path, error);
-    free(path);
-    return status;
+    DL2_AUTO_FREE char *path = dl2_path_join(study, "report/answer.json");
+    return path ? dl2_answer_print_saved(path, error) : dl2_error_memory(error, "the answer");
 }
 
 /* The summary of several studies. */
 static int report_several(char *const *folders, size_t count, struct dl2_study *notes, bool quiet,
                           struct dl2_error *error)
 {
-    struct dl2_several_studies several = {NULL};
-    char **variant_list;
-    *notes = (struct dl2_study){0};
+    DL2_CLEANUP(dl2_several_studies_free) struct dl2_several_studies several = {NULL};
+    DL2_CLEANUP(free_list) char **variant_list = NULL;
     dl2_looks_plan(&arguments.question.looks, 0, 1);
     DL2_TRY(split_list(arguments.variants, &variant_list, error));
     const struct dl2_study_selection selection = {.variants = variant_list};
-    int status = dl2_several_studies_collect(folders, count, &selection, &arguments.question,
-                                             &several, notes, error);
-    if (status == DL2_OK)
-        status = draw_several(&several, notes, error);
-    for (size_t i = 0; status == DL2_OK && !quiet && i < several.network_count; i++) {
+    DL2_TRY(dl2_several_studies_collect(folders, count, &selection, &arguments.question, &several,
+                                        notes, error));
+    DL2_TRY(draw_several(&several, notes, error));
+    for (size_t i = 0; !quiet && i < several.network_count; i++) {
         struct dl2_several_answer answer;
         dl2_several_answer_make(&several, &several.networks[i], &answer);
         if (several.network_count > 1)
             printf("%s:\n", DL2_SHOWN(several.networks[i].arch));
         printf("%s %s\n", DL2_SHOWN(answer.headline), DL2_SHOWN(answer.details));
     }
-    dl2_several_studies_free(&several);
-    dl2_free_list(variant_list);
-    return status;
+    return DL2_OK;
 }
 
 int main(int argc, char **argv)
 {
     struct dl2_common_options common = {0};
-    char **folders;
+    DL2_AUTO_FREE char **folders = NULL;
     size_t count;
     dl2_program_parse(&program, argc, argv, &common, &folders, &count);
     const bool no_study = arguments.new_plan || arguments.answer;
@@ -605,53 +497,43 @@ int main(int argc, char **argv)
                                                  count > 1  ? SEVERAL_STUDIES
                                                  : no_study ? NO_STUDY
                                                             : ONE_STUDY);
-    if (idle) {
-        free(folders);
+    if (idle)
         return dl2_program_usage_error(&program, "--%s has no effect %s", idle,
                                        count > 1          ? "on several studies"
                                        : arguments.answer ? "with --answer"
                                                           : "with --new-plan");
-    }
 
-    struct dl2_study study;
+    DL2_CLEANUP(dl2_study_free) struct dl2_study study = {0};
     struct dl2_error error = DL2_ERROR_INIT;
-    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer > 1) {
-        free(folders);
+    if (arguments.decide + arguments.forecast + arguments.new_plan + arguments.answer > 1)
         return dl2_program_usage_error(&program, "--decide, --forecast, --new-plan and --answer "
                                                  "are of different outputs: name one");
-    }
     if ((arguments.decide || arguments.forecast) &&
-        (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex)) {
-        free(folders);
+        (arguments.codecs.anchor || arguments.codecs.metric || arguments.latex))
         return dl2_program_usage_error(&program, "--%s has no effect where no page is written",
                                        arguments.latex           ? "latex"
                                        : arguments.codecs.anchor ? "anchor"
                                                                  : "range");
-    }
     if (no_study) {
         if ((arguments.new_plan ? dl2_plan_give_up(folders[0], &error)
                                 : print_saved_answer(folders[0], &error)) < 0)
             fprintf(stderr, "%s: %s\n", program.name, error.message);
-        free(folders);
         return error.status < 0 ? DL2_EXIT_FAILED : DL2_EXIT_OK;
     }
     int status = count > 1 ? report_several(folders, count, &study, common.quiet, &error)
                            : report(folders[0], &study, common.quiet, &error);
     if (status < 0)
         fprintf(stderr, "%s: %s\n", program.name, error.message);
-    for (size_t i = 0; i < study.broken_count; i++)
-        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(study.broken[i]));
-    for (size_t i = 0; i < study.unfinished_count; i++)
+    for (size_t i = 0; i < study.broken.count; i++)
+        fprintf(stderr, "%s: %s\n", program.name, DL2_SHOWN(study.broken.at[i]));
+    for (size_t i = 0; i < study.unfinished.count; i++)
         fprintf(stderr, "%s: %s: cut short, left out\n", program.name,
-                DL2_SHOWN(study.unfinished[i]));
-    for (size_t i = 0; i < study.left_out_count; i++)
-        fprintf(stderr, "%s: left out: %s\n", program.name, DL2_SHOWN(study.left_out[i]));
+                DL2_SHOWN(study.unfinished.at[i]));
+    for (size_t i = 0; i < study.left_out.count; i++)
+        fprintf(stderr, "%s: left out: %s\n", program.name, DL2_SHOWN(study.left_out.at[i]));
     if (status == DL2_OK && study.failure_count)
         fprintf(stderr, "%s: %zu thing%s went wrong with images on the way; the page names %s\n",
                 program.name, study.failure_count, study.failure_count == 1 ? "" : "s",
                 study.failure_count == 1 ? "it" : "them");
-    const bool broken = study.broken_count > 0;
-    dl2_study_free(&study);
-    free(folders);
-    return status < 0 || broken ? DL2_EXIT_FAILED : DL2_EXIT_OK;
+    return status < 0 || study.broken.count ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }

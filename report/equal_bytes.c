@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,10 +43,12 @@ static struct dl2_estimate estimate_difference(const struct dl2_study *study, si
 {
     const size_t raw = dl2_study_find(subset, "raw");
     size_t count = 0;
-    for (size_t i = 0; i < study->run_count; i++)
-        for (size_t k = 0; is_of(&study->runs[i], variant, arch) && k < subset->run_count; k++)
-            if (is_of(&subset->runs[k], raw, arch) && subset->runs[k].seed == study->runs[i].seed)
-                values[count++] = 100 * (study->runs[i].top1 - subset->runs[k].top1);
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        const struct dl2_study_run *other = dl2_study_run_of(subset, raw, arch, run->seed);
+        if (other && is_of(run, variant, arch))
+            values[count++] = 100 * (run->top1 - other->top1);
+    }
     return dl2_estimate_mean(values, count);
 }
 
@@ -61,7 +64,8 @@ static int make_pair(const struct dl2_study *study, const struct dl2_condition *
                      struct dl2_error *error)
 {
     const struct dl2_study *subset = &condition->study;
-    double *values = dl2_calloc(subset->run_count + study->run_count + 1, sizeof *values);
+    DL2_AUTO_FREE double *values =
+        dl2_calloc(subset->run_count + study->run_count + 1, sizeof *values);
     if (!values)
         return dl2_error_memory(error, "the trainings at equal bytes");
     pair->variant = dl2_study_find(study, condition->name);
@@ -71,7 +75,6 @@ static int make_pair(const struct dl2_study *study, const struct dl2_condition *
     pair->difference = estimate_difference(study, pair->variant, subset, arch, values);
     pair->percent *= 100 / original;
     pair->subset_percent *= 100 / original;
-    free(values);
     return DL2_OK;
 }
 

@@ -36,7 +36,8 @@ int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_ru
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: it is older than the training beside it; make matrix again",
                              path);
-    json_t *report, *set;
+    json_auto_t *report = NULL;
+    json_t *set;
     DL2_TRY(dl2_json_load(path, "dl2-evaluation/1", &report, error));
     size_t i;
     json_array_foreach(json_object_get(report, "val"), i, set)
@@ -48,6 +49,5 @@ int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_ru
             *found = true;
         }
     }
-    json_decref(report);
     return DL2_OK;
 }

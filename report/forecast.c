@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/forecast.h"
 
+#include "common/scope.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +39,7 @@ static int compare_tuned(const struct dl2_study *study, const struct dl2_study *
                          const char *arch, struct dl2_forecast *forecasts, struct dl2_error *error)
 {
     const struct dl2_question question = {.tolerance = 1};
-    struct dl2_analysis analysis;
+    DL2_CLEANUP(dl2_analysis_free) struct dl2_analysis analysis = {0};
     DL2_TRY(dl2_analyse(tuned, arch, &question, &analysis, error));
     for (size_t v = 0; v < study->variant_count; v++) {
         const size_t own = dl2_study_find(tuned, study->variants[v].name);
@@ -48,7 +50,6 @@ static int compare_tuned(const struct dl2_study *study, const struct dl2_study *
         forecast->tuned = -comparison->difference;
         forecast->half = dl2_comparison_half(comparison);
     }
-    dl2_analysis_free(&analysis);
     return DL2_OK;
 }
 

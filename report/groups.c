@@ -2,6 +2,7 @@
 #include "report/groups.h"
 
 #include "common/quote.h"
+#include "common/scope.h"
 #include "report/sentence.h"
 
 #include <stdlib.h>
@@ -34,10 +35,16 @@ int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_groupi
 
 /* ---- Lists */
 
+static int compare_keys(const void *a, const void *b)
+{
+    const struct dl2_group_line *x = a, *y = b;
+    return strcmp(x->key, y->key);
+}
+
 static int compare_lines(const void *a, const void *b)
 {
     const struct dl2_group_line *x = a, *y = b;
-    const int order = strcmp(x->key, y->key);
+    const int order = compare_keys(a, b);
     return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
@@ -118,17 +125,9 @@ static struct member find_group(const struct dl2_grouping *groups, const char *k
         return (struct member){key + match->rm_so, (size_t)(match->rm_eo - match->rm_so), row};
     }
     const struct dl2_group_line wanted = {.key = key};
-    size_t low = 0, high = groups->count;
-    while (low < high) { /* the first whose key is not below */
-        const size_t middle = low + (high - low) / 2;
-        if (compare_lines(&groups->lines[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bool found = low < groups->count && strcmp(groups->lines[low].key, key) == 0;
-    const char *group = found ? groups->lines[low].group : NULL;
-    return (struct member){group, group ? strlen(group) : 0, row};
+    const struct dl2_group_line *found =
+        bsearch(&wanted, groups->lines, groups->count, sizeof wanted, compare_keys);
+    return (struct member){found ? found->group : NULL, found ? strlen(found->group) : 0, row};
 }
 
 /* Groups by name; images without one last. */
@@ -151,12 +150,10 @@ static int compare_members(const void *a, const void *b)
 static int number_groups(const struct dl2_grouping *groups, struct dl2_prediction_table *table,
                          size_t *alone, struct dl2_error *error)
 {
-    struct member *members = dl2_calloc(table->count, sizeof *members);
+    DL2_AUTO_FREE struct member *members = dl2_calloc(table->count, sizeof *members);
     table->group = dl2_calloc(table->count, sizeof *table->group);
-    if (!members || !table->group) {
-        free(members);
+    if (!members || !table->group)
         return dl2_error_memory(error, "the groups of %zu images", table->count);
-    }
     *alone = 0;
     for (size_t i = 0; i < table->count; i++) {
         members[i] = find_group(groups, table->keys + i * table->key_size, i);
@@ -170,7 +167,6 @@ static int number_groups(const struct dl2_grouping *groups, struct dl2_predictio
         table->group_count += !same;
         table->group[members[i].row] = (uint32_t)(table->group_count - 1);
     }
-    free(members);
     if (*alone == table->count && groups->is_regex)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--group %s matches the key of no validation image; they are like %s",

@@ -3,26 +3,16 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/quote.h"
+#include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static double *scores_at(const struct dl2_image_scores *scores, size_t variant, size_t metric)
+double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t variant, size_t metric)
 {
     return scores->scores + (variant * scores->metrics.count + metric) * scores->count;
-}
-
-const double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t variant,
-                                  size_t metric)
-{
-    return scores_at(scores, variant, metric);
-}
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 void dl2_image_scores_free(struct dl2_image_scores *scores)
@@ -39,34 +29,29 @@ void dl2_image_scores_free(struct dl2_image_scores *scores)
 static int list_images(const struct dl2_study_variant *variant, struct dl2_image_scores *scores,
                        struct dl2_error *error)
 {
-    json_t *file, *row;
+    json_auto_t *file = NULL;
+    json_t *row;
     const json_t *rows = json_object_get(dl2_study_scores(variant, &file), "per_image");
     size_t i;
-    int status = DL2_OK;
     free(scores->keys);
     scores->keys = dl2_calloc(json_array_size(rows) + 1, sizeof *scores->keys);
     if (!scores->keys)
-        status = dl2_error_memory(error, "%zu images", json_array_size(rows));
+        return dl2_error_memory(error, "%zu images", json_array_size(rows));
     json_array_foreach(rows, i, row)
     {
         const char *key = dl2_json_get_text(row, "key", NULL);
-        if (status < 0 || !key)
-            continue;
-        if ((scores->keys[scores->count] = strdup(key)))
-            scores->count++;
-        else
-            status = dl2_error_memory(error, "an image's key");
+        if (key)
+            DL2_TRY(dl2_copy_text(key, &scores->keys[scores->count++], error));
     }
-    json_decref(file);
-    if (status == DL2_OK)
-        qsort(scores->keys, scores->count, sizeof *scores->keys, compare_texts);
-    return status;
+    qsort(scores->keys, scores->count, sizeof *scores->keys, dl2_compare_texts);
+    return DL2_OK;
 }
 
 static void read_variant(const struct dl2_study *study, size_t variant,
                          struct dl2_image_scores *scores)
 {
-    json_t *file, *row;
+    json_auto_t *file = NULL;
+    json_t *row;
     const json_t *rows =
         json_object_get(dl2_study_scores(&study->variants[variant], &file), "per_image");
     size_t i;
@@ -74,16 +59,15 @@ static void read_variant(const struct dl2_study *study, size_t variant,
     {
         const char *key = dl2_json_get_text(row, "key", "");
         char **found =
-            bsearch(&key, scores->keys, scores->count, sizeof *scores->keys, compare_texts);
+            bsearch(&key, scores->keys, scores->count, sizeof *scores->keys, dl2_compare_texts);
         if (!found)
             continue;
         const size_t image = (size_t)(found - scores->keys);
         scores->bytes[variant * scores->count + image] = dl2_json_get_real(row, "bytes", NAN);
         for (size_t m = 0; m < scores->metrics.count; m++)
-            scores_at(scores, variant, m)[image] =
+            dl2_image_scores_at(scores, variant, m)[image] =
                 dl2_json_get_real(row, scores->metrics.names[m], NAN);
     }
-    json_decref(file);
 }
 
 /* `known` has room for all images. */
@@ -97,8 +81,8 @@ static struct dl2_score_spread find_spread(const struct dl2_study *study,
         .low = NAN,
         .high = NAN};
     for (size_t i = 0; i < scores->count; i++)
-        if (isfinite(scores_at(scores, v, m)[i]))
-            known[spread.images++] = scores_at(scores, v, m)[i];
+        if (isfinite(dl2_image_scores_at(scores, v, m)[i]))
+            known[spread.images++] = dl2_image_scores_at(scores, v, m)[i];
     for (size_t p = 0; p < sizeof at / sizeof *at; p++)
         spread.percentiles[p] = NAN;
     if (!spread.images)
@@ -128,18 +112,18 @@ int dl2_image_scores_read(const struct dl2_study *study, size_t first,
     scores->bytes = dl2_calloc(cells + 1, sizeof *scores->bytes);
     scores->scores = dl2_calloc(cells + 1, (metrics + 1) * sizeof *scores->scores);
     scores->spreads = dl2_calloc(study->variant_count + 1, (metrics + 1) * sizeof *scores->spreads);
-    double *known = dl2_calloc(scores->count + 1, sizeof *known);
-    const bool got = scores->bytes && scores->scores && scores->spreads && known;
-    for (size_t i = 0; got && i < cells; i++)
+    DL2_AUTO_FREE double *known = dl2_calloc(scores->count + 1, sizeof *known);
+    if (!scores->bytes || !scores->scores || !scores->spreads || !known)
+        return dl2_error_memory(error, "scores of %zu images", scores->count);
+    for (size_t i = 0; i < cells; i++)
         scores->bytes[i] = NAN;
-    for (size_t i = 0; got && i < cells * metrics; i++)
+    for (size_t i = 0; i < cells * metrics; i++)
         scores->scores[i] = NAN;
-    for (size_t v = 0; got && v < study->variant_count; v++) {
+    for (size_t v = 0; v < study->variant_count; v++) {
         if (scores->count)
             read_variant(study, v, scores);
         for (size_t m = 0; m < metrics; m++)
             scores->spreads[v * metrics + m] = find_spread(study, scores, v, m, known);
     }
-    free(known);
-    return got ? DL2_OK : dl2_error_memory(error, "scores of %zu images", scores->count);
+    return DL2_OK;
 }

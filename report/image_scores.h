@@ -30,7 +30,6 @@ int dl2_image_scores_read(const struct dl2_study *study, size_t first,
 void dl2_image_scores_free(struct dl2_image_scores *scores);
 
 /* [count] */
-const double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t variant,
-                                  size_t metric);
+double *dl2_image_scores_at(const struct dl2_image_scores *scores, size_t variant, size_t metric);
 
 #endif

@@ -3,11 +3,21 @@
 
 #include "common/memory.h"
 #include "common/random.h"
+#include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct dl2_estimate dl2_estimate_mean(double *values, size_t count)
+{
+    if (count == 0)
+        return (struct dl2_estimate){NAN, NAN, 0};
+    struct dl2_summary summary;
+    dl2_summarize(values, count, &summary);
+    return (struct dl2_estimate){summary.mean, dl2_confidence95(summary.stddev, count), count};
+}
 
 double dl2_spread_half(const struct dl2_spread *spread, double tail)
 {
@@ -103,18 +113,22 @@ struct dl2_spread dl2_spread_of_both(const struct dl2_mean_squares *squares,
     return dl2_spread_sum(seeds, &images);
 }
 
+void dl2_middle_95(double *draws, size_t count, double *low, double *high)
+{
+    dl2_sort(draws, count);
+    *low = dl2_percentile(draws, count, 0.025);
+    *high = dl2_percentile(draws, count, 0.975);
+}
+
 int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
                    const struct dl2_groups *groups, uint64_t stream, double *means, size_t draws,
                    struct dl2_error *error)
 {
     const size_t units = groups ? groups->count : images;
-    uint32_t *times = dl2_calloc(units, sizeof *times);
-    double *rows = dl2_calloc(seeds, sizeof *rows);
-    if (!times || !rows) {
-        free(times);
-        free(rows);
+    DL2_AUTO_FREE uint32_t *times = dl2_calloc(units, sizeof *times);
+    DL2_AUTO_FREE double *rows = dl2_calloc(seeds, sizeof *rows);
+    if (!times || !rows)
         return dl2_error_memory(error, "%zu validation images", images);
-    }
     struct dl2_random random;
     dl2_random_init(&random, stream, DL2_RANDOM_BOOTSTRAP, 0, 0);
     for (size_t draw = 0; draw < draws; draw++) {
@@ -134,8 +148,6 @@ int dl2_pigeonhole(const double *table, size_t seeds, size_t images,
         for (size_t s = 0; s < seeds; s++)
             means[draw] += rows[dl2_random_below(&random, (uint32_t)seeds)] / (double)seeds;
     }
-    free(times);
-    free(rows);
     return DL2_OK;
 }
 
@@ -242,18 +254,17 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
     *noise = (struct dl2_noise){.deviation = NAN};
     if (rows == 0 || seeds == 0)
         return DL2_OK;
-    struct layout layout = {.table = table, .rows = rows, .seeds = seeds};
-    size_t *counts = dl2_calloc(rows + seeds, 2 * sizeof *counts);
-    double *effects = dl2_calloc(2 * rows + seeds, sizeof *effects);
-    int status = DL2_OK;
-    if (!counts || !effects) {
-        status = dl2_error_memory(error, "%zu rows of %zu seeds", rows, seeds);
-        goto done;
-    }
-    layout.row_cells = counts;
-    layout.seed_cells = counts + rows;
-    layout.row_effect = effects;
-    layout.seed_effect = effects + rows;
+    DL2_AUTO_FREE size_t *counts = dl2_calloc(rows + seeds, 2 * sizeof *counts);
+    DL2_AUTO_FREE double *effects = dl2_calloc(2 * rows + seeds, sizeof *effects);
+    if (!counts || !effects)
+        return dl2_error_memory(error, "%zu rows of %zu seeds", rows, seeds);
+    struct layout layout = {.table = table,
+                            .rows = rows,
+                            .seeds = seeds,
+                            .row_cells = counts,
+                            .seed_cells = counts + rows,
+                            .row_effect = effects,
+                            .seed_effect = effects + rows};
     double *squares = effects + rows + seeds, sum = 0;
     count_cells(&layout);
     fit_rows_and_seeds(&layout, squares);
@@ -262,10 +273,7 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
     noise->freedom = layout.freedom;
     if (layout.freedom)
         noise->deviation = sqrt(sum / (double)layout.freedom);
-done:
-    free(counts);
-    free(effects);
-    return status;
+    return DL2_OK;
 }
 
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise)

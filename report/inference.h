@@ -28,6 +28,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A mean and half its 95% interval. */
+struct dl2_estimate {
+    double mean, half; /* NAN without values; half is INFINITY for one value */
+    size_t count;
+};
+/* Of a list, which is sorted in place. */
+struct dl2_estimate dl2_estimate_mean(double *values, size_t count);
+
 /*
  * The variance of a mean, and the degrees of freedom of its estimate. INFINITY and 0: unknown. A
  * second, independent part may add to it.
@@ -63,7 +71,8 @@ struct dl2_mean_squares {
     size_t units;                 /* images, or groups of them */
     double mean;                  /* over all images */
     double seed, image, residual; /* 0 where there is one seed or one unit */
-    double unit; /* by which one more unit might change the mean: an image, or two thirds of a group */
+    double
+        unit; /* by which one more unit might change the mean: an image, or two thirds of a group */
 };
 
 /*
@@ -79,8 +88,8 @@ int dl2_mean_squares(const double *table, size_t seeds, size_t images,
  * The part of the variance of the mean that the choice of images adds, never negative. It counts as
  * if one image more were gained or lost in all trainings (Agresti & Min, "Simple improved
  * confidence intervals for comparing matched proportions", Statistics in Medicine 24, 2005): a few
- * images without any change don't prove that none would. Of groups it is two thirds of one more: images
- * of a group that are all lost together are rare, and a hundred groups may have none.
+ * images without any change don't prove that none would. Of groups it is two thirds of one more:
+ * images of a group that are all lost together are rare, and a hundred groups may have none.
  */
 double dl2_variance_of_images(const struct dl2_mean_squares *squares);
 
@@ -108,6 +117,9 @@ int dl2_noise_estimate(const double *table, size_t rows, size_t seeds, struct dl
  */
 #define DL2_POOL_FREEDOM 0.25
 struct dl2_spread dl2_spread_of_pairs(double variance, size_t pairs, const struct dl2_noise *noise);
+
+/* The ends of the middle 95% of a bootstrap's draws, which are sorted. */
+void dl2_middle_95(double *draws, size_t count, double *low, double *high);
 
 /*
  * The pigeonhole bootstrap (Owen, "The pigeonhole bootstrap", Annals of Applied Statistics 1,

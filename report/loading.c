@@ -22,21 +22,15 @@ static int add_setup(const char *folder, const char *storage, const char *name,
     int length = 0;
     if (sscanf(name, "jobs-%u%n", &jobs, &length) != 1 || (size_t)length != strlen(name))
         return DL2_OK;
-    struct dl2_loading_setup *grown =
-        dl2_realloc(loading->items, loading->count + 1, sizeof *grown);
-    if (grown)
-        loading->items = grown;
-    char *copy = grown ? strdup(storage) : NULL;
-    if (!copy)
-        return dl2_error_memory(error, "the speeds in %s", folder);
-    struct dl2_loading_setup *setup = &grown[loading->count++];
-    *setup = (struct dl2_loading_setup){.storage = copy, .jobs = jobs};
+    DL2_TRY(dl2_list_grow((void **)&loading->items, loading->count, sizeof *loading->items, error));
+    struct dl2_loading_setup *setup = &loading->items[loading->count++];
+    *setup = (struct dl2_loading_setup){.jobs = jobs};
+    DL2_TRY(dl2_copy_text(storage, &setup->storage, error));
     DL2_TRY(dl2_rounds_read(folder, &setup->rounds, error));
     for (size_t i = setup->rounds.count; i-- > 0;)
         if (dl2_study_find(study, setup->rounds.items[i].variant) == study->variant_count)
             dl2_rounds_drop(&setup->rounds, i);
-    const struct dl2_study notes = {.broken = setup->rounds.broken,
-                                    .broken_count = setup->rounds.broken_count};
+    const struct dl2_study notes = {.broken = setup->rounds.broken};
     return dl2_study_add_notes(study, &notes, "loading", error);
 }
 
@@ -61,12 +55,9 @@ static int add_network(struct dl2_loading *loading, const char *network, struct 
     for (size_t i = 0; i < loading->network_count; i++)
         if (strcmp(loading->networks[i], network) == 0)
             return DL2_OK;
-    const char **grown =
-        dl2_realloc((void *)loading->networks, loading->network_count + 1, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "the networks of loading");
-    loading->networks = grown;
-    grown[loading->network_count++] = network;
+    DL2_TRY(
+        dl2_list_grow((void **)&loading->networks, loading->network_count, sizeof network, error));
+    loading->networks[loading->network_count++] = network;
     return DL2_OK;
 }
 
@@ -74,7 +65,7 @@ int dl2_loading_collect(const char *folder, struct dl2_study *study, struct dl2_
                         struct dl2_error *error)
 {
     char path[4096];
-    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
+    *loading = (struct dl2_loading){0};
     snprintf(path, sizeof path, "%s/loading", folder);
     DL2_TRY(walk(path, NULL, study, loading, error));
     for (size_t i = 0; i < loading->count; i++)
@@ -92,7 +83,7 @@ void dl2_loading_free(struct dl2_loading *loading)
     }
     free(loading->items);
     free((void *)loading->networks);
-    *loading = (struct dl2_loading){NULL, 0, NULL, 0};
+    *loading = (struct dl2_loading){0};
 }
 
 bool dl2_loading_starts_storage(const struct dl2_loading *loading, size_t i)
@@ -129,16 +120,6 @@ bool dl2_loading_memory(const struct dl2_loading_setup *setup, const char *varia
         return isfinite(*cache) && isfinite(*epoch);
     }
     return false;
-}
-
-struct dl2_estimate dl2_loading_mean(const struct dl2_loading_setup *setup, const char *network,
-                                     const char *variant, size_t field, double scale,
-                                     double *scratch)
-{
-    const size_t count = dl2_rounds_values(&setup->rounds, network, variant, field, scratch);
-    for (size_t i = 0; i < count; i++)
-        scratch[i] *= scale;
-    return dl2_estimate_mean(scratch, count);
 }
 
 size_t dl2_loading_rounds(const struct dl2_loading *loading)

@@ -43,11 +43,6 @@ double dl2_loading_resident(const struct dl2_loading *loading);
 bool dl2_loading_memory(const struct dl2_loading_setup *setup, const char *variant, double *cache,
                         double *epoch);
 
-/* Mean over the rounds of a variant's figure at offset `field` of struct dl2_round, times `scale`.
- * `network` NULL: of the loader. `scratch` has room for all rounds. */
-struct dl2_estimate dl2_loading_mean(const struct dl2_loading_setup *setup, const char *network,
-                                     const char *variant, size_t field, double scale,
-                                     double *scratch);
 /* The most rounds of a setup. */
 size_t dl2_loading_rounds(const struct dl2_loading *loading);
 

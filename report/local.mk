@@ -3,20 +3,12 @@
 noinst_LTLIBRARIES += libreport.la
 libreport_la_SOURCES = \
 	report/page/accuracy_plot.c report/page/accuracy_plot.h \
-	report/page/breakage_table.c report/page/breakage_table.h \
-	report/page/class_plot.c report/page/class_plot.h \
-	report/page/class_tables.c report/page/class_tables.h \
-	report/page/compared.c report/page/compared.h \
+	report/page/answer.c report/page/answer.h \
 	report/page/curve.c report/page/curve.h \
-	report/page/decided.c report/page/decided.h \
 	report/page/forest_plot.c report/page/forest_plot.h \
 	report/page/latex.c report/page/latex.h \
-	report/page/loading_plots.c report/page/loading_plots.h \
-	report/page/metric_tables.c report/page/metric_tables.h \
-	report/page/regimen_plots.c report/page/regimen_plots.h \
 	report/accuracy_sizes.c report/accuracy_sizes.h \
 	report/analysis.c report/analysis.h \
-	report/answer.c report/answer.h \
 	report/bd_rate.c report/bd_rate.h \
 	report/claims.c report/claims.h \
 	report/class_harm.c report/class_harm.h \
@@ -38,6 +30,7 @@ libreport_la_SOURCES = \
 	report/pareto.c report/pareto.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
+	report/lists.c report/lists.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
 	report/matrix.c report/matrix.h \
@@ -53,7 +46,6 @@ libreport_la_SOURCES = \
 	report/run_means.c report/run_means.h \
 	report/search_results.c report/search_results.h \
 	report/page/sections.h \
-	report/page/search_plots.c report/page/search_plots.h \
 	report/page/section_accuracy.c \
 	report/page/section_answer.c \
 	report/page/section_bytes.c \

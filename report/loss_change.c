@@ -2,9 +2,9 @@
 #include "report/loss_change.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A training's mean over the images that it could read, or NAN. */
@@ -71,69 +71,67 @@ static int compare(const struct dl2_study *study, const struct dl2_analysis *ana
 {
     const size_t count = dl2_pairs_find(study, study->archs[arch], variant, pairs);
     const double tail = dl2_interval_tail(&analysis->question.looks, count);
-    struct dl2_differences table;
+    DL2_CLEANUP(dl2_differences_free) struct dl2_differences table = {0};
     struct dl2_mean_squares squares;
-    int status =
-        dl2_differences_make(pairs, count, DL2_MEASURE_LOSS, &study->images[arch], &table, error);
-    if (status == DL2_OK && table.images)
-        status = dl2_differences_squares(&table, &squares, error);
-    if (status == DL2_OK && table.images && isfinite(squares.mean)) {
-        const double of_seeds = squares.seed / (double)squares.units;
-        const struct dl2_spread training = dl2_spread_of_pairs(of_seeds, count, noise);
-        const struct dl2_spread both = dl2_spread_of_both(&squares, &training);
-        change->difference = squares.mean;
-        change->half = squares.units > 1 ? dl2_spread_half(&both, tail) : INFINITY;
-    }
-    dl2_differences_free(&table);
-    return status;
+    DL2_TRY(
+        dl2_differences_make(pairs, count, DL2_MEASURE_LOSS, &study->images[arch], &table, error));
+    if (!table.images)
+        return DL2_OK;
+    DL2_TRY(dl2_differences_squares(&table, &squares, error));
+    if (!isfinite(squares.mean))
+        return DL2_OK;
+    const double of_seeds = squares.seed / (double)squares.units;
+    const struct dl2_spread training = dl2_spread_of_pairs(of_seeds, count, noise);
+    const struct dl2_spread both = dl2_spread_of_both(&squares, &training);
+    change->difference = squares.mean;
+    change->half = squares.units > 1 ? dl2_spread_half(&both, tail) : INFINITY;
+    return DL2_OK;
 }
 
 int dl2_loss_changes_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
                           size_t arch, struct dl2_loss_change *changes, struct dl2_error *error)
 {
     const size_t variants = study->variant_count, raw = dl2_study_find(study, "raw");
-    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
-    uint64_t *seeds = dl2_calloc(study->run_count, sizeof *seeds);
-    double *table = dl2_calloc(variants, (study->run_count + 1) * sizeof *table);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    DL2_AUTO_FREE uint64_t *seeds = dl2_calloc(study->run_count, sizeof *seeds);
+    DL2_AUTO_FREE double *table = dl2_calloc(variants, (study->run_count + 1) * sizeof *table);
     struct dl2_noise noise = {NAN, 0};
     size_t count = 0;
-    int status = DL2_OK;
     if (!pairs || !seeds || !table)
-        status = dl2_error_memory(error, "the losses of %zu trainings", study->run_count);
-    for (size_t i = 0; status == DL2_OK && i < study->run_count; i++)
+        return dl2_error_memory(error, "the losses of %zu trainings", study->run_count);
+    for (size_t i = 0; i < study->run_count; i++)
         if (study->runs[i].variant == raw && strcmp(study->runs[i].arch, study->archs[arch]) == 0)
             seeds[count++] = study->runs[i].seed;
-    if (status == DL2_OK)
-        tabulate(study, study->archs[arch], seeds, count, table);
-    for (size_t v = 0; status == DL2_OK && v < variants; v++)
+    tabulate(study, study->archs[arch], seeds, count, table);
+    for (size_t v = 0; v < variants; v++)
         changes[v] = (struct dl2_loss_change){mean_of_row(table + v * count, count), NAN, INFINITY};
-    if (status == DL2_OK && raw < variants) {
+    if (raw < variants) {
         const size_t rows = drop_repetitions(table, variants, count, raw);
-        status = dl2_noise_estimate(table, rows, count, &noise, error);
+        DL2_TRY(dl2_noise_estimate(table, rows, count, &noise, error));
     }
-    for (size_t v = 0; status == DL2_OK && v < variants; v++)
-        status = compare(study, analysis, arch, v, &noise, pairs, &changes[v], error);
-    free(pairs);
-    free(seeds);
-    free(table);
-    return status;
+    for (size_t v = 0; v < variants; v++)
+        DL2_TRY(compare(study, analysis, arch, v, &noise, pairs, &changes[v], error));
+    return DL2_OK;
 }
 
 int dl2_loss_changes_find(const struct dl2_study *study, const struct dl2_analysis *analyses,
                           struct dl2_loss_change **changes, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    struct dl2_loss_change *all = dl2_calloc(study->arch_count * count + 1, sizeof *all);
-    bool any = false;
-    int status = all ? DL2_OK : dl2_error_memory(error, "%zu variants", count);
-    for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
-        status = dl2_loss_changes_make(study, &analyses[a], a, all + a * count, error);
-    for (size_t i = 0; status == DL2_OK && i < study->arch_count * count; i++)
-        any |= isfinite(all[i].mean);
-    *changes = any ? all : NULL;
-    if (!any)
-        free(all);
-    return status;
+    DL2_AUTO_FREE struct dl2_loss_change *all =
+        dl2_calloc(study->arch_count * count + 1, sizeof *all);
+    *changes = NULL;
+    if (!all)
+        return dl2_error_memory(error, "%zu variants", count);
+    for (size_t a = 0; a < study->arch_count; a++)
+        DL2_TRY(dl2_loss_changes_make(study, &analyses[a], a, all + a * count, error));
+    for (size_t i = 0; i < study->arch_count * count; i++)
+        if (isfinite(all[i].mean)) {
+            *changes = all;
+            all = NULL;
+            break;
+        }
+    return DL2_OK;
 }
 
 bool dl2_loss_is_higher(const struct dl2_loss_change *change)

@@ -3,6 +3,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,12 +18,6 @@ struct sets {
     struct dl2_val_set at[MAX_SETS]; /* the first is not used */
     size_t count, original;          /* the original's number, 0: none */
 };
-
-static double top1_on(const struct dl2_study_run *run, size_t set)
-{
-    const json_t *final = json_array_get(json_object_get(run->report, "final"), set);
-    return 100 * dl2_json_get_real(final, "top1", NAN);
-}
 
 static void find_sets(const struct dl2_study *study, const char *arch, struct sets *sets)
 {
@@ -52,11 +47,11 @@ static void find_sets(const struct dl2_study *study, const char *arch, struct se
 /* Top-1 of a run on a set, NAN where it was not validated on it. */
 static double top1_in(const struct dl2_study_run *run, const struct sets *sets, size_t number)
 {
-    const size_t own_sets = json_array_size(json_object_get(run->report, "final"));
-    for (size_t set = 0; set < own_sets; set++) {
+    const json_t *final = json_object_get(run->report, "final");
+    for (size_t set = 0; set < json_array_size(final); set++) {
         const struct dl2_val_set own = dl2_study_val_set(run, set);
         if (number == ITSELF ? set == 0 : dl2_val_set_equal(&own, &sets->at[number]))
-            return top1_on(run, set);
+            return 100 * dl2_json_get_real(json_array_get(final, set), "top1", NAN);
     }
     return NAN;
 }
@@ -160,13 +155,11 @@ int dl2_matrix_make(const struct dl2_study *study, const char *arch, struct dl2_
     matrix->names = dl2_calloc(matrix->columns, sizeof *matrix->names);
     matrix->has_row = dl2_calloc(matrix->rows, sizeof *matrix->has_row);
     matrix->has_column = dl2_calloc(matrix->columns, sizeof *matrix->has_column);
-    double *values = dl2_calloc(study->run_count, sizeof *values);
-    const bool made =
-        matrix->cells && matrix->names && matrix->has_row && matrix->has_column && values;
-    if (made)
-        fill_matrix(study, matrix, arch, evaluated ? NULL : &sets, values);
-    free(values);
-    return made ? DL2_OK : dl2_error_memory(error, "%zu variants", study->variant_count);
+    DL2_AUTO_FREE double *values = dl2_calloc(study->run_count, sizeof *values);
+    if (!matrix->cells || !matrix->names || !matrix->has_row || !matrix->has_column || !values)
+        return dl2_error_memory(error, "%zu variants", study->variant_count);
+    fill_matrix(study, matrix, arch, evaluated ? NULL : &sets, values);
+    return DL2_OK;
 }
 
 void dl2_matrix_free(struct dl2_matrix *matrix)

@@ -3,10 +3,10 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "report/sentence.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 const char *dl2_metric_title(const struct dl2_study *study, const char *metric)
 {
@@ -37,19 +37,19 @@ int dl2_guides_make(const struct dl2_study *study, const struct dl2_analysis *an
                     const struct dl2_accuracy_order *order, const struct dl2_metric_names *metrics,
                     struct dl2_guides *guides, struct dl2_error *error)
 {
-    double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
-    int status = values ? DL2_OK : dl2_error_memory(error, "the metrics");
+    DL2_AUTO_FREE double *values = dl2_calloc(study->variant_count + 1, sizeof *values);
+    if (!values)
+        return dl2_error_memory(error, "the metrics");
     list_guides(metrics, guides);
-    for (size_t i = 0; status == DL2_OK && i < guides->count; i++) {
+    for (size_t i = 0; i < guides->count; i++) {
         struct dl2_guide *guide = &guides->items[i];
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] =
                 dl2_guide_value(guide, &study->variants[v]) * (guide->lower_is_better ? -1 : 1);
-        status = dl2_ranking_make(study, analysis, order, values, &guide->ranking, error);
-        guides->any |= status == DL2_OK && isfinite(guide->ranking.tau);
+        DL2_TRY(dl2_ranking_make(study, analysis, order, values, &guide->ranking, error));
+        guides->any |= isfinite(guide->ranking.tau);
     }
-    free(values);
-    return status;
+    return DL2_OK;
 }
 
 /* The metrics of the highest tau, and the others. */
@@ -91,12 +91,8 @@ static void say_names(struct dl2_sentence *writer, const struct dl2_guides *guid
         const struct dl2_guide *guide = &guides->items[i];
         if (!is_best(guide, best))
             continue;
-        dl2_say(writer, "%s%s (%s)",
-                !written                     ? ""
-                : written + 1 < best->equals ? ", "
-                                             : " and ",
+        dl2_say(writer, "%s%s (%s)", dl2_joint(written++, best->equals),
                 dl2_metric_title(study, guide->metric), guide->title);
-        written++;
     }
 }
 

@@ -3,10 +3,10 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "common/stats.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,41 +54,38 @@ double dl2_metric_aggregate(const struct dl2_study_variant *variant, const char 
 /* 1, -1 or 0 as in struct dl2_accuracy_order. */
 static int8_t tell_apart(const double *a, const double *b, double *scratch)
 {
+    double low, high;
     for (size_t d = 0; d < DL2_REPETITIONS; d++) {
         scratch[d] = a[d] - b[d];
         if (isnan(scratch[d]))
             return 0;
     }
-    dl2_sort(scratch, DL2_REPETITIONS);
-    return dl2_percentile(scratch, DL2_REPETITIONS, 0.025) > 0   ? 1
-           : dl2_percentile(scratch, DL2_REPETITIONS, 0.975) < 0 ? -1
-                                                                 : 0;
+    dl2_middle_95(scratch, DL2_REPETITIONS, &low, &high);
+    return low > 0 ? 1 : high < 0 ? -1 : 0;
 }
 
 int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_analysis *analysis,
                             size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    struct dl2_repetitions repetitions;
-    double *scratch = dl2_calloc(DL2_REPETITIONS, sizeof *scratch);
+    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.top1 = NULL};
+    DL2_AUTO_FREE double *scratch = dl2_calloc(DL2_REPETITIONS, sizeof *scratch);
     *order = (struct dl2_accuracy_order){.variants = count};
-    int status = dl2_repetitions_draw(study, analysis, arch, &repetitions, error);
+    DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
     order->images = repetitions.images;
-    if (status == DL2_OK && repetitions.top1) {
-        order->signs = dl2_calloc(count, count);
-        if (!scratch || !order->signs)
-            status = dl2_error_memory(error, "the order of %zu variants", count);
-    }
-    for (size_t v = 0; status == DL2_OK && order->signs && v < count; v++)
+    if (!repetitions.top1)
+        return DL2_OK;
+    order->signs = dl2_calloc(count, count);
+    if (!scratch || !order->signs)
+        return dl2_error_memory(error, "the order of %zu variants", count);
+    for (size_t v = 0; v < count; v++)
         for (size_t w = 0; w < v; w++) {
             const int8_t sign = tell_apart(repetitions.top1 + v * DL2_REPETITIONS,
                                            repetitions.top1 + w * DL2_REPETITIONS, scratch);
             order->signs[v * count + w] = sign;
             order->signs[w * count + v] = (int8_t)-sign;
         }
-    free(scratch);
-    dl2_repetitions_free(&repetitions);
-    return status;
+    return DL2_OK;
 }
 
 void dl2_accuracy_order_free(struct dl2_accuracy_order *order)
@@ -121,7 +118,7 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
 {
     const size_t all = study->variant_count, raw = dl2_study_find(study, "raw");
     *ranking = (struct dl2_ranking){.tau = NAN, .low = NAN, .high = NAN};
-    size_t *variants = dl2_calloc(all + 1, sizeof *variants);
+    DL2_AUTO_FREE size_t *variants = dl2_calloc(all + 1, sizeof *variants);
     if (!variants)
         return dl2_error_memory(error, "%zu variants", all);
     for (size_t v = 0; v < all; v++)
@@ -143,7 +140,6 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
             ranking->told += told != 0;
             ranking->told_alike += told * by_value > 0;
         }
-    free(variants);
     /* Kendall, Rank Correlation Methods, 1948: tau-b. */
     const double x = (double)(ranking->pairs - tied), y = (double)(ranking->pairs - tied_accuracy);
     if (ranking->variants < 3 || !(x > 0) || !(y > 0))
@@ -158,19 +154,6 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
 
 enum fate { FATE_OTHER, FATE_KEPT, FATE_BROKEN, FATE_MENDED };
 
-/* The runs of two variants that share a seed, with predictions. */
-static const struct dl2_study_run *partner_of(const struct dl2_study *study,
-                                              const struct dl2_study_run *run, size_t variant)
-{
-    for (size_t r = 0; r < study->run_count; r++) {
-        const struct dl2_study_run *other = &study->runs[r];
-        if (other->variant == variant && other->seed == run->seed && other->correct &&
-            strcmp(other->arch, run->arch) == 0)
-            return other;
-    }
-    return NULL;
-}
-
 /* fates[images]; returns the number of seeds. */
 static size_t tell_fates(const struct dl2_study *study, const char *arch, size_t raw,
                          size_t variant, size_t images, uint8_t *fates, size_t *counts)
@@ -182,8 +165,8 @@ static size_t tell_fates(const struct dl2_study *study, const char *arch, size_t
         const struct dl2_study_run *own = &study->runs[r];
         if (own->variant != variant || strcmp(own->arch, arch) != 0 || !own->correct)
             continue;
-        const struct dl2_study_run *original = partner_of(study, own, raw);
-        if (!original)
+        const struct dl2_study_run *original = dl2_study_run_of(study, raw, arch, own->seed);
+        if (!original || !original->correct)
             continue;
         seeds++;
         for (size_t i = 0; i < images; i++) {
@@ -314,15 +297,11 @@ static int find_breakage(const struct dl2_study *study, size_t arch, size_t vari
     const size_t images = table->count, raw = dl2_study_find(study, "raw");
     if (!images)
         return DL2_OK;
-    uint8_t *fates = dl2_calloc(images, sizeof *fates);
-    size_t *counts = dl2_calloc(images, 3 * sizeof *counts);
-    double *values = dl2_calloc(images, (metrics->count + 1) * sizeof *values);
-    if (!fates || !counts || !values) {
-        free(fates);
-        free(counts);
-        free(values);
+    DL2_AUTO_FREE uint8_t *fates = dl2_calloc(images, sizeof *fates);
+    DL2_AUTO_FREE size_t *counts = dl2_calloc(images, 3 * sizeof *counts);
+    DL2_AUTO_FREE double *values = dl2_calloc(images, (metrics->count + 1) * sizeof *values);
+    if (!fates || !counts || !values)
         return dl2_error_memory(error, "%zu validation images", images);
-    }
     breakage->seeds = tell_fates(study, study->archs[arch], raw, variant, images, fates, counts);
     for (size_t i = 0; i < images; i++) {
         breakage->broken += fates[i] == FATE_BROKEN;
@@ -340,9 +319,6 @@ static int find_breakage(const struct dl2_study *study, size_t arch, size_t vari
         breakage->metrics[m].broken_median *= sign;
         breakage->metrics[m].kept_median *= sign;
     }
-    free(fates);
-    free(counts);
-    free(values);
     return DL2_OK;
 }
 
@@ -356,17 +332,15 @@ int dl2_breakages_find(const struct dl2_study *study, const struct dl2_metric_na
                 breakages[i].metrics[m].worse = breakages[i].metrics[m].low =
                     breakages[i].metrics[m].high = NAN;
     }
-    int status = DL2_OK;
-    for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++) {
+    for (size_t v = 0; v < study->variant_count; v++) {
         if (strcmp(study->variants[v].name, "raw") == 0)
             continue;
-        json_t *file;
+        json_auto_t *file = NULL;
         const json_t *rows =
             json_object_get(dl2_study_scores(&study->variants[v], &file), "per_image");
-        for (size_t a = 0; status == DL2_OK && a < study->arch_count; a++)
-            status = find_breakage(study, a, v, metrics, rows,
-                                   &breakages[a * study->variant_count + v], error);
-        json_decref(file);
+        for (size_t a = 0; a < study->arch_count; a++)
+            DL2_TRY(find_breakage(study, a, v, metrics, rows,
+                                  &breakages[a * study->variant_count + v], error));
     }
-    return status;
+    return DL2_OK;
 }

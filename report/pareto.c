@@ -2,9 +2,9 @@
 #include "report/pareto.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis *analysis, size_t v)
 {
@@ -31,16 +31,11 @@ void dl2_pareto_find(const struct dl2_study *study, const struct dl2_analysis *a
 bool *dl2_pareto_of_bytes(const struct dl2_study *study, const struct dl2_analysis *analyses)
 {
     const size_t count = study->variant_count;
-    bool *fronts = dl2_calloc(study->arch_count * count + 1, sizeof *fronts);
-    double *bytes = dl2_calloc(count + 1, sizeof *bytes);
+    DL2_AUTO_FREE double *bytes = dl2_calloc(count + 1, sizeof *bytes);
+    bool *fronts = bytes ? dl2_calloc(study->arch_count * count + 1, sizeof *fronts) : NULL;
     for (size_t v = 0; bytes && v < count; v++)
         bytes[v] = study->variants[v].bytes;
-    for (size_t a = 0; bytes && fronts && a < study->arch_count; a++)
+    for (size_t a = 0; fronts && a < study->arch_count; a++)
         dl2_pareto_find(study, &analyses[a], bytes, fronts + a * count);
-    if (!bytes) {
-        free(fronts);
-        fronts = NULL;
-    }
-    free(bytes);
     return fronts;
 }

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "report/sentence.h"
 
 #include <errno.h>
@@ -38,11 +39,11 @@ struct plan_network {
 
 /* ---- The file */
 
-static void *of_memory(json_t *json, struct dl2_error *error)
+/* A plan without looks. Takes `earlier`, what there is of plans that were given up, over. */
+static json_t *new_file(json_t *earlier)
 {
-    if (!json)
-        dl2_error_memory(error, "the plan");
-    return json;
+    return json_pack("{s:s,s:f,s:[],s:{},s:o}", "schema", SCHEMA, "error", DL2_CLAIMS_LEVEL,
+                     "looks", "trainings", "earlier", earlier);
 }
 
 static bool are_all(const json_t *array, json_type type)
@@ -139,9 +140,8 @@ static int load(const char *path, json_t **file, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
     if (access(path, F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        *file = json_pack("{s:s,s:f,s:[],s:{},s:[]}", "schema", SCHEMA, "error", DL2_CLAIMS_LEVEL,
-                          "looks", "trainings", "earlier");
-        return of_memory(*file, error) ? DL2_OK : DL2_ERR_MEMORY;
+        *file = new_file(json_array());
+        return *file ? DL2_OK : dl2_error_memory(error, "the plan");
     }
     int status = dl2_json_load(path, SCHEMA, file, &why);
     if (status == DL2_OK)
@@ -173,12 +173,11 @@ static char *plan_path(const char *folder)
 static int lock_folder(const char *path, struct dl2_error *error)
 {
     int lock = -1;
-    char *folder = NULL;
+    DL2_AUTO_FREE char *folder = NULL;
     if (dl2_make_folder_of(path, error) == DL2_OK)
         folder = strndup(path, (size_t)(dl2_path_base(path) - path));
     if (folder)
         lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
     while (lock >= 0 && flock(lock, LOCK_EX) != 0 && errno == EINTR)
         ;
     return lock;
@@ -197,7 +196,8 @@ static void sum_training(const struct dl2_study_run *run, char sum[17])
 /* Which images of a network are in one group, in the order of their keys. */
 static json_t *sum_groups(const struct dl2_prediction_table *table)
 {
-    uint32_t *names = dl2_calloc(table->group_count + 1, sizeof *names), next = 0;
+    DL2_AUTO_FREE uint32_t *names = dl2_calloc(table->group_count + 1, sizeof *names);
+    uint32_t next = 0;
     char text[17];
     XXH64_hash_t sum = table->count;
     for (size_t i = 0; names && i < table->count; i++) {
@@ -206,9 +206,7 @@ static json_t *sum_groups(const struct dl2_prediction_table *table)
         sum = XXH3_64bits_withSeed(name, sizeof *name, sum);
     }
     snprintf(text, sizeof text, "%016llx", (unsigned long long)sum);
-    json_t *json = names ? json_string(text) : NULL;
-    free(names);
-    return json;
+    return names ? json_string(text) : NULL;
 }
 
 /* The object `name` of an object, made where there is none. Borrowed. */
@@ -287,7 +285,8 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
 {
     const struct dl2_looks *looks = &question->looks;
     json_t *planned = json_array(), *variants = json_object(), *groups = json_object();
-    char *text = NULL, sum[17];
+    DL2_AUTO_FREE char *text = NULL;
+    char sum[17];
     for (size_t i = 0; i < looks->count; i++)
         json_array_append_new(planned, json_integer((json_int_t)looks->seeds[i]));
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -306,16 +305,14 @@ static json_t *describe(const struct dl2_study *study, const struct dl2_question
     json_t *look = json_pack("{s:o,s:f,s:o,s:o,s:o,s:i,s:{}}", "date", date_now(), "tolerance",
                              question->tolerance, "planned", planned, "variants", variants,
                              "groups", groups, "repeated", 0, "networks");
-    json_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
-                              planned, "groups", groups, "trainings", trainings);
+    json_auto_t *asked = json_pack("{s:f,s:O,s:O,s:O}", "tolerance", question->tolerance, "planned",
+                                   planned, "groups", groups, "trainings", trainings);
     if (asked)
         text = json_dumps(asked, JSON_SORT_KEYS | JSON_COMPACT);
-    json_decref(asked);
     if (look && text) {
         snprintf(sum, sizeof sum, "%016llx", (unsigned long long)XXH3_64bits(text, strlen(text)));
         json_object_set_new(look, "data", json_string(sum));
     }
-    free(text);
     return look;
 }
 
@@ -349,10 +346,10 @@ static struct purse open_purse(const struct plan_look *looks, size_t count,
         {
             read_network(json, &network);
             const bool own = strcmp(name, arch) == 0;
-            if (own)
+            if (own) {
                 purse.last = &looks[i];
-            if (own)
                 purse.network = network;
+            }
             if (own || !purse.last)
                 purse.spent = own ? network.spent : fmax(purse.spent, network.spent);
         }
@@ -528,11 +525,10 @@ static struct plan_union unite(const struct plan_look *looks, size_t count)
 {
     struct plan_union all = {json_object(), json_object(), json_object()};
     for (size_t i = 0; i < count; i++) {
-        json_t *seeds = seeds_of(looks[i].networks);
+        json_auto_t *seeds = seeds_of(looks[i].networks);
         json_object_update_missing(all.variants, looks[i].variants);
         json_object_update_missing(all.networks, looks[i].networks);
         json_object_update_missing(all.seeds, seeds);
-        json_decref(seeds);
     }
     return all;
 }
@@ -579,20 +575,20 @@ static void say_changes(struct dl2_sentence *writer, const struct plan_look *loo
             dl2_say(writer, " to %g", looks[i].tolerance);
     if (other_tolerance)
         dl2_say(writer, " points");
-    struct plan_union earlier = unite(looks, count - 1);
-    json_t *codecs[] = {codecs_of(first->variants), codecs_of(earlier.variants),
-                        codecs_of(now->variants)};
-    json_t *seeds[] = {seeds_of(first->networks), earlier.seeds, seeds_of(now->networks)};
-    json_t *left = variants_of(earlier.variants, codecs[2]);
-    json_t *added = variants_of(now->variants, codecs[0]);
+    DL2_CLEANUP(free_union) struct plan_union earlier = unite(looks, count - 1);
+    json_auto_t *first_codecs = codecs_of(first->variants);
+    json_auto_t *codecs = codecs_of(now->variants), *earlier_codecs = codecs_of(earlier.variants);
+    json_auto_t *seeds = seeds_of(now->networks), *first_seeds = seeds_of(first->networks);
+    json_auto_t *left = variants_of(earlier.variants, codecs);
+    json_auto_t *added = variants_of(now->variants, first_codecs);
     const bool as_planned = json_equal(first->planned, now->planned);
-    say_differences(writer, "codec", codecs[0], codecs[1], codecs[2]);
+    say_differences(writer, "codec", first_codecs, earlier_codecs, codecs);
     say_names(writer, "variant", left, now->variants, "left out");
     say_names(writer, "variant", added, first->variants, "added");
     say_differences(writer, "network", first->networks, earlier.networks, now->networks);
-    say_names(writer, "seed", seeds[1], seeds[2], "left out");
+    say_names(writer, "seed", earlier.seeds, seeds, "left out");
     if (!as_planned || !json_array_size(now->planned))
-        say_names(writer, "seed", seeds[2], seeds[0], "added");
+        say_names(writer, "seed", seeds, first_seeds, "added");
     if (!as_planned)
         dl2_say(writer, "%sother numbers of seeds to look at", writer->used ? ", " : "");
     if (has_regrouped(looks, count))
@@ -602,13 +598,6 @@ static void say_changes(struct dl2_sentence *writer, const struct plan_look *loo
                 writer->used ? ", " : "", (long long)repeated, repeated == 1 ? "" : "s");
     if (!writer->used && !json_array_size(now->planned))
         dl2_say(writer, "other trainings");
-    for (size_t i = 0; i < 3; i++)
-        json_decref(codecs[i]);
-    json_decref(seeds[0]);
-    json_decref(seeds[2]);
-    json_decref(left);
-    json_decref(added);
-    free_union(&earlier);
 }
 
 static struct dl2_sentence new_note(struct dl2_plan *plan)
@@ -719,14 +708,12 @@ static int open_look(struct dl2_plan *plan, const struct dl2_study *study,
         ask_again(plan, study, &looks[seen]);
     if (plan->is_new && !read_look(plan->now, &looks[count]))
         return dl2_error_memory(error, "the plan");
-    struct plan_union all = unite(looks, plan->look);
-    json_t *codecs = codecs_of(all.variants);
+    DL2_CLEANUP(free_union) struct plan_union all = unite(looks, plan->look);
+    json_auto_t *codecs = codecs_of(all.variants);
     for (size_t a = 0; a < study->arch_count; a++) {
         plan->questions[a].codecs = json_object_size(codecs);
         plan->questions[a].networks = json_object_size(all.networks);
     }
-    json_decref(codecs);
-    free_union(&all);
     write_notes(plan, looks, plan->look, nothing_left);
     return DL2_OK;
 }
@@ -753,97 +740,88 @@ int dl2_plan_open(const char *folder, const struct dl2_study *study,
     DL2_TRY(load(plan->path, &plan->file, error));
     plan->now = describe(study, question, plan->trainings);
     const size_t count = json_array_size(json_object_get(plan->file, "looks"));
-    struct plan_look *looks = dl2_calloc(count + 1, sizeof *looks);
-    const int status = looks && plan->now ? open_look(plan, study, question, looks, count, error)
-                                          : dl2_error_memory(error, "the plan");
-    free(looks);
-    return status;
+    DL2_AUTO_FREE struct plan_look *looks = dl2_calloc(count + 1, sizeof *looks);
+    return looks && plan->now ? open_look(plan, study, question, looks, count, error)
+                              : dl2_error_memory(error, "the plan");
+}
+
+static void unlock(int *lock)
+{
+    if (*lock >= 0)
+        close(*lock);
+    *lock = -1;
+}
+
+/* Adds this look to the file. */
+static int record_look(struct dl2_plan *plan, const struct dl2_study *study,
+                       const struct dl2_analysis *analyses, struct dl2_error *error)
+{
+    for (size_t a = 0; a < study->arch_count; a++) {
+        json_t *within = json_object_get(
+            json_object_get(json_object_get(plan->now, "networks"), study->archs[a]), "within");
+        for (size_t v = 0; within && v < study->variant_count; v++)
+            if (analyses[a].comparisons[v].verdict == DL2_VERDICT_WITHIN)
+                json_array_append_new(within, json_string(study->variants[v].name));
+    }
+    json_array_append(json_object_get(plan->file, "looks"), plan->now);
+    json_object_update(json_object_get(plan->file, "trainings"), plan->trainings);
+    DL2_TRY(dl2_make_folder_of(plan->path, error));
+    return dl2_json_save(plan->path, plan->file, error);
 }
 
 int dl2_plan_record(struct dl2_plan *plan, const struct dl2_study *study,
                     const struct dl2_analysis *analyses, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    int status = DL2_OK;
-    if (plan->is_new) {
-        for (size_t a = 0; a < study->arch_count; a++) {
-            json_t *within = json_object_get(
-                json_object_get(json_object_get(plan->now, "networks"), study->archs[a]), "within");
-            for (size_t v = 0; within && v < study->variant_count; v++)
-                if (analyses[a].comparisons[v].verdict == DL2_VERDICT_WITHIN)
-                    json_array_append_new(within, json_string(study->variants[v].name));
-        }
-        json_array_append(json_object_get(plan->file, "looks"), plan->now);
-        json_object_update(json_object_get(plan->file, "trainings"), plan->trainings);
-        status = dl2_make_folder_of(plan->path, &why);
-        if (status == DL2_OK)
-            status = dl2_json_save(plan->path, plan->file, &why);
-        if (status == DL2_ERR_SYSTEM) {
-            struct dl2_sentence writer = new_note(plan);
-            dl2_say(&writer,
-                    "This look at the results was not recorded, so a later report does not count "
-                    "it: %s.",
-                    why.message);
-            status = DL2_OK;
-        }
-    }
-    if (plan->lock >= 0)
-        close(plan->lock);
-    plan->lock = -1;
-    return status < 0 ? dl2_error_copy(error, &why) : status;
+    const int status = plan->is_new ? record_look(plan, study, analyses, &why) : DL2_OK;
+    unlock(&plan->lock);
+    if (status != DL2_ERR_SYSTEM)
+        return dl2_error_copy(error, &why);
+    struct dl2_sentence writer = new_note(plan);
+    dl2_say(&writer,
+            "This look at the results was not recorded, so a later report does not count it: %s.",
+            why.message);
+    return DL2_OK;
 }
 
 int dl2_plan_give_up(const char *folder, struct dl2_error *error)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    json_t *old = NULL, *new = NULL, *ended = NULL;
-    char *path = plan_path(folder);
+    DL2_CLEANUP(unlock) int lock = -1;
+    DL2_AUTO_FREE char *path = plan_path(folder);
+    json_auto_t *old = NULL, *earlier = NULL;
+    json_t *ended;
     if (!path)
         return dl2_error_memory(error, "the plan");
-    int status = DL2_OK;
     if (access(path, F_OK) != 0)
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: no plan to give up: no report has shown a verdict yet", path);
-    const int lock = status == DL2_OK ? lock_folder(path, error) : -1;
-    if (status == DL2_OK && load(path, &old, &why) == DL2_OK) {
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: no plan to give up: no report has shown a verdict yet", path);
+    lock = lock_folder(path, error);
+    if (load(path, &old, &why) == DL2_OK) {
         const json_t *looks = json_object_get(old, "looks"), *first = json_array_get(looks, 0);
         if (!first)
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s: no plan to give up: no report has shown a verdict under "
-                                   "this one yet",
-                                   path);
-        else
-            ended =
-                json_pack("{s:O,s:o,s:O,s:I}", "date", json_object_get(first, "date"), "given_up",
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: no plan to give up: no report has shown a verdict under "
+                                 "this one yet",
+                                 path);
+        ended = json_pack("{s:O,s:o,s:O,s:I}", "date", json_object_get(first, "date"), "given_up",
                           date_now(), "tolerance", json_object_get(first, "tolerance"), "looks",
                           (json_int_t)json_array_size(looks));
-        new = json_deep_copy(json_object_get(old, "earlier"));
-    } else if (status == DL2_OK && why.status != DL2_ERR_SYSTEM) {
-        new = json_array();
+        earlier = json_deep_copy(json_object_get(old, "earlier"));
+    } else if (why.status != DL2_ERR_SYSTEM) {
+        earlier = json_array();
         ended =
             json_pack("{s:o,s:o}", "given_up", date_now(), "broken", dl2_json_text(why.message));
-    } else if (status == DL2_OK)
-        status = dl2_error_copy(error, &why);
-    if (status == DL2_OK) {
-        json_array_append_new(new, ended);
-        status = dl2_json_save_new(path,
-                                   json_pack("{s:s,s:f,s:[],s:{},s:o}", "schema", SCHEMA, "error",
-                                             DL2_CLAIMS_LEVEL, "looks", "trainings", "earlier",
-                                             json_incref(new)),
-                                   error);
+    } else {
+        return dl2_error_copy(error, &why);
     }
-    if (lock >= 0)
-        close(lock);
-    json_decref(old);
-    json_decref(new);
-    free(path);
-    return status;
+    json_array_append_new(earlier, ended);
+    return dl2_json_save_new(path, new_file(json_incref(earlier)), error);
 }
 
 void dl2_plan_free(struct dl2_plan *plan)
 {
-    if (plan->lock >= 0)
-        close(plan->lock);
+    unlock(&plan->lock);
     json_decref(plan->file);
     json_decref(plan->now);
     json_decref(plan->trainings);

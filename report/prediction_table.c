@@ -2,6 +2,7 @@
 #include "report/prediction_table.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -197,12 +198,9 @@ int dl2_prediction_table_read(const char *path, struct dl2_prediction_table *tab
                               struct dl2_error *error)
 {
     *table = (struct dl2_prediction_table){0};
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    int status = dl2_file_read(path, DL2_PREDICTIONS_MAX_BYTES, &bytes, error);
-    if (status == DL2_OK)
-        status = dl2_prediction_table_parse(bytes.data, bytes.size, path, table, error);
-    dl2_bytes_free(&bytes);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes bytes = DL2_BYTES_INIT;
+    DL2_TRY(dl2_file_read(path, DL2_PREDICTIONS_MAX_BYTES, &bytes, error));
+    return dl2_prediction_table_parse(bytes.data, bytes.size, path, table, error);
 }
 
 void dl2_prediction_table_free(struct dl2_prediction_table *table)

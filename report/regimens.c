@@ -2,11 +2,10 @@
 #include "report/regimens.h"
 
 #include "common/json.h"
+#include "report/sentence.h"
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 const struct dl2_study_run *dl2_regimen_run(const struct dl2_regimens *group, size_t v)
@@ -22,20 +21,12 @@ static const char *name_of_original(const struct dl2_regimens *group)
     return run ? dl2_json_get_text(run->report, "variant", "") : "";
 }
 
-DL2_PRINTF(2, 3) static void append_text(char *out, const char *format, ...)
-{
-    const size_t used = strlen(out);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(out + used, DL2_REGIMEN_LABEL - used, format, arguments);
-    va_end(arguments);
-}
-
 const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v,
                               char out[DL2_REGIMEN_LABEL])
 {
     const struct dl2_study *study = &group->condition->study;
     const struct dl2_study_run *run = dl2_regimen_run(group, v);
+    struct dl2_sentence label = {out, DL2_REGIMEN_LABEL, 0};
     size_t i;
     json_t *stage;
     out[0] = '\0';
@@ -47,13 +38,13 @@ const char *dl2_regimen_label(const struct dl2_regimens *group, size_t v,
         const char *variant = dl2_json_get_text(stage, "variant", "?");
         if (strcmp(variant, name_of_original(group)) == 0)
             variant = "raw";
-        append_text(out, "%s%s:%g", i ? "," : "", variant, dl2_json_get_real(stage, "epochs", NAN));
+        dl2_say(&label, "%s%s:%g", i ? "," : "", variant, dl2_json_get_real(stage, "epochs", NAN));
         if (json_is_string(size))
-            append_text(out, ":size=%s", json_string_value(size));
+            dl2_say(&label, ":size=%s", json_string_value(size));
         else if (size)
-            append_text(out, ":size=%g", json_number_value(size));
+            dl2_say(&label, ":size=%g", json_number_value(size));
         if (json_is_true(json_object_get(stage, "freeze")))
-            append_text(out, ":freeze");
+            dl2_say(&label, ":freeze");
     }
     for (char *c = out; *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr(":,=.-+", *c))

@@ -3,6 +3,7 @@
 
 #include "common/memory.h"
 #include "common/random.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -107,20 +108,16 @@ int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysi
     *repetitions = (struct dl2_repetitions){.variants = count, .images = images > 0};
     if (!isfinite(analysis->noise.deviation) || !analysis->noise.freedom || !count)
         return DL2_OK;
-    double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
-    uint32_t *times = dl2_calloc(images + 1, 2 * sizeof *times);
+    DL2_AUTO_FREE double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
+    DL2_AUTO_FREE uint32_t *times = dl2_calloc(images + 1, 2 * sizeof *times);
     repetitions->top1 = dl2_calloc(count, DL2_REPETITIONS * sizeof *repetitions->top1);
-    int status = DL2_OK;
     if (!shares || !times || !repetitions->top1)
-        status = dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
-    for (size_t v = 0; status == DL2_OK && images && v < count; v++)
+        return dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
+    for (size_t v = 0; images && v < count; v++)
         average_seeds(study, analysis->arch, v, images, shares + v * images, times);
-    if (status == DL2_OK)
-        draw_accuracies(analysis, study->images ? &study->images[arch] : &none, shares, times,
-                        images, repetitions);
-    free(shares);
-    free(times);
-    return status;
+    draw_accuracies(analysis, study->images ? &study->images[arch] : &none, shares, times, images,
+                    repetitions);
+    return DL2_OK;
 }
 
 void dl2_repetitions_free(struct dl2_repetitions *repetitions)

@@ -12,18 +12,6 @@
 
 static const char loader[] = "load"; /* the folder that is of no network */
 
-static int note_broken(struct dl2_rounds *rounds, const char *text, struct dl2_error *error)
-{
-    char **grown = dl2_realloc(rounds->broken, rounds->broken_count + 1, sizeof *grown);
-    char *copy = grown ? strdup(text) : NULL;
-    if (grown)
-        rounds->broken = grown;
-    if (!copy)
-        return dl2_error_memory(error, "the measurements of speed");
-    grown[rounds->broken_count++] = copy;
-    return DL2_OK;
-}
-
 /* The loader's figures, without its first epoch, which warms up. */
 static void read_loading(struct dl2_round *round)
 {
@@ -59,42 +47,34 @@ static int add_round(struct dl2_rounds *rounds, const char *path, const char *ne
     if (sscanf(file, "round-%u.json%n", &number, &length) != 1 || (size_t)length != strlen(file))
         return DL2_OK;
     struct dl2_error why = DL2_ERROR_INIT;
-    json_t *report;
+    json_auto_t *report = NULL;
     const int status = dl2_json_load(path, loads ? "dl2-load/1" : "dl2-rate/1", &report, &why);
     if (status == DL2_ERR_MEMORY)
-        return dl2_error_memory(error, "%s", path);
+        return dl2_error_copy(error, &why);
     if (status < 0)
-        return note_broken(rounds, why.message, error);
-    struct dl2_round *grown = dl2_realloc(rounds->items, rounds->count + 1, sizeof *grown);
-    if (grown)
-        rounds->items = grown;
-    struct dl2_round round = {.variant = grown ? strdup(variant) : NULL,
-                              .network = grown && !loads ? strdup(network) : NULL,
-                              .number = number,
-                              .report = report,
-                              .rate = NAN,
-                              .core_rate = NAN,
-                              .stall = NAN,
-                              .joules = NAN,
-                              .image_bytes = NAN};
-    if (!round.variant || (!loads && !round.network)) {
-        free(round.variant);
-        free(round.network);
-        json_decref(report);
-        return dl2_error_memory(error, "%s", path);
-    }
+        return dl2_texts_add(&rounds->broken, why.message, error);
+    DL2_TRY(dl2_list_grow((void **)&rounds->items, rounds->count, sizeof *rounds->items, error));
+    struct dl2_round *round = &rounds->items[rounds->count++];
+    *round = (struct dl2_round){.number = number,
+                                .report = json_incref(report),
+                                .rate = NAN,
+                                .core_rate = NAN,
+                                .stall = NAN,
+                                .joules = NAN,
+                                .image_bytes = NAN};
+    DL2_TRY(dl2_copy_text(variant, &round->variant, error));
+    if (!loads)
+        DL2_TRY(dl2_copy_text(network, &round->network, error));
     if (loads)
-        read_loading(&round);
+        read_loading(round);
     else
-        read_training(&round);
-    rounds->items[rounds->count++] = round;
-    if (!(round.rate > 0)) {
-        char text[4200];
-        snprintf(text, sizeof text, "%s: it has no rate; the measurement was cut short", path);
-        dl2_rounds_drop(rounds, rounds->count - 1);
-        return note_broken(rounds, text, error);
-    }
-    return DL2_OK;
+        read_training(round);
+    if (round->rate > 0)
+        return DL2_OK;
+    char text[4200];
+    snprintf(text, sizeof text, "%s: it has no rate; the measurement was cut short", path);
+    dl2_rounds_drop(rounds, rounds->count - 1);
+    return dl2_texts_add(&rounds->broken, text, error);
 }
 
 /* What lies at one of the three depths: networks, variants, rounds. `names` has those above. */
@@ -120,7 +100,7 @@ static int walk(struct dl2_rounds *rounds, const char *folder, const char *names
 int dl2_rounds_read(const char *folder, struct dl2_rounds *rounds, struct dl2_error *error)
 {
     const char *names[2] = {"", ""};
-    *rounds = (struct dl2_rounds){NULL, 0, NULL, 0};
+    *rounds = (struct dl2_rounds){0};
     return walk(rounds, folder, names, 0, error);
 }
 
@@ -138,11 +118,9 @@ void dl2_rounds_free(struct dl2_rounds *rounds)
 {
     while (rounds->count)
         dl2_rounds_drop(rounds, rounds->count - 1);
-    for (size_t i = 0; i < rounds->broken_count; i++)
-        free(rounds->broken[i]);
+    dl2_texts_free(&rounds->broken);
     free(rounds->items);
-    free(rounds->broken);
-    *rounds = (struct dl2_rounds){NULL, 0, NULL, 0};
+    *rounds = (struct dl2_rounds){0};
 }
 
 /* ---- Figures */
@@ -158,19 +136,17 @@ static double value_of(const struct dl2_round *round, size_t field)
     return *(const double *)((const char *)round + field);
 }
 
-size_t dl2_rounds_values(const struct dl2_rounds *rounds, const char *network, const char *variant,
-                         size_t field, double *values)
+struct dl2_estimate dl2_rounds_mean(const struct dl2_rounds *rounds, const char *network,
+                                    const char *variant, size_t field, double scale,
+                                    double *scratch)
 {
     size_t count = 0;
     for (size_t i = 0; i < rounds->count; i++) {
         const double value = value_of(&rounds->items[i], field);
-        if (!is_of(&rounds->items[i], network, variant) || !isfinite(value))
-            continue;
-        if (values)
-            values[count] = value;
-        count++;
+        if (is_of(&rounds->items[i], network, variant) && isfinite(value))
+            scratch[count++] = scale * value;
     }
-    return count;
+    return dl2_estimate_mean(scratch, count);
 }
 
 /* The logarithm of the ratio in the round of `own`; NAN where `base` was not measured in it. */

@@ -12,6 +12,7 @@
 
 #include "common/error.h"
 #include "report/inference.h"
+#include "report/lists.h"
 
 #include <jansson.h>
 #include <stddef.h>
@@ -31,8 +32,7 @@ struct dl2_round {
 struct dl2_rounds {
     struct dl2_round *items; /* by network, variant and number */
     size_t count;
-    char **broken; /* files that should be whole and aren't: "FILE: why" */
-    size_t broken_count;
+    struct dl2_texts broken; /* files that should be whole and aren't: "FILE: why" */
 };
 
 /* How many times as fast: a geometric mean over rounds. NAN without a common round. */
@@ -50,13 +50,12 @@ void dl2_rounds_free(struct dl2_rounds *rounds);
 /* Drops the measurement at `index`. */
 void dl2_rounds_drop(struct dl2_rounds *rounds, size_t index);
 
-/*
- * The values that the measurements of `network` (NULL: the loader) on `variant` have in the member
- * at offset `field`, a double of struct dl2_round. Those that are known go to `values` (NULL: they
- * are counted); returns how many. At most rounds->count.
+/* Mean of a variant's figure over the rounds of `network` (NULL: the loader), times `scale`.
+ * `field` is the offset of a double of struct dl2_round; `scratch` has room for all measurements.
  */
-size_t dl2_rounds_values(const struct dl2_rounds *rounds, const char *network, const char *variant,
-                         size_t field, double *values);
+struct dl2_estimate dl2_rounds_mean(const struct dl2_rounds *rounds, const char *network,
+                                    const char *variant, size_t field, double scale,
+                                    double *scratch);
 
 /* `variant` against `base`, in the rounds that measured both. */
 struct dl2_ratio dl2_rounds_ratio(const struct dl2_rounds *rounds, const char *network,

@@ -26,4 +26,10 @@ static inline void dl2_say(struct dl2_sentence *sentence, const char *format, ..
         sentence->used += (size_t)length < left ? (size_t)length : left - 1;
 }
 
+/* What stands before item `i` of `count` in "a, b and c". */
+static inline const char *dl2_joint(size_t i, size_t count)
+{
+    return !i ? "" : i + 1 < count ? ", " : " and ";
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "common/scope.h"
 #include "common/stats.h"
 #include "report/comparable.h"
 
@@ -119,15 +120,6 @@ static int collect_study(struct dl2_source_study *source,
     return DL2_OK;
 }
 
-/* The number of a study's network, or its arch_count. */
-static size_t find_network(const struct dl2_study *study, const char *arch)
-{
-    size_t a = 0;
-    while (a < study->arch_count && strcmp(study->archs[a], arch) != 0)
-        a++;
-    return a;
-}
-
 /* ---- With like settings */
 
 /* How two studies differ in a network, or in a variant; "" where they are alike. */
@@ -203,7 +195,7 @@ static int note_alone(const struct dl2_several_studies *several, const char *wha
 static const struct dl2_comparison *find_comparison(const struct dl2_source_study *source,
                                                     const char *arch, size_t variant)
 {
-    return &source->analyses[find_network(&source->study, arch)].comparisons[variant];
+    return &source->analyses[dl2_study_find_arch(&source->study, arch)].comparisons[variant];
 }
 
 static struct dl2_spread spread_of(const struct dl2_comparison *comparison)
@@ -300,11 +292,11 @@ static int add_variant(struct dl2_several_studies *several, const char *name,
     snprintf(what, sizeof what, "%s, %s", name, network->arch);
     if (left < 2)
         return note_alone(several, what, has, notes, error);
-    DL2_TRY(dl2_study_grow((void **)&network->variants, network->variant_count,
-                           sizeof *network->variants, error));
+    DL2_TRY(dl2_list_grow((void **)&network->variants, network->variant_count,
+                          sizeof *network->variants, error));
     struct dl2_shared_variant *variant = &network->variants[network->variant_count++];
     *variant = (struct dl2_shared_variant){0};
-    DL2_TRY(dl2_study_copy_text(name, &variant->name, error));
+    DL2_TRY(dl2_copy_text(name, &variant->name, error));
     return pool_variant(several, network->arch, has, variant, error);
 }
 
@@ -327,7 +319,7 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
     size_t count = 0, codecs = 0, n = 0;
     for (size_t v = 0; v < network->variant_count; v++)
         count += network->variants[v].count;
-    struct dl2_study_claim *claims = dl2_calloc(count, sizeof *claims);
+    DL2_AUTO_FREE struct dl2_study_claim *claims = dl2_calloc(count, sizeof *claims);
     if (!claims)
         return dl2_error_memory(error, "%zu claims", count);
     for (size_t v = 0; v < network->variant_count; v++) {
@@ -341,16 +333,15 @@ int dl2_shared_network_claim(struct dl2_shared_network *network, size_t networks
                 .difference = dl2_student_quantile(fmin(1, fmax(1e-30, variant->p[k])), INFINITY),
                 .spread = {.variance = 1, .freedom = INFINITY}};
     }
-    const int status = dl2_claims_test(claims, count, codecs, networks, 0, &once, 0, error);
+    DL2_TRY(dl2_claims_test(claims, count, codecs, networks, 0, &once, 0, error));
     n = 0;
-    for (size_t v = 0; status == DL2_OK && v < network->variant_count; v++) {
+    for (size_t v = 0; v < network->variant_count; v++) {
         struct dl2_shared_variant *variant = &network->variants[v];
         variant->was_tested = claims[n].level > 0;
         for (size_t k = 0; k < variant->count; k++, n++)
             variant->within += claims[n].within;
     }
-    free(claims);
-    return status;
+    return DL2_OK;
 }
 
 /* ---- All of it */
@@ -365,13 +356,13 @@ static int add_network(struct dl2_several_studies *several, const char *arch, bo
             return DL2_OK;
     for (size_t i = 0; i < several->count; i++) {
         const struct dl2_study *study = &several->sources[i].study;
-        has[i] = find_network(study, arch) < study->arch_count;
+        has[i] = dl2_study_find_arch(study, arch) < study->arch_count;
     }
     DL2_TRY(keep_alike(several, compare_networks, arch, has, &left, notes, error));
     if (left < 2)
         return note_alone(several, arch, has, notes, error);
-    DL2_TRY(dl2_study_grow((void **)&several->networks, several->network_count,
-                           sizeof *several->networks, error));
+    DL2_TRY(dl2_list_grow((void **)&several->networks, several->network_count,
+                          sizeof *several->networks, error));
     struct dl2_shared_network *network = &several->networks[several->network_count++];
     *network = (struct dl2_shared_network){.arch = arch};
     for (size_t i = 0; i < several->count; i++)
@@ -393,33 +384,28 @@ int dl2_several_studies_collect(char *const *folders, size_t count,
                                 struct dl2_error *error)
 {
     *several = (struct dl2_several_studies){.question = *question};
-    bool *has = dl2_calloc(2 * count, sizeof *has);
+    DL2_AUTO_FREE bool *has = dl2_calloc(2 * count, sizeof *has);
     several->sources = dl2_calloc(count, sizeof *several->sources);
-    int status = DL2_OK;
     if (!has || !several->sources)
-        status = dl2_error_memory(error, "%zu studies", count);
-    else
-        several->count = count;
-    for (size_t i = 0; i < several->count; i++)
+        return dl2_error_memory(error, "%zu studies", count);
+    several->count = count;
+    for (size_t i = 0; i < count; i++)
         several->sources[i].folder = folders[i];
-    if (status == DL2_OK)
-        name_studies(several);
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
-        status = collect_study(&several->sources[i], selection, question, notes, error);
-    if (status == DL2_OK)
-        status = expect_different_datasets(several, error);
-    for (size_t i = 0; status == DL2_OK && i < count; i++)
-        for (size_t a = 0; status == DL2_OK && a < several->sources[i].study.arch_count; a++)
-            status = add_network(several, several->sources[i].study.archs[a], has, notes, error);
-    if (status == DL2_OK && !several->network_count)
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "these %zu studies have nothing in common: no network was trained "
-                               "on the original and a variant in two of them with like settings",
-                               count);
-    for (size_t i = 0; status == DL2_OK && i < several->network_count; i++)
-        status = dl2_shared_network_claim(&several->networks[i], several->network_count, error);
-    free(has);
-    return status;
+    name_studies(several);
+    for (size_t i = 0; i < count; i++)
+        DL2_TRY(collect_study(&several->sources[i], selection, question, notes, error));
+    DL2_TRY(expect_different_datasets(several, error));
+    for (size_t i = 0; i < count; i++)
+        for (size_t a = 0; a < several->sources[i].study.arch_count; a++)
+            DL2_TRY(add_network(several, several->sources[i].study.archs[a], has, notes, error));
+    if (!several->network_count)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "these %zu studies have nothing in common: no network was trained "
+                             "on the original and a variant in two of them with like settings",
+                             count);
+    for (size_t i = 0; i < several->network_count; i++)
+        DL2_TRY(dl2_shared_network_claim(&several->networks[i], several->network_count, error));
+    return DL2_OK;
 }
 
 void dl2_several_studies_free(struct dl2_several_studies *several)

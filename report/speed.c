@@ -2,6 +2,7 @@
 #include "report/speed.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "report/sentence.h"
 
 #include <math.h>
@@ -46,19 +47,6 @@ struct race {
 
 /* ---- Epochs to an accuracy */
 
-/* The run of `variant` from the same seed as `original`; NULL: none. */
-static const struct dl2_study_run *partner(const struct race *race,
-                                           const struct dl2_study_run *original, size_t variant)
-{
-    for (size_t i = 0; i < race->study->run_count; i++) {
-        const struct dl2_study_run *run = &race->study->runs[i];
-        if (run->variant == variant && strcmp(run->arch, original->arch) == 0 &&
-            run->seed == original->seed && isfinite(run->top1))
-            return run;
-    }
-    return NULL;
-}
-
 /* Sets own, base and original; returns the number of seeds. */
 static size_t pair_runs(struct race *race, size_t variant, size_t base)
 {
@@ -69,8 +57,8 @@ static size_t pair_runs(struct race *race, size_t variant, size_t base)
             !isfinite(run->top1))
             continue;
         race->original[count] = run;
-        race->own[count] = partner(race, run, variant);
-        race->base[count] = partner(race, run, base);
+        race->own[count] = dl2_study_run_of(race->study, variant, run->arch, run->seed);
+        race->base[count] = dl2_study_run_of(race->study, base, run->arch, run->seed);
         count += race->own[count] && race->base[count];
     }
     return count;
@@ -187,12 +175,9 @@ static struct dl2_ratio multiply(struct dl2_ratio a, struct dl2_ratio b)
 
 static double epoch_images(const struct race *race, size_t variant)
 {
-    for (size_t i = 0; i < race->study->run_count; i++) {
-        const struct dl2_study_run *run = &race->study->runs[i];
-        if (run->variant == variant && strcmp(run->arch, race->analysis->arch) == 0)
-            return run->train_images;
-    }
-    return NAN;
+    const struct dl2_study_run *run =
+        dl2_study_first_run(race->study, variant, race->analysis->arch);
+    return run ? run->train_images : NAN;
 }
 
 /* How many times as fast a variant is as `base`. */
@@ -225,11 +210,8 @@ static struct dl2_ratio ratio_of(struct race *race, enum dl2_speed_kind kind, si
 static struct dl2_estimate estimate(const struct race *race, const char *network, size_t variant,
                                     size_t field, double scale)
 {
-    const size_t count = dl2_rounds_values(
-        &race->study->rounds, network, race->study->variants[variant].name, field, race->scratch);
-    for (size_t i = 0; i < count; i++)
-        race->scratch[i] *= scale;
-    return dl2_estimate_mean(race->scratch, count);
+    return dl2_rounds_mean(&race->study->rounds, network, race->study->variants[variant].name,
+                           field, scale, race->scratch);
 }
 
 static void measure(struct race *race, size_t v, struct dl2_speed *speed)
@@ -390,18 +372,13 @@ static void say_rivals(struct dl2_sentence *writer, struct race *race, enum dl2_
 {
     const size_t rivals = find_rivals(race, kind, pick);
     size_t said = 0;
-    for (size_t v = 0; v < race->study->variant_count; v++) {
-        if (!race->speeds->variants[v].rival[kind])
-            continue;
-        dl2_say(writer, "%s%s",
-                !said               ? " "
-                : said + 1 < rivals ? ", "
-                                    : " and ",
-                race->study->variants[v].name);
-        said++;
-    }
-    if (said)
-        dl2_say(writer, " may be as fast.");
+    if (!rivals)
+        return;
+    dl2_say(writer, " ");
+    for (size_t v = 0; v < race->study->variant_count; v++)
+        if (race->speeds->variants[v].rival[kind])
+            dl2_say(writer, "%s%s", dl2_joint(said++, rivals), race->study->variants[v].name);
+    dl2_say(writer, " may be as fast.");
 }
 
 /* Why no speed can be compared, if so. */
@@ -517,6 +494,15 @@ static void write_advice(struct race *race, enum dl2_speed_kind kind, struct dl2
         dl2_say(&writer, " A training whose schedule ends there may reach another accuracy.");
 }
 
+static void free_race(struct race *race)
+{
+    free(race->own);
+    free(race->base);
+    free(race->original);
+    free(race->scratch);
+    free(race->levels);
+}
+
 int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis *analysis,
                        double accuracy, struct dl2_speeds *speeds, struct dl2_error *error)
 {
@@ -524,6 +510,7 @@ int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis 
     *speeds = (struct dl2_speeds){
         .variants = dl2_calloc(study->variant_count + 1, sizeof *speeds->variants),
         .accuracy = NAN};
+    DL2_CLEANUP(free_race)
     struct race race = {.study = study,
                         .analysis = analysis,
                         .speeds = speeds,
@@ -537,30 +524,22 @@ int dl2_speeds_analyse(const struct dl2_study *study, const struct dl2_analysis 
         if (study->runs[i].epochs > race.epochs)
             race.epochs = study->runs[i].epochs;
     race.levels = dl2_calloc(race.epochs + 1, sizeof *race.levels);
-    int status = DL2_OK;
     if (!speeds->variants || !race.own || !race.base || !race.original || !race.scratch ||
         !race.levels)
-        status = dl2_error_memory(error, "the speeds of %zu variants", study->variant_count);
-    if (status == DL2_OK) {
-        const size_t count = pair_runs(&race, race.raw, race.raw);
-        if (count)
-            speeds->accuracy = 100 * target(&race, count, SIZE_MAX);
-        for (size_t v = 0; v < study->variant_count; v++) {
-            measure(&race, v, &speeds->variants[v]);
-            if (speeds->variants[v].train_rate.count > speeds->rounds)
-                speeds->rounds = speeds->variants[v].train_rate.count;
-        }
-        for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
-            claim_faster(&race, (enum dl2_speed_kind)kind);
-            write_advice(&race, (enum dl2_speed_kind)kind, &speeds->fastest[kind]);
-        }
+        return dl2_error_memory(error, "the speeds of %zu variants", study->variant_count);
+    const size_t count = pair_runs(&race, race.raw, race.raw);
+    if (count)
+        speeds->accuracy = 100 * target(&race, count, SIZE_MAX);
+    for (size_t v = 0; v < study->variant_count; v++) {
+        measure(&race, v, &speeds->variants[v]);
+        if (speeds->variants[v].train_rate.count > speeds->rounds)
+            speeds->rounds = speeds->variants[v].train_rate.count;
     }
-    free(race.own);
-    free(race.base);
-    free(race.original);
-    free(race.scratch);
-    free(race.levels);
-    return status;
+    for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
+        claim_faster(&race, (enum dl2_speed_kind)kind);
+        write_advice(&race, (enum dl2_speed_kind)kind, &speeds->fastest[kind]);
+    }
+    return DL2_OK;
 }
 
 void dl2_speeds_free(struct dl2_speeds *speeds)

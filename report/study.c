@@ -2,8 +2,8 @@
 #include "report/study.h"
 
 #include "common/json.h"
-#include "common/memory.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,12 +34,32 @@ size_t dl2_study_find(const struct dl2_study *study, const char *name)
     return i;
 }
 
+size_t dl2_study_find_arch(const struct dl2_study *study, const char *arch)
+{
+    size_t a = 0;
+    while (a < study->arch_count && strcmp(study->archs[a], arch) != 0)
+        a++;
+    return a;
+}
+
 const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
                                                 const char *arch)
 {
     for (size_t i = 0; i < study->run_count; i++)
         if (study->runs[i].variant == v && strcmp(study->runs[i].arch, arch) == 0)
             return &study->runs[i];
+    return NULL;
+}
+
+const struct dl2_study_run *dl2_study_run_of(const struct dl2_study *study, size_t v,
+                                             const char *arch, uint64_t seed)
+{
+    for (size_t i = 0; i < study->run_count; i++) {
+        const struct dl2_study_run *run = &study->runs[i];
+        if (run->variant == v && run->seed == seed && strcmp(run->arch, arch) == 0 &&
+            isfinite(run->top1))
+            return run;
+    }
     return NULL;
 }
 
@@ -65,45 +85,27 @@ bool dl2_study_run_shared(const struct dl2_study_run *run)
 
 /* -- lists -- */
 
-/* Makes room for one more item in a list that doubles at powers of two. */
-int dl2_study_grow(void **items, size_t count, size_t size, struct dl2_error *error)
+int dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why,
+                          struct dl2_error *error)
 {
-    if (count & (count - 1))
-        return DL2_OK;
-    void *grown = dl2_realloc(*items, count ? 2 * count : 1, size);
-    if (!grown)
-        return dl2_error_memory(error, "the study's results");
-    *items = grown;
-    return DL2_OK;
-}
-
-int dl2_study_copy_text(const char *text, char **out, struct dl2_error *error)
-{
-    *out = strdup(text);
-    return *out ? DL2_OK : dl2_error_memory(error, "'%s'", text);
-}
-
-int dl2_study_add_text(char ***list, size_t *count, const char *text, struct dl2_error *error)
-{
-    DL2_TRY(dl2_study_grow((void **)list, *count, sizeof **list, error));
-    DL2_TRY(dl2_study_copy_text(text, &(*list)[*count], error));
-    ++*count;
-    return DL2_OK;
+    if (why->status == DL2_ERR_MEMORY)
+        return dl2_error_copy(error, why);
+    return why->status < 0 ? dl2_texts_add(&study->broken, why->message, error) : DL2_OK;
 }
 
 int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
                           const char *what, const char *why, struct dl2_error *error)
 {
-    DL2_TRY(dl2_study_grow((void **)&study->failures, study->failure_count, sizeof *study->failures,
-                           error));
+    DL2_TRY(dl2_list_grow((void **)&study->failures, study->failure_count, sizeof *study->failures,
+                          error));
     struct dl2_study_failure *failure = &study->failures[study->failure_count];
     *failure = (struct dl2_study_failure){NULL, NULL};
     study->failure_count++;
     char text[1536];
     snprintf(text, sizeof text, "%s %s", stage, name);
-    DL2_TRY(dl2_study_copy_text(text, &failure->stage, error));
+    DL2_TRY(dl2_copy_text(text, &failure->stage, error));
     snprintf(text, sizeof text, "%s%s%s", what, why && *why ? ": " : "", why ? why : "");
-    return dl2_study_copy_text(text, &failure->what, error);
+    return dl2_copy_text(text, &failure->what, error);
 }
 
 int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const char *format, ...)
@@ -113,22 +115,21 @@ int dl2_study_leave_out(struct dl2_study *study, struct dl2_error *error, const 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (size_t i = 0; i < study->left_out_count; i++)
-        if (strcmp(study->left_out[i], text) == 0)
+    for (size_t i = 0; i < study->left_out.count; i++)
+        if (strcmp(study->left_out.at[i], text) == 0)
             return DL2_OK;
-    return dl2_study_add_text(&study->left_out, &study->left_out_count, text, error);
+    return dl2_texts_add(&study->left_out, text, error);
 }
 
 int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, const char *where,
                         struct dl2_error *error)
 {
-    for (size_t i = 0; i < other->broken_count; i++)
-        DL2_TRY(dl2_study_add_text(&study->broken, &study->broken_count, other->broken[i], error));
-    for (size_t i = 0; i < other->unfinished_count; i++)
-        DL2_TRY(dl2_study_add_text(&study->unfinished, &study->unfinished_count,
-                                   other->unfinished[i], error));
-    for (size_t i = 0; i < other->left_out_count; i++)
-        DL2_TRY(dl2_study_leave_out(study, error, "%s: %s", where, other->left_out[i]));
+    for (size_t i = 0; i < other->broken.count; i++)
+        DL2_TRY(dl2_texts_add(&study->broken, other->broken.at[i], error));
+    for (size_t i = 0; i < other->unfinished.count; i++)
+        DL2_TRY(dl2_texts_add(&study->unfinished, other->unfinished.at[i], error));
+    for (size_t i = 0; i < other->left_out.count; i++)
+        DL2_TRY(dl2_study_leave_out(study, error, "%s: %s", where, other->left_out.at[i]));
     for (size_t i = 0; i < other->failure_count; i++)
         DL2_TRY(dl2_study_add_failure(study, where, other->failures[i].stage,
                                       other->failures[i].what, NULL, error));
@@ -136,13 +137,6 @@ int dl2_study_add_notes(struct dl2_study *study, const struct dl2_study *other, 
 }
 
 /* -- the end -- */
-
-static void free_texts(char **list, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(list[i]);
-    free(list);
-}
 
 void dl2_study_free_run(struct dl2_study_run *run)
 {
@@ -188,10 +182,10 @@ void dl2_study_free(struct dl2_study *study)
     free(study->runs);
     free(study->failures);
     dl2_rounds_free(&study->rounds);
-    free_texts(study->archs, study->arch_count);
-    free_texts(study->broken, study->broken_count);
-    free_texts(study->unfinished, study->unfinished_count);
-    free_texts(study->left_out, study->left_out_count);
+    dl2_texts_free(&(struct dl2_texts){study->archs, study->arch_count});
+    dl2_texts_free(&study->broken);
+    dl2_texts_free(&study->unfinished);
+    dl2_texts_free(&study->left_out);
     json_decref(study->definitions);
     json_decref(study->metric_titles);
     json_decref(study->metric_units);

@@ -82,12 +82,9 @@ struct dl2_study {
     char *grouped; /* in sentences, how images count as groups; NULL: each is by itself */
     struct dl2_study_failure *failures;
     size_t failure_count;
-    char **broken; /* files that should be there and whole, and aren't: "FILE: why" */
-    size_t broken_count;
-    char **unfinished; /* trainings and variants that were cut short */
-    size_t unfinished_count;
-    char **left_out; /* results that are not of this study, or not comparable: "WHICH: why" */
-    size_t left_out_count;
+    struct dl2_texts broken;     /* files that should be there and whole, and aren't: "FILE: why" */
+    struct dl2_texts unfinished; /* trainings and variants that were cut short */
+    struct dl2_texts left_out;   /* results of another study, or not comparable: "WHICH: why" */
     /* dl2-quality's: metric to text; or NULL */
     json_t *definitions, *metric_titles, *metric_units;
     json_t *lower_is_better, *one_is_best; /* its lists of metrics; or NULL */
@@ -110,10 +107,16 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
 
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);
+/* The index of the network, or study->arch_count. */
+size_t dl2_study_find_arch(const struct dl2_study *study, const char *arch);
 
 /* The training on variant `v` with a network that has the lowest seed; NULL: there is none. */
 const struct dl2_study_run *dl2_study_first_run(const struct dl2_study *study, size_t v,
                                                 const char *arch);
+
+/* The training on variant `v` with a network from a seed; NULL: there is none with an accuracy. */
+const struct dl2_study_run *dl2_study_run_of(const struct dl2_study *study, size_t v,
+                                             const char *arch, uint64_t seed);
 
 /* Is variant `v` the first of its codec? The original isn't of any. */
 bool dl2_study_starts_codec(const struct dl2_study *study, size_t v);
@@ -123,11 +126,9 @@ size_t dl2_study_end_of_codec(const struct dl2_study *study, size_t first);
 
 /* -- for what fills a study -- */
 
-/* Makes room for one more item in one of its lists, which double at powers of two. */
-int dl2_study_grow(void **items, size_t count, size_t size, struct dl2_error *error);
-int dl2_study_copy_text(const char *text, char **out, struct dl2_error *error);
-/* Adds a copy of the text to a list: archs, broken, unfinished. */
-int dl2_study_add_text(char ***list, size_t *count, const char *text, struct dl2_error *error);
+/* Adds to study->broken, or returns what is no matter of a file: that memory ran out. */
+int dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why,
+                          struct dl2_error *error);
 /* `what` failed in "STAGE NAME"; `why` may be NULL. */
 int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
                           const char *what, const char *why, struct dl2_error *error);

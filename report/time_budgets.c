@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/time_budgets.h"
 
-#include "common/memory.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,56 +25,44 @@ static int by_seconds(const void *left, const void *right)
 static int add_names(struct dl2_time_budgets *budgets, const struct dl2_study *study,
                      struct dl2_error *error)
 {
-    const char **grown = dl2_realloc((void *)budgets->names,
-                                     budgets->name_count + study->variant_count, sizeof *grown);
-    if (!grown)
-        return dl2_error_memory(error, "%zu variants", study->variant_count);
-    budgets->names = grown;
     for (size_t v = 0; v < study->variant_count; v++) {
         size_t known = 0;
-        while (known < budgets->name_count && strcmp(grown[known], study->variants[v].name) != 0)
+        while (known < budgets->name_count &&
+               strcmp(budgets->names[known], study->variants[v].name) != 0)
             known++;
-        if (known == budgets->name_count)
-            grown[budgets->name_count++] = study->variants[v].name;
+        if (known < budgets->name_count)
+            continue;
+        DL2_TRY(dl2_list_grow((void **)&budgets->names, known, sizeof *budgets->names, error));
+        budgets->names[budgets->name_count++] = study->variants[v].name;
     }
-    return DL2_OK;
-}
-
-static int find_names(struct dl2_time_budgets *budgets, struct dl2_error *error)
-{
-    for (size_t b = 0; b < budgets->count; b++)
-        DL2_TRY(add_names(budgets, &budgets->items[b].condition->study, error));
     return DL2_OK;
 }
 
 /* The budgets of a network: new ones at the end of the list, where it has none yet. */
 static struct dl2_time_budgets *find_arch(struct dl2_time_budgets **list, size_t *count,
-                                          const char *arch)
+                                          const char *arch, struct dl2_error *error)
 {
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*list)[i].arch, arch) == 0)
             return &(*list)[i];
-    struct dl2_time_budgets *grown = dl2_realloc(*list, *count + 1, sizeof *grown);
-    if (!grown)
+    if (dl2_list_grow((void **)list, *count, sizeof **list, error) < 0)
         return NULL;
-    *list = grown;
-    grown[*count] = (struct dl2_time_budgets){.arch = arch};
-    return &grown[(*count)++];
+    (*list)[*count] = (struct dl2_time_budgets){.arch = arch};
+    return &(*list)[(*count)++];
 }
 
 static int add_budget(struct dl2_time_budgets **list, size_t *count,
                       const struct dl2_condition *condition, size_t arch, struct dl2_error *error)
 {
-    struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch]);
+    struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch], error);
     const double seconds = seconds_of(condition->name);
-    struct dl2_time_budget *grown =
-        budgets ? dl2_realloc(budgets->items, budgets->count + 1, sizeof *grown) : NULL;
-    if (!grown)
-        return dl2_error_memory(error, "the trainings within %s", condition->name);
-    budgets->items = grown;
-    if (isfinite(seconds))
-        grown[budgets->count++] =
-            (struct dl2_time_budget){condition, seconds, &condition->analyses[arch]};
+    if (!budgets)
+        return DL2_ERR_MEMORY;
+    if (!isfinite(seconds))
+        return DL2_OK;
+    DL2_TRY(dl2_list_grow((void **)&budgets->items, budgets->count, sizeof *budgets->items, error));
+    budgets->items[budgets->count++] =
+        (struct dl2_time_budget){condition, seconds, &condition->analyses[arch]};
     return DL2_OK;
 }
 
@@ -94,7 +80,8 @@ int dl2_time_budgets_find(const struct dl2_conditions *conditions, struct dl2_ti
     for (size_t i = 0; i < *count; i++) {
         struct dl2_time_budgets *budgets = &(*list)[i];
         qsort(budgets->items, budgets->count, sizeof *budgets->items, by_seconds);
-        DL2_TRY(find_names(budgets, error));
+        for (size_t b = 0; b < budgets->count; b++)
+            DL2_TRY(add_names(budgets, &budgets->items[b].condition->study, error));
     }
     return DL2_OK;
 }

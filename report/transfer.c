@@ -2,6 +2,7 @@
 #include "report/transfer.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,18 +42,15 @@ static int make_side(const struct dl2_study *study, size_t arch, size_t variant,
 /* Sets the columns of the images that both have. Other images than the other's: none. */
 static int join(struct side *a, struct side *b, size_t *common, struct dl2_error *error)
 {
-    size_t *found = dl2_calloc(a->images->count, sizeof *found);
-    uint32_t *column = dl2_calloc(b->images->count, sizeof *column); /* of b's rows, from 1 */
-    struct dl2_error why = DL2_ERROR_INIT;
+    DL2_AUTO_FREE size_t *found = dl2_calloc(a->images->count, sizeof *found);
+    /* Of b's rows, from 1. */
+    DL2_AUTO_FREE uint32_t *column = dl2_calloc(b->images->count, sizeof *column);
     *common = 0;
-    if (!found || !column) {
-        free(found);
-        free(column);
+    if (!found || !column)
         return dl2_error_memory(error, "%zu validation images", a->images->count);
-    }
     for (size_t i = 0; i < b->all.images; i++)
         column[b->all.image[i]] = (uint32_t)i + 1;
-    if (dl2_prediction_table_join(a->images, b->images, found, &why) == DL2_OK)
+    if (dl2_prediction_table_join(a->images, b->images, found, NULL) == DL2_OK)
         for (size_t i = 0; i < a->all.images; i++) {
             const size_t row = found[a->all.image[i]];
             if (row == b->images->count || !column[row])
@@ -60,8 +58,6 @@ static int join(struct side *a, struct side *b, size_t *common, struct dl2_error
             a->columns[*common] = (uint32_t)i;
             b->columns[(*common)++] = column[row] - 1;
         }
-    free(found);
-    free(column);
     return DL2_OK;
 }
 
@@ -112,47 +108,42 @@ static int compare(const struct dl2_study *study, const struct dl2_analysis *ana
     const struct dl2_comparison *of_a = &analyses[transfer->a].comparisons[transfer->variant];
     const struct dl2_comparison *of_b = &analyses[transfer->b].comparisons[transfer->variant];
     const struct dl2_looks *looks = &analyses[transfer->a].question.looks;
-    struct side a = {0}, b = {0};
+    DL2_CLEANUP(free_side) struct side a = {0};
+    DL2_CLEANUP(free_side) struct side b = {0};
     size_t common = 0;
     transfer->difference = of_a->difference - of_b->difference;
     struct dl2_spread of_images = {0};
-    int status = make_side(study, transfer->a, transfer->variant, pairs, &a, error);
-    if (status == DL2_OK)
-        status = make_side(study, transfer->b, transfer->variant, pairs, &b, error);
-    if (status == DL2_OK && a.all.images && b.all.images)
-        status = join(&a, &b, &common, error);
-    if (status == DL2_OK && common)
-        status = compare_images(&a, &b, common, transfer, &of_images, error);
+    DL2_TRY(make_side(study, transfer->a, transfer->variant, pairs, &a, error));
+    DL2_TRY(make_side(study, transfer->b, transfer->variant, pairs, &b, error));
+    if (a.all.images && b.all.images)
+        DL2_TRY(join(&a, &b, &common, error));
+    if (common)
+        DL2_TRY(compare_images(&a, &b, common, transfer, &of_images, error));
     const struct dl2_spread training = dl2_spread_sum(&of_a->training, &of_b->training);
     const size_t fewer = of_a->pairs < of_b->pairs ? of_a->pairs : of_b->pairs;
     const double tail = dl2_interval_tail(looks, fewer) / share;
     transfer->half = hypot(dl2_spread_half(&training, tail),
                            transfer->images ? dl2_spread_half(&of_images, tail) : 0);
-    free_side(&a);
-    free_side(&b);
-    return status;
+    return DL2_OK;
 }
 
 int dl2_transfers_make(const struct dl2_study *study, const struct dl2_analysis *analyses,
                        struct dl2_transfer **list, size_t *count, struct dl2_error *error)
 {
     const size_t archs = study->arch_count, networks = archs > 1 ? archs * (archs - 1) / 2 : 0;
-    struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
+    DL2_AUTO_FREE struct dl2_run_pair *pairs = dl2_calloc(study->run_count, sizeof *pairs);
     *count = 0;
     *list = dl2_calloc(study->variant_count, networks * sizeof **list);
-    int status = DL2_OK;
     if (!pairs || !*list)
-        status =
-            dl2_error_memory(error, "%zu variants of %zu networks", study->variant_count, archs);
-    for (size_t v = 0; status == DL2_OK && v < study->variant_count; v++)
+        return dl2_error_memory(error, "%zu variants of %zu networks", study->variant_count, archs);
+    for (size_t v = 0; v < study->variant_count; v++)
         for (size_t a = 0; a < archs; a++)
             for (size_t b = a + 1; b < archs; b++)
                 if (is_known(&analyses[a], v) && is_known(&analyses[b], v))
                     (*list)[(*count)++] = (struct dl2_transfer){.variant = v, .a = a, .b = b};
-    for (size_t i = 0; status == DL2_OK && i < *count; i++)
-        status = compare(study, analyses, pairs, (double)*count, &(*list)[i], error);
-    free(pairs);
-    return status;
+    for (size_t i = 0; i < *count; i++)
+        DL2_TRY(compare(study, analyses, pairs, (double)*count, &(*list)[i], error));
+    return DL2_OK;
 }
 
 bool dl2_transfer_differs(const struct dl2_transfer *transfer)

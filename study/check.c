@@ -6,7 +6,7 @@
 #include <string.h>
 
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *flags,
-                          const char *value, const struct dl2_words *command)
+                          const char *value, struct dl2_words command)
 {
     const struct dl2_study_options *o = &study->options;
     const char *jobs = dl2_text("%u", study->jobs);
@@ -44,11 +44,8 @@ const char *dl2_study_ask(const struct dl2_study_settings *study, const char *fl
 static void add_flags(struct dl2_words *command, const char *flags, const char *end,
                       const char *what)
 {
-    const struct dl2_words words = dl2_words_of_command(flags);
-    dl2_words_add_all(command, &words);
-    dl2_words_add(command, end);
-    if (what)
-        dl2_words_add(command, what);
+    dl2_words_add_command(command, flags);
+    dl2_words_more(command, end, what, NULL);
 }
 
 static void check_external(const struct dl2_study_settings *study)
@@ -56,7 +53,7 @@ static void check_external(const struct dl2_study_settings *study)
     const struct dl2_words command = dl2_study_words(
         study, "dl2-transcode", "--codec", study->options.external, "--list", "codecs", NULL);
     const char *output, *messages;
-    if (dl2_child_ask(&command, &output, &messages) == 0)
+    if (dl2_child_ask(command, &output, &messages) == 0)
         return;
     const char *mark = "--codec: ", *complaint = strstr(messages, mark);
     dl2_setting_refuse("EXTERNAL", study->options.external, "%s",
@@ -66,8 +63,7 @@ static void check_external(const struct dl2_study_settings *study)
 /* "10 25" as "10,25". */
 static const char *in_commas(const char *list)
 {
-    const struct dl2_words words = dl2_words_split(list);
-    return dl2_words_join(&words, ",");
+    return dl2_words_join(dl2_words_split(list), ",");
 }
 
 const char *dl2_settings_tables(const struct dl2_study_settings *study, const char *kind)
@@ -90,11 +86,11 @@ static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsign
     const struct dl2_words own = dl2_words_split(study->options.codecs);
     struct dl2_words codecs = {0};
     if (group != DL2_VARIANTS_PIPELINE && group != DL2_VARIANTS_NETWORK)
-        dl2_words_add_all(&codecs, &own);
+        dl2_words_add_all(&codecs, own);
     for (unsigned k = DL2_VARIANTS_PIPELINE; k <= DL2_VARIANTS_NETWORK; k++)
         for (size_t i = 0; i < own.count; i++)
             if ((group == k || group == DL2_VARIANTS_ALL) && takes_tables(own.at[i]) &&
-                dl2_words_have(&study->tables, kinds[k]))
+                dl2_words_have(study->tables, kinds[k]))
                 dl2_words_add(&codecs, dl2_text("%s:tables=%s", own.at[i],
                                                 dl2_settings_tables(study, kinds[k])));
     return codecs;
@@ -103,10 +99,10 @@ static struct dl2_words codecs_of(const struct dl2_study_settings *study, unsign
 enum dl2_variant_group dl2_settings_group_of(const struct dl2_study_settings *study,
                                              const char *variant)
 {
-    return dl2_words_have(&study->of_external, variant)   ? DL2_VARIANTS_EXTERNAL
-           : dl2_words_have(&study->of_pipeline, variant) ? DL2_VARIANTS_PIPELINE
-           : dl2_words_have(&study->of_network, variant)  ? DL2_VARIANTS_NETWORK
-                                                          : DL2_VARIANTS_USUAL;
+    return dl2_words_have(study->of_external, variant)   ? DL2_VARIANTS_EXTERNAL
+           : dl2_words_have(study->of_pipeline, variant) ? DL2_VARIANTS_PIPELINE
+           : dl2_words_have(study->of_network, variant)  ? DL2_VARIANTS_NETWORK
+                                                         : DL2_VARIANTS_USUAL;
 }
 
 /* An external codec stands behind the others. */
@@ -119,13 +115,12 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
         dl2_words_add(&own, o->external);
     struct dl2_words command =
         dl2_study_words(study, "dl2-transcode", "-j", dl2_text("%u", study->jobs), "--codec",
-                        dl2_words_join(&own, ","), NULL);
+                        dl2_words_join(own, ","), NULL);
     if (grades)
         dl2_words_more(&command, "--q", in_commas(o->qualities), NULL);
     if (*o->shorts)
         dl2_words_more(&command, "--short", in_commas(o->shorts), NULL);
-    const struct dl2_words flags = dl2_words_of_command(o->transcode_flags);
-    dl2_words_add_all(&command, &flags);
+    dl2_words_add_command(&command, o->transcode_flags);
     return command;
 }
 
@@ -136,7 +131,7 @@ static const char *list_variants(const struct dl2_study_settings *study, bool gr
     dl2_words_more(&command, "--list", "variants", study->data,
                    study->table ? study->options.variants : dl2_text("%s/variants", study->out),
                    NULL);
-    return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags, &command);
+    return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags, command);
 }
 
 void dl2_settings_name_variants(struct dl2_study_settings *study)
@@ -148,9 +143,8 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
     if (study->external)
         check_external(study);
     const char *lines = list_variants(study, false);
-    for (const char *line = lines; *line; line += strcspn(line, "\n"), line += *line == '\n')
-        study->has_qualities |=
-            strstr(dl2_text("%.*s", (int)strcspn(line, "\n"), line), "\t-\t") == NULL;
+    for (const char *line = lines; *line; line = dl2_next_line(line))
+        study->has_qualities |= strstr(dl2_first_line(line), "\t-\t") == NULL;
     if (study->has_qualities)
         lines = list_variants(study, true);
     dl2_words_add(&study->names, "raw");
@@ -176,15 +170,15 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
     else if (!has_tables)
         dl2_setting_refuse("TABLES", study->options.tables,
                            "it has no effect: CODECS, \"%s\", has no jpeg", study->options.codecs);
-    dl2_words_add_all(&study->names, &study->variants);
+    dl2_words_add_all(&study->names, study->variants);
     const char *asked = study->options.train_on;
     if (!asked)
-        study->options.train_on = dl2_words_join(&study->variants, " ");
+        study->options.train_on = dl2_words_join(study->variants, " ");
     study->train_on = dl2_words_split(study->options.train_on);
     for (size_t i = 0; i < study->train_on.count; i++)
-        if (!dl2_words_have(&study->variants, study->train_on.at[i]))
+        if (!dl2_words_have(study->variants, study->train_on.at[i]))
             dl2_setting_refuse("TRAIN_ON", asked, "%s is not among the variants %s",
-                               study->train_on.at[i], dl2_words_join(&study->variants, " "));
+                               study->train_on.at[i], dl2_words_join(study->variants, " "));
 }
 
 /* Whether an option, "--name" or "--name=value", is in a list of dl2-train, and so to be left out
@@ -192,14 +186,11 @@ void dl2_settings_name_variants(struct dl2_study_settings *study)
 static bool is_listed(const char *word, const char *list, bool *takes)
 {
     const size_t length = strcspn(word, "=");
-    while (*list) {
+    for (; *list; list = dl2_next_line(list))
         if (strncmp(list, word, length) == 0 && list[length] == '\t') {
             *takes = !word[length] && list[length + 1] != '\n';
             return true;
         }
-        list += strcspn(list, "\n");
-        list += *list == '\n';
-    }
     return false;
 }
 
@@ -227,13 +218,11 @@ static void check_training(struct dl2_study_settings *study)
             dl2_study_words(study, "dl2-train", "-j", dl2_text("%u", study->jobs), "--image-size",
                             o->image_size, "--batch", o->batch, "--epochs", o->epochs, "--device",
                             o->device, "--data", study->data, "--arch", study->archs.at[a], NULL);
-        for (size_t s = 0; s < study->seeds.count; s++) {
-            dl2_words_add(&command, "--seed");
-            dl2_words_add(&command, study->seeds.at[s]);
-        }
+        for (size_t s = 0; s < study->seeds.count; s++)
+            dl2_words_more(&command, "--seed", study->seeds.at[s], NULL);
         add_flags(&command, o->train_flags, "--list", "not-measured");
         study->rate_flags =
-            find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, &command));
+            find_rate_flags(study, dl2_study_ask(study, "TRAIN_FLAGS", o->train_flags, command));
     }
     /* The machine that plans for a cluster need not have its cards. */
     if (strcmp(o->device, "auto") == 0 || strcmp(o->engine, "slurm") == 0)
@@ -241,7 +230,7 @@ static void check_training(struct dl2_study_settings *study)
     struct dl2_words command = dl2_study_words(study, "dl2-train", "--device", o->device, NULL);
     const char *list;
     add_flags(&command, o->train_flags, "--list", "devices");
-    dl2_child_ask(&command, &list, NULL);
+    dl2_child_ask(command, &list, NULL);
     const char *state = strchr(list, '\t');
     state = state ? strchr(state + 1, '\t') : NULL;
     if (!state || strncmp(state, "\tusable\n", 8) != 0)
@@ -255,17 +244,15 @@ void dl2_settings_check(struct dl2_study_settings *study)
     const char *jobs = dl2_text("%u", study->jobs);
     struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs, NULL);
     add_flags(&command, o->quality_flags, "--help", NULL);
-    dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, &command);
+    dl2_study_ask(study, "QUALITY_FLAGS", o->quality_flags, command);
     command = dl2_study_words(study, "dl2-load", "-j", jobs, "--image-size", o->image_size,
                               "--batch", o->batch, "--measure", o->measure, NULL);
     add_flags(&command, o->load_flags, "--help", NULL);
-    dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, &command);
+    dl2_study_ask(study, "LOAD_FLAGS", o->load_flags, command);
     command = dl2_study_words(study, "dl2-report", "--tolerance", o->tolerance, NULL);
-    if (study->group && !study->group_is_survey) { /* the survey's file comes later */
-        dl2_words_add(&command, "--group");
-        dl2_words_add(&command, study->group);
-    }
+    if (study->group && !study->group_is_survey) /* the survey's file comes later */
+        dl2_words_more(&command, "--group", study->group, NULL);
     add_flags(&command, o->report_flags, "--help", NULL);
-    dl2_study_ask(study, "REPORT_FLAGS", o->report_flags, &command);
+    dl2_study_ask(study, "REPORT_FLAGS", o->report_flags, command);
     check_training(study);
 }

@@ -13,13 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int run(const struct dl2_words *command, int in, int out, int err)
+static int run(struct dl2_words command, int in, int out, int err)
 {
-    char **words = calloc(command->count + 1, sizeof *words);
+    char **words = calloc(command.count + 1, sizeof *words);
     if (!words)
         dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
-    for (size_t i = 0; i < command->count; i++)
-        words[i] = (char *)command->at[i];
+    for (size_t i = 0; i < command.count; i++)
+        words[i] = (char *)command.at[i];
     fflush(NULL);
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
@@ -38,14 +38,14 @@ static int run(const struct dl2_words *command, int in, int out, int err)
     }
     free(words);
     if (child < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be run: %s", command->at[0], strerror(errno));
+        dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be run: %s", command.at[0], strerror(errno));
     int status;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int dl2_child_run(const struct dl2_words *command, int out, int err)
+int dl2_child_run(struct dl2_words command, int out, int err)
 {
     const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int status = run(command, in, out, err);
@@ -53,7 +53,7 @@ int dl2_child_run(const struct dl2_words *command, int out, int err)
     return status;
 }
 
-int dl2_child_run_here(const struct dl2_words *command)
+int dl2_child_run_here(struct dl2_words command)
 {
     return run(command, -1, -1, -1);
 }
@@ -70,7 +70,7 @@ static const char *text_of(int fd)
     return kept;
 }
 
-int dl2_child_ask(const struct dl2_words *command, const char **output, const char **messages)
+int dl2_child_ask(struct dl2_words command, const char **output, const char **messages)
 {
     const int out = memfd_create("output", MFD_CLOEXEC);
     const int err = messages ? memfd_create("messages", MFD_CLOEXEC) : -1;

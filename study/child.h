@@ -8,12 +8,12 @@
 /* Runs a command, found on the PATH, with an empty standard input. `out` and `err` are descriptors
  * for its output, or -1 for this program's own. Returns its exit status, 128 and the signal's
  * number if one ended it, or 127, after a message, if it cannot be run. */
-int dl2_child_run(const struct dl2_words *command, int out, int err);
+int dl2_child_run(struct dl2_words command, int out, int err);
 
 /* The same with its output, and its messages unless `messages` is NULL, as texts. */
-int dl2_child_ask(const struct dl2_words *command, const char **output, const char **messages);
+int dl2_child_ask(struct dl2_words command, const char **output, const char **messages);
 
 /* Runs a command with this program's own standard input and output: for make. */
-int dl2_child_run_here(const struct dl2_words *command);
+int dl2_child_run_here(struct dl2_words command);
 
 #endif

@@ -6,7 +6,6 @@
 #include "study/settings.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +39,7 @@ static const char *from_checkout(const char *path, const char *checkout)
 static const char *in_quotes(const char *text)
 {
     const struct dl2_words words = dl2_words_split(text);
-    const char *value = dl2_words_join(&words, " ");
+    const char *value = dl2_words_join(words, " ");
     if (words.count > 1 && !strpbrk(value, "\"'$\\`!"))
         return dl2_text("\"%s\"", value);
     const char *doubled = "";
@@ -49,72 +48,67 @@ static const char *in_quotes(const char *text)
     return dl2_shell_quote(doubled);
 }
 
-const char *dl2_study_command(const struct dl2_study_settings *study, const struct dl2_words *goals)
+/* One without a value is left out. */
+static void add_setting(struct dl2_words *words, const char *name, const char *value)
+{
+    if (value && *value)
+        dl2_words_add(words, dl2_text("%s=%s", name, in_quotes(value)));
+}
+
+const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2_words goals)
 {
     const struct dl2_study_options *o = &study->options, *given = &study->given;
     const char *checkout = checkout_of(study), *makefile = study->options.makefile;
     struct dl2_words words = {0}, own = {0};
-    for (size_t i = 0; i < goals->count; i++)
-        if (dl2_goal_find(goals->at[i]) && dl2_goal_find(goals->at[i])->question)
-            dl2_words_add(&own, goals->at[i]);
+    for (size_t i = 0; i < goals.count; i++)
+        if (dl2_goal_find(goals.at[i]) && dl2_goal_find(goals.at[i])->question)
+            dl2_words_add(&own, goals.at[i]);
     if (!own.count)
         dl2_words_add(&own, "study");
     dl2_words_add(
         &words, !makefile  ? "dl2-study run"
                 : checkout ? "make"
                            : dl2_text("make -f %s", dl2_shell_quote(dl2_path_absolute(makefile))));
-    dl2_words_add_all(&words, &own);
+    dl2_words_add_all(&words, own);
     const char *dataset = study->data_is_named || study->data_is_table
                               ? o->dataset
                               : from_checkout(study->data, checkout);
-    const struct {
-        const char *name, *value;
-        bool shown;
-    } settings[] = {
-        {"DATASET", dataset, true},
-        {"OUT", from_checkout(study->out, checkout), true},
-        {"VARIANTS", o->variants, *o->variants},
-        {"CODECS", o->codecs, true},
-        {"EXTERNAL", o->external, study->external},
-        {"QUALITIES", o->qualities, true},
-        {"SHORTS", o->shorts, *o->shorts},
-        {"TABLES", o->tables, *o->tables},
-        {"TRAIN_ON", o->train_on, study->train_on.count < study->variants.count},
-        {"ARCHS", o->archs, true},
-        {"EPOCHS", o->epochs, true},
-        {"SEEDS", o->seeds, true},
-        {"DECIDE", o->decide, *o->decide},
-        {"IMAGE_SIZE", o->image_size, true},
-        {"BATCH", o->batch, true},
-        {"DEVICE", o->device, true},
-        {"TOLERANCE", o->tolerance, true},
-        {"GROUP", o->group, *o->group},
-        {"FORECAST", o->forecast, *o->forecast},
-        {"BUDGET", o->budget, *o->budget},
-        {"ROUNDS", o->rounds, given->rounds != NULL},
-        {"MEASURE", o->measure, given->measure != NULL},
+    const char *const settings[][2] = {
+        {"DATASET", dataset},
+        {"OUT", from_checkout(study->out, checkout)},
+        {"VARIANTS", o->variants},
+        {"CODECS", o->codecs},
+        {"EXTERNAL", study->external ? o->external : ""},
+        {"QUALITIES", o->qualities},
+        {"SHORTS", o->shorts},
+        {"TABLES", o->tables},
+        {"TRAIN_ON", study->train_on.count < study->variants.count ? o->train_on : ""},
+        {"ARCHS", o->archs},
+        {"EPOCHS", o->epochs},
+        {"SEEDS", o->seeds},
+        {"DECIDE", o->decide},
+        {"IMAGE_SIZE", o->image_size},
+        {"BATCH", o->batch},
+        {"DEVICE", o->device},
+        {"TOLERANCE", o->tolerance},
+        {"GROUP", o->group},
+        {"FORECAST", o->forecast},
+        {"BUDGET", o->budget},
+        {"ROUNDS", given->rounds},
+        {"MEASURE", given->measure},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (settings[i].shown)
-            dl2_words_add(&words,
-                          dl2_text("%s=%s", settings[i].name, in_quotes(settings[i].value)));
+        add_setting(&words, settings[i][0], settings[i][1]);
     for (size_t g = 0; dl2_goal_at(g); g++) {
-        const struct dl2_goal *goal = dl2_goal_at(g);
-        for (size_t v = 0; goal->variables && goal->variables[v].type != DL2_OPTION_END; v++) {
-            const char *value = o->of_goals[g].at[v];
-            if (value && *value && dl2_words_have(&own, goal->name))
-                dl2_words_add(&words,
-                              dl2_text("%s=%s", dl2_setting_variable(goal->variables[v].name),
-                                       in_quotes(value)));
-        }
+        const struct dl2_option *variables = dl2_goal_at(g)->variables;
+        if (variables && dl2_words_have(own, dl2_goal_at(g)->name))
+            for (size_t v = 0; variables[v].type != DL2_OPTION_END; v++)
+                add_setting(&words, dl2_setting_variable(variables[v].name), o->of_goals[g].at[v]);
     }
-    const char *const flags[][2] = {{"TRANSCODE_FLAGS", o->transcode_flags},
-                                    {"QUALITY_FLAGS", o->quality_flags},
-                                    {"LOAD_FLAGS", o->load_flags},
-                                    {"TRAIN_FLAGS", o->train_flags},
-                                    {"REPORT_FLAGS", o->report_flags}};
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (*flags[i][1])
-            dl2_words_add(&words, dl2_text("%s=%s", flags[i][0], in_quotes(flags[i][1])));
-    return dl2_words_join(&words, " ");
+    add_setting(&words, "TRANSCODE_FLAGS", o->transcode_flags);
+    add_setting(&words, "QUALITY_FLAGS", o->quality_flags);
+    add_setting(&words, "LOAD_FLAGS", o->load_flags);
+    add_setting(&words, "TRAIN_FLAGS", o->train_flags);
+    add_setting(&words, "REPORT_FLAGS", o->report_flags);
+    return dl2_words_join(words, " ");
 }

@@ -33,7 +33,7 @@ static void add_runs(const struct dl2_study_settings *study, struct dl2_words *r
     const struct dl2_words seeds = dl2_seeds_in_order(study);
     for (size_t i = 0; i < seeds.count && i < count; i++) {
         const char *run = dl2_text("%s/%s/seed-%s", variant, arch, seeds.at[i]);
-        if (!dl2_words_have(runs, run))
+        if (!dl2_words_have(*runs, run))
             dl2_words_add(runs, run);
     }
 }
@@ -54,30 +54,29 @@ void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *
 
 /* What dl2-report finds about the trainings: a new reference to the list in its JSON; NULL, after a
  * message, if it failed. */
-static json_t *ask(const struct dl2_decision *rounds, const struct dl2_words *runs,
+static json_t *ask(const struct dl2_study_settings *study, const struct dl2_words *runs,
                    const char *option, const char *list)
 {
-    const struct dl2_study_settings *study = rounds->study;
     struct dl2_words command = dl2_study_words(study, "dl2-report", option, "--variants",
-                                               dl2_words_join(&study->names, " "), "--trainings",
-                                               dl2_words_join(runs, " "), NULL);
+                                               dl2_words_join(study->names, " "), "--trainings",
+                                               dl2_words_join(*runs, " "), NULL);
     if (strcmp(option, "--decide") == 0) {
-        dl2_words_more(&command, "--interim", rounds->interim, "--tolerance",
+        dl2_words_more(&command, "--interim", dl2_decide_interim(study), "--tolerance",
                        study->options.tolerance, NULL);
         if (study->group)
             dl2_words_more(&command, "--group", study->group, NULL);
     }
     dl2_words_add(&command, study->out);
     const char *output, *messages;
-    if (dl2_child_ask(&command, &output, &messages) != 0) {
+    if (dl2_child_ask(command, &output, &messages) != 0) {
         fputs(messages, stderr);
         return NULL;
     }
-    json_t *all = json_loads(output, 0, NULL), *found = NULL;
+    json_auto_t *all = json_loads(output, 0, NULL);
+    json_t *found = NULL;
     const char *schema = dl2_text("dl2-%s/1", list);
     if (strcmp(dl2_json_get_text(all, "schema", ""), schema) == 0)
         found = json_incref(json_object_get(all, list));
-    json_decref(all);
     if (!found)
         fprintf(stderr, "dl2-study: dl2-report %s did not print %s\n", option, schema);
     return found;
@@ -99,8 +98,8 @@ static struct dl2_words forecast_beyond(const struct dl2_study_settings *study,
                       dl2_json_get_text(forecast, "variant", ""));
     }
     for (size_t v = 0; v < study->train_on.count; v++)
-        if (dl2_words_have(&beyond, study->train_on.at[v]) &&
-            !dl2_words_have(&within, study->train_on.at[v]))
+        if (dl2_words_have(beyond, study->train_on.at[v]) &&
+            !dl2_words_have(within, study->train_on.at[v]))
             dl2_words_add(&both, study->train_on.at[v]);
     return both;
 }
@@ -116,7 +115,7 @@ static void add_wanted(const struct dl2_study_settings *study, const json_t *dec
         const char *network = dl2_json_get_text(decision, "network", "");
         const char *variant = dl2_json_get_text(decision, "variant", "");
         const bool is_raw = strcmp(variant, "raw") == 0;
-        if (!is_raw && !dl2_words_have(&study->train_on, variant))
+        if (!is_raw && !dl2_words_have(study->train_on, variant))
             continue;
         if (!is_raw)
             printf("%s, %s: %s\n", variant, network, dl2_json_get_text(decision, "state", ""));
@@ -124,38 +123,36 @@ static void add_wanted(const struct dl2_study_settings *study, const json_t *dec
     }
 }
 
-int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
+int dl2_decide(const struct dl2_study_settings *study,
+               int (*run)(const struct dl2_words *runs, bool forecasts), struct dl2_words *runs)
 {
-    const struct dl2_study_settings *study = rounds->study;
     const double began = dl2_clock_wall(), budget = budget_of(study);
     struct dl2_words later = {0};
     *runs = (struct dl2_words){0};
     if (*study->options.forecast) {
         add_first(study, runs, "raw");
-        const int status = rounds->run(rounds, runs, true);
-        json_t *forecasts = status ? NULL : ask(rounds, runs, "--forecast", "forecasts");
+        const int status = run(runs, true);
+        json_auto_t *forecasts = status ? NULL : ask(study, runs, "--forecast", "forecasts");
         if (!forecasts)
             return status ? status : DL2_EXIT_FAILED;
         later = forecast_beyond(study, forecasts);
-        json_decref(forecasts);
     }
     add_first(study, runs, "raw");
     for (size_t v = 0; v < study->train_on.count; v++)
-        if (!dl2_words_have(&later, study->train_on.at[v]))
+        if (!dl2_words_have(later, study->train_on.at[v]))
             add_first(study, runs, study->train_on.at[v]);
     for (;;) {
-        const int status = rounds->run(rounds, runs, false);
-        json_t *decided = status ? NULL : ask(rounds, runs, "--decide", "decisions");
+        const int status = run(runs, false);
+        json_auto_t *decided = status ? NULL : ask(study, runs, "--decide", "decisions");
         if (!decided)
             return status ? status : DL2_EXIT_FAILED;
         struct dl2_words wanted = {0};
-        dl2_words_add_all(&wanted, runs);
+        dl2_words_add_all(&wanted, *runs);
         add_wanted(study, decided, &wanted);
-        json_decref(decided);
         const bool is_spent = dl2_clock_wall() - began >= budget;
         if (wanted.count == runs->count && later.count && !is_spent) {
             printf("Next: what is forecast to lose more than %s: %s\n", study->options.tolerance,
-                   dl2_words_join(&later, " "));
+                   dl2_words_join(later, " "));
             for (size_t v = 0; v < later.count; v++)
                 add_first(study, &wanted, later.at[v]);
             later = (struct dl2_words){0};
@@ -171,6 +168,6 @@ int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs)
     }
     if (later.count)
         printf("Not trained, forecast to lose more than %s: %s\n", study->options.tolerance,
-               dl2_words_join(&later, " "));
+               dl2_words_join(later, " "));
     return DL2_EXIT_OK;
 }

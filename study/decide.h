@@ -9,17 +9,10 @@
 
 #include "study/plan.h"
 
-struct dl2_decision {
-    const struct dl2_study_settings *study;
-    const char *interim; /* numbers of seeds after which it looks */
-    const char *tuning;  /* of the forecast, or NULL */
-    /* Runs the goal `train`, or the trainings of `forecast`, of these trainings. Returns an exit
-     * status. */
-    int (*run)(const struct dl2_decision *rounds, const struct dl2_words *runs, bool forecasts);
-};
-
-/* Returns an exit status; *runs are the trainings that were made. */
-int dl2_decide(const struct dl2_decision *rounds, struct dl2_words *runs);
+/* Returns an exit status; *runs are the trainings that were made. `run` runs the goal `train`, or
+ * the trainings of `forecast`, of these trainings, and returns an exit status. */
+int dl2_decide(const struct dl2_study_settings *study,
+               int (*run)(const struct dl2_words *runs, bool forecasts), struct dl2_words *runs);
 /* The trainings of the first round without a forecast: all variants, from two seeds. */
 void dl2_decide_first(const struct dl2_study_settings *study, struct dl2_words *runs);
 /* The numbers of seeds after which a study looks: "2,3,4". */

@@ -77,7 +77,7 @@ static void begin_at_work(void)
 
 /* ---- Plans */
 
-static void begin_plan(struct dl2_study_plan *plan, const struct dl2_words *goals)
+static void begin_plan(struct dl2_study_plan *plan, struct dl2_words goals)
 {
     dl2_plan_begin(plan, &study, goals);
     plan->command = dl2_study_command(&study, goals);
@@ -86,7 +86,7 @@ static void begin_plan(struct dl2_study_plan *plan, const struct dl2_words *goal
 }
 
 /* Makes a plan for the goals, of those trainings that DECIDE has named so far; NULL: of all. */
-static void make_plan(struct dl2_study_plan *plan, const struct dl2_words *goals,
+static void make_plan(struct dl2_study_plan *plan, struct dl2_words goals,
                       const struct dl2_words *runs)
 {
     begin_plan(plan, goals);
@@ -94,15 +94,19 @@ static void make_plan(struct dl2_study_plan *plan, const struct dl2_words *goals
         plan->runs = *runs;
         plan->interim = dl2_decide_interim(&study);
     }
-    for (size_t i = 0; i < goals->count; i++)
-        for (size_t g = 0; dl2_goal_at(g); g++)
-            if (strcmp(dl2_goal_at(g)->name, goals->at[i]) == 0)
-                dl2_goal_at(g)->plan(plan, &study.options.of_goals[g]);
+    for (size_t i = 0; i < goals.count; i++) {
+        const struct dl2_goal *goal = dl2_goal_find(goals.at[i]);
+        const struct dl2_words files = goal->plan(plan);
+        if (goal->question)
+            dl2_plan_report(plan, files);
+        else
+            dl2_words_add_all(&plan->targets, files);
+    }
     dl2_plan_end(plan);
 }
 
 /* Has what the plan needs done. */
-static int run_plan(const struct dl2_study_plan *plan, const struct dl2_words *files)
+static int run_plan(const struct dl2_study_plan *plan, struct dl2_words files)
 {
     const bool slurm = strcmp(study.options.engine, "slurm") == 0;
     if (only_looks()) {
@@ -131,34 +135,24 @@ static int run_plan(const struct dl2_study_plan *plan, const struct dl2_words *f
 }
 
 /* One round of DECIDE. */
-static int run_round(const struct dl2_decision *rounds, const struct dl2_words *runs,
-                     bool forecasts)
+static int run_round(const struct dl2_words *runs, bool forecasts)
 {
     struct dl2_words goals = {0}, files = {0};
     struct dl2_study_plan plan;
     dl2_words_add(&goals, "train");
     if (forecasts) {
-        begin_plan(&plan, &goals);
+        begin_plan(&plan, goals);
         plan.runs = *runs;
-        const struct dl2_words targets = dl2_plan_forecast(&plan, rounds->tuning);
-        dl2_plan_ask_for(&plan, &targets);
+        dl2_words_add_all(&plan.targets, dl2_plan_forecast(&plan));
         dl2_plan_end(&plan);
     } else {
-        make_plan(&plan, &goals, runs);
+        make_plan(&plan, goals, runs);
     }
-    const int status = run_plan(&plan, &files);
+    const int status = run_plan(&plan, files);
     dl2_plan_discard(&plan);
     fflush(stdout);
     /* Nothing was trained, so there is nothing to decide. */
     return status == DL2_EXIT_OK && only_looks() ? -1 : status;
-}
-
-static const char *tuning_of_forecast(void)
-{
-    for (size_t g = 0; dl2_goal_at(g); g++)
-        if (strcmp(dl2_goal_at(g)->name, "forecast") == 0)
-            return study.options.of_goals[g].at[0];
-    return NULL;
 }
 
 /* ---- Goals that make nothing */
@@ -174,11 +168,9 @@ static int clean(void)
     struct dl2_words names = {0};
     const char *owner = dl2_text_of_file(dl2_text("%s/.make/owner", study.out));
     dl2_words_more(&names, "plan.json", "rules.mk", "jobs.sh", "jobs", NULL);
-    for (size_t g = 0; dl2_goal_at(g); g++) {
-        const struct dl2_words own =
-            dl2_words_split(dl2_goal_at(g)->folders ? dl2_goal_at(g)->folders : "");
-        dl2_words_add_all(&names, &own);
-    }
+    for (size_t g = 0; dl2_goal_at(g); g++)
+        if (dl2_goal_at(g)->folders)
+            dl2_words_add_all(&names, dl2_words_split(dl2_goal_at(g)->folders));
     if (owner && (strcmp(owner, "demo\n") == 0 || strcmp(owner, "imagenette\n") == 0))
         dl2_words_more(&names, "data", "data.tmp", "data.parts", "imagenette2-160.tgz",
                        "imagenette2-160.tgz.part", NULL);
@@ -198,10 +190,9 @@ static int clean(void)
 /* Gives up the plan that a report wrote: the next one is the first look of another. */
 static int give_up_plan(void)
 {
-    const struct dl2_words command =
-        dl2_study_words(&study, "dl2-report", "--new-plan", study.out, NULL);
     const struct timespec old[2] = {{0, 0}, {0, 0}};
-    const int status = dl2_child_run(&command, -1, -1);
+    const int status =
+        dl2_child_run(dl2_study_words(&study, "dl2-report", "--new-plan", study.out, NULL), -1, -1);
     utimensat(AT_FDCWD, dl2_text("%s/report/report.html", study.out), old, 0);
     return status;
 }
@@ -214,16 +205,14 @@ static int show_answers(const struct dl2_study_plan *plan)
         dl2_work_show(plan->shown.at[i], STDOUT_FILENO);
     if (!plan->has_report)
         return DL2_EXIT_OK;
-    const struct dl2_words command =
-        dl2_study_words(&study, "dl2-report", "--answer", study.out, NULL);
-    if (dl2_child_run(&command, -1, -1) != 0)
+    if (dl2_child_run(dl2_study_words(&study, "dl2-report", "--answer", study.out, NULL), -1, -1))
         return DL2_EXIT_FAILED;
     printf("The report: %s\n", dl2_path_absolute(dl2_text("%s/report/report.html", study.out)));
     return DL2_EXIT_OK;
 }
 
 /* The goals whose trainings DECIDE names. */
-static bool is_decided(const struct dl2_words *goals)
+static bool is_decided(struct dl2_words goals)
 {
     static const char *const decided[] = {"train", "matrix", "report", "study", "study-tables"};
     for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
@@ -233,7 +222,7 @@ static bool is_decided(const struct dl2_words *goals)
 }
 
 /* Checks the goals' own variables, which have an effect on these goals alone. */
-static void check_goals(const struct dl2_words *asked)
+static void check_goals(struct dl2_words asked)
 {
     for (size_t g = 0; dl2_goal_at(g); g++) {
         const struct dl2_goal *goal = dl2_goal_at(g);
@@ -242,7 +231,7 @@ static void check_goals(const struct dl2_words *asked)
         const bool has_effect =
             is_asked || (strcmp(goal->name, "forecast") == 0 && *study.options.forecast);
         if (goal->check)
-            goal->check(&study, &study.options.of_goals[g], is_asked);
+            goal->check(&study, is_asked);
         for (size_t v = 0; !has_effect && goal->variables && goal->variables[v].name; v++) {
             const char *value = study.options.of_goals[g].at[v];
             if (value && *value)
@@ -254,24 +243,24 @@ static void check_goals(const struct dl2_words *asked)
 }
 
 /* A file can be asked for if a step of the goals' plan makes it. */
-static void check_files(const struct dl2_words *goals, const struct dl2_words *files)
+static void check_files(struct dl2_words goals, struct dl2_words files)
 {
     struct dl2_study_plan plan;
     make_plan(&plan, goals, NULL);
-    for (size_t f = 0; f < files->count; f++) {
+    for (size_t f = 0; f < files.count; f++) {
         bool is_made = false;
         size_t i;
         json_t *step;
         json_array_foreach(plan.steps, i, step)
         {
-            const struct dl2_words outputs = dl2_words_of_json(json_object_get(step, "outputs"));
-            is_made |= dl2_words_have(&outputs, files->at[f]);
+            is_made |=
+                dl2_words_have(dl2_words_of_json(json_object_get(step, "outputs")), files.at[f]);
         }
         if (!is_made)
             dl2_study_fail(DL2_EXIT_USAGE,
                            "there is no goal %s, and no file of that name in the "
                            "study's plan; --help lists the goals",
-                           files->at[f]);
+                           files.at[f]);
     }
     dl2_plan_discard(&plan);
 }
@@ -283,25 +272,23 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         dl2_words_add(dl2_goal_find(goals->at[i]) ? &asked : &files, goals->at[i]);
     if (!asked.count)
         dl2_words_add(&asked, "study");
-    if (dl2_words_have(&asked, "study-tables") && !study.options.tables)
+    if (dl2_words_have(asked, "study-tables") && !study.options.tables)
         study.options.tables = "pipeline network";
     find_scripts();
-    dl2_study_locate(&study);
+    dl2_study_locate(&study, dl2_study_options());
     dl2_study_resolve(&study);
     dl2_settings_name_variants(&study);
-    check_goals(&asked);
+    check_goals(asked);
     dl2_settings_check(&study);
-    check_files(&asked, &files);
+    check_files(asked, files);
     const bool looks = only_looks();
     if (!looks) {
         begin_at_work();
         dl2_progress_reset(study.out);
     }
-    const bool decides = is_decided(&asked);
+    const bool decides = is_decided(asked);
     if (decides && !only_plans) {
-        const struct dl2_decision rounds = {&study, dl2_decide_interim(&study),
-                                            tuning_of_forecast(), run_round};
-        const int status = dl2_decide(&rounds, &runs);
+        const int status = dl2_decide(&study, run_round, &runs);
         if (status)
             return status < 0 ? DL2_EXIT_OK : status;
         fflush(stdout);
@@ -311,7 +298,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
         printf("DECIDE: the plan is of the first round; later ones depend on its verdicts\n");
     }
     struct dl2_study_plan plan;
-    make_plan(&plan, &asked, decides ? &runs : NULL);
+    make_plan(&plan, asked, decides ? &runs : NULL);
     int status = DL2_EXIT_OK;
     if (only_plans) {
         dl2_plan_save(&plan, dl2_text("%s/plan.json", study.out));
@@ -320,7 +307,7 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
             dl2_slurm_save(&plan, self);
         printf("%s/plan.json: %s\n", study.out, dl2_plan_summary(&plan));
     } else {
-        status = run_plan(&plan, &files);
+        status = run_plan(&plan, files);
         if (status == DL2_EXIT_OK && !looks)
             status = show_answers(&plan);
     }
@@ -330,14 +317,10 @@ static int run_goals(struct dl2_words *goals, bool only_plans)
 
 static int show_status(const char *out)
 {
-    json_t *plan;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_json_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1", &plan, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    json_auto_t *plan = dl2_work_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1");
     const int fd = open(dl2_text("%s/.make/at-work", out), O_RDWR | O_CLOEXEC);
     const bool at_work = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0;
     printf("%s: %s%s\n", out, dl2_progress_text(out, plan), at_work ? "" : "; no run is at work");
-    json_decref(plan);
     return DL2_EXIT_OK;
 }
 
@@ -415,12 +398,8 @@ int main(int argc, char **argv)
     struct dl2_common_options common = {0};
     char **arguments;
     size_t count;
-    char path[4096];
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (length > 0) {
-        path[length] = '\0';
-        self = path;
-    }
+    if (dl2_path_of_program())
+        self = dl2_path_of_program();
     const struct dl2_program program = {
         .name = "dl2-study",
         .synopsis = "run [GOAL...]\nplan [GOAL...]\nstatus FOLDER\ndo FOLDER STEP",
@@ -451,12 +430,12 @@ int main(int argc, char **argv)
     dl2_study_read_environment(&study.options);
     if (!words.count)
         dl2_words_add(&words, "study");
-    if (dl2_words_have(&words, "clean-study") || dl2_words_have(&words, "new-plan")) {
-        const bool cleans = dl2_words_have(&words, "clean-study");
+    if (dl2_words_have(words, "clean-study") || dl2_words_have(words, "new-plan")) {
+        const bool cleans = dl2_words_have(words, "clean-study");
         if (words.count > 1)
             return dl2_program_usage_error(&program, "%s goes alone",
                                            cleans ? "clean-study" : "new-plan");
-        dl2_study_locate(&study);
+        dl2_study_locate(&study, dl2_study_options());
         if (dl2_is_folder(dl2_text("%s/.make", study.out)))
             begin_at_work();
         return cleans ? clean() : give_up_plan();

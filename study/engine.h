@@ -10,8 +10,7 @@
 void dl2_rules_save(const struct dl2_study_plan *plan, const char *path, const char *program);
 
 /* Runs make on rules, for `targets` or all that the goals ask for. Returns an exit status. */
-int dl2_make_run(const struct dl2_study_plan *plan, const char *rules,
-                 const struct dl2_words *targets);
+int dl2_make_run(const struct dl2_study_plan *plan, const char *rules, struct dl2_words targets);
 
 /* Writes OUT/jobs.sh, which submits the plan's needed steps to Slurm. */
 void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program);

@@ -19,9 +19,13 @@ const struct dl2_goal *dl2_goal_find(const char *name)
     return NULL;
 }
 
-void dl2_plan_ask_for(struct dl2_study_plan *plan, const struct dl2_words *files)
+const char *dl2_goal_value(const struct dl2_study_settings *study, const char *goal,
+                           size_t variable)
 {
-    dl2_words_add_all(&plan->targets, files);
+    size_t i = 0;
+    while (strcmp(found[i]->name, goal) != 0)
+        i++;
+    return study->options.of_goals[i].at[variable];
 }
 
 _Static_assert(sizeof found / sizeof *found <= DL2_MAX_GOALS, "DL2_MAX_GOALS is too small");

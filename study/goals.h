@@ -17,20 +17,21 @@ struct dl2_goal {
     const char *folders;    /* in OUT that are its results, separated by blanks */
     const struct dl2_option *variables; /* of struct dl2_goal_values; or NULL */
     /* Refuses wrong variables, which may be those of another goal, and so not needed; or NULL. */
-    void (*check)(const struct dl2_study_settings *study, const struct dl2_goal_values *values,
-                  bool is_asked);
-    /* Adds its steps to the plan, and what is to be made and shown. */
-    void (*plan)(struct dl2_study_plan *plan, const struct dl2_goal_values *values);
+    void (*check)(const struct dl2_study_settings *study, bool is_asked);
+    /* Adds its steps to the plan, and returns the files that are to be made. A goal with a question
+     * ends with a report of them and of all that is there. */
+    struct dl2_words (*plan)(struct dl2_study_plan *plan);
 };
 
 /* All goals, in the order of their names; NULL beyond the last. */
 const struct dl2_goal *dl2_goal_at(size_t index);
 const struct dl2_goal *dl2_goal_find(const char *name);
 
-/* The goals ask for these files. */
-void dl2_plan_ask_for(struct dl2_study_plan *plan, const struct dl2_words *files);
+/* The goal's own variable of that number, NULL where it was not given. */
+const char *dl2_goal_value(const struct dl2_study_settings *study, const char *goal,
+                           size_t variable);
 
 /* The forecast's trainings, and the matrix of those on the original (study/goals/forecast.c). */
-struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuning);
+struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan);
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common/file.h"
 #include "common/json.h"
 #include "study/child.h"
 #include "study/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Settings and commands may hold anything; make's own sign is written twice. */
 static const char *for_make(const char *text)
@@ -44,8 +42,7 @@ static void write_step(FILE *out, const struct dl2_study_plan *plan, const json_
             json_is_true(json_object_get(step, "alone")) ? "" : ", beside others");
     json_array_foreach(json_object_get(step, "commands"), i, command)
     {
-        const struct dl2_words words = dl2_words_of_json(command);
-        fprintf(out, "#   %s\n", for_make(dl2_shell_command(&words)));
+        fprintf(out, "#   %s\n", for_make(dl2_shell_command(dl2_words_of_json(command))));
     }
     write_list(out, outputs, "");
     fputs(json_array_size(outputs) > 1 ? " &:" : ":", out);
@@ -87,14 +84,13 @@ void dl2_rules_save(const struct dl2_study_plan *plan, const char *path, const c
     }
     /* What is interrupted is gone on with; a result that is not whole says so. */
     fputs("\n.PRECIOUS: %\n", out);
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (fclose(out) != 0 || dl2_file_write(path, text, size, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    if (fclose(out) != 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    dl2_text_save(path, text);
     free(text);
 }
 
-int dl2_make_run(const struct dl2_study_plan *plan, const char *rules,
-                 const struct dl2_words *targets)
+int dl2_make_run(const struct dl2_study_plan *plan, const char *rules, struct dl2_words targets)
 {
     const char *make = getenv("MAKE"), *flags = getenv("MAKEFLAGS");
     struct dl2_words command = {0};
@@ -109,5 +105,5 @@ int dl2_make_run(const struct dl2_study_plan *plan, const char *rules,
     if (!chosen)
         dl2_words_add(&command, dl2_text("-j%u", plan->study->trainers));
     dl2_words_add_all(&command, targets);
-    return dl2_child_run_here(&command);
+    return dl2_child_run_here(command);
 }

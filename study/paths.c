@@ -50,3 +50,15 @@ bool dl2_path_is_within(const char *path, const char *folder)
     const size_t length = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || !path[length]);
 }
+
+const char *dl2_path_folder(const char *path)
+{
+    return dl2_text("%.*s", (int)(strrchr(path, '/') - path), path);
+}
+
+const char *dl2_path_of_program(void)
+{
+    char path[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    return length > 0 ? dl2_text("%.*s", (int)length, path) : NULL;
+}

@@ -32,7 +32,7 @@ static json_t *text_json(const char *text)
 }
 
 void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
-                    const struct dl2_words *goals)
+                    struct dl2_words goals)
 {
     *plan = (struct dl2_study_plan){.study = study,
                                     .goals = goals,
@@ -59,7 +59,8 @@ void dl2_plan_discard(struct dl2_study_plan *plan)
 
 /* ---- Steps */
 
-json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work)
+json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
+                      const char *output)
 {
     size_t i;
     json_t *step;
@@ -76,6 +77,8 @@ json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char 
     static const char *const lists[] = {"outputs", "inputs", "after", "commands"};
     for (i = 0; i < sizeof lists / sizeof *lists; i++)
         put(step, lists[i], json_array());
+    if (output)
+        dl2_step_add(step, "outputs", output);
     if (json_array_append_new(plan->steps, step) < 0)
         need(NULL);
     return step;
@@ -94,10 +97,10 @@ void dl2_step_add(json_t *step, const char *list, const char *path)
         need(NULL);
 }
 
-void dl2_step_add_all(json_t *step, const char *list, const struct dl2_words *paths)
+void dl2_step_add_all(json_t *step, const char *list, struct dl2_words paths)
 {
-    for (size_t i = 0; i < paths->count; i++)
-        dl2_step_add(step, list, paths->at[i]);
+    for (size_t i = 0; i < paths.count; i++)
+        dl2_step_add(step, list, paths.at[i]);
 }
 
 void dl2_step_set(json_t *step, const char *key, const char *text)
@@ -105,7 +108,7 @@ void dl2_step_set(json_t *step, const char *key, const char *text)
     put(step, key, text_json(text));
 }
 
-void dl2_step_command(json_t *step, const struct dl2_words *command)
+void dl2_step_command(json_t *step, struct dl2_words command)
 {
     if (json_array_append_new(json_object_get(step, "commands"), dl2_words_json(command)) < 0)
         need(NULL);
@@ -120,8 +123,8 @@ void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *st
                        const char *text)
 {
     const char *path = dl2_plan_stage(plan, stage);
-    const struct dl2_words words = dl2_words_split(text);
-    const char *now = dl2_words_join(&words, " "), *before = dl2_text_of_file(path);
+    const char *now = dl2_words_join(dl2_words_split(text), " ");
+    const char *before = dl2_text_of_file(path);
     if (!before || strcmp(before, dl2_text("%s\n", now)) != 0) {
         put(plan->changed, stage, text_json(now));
         put(plan->coming, path, text_json("settings"));
@@ -199,7 +202,8 @@ static void want_all(json_t *files, const json_t *paths)
 
 void dl2_plan_end(struct dl2_study_plan *plan)
 {
-    json_t *files = need(json_object()), *settings;
+    json_auto_t *files = need(json_object());
+    json_t *settings;
     const char *stage;
     void *next;
     for (size_t i = 0; i < plan->targets.count; i++)
@@ -218,16 +222,9 @@ void dl2_plan_end(struct dl2_study_plan *plan)
         if (!json_object_get(files, dl2_plan_stage(plan, stage)))
             json_object_del(plan->changed, stage);
     }
-    json_decref(files);
 }
 
 /* ---- Commands */
-
-static void add_words(struct dl2_words *words, va_list args)
-{
-    for (const char *word; (word = va_arg(args, const char *));)
-        dl2_words_add(words, word);
-}
 
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
 {
@@ -235,17 +232,10 @@ struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const c
     dl2_words_add(&words, dl2_study_program(study, program));
     va_list args;
     va_start(args, program);
-    add_words(&words, args);
+    for (const char *word; (word = va_arg(args, const char *));)
+        dl2_words_add(&words, word);
     va_end(args);
     return words;
-}
-
-void dl2_words_more(struct dl2_words *words, ...)
-{
-    va_list args;
-    va_start(args, words);
-    add_words(words, args);
-    va_end(args);
 }
 
 /* ---- The file */
@@ -276,11 +266,11 @@ void dl2_plan_save(const struct dl2_study_plan *plan, const char *path)
     put(json, "folder", text_json(dl2_path_absolute(".")));
     put(json, "out", text_json(study->out));
     put(json, "settings", json_incref(plan->settings));
-    put(json, "trainings", dl2_words_json(&plan->runs));
+    put(json, "trainings", dl2_words_json(plan->runs));
     put(json, "interim", plan->interim ? text_json(plan->interim) : json_null());
     put(json, "quiet", json_boolean(plan->quiet));
     put(json, "trainers", json_integer(study->trainers));
-    put(json, "targets", dl2_words_json(&plan->targets));
+    put(json, "targets", dl2_words_json(plan->targets));
     put(json, "steps", json_incref(plan->steps));
     struct dl2_error error = DL2_ERROR_INIT;
     if (dl2_json_save_new(path, json, &error) < 0)

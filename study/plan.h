@@ -15,13 +15,13 @@
 
 struct dl2_study_plan {
     const struct dl2_study_settings *study;
-    const struct dl2_words *goals; /* that were asked for */
-    struct dl2_words runs;         /* the trainings: "raw/resnet10/seed-1" */
-    const char *command;           /* that makes the study again */
-    json_t *settings;              /* as JSON; owned */
-    bool quiet;                    /* nothing is said of how far it is */
-    const char *interim;           /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
-    json_t *steps;                 /* in an order in which they can be done */
+    struct dl2_words goals; /* that were asked for */
+    struct dl2_words runs;  /* the trainings: "raw/resnet10/seed-1" */
+    const char *command;    /* that makes the study again */
+    json_t *settings;       /* as JSON; owned */
+    bool quiet;             /* nothing is said of how far it is */
+    const char *interim;    /* numbers of seeds after which DECIDE looks: "2,3,4"; or NULL */
+    json_t *steps;          /* in an order in which they can be done */
     json_t *stages;  /* name: its settings as a text; those whose file differs are in `changed` */
     json_t *changed; /* {STAGE: text} */
     json_t *coming;  /* {path: name of the step that will make it} */
@@ -31,7 +31,7 @@ struct dl2_study_plan {
 };
 
 void dl2_plan_begin(struct dl2_study_plan *plan, const struct dl2_study_settings *study,
-                    const struct dl2_words *goals);
+                    struct dl2_words goals);
 void dl2_plan_discard(struct dl2_study_plan *plan);
 /* Leaves in the plan what its targets need. */
 void dl2_plan_end(struct dl2_study_plan *plan);
@@ -44,13 +44,15 @@ void dl2_plan_save(const struct dl2_study_plan *plan, const char *path);
 
 /* ---- To make steps */
 
-/* A new step, which `work` in work.c does; NULL if the plan has one of this name. */
-json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work);
+/* A new step, which `work` in work.c does, with its first output; NULL: none yet. NULL if the plan
+ * has one of this name. */
+json_t *dl2_plan_step(struct dl2_study_plan *plan, const char *name, const char *work,
+                      const char *output);
 /* Adds to the step's outputs, inputs, or `after`: what has to be there, however old. */
 void dl2_step_add(json_t *step, const char *list, const char *path);
-void dl2_step_add_all(json_t *step, const char *list, const struct dl2_words *paths);
+void dl2_step_add_all(json_t *step, const char *list, struct dl2_words paths);
 void dl2_step_set(json_t *step, const char *key, const char *text);
-void dl2_step_command(json_t *step, const struct dl2_words *command);
+void dl2_step_command(json_t *step, struct dl2_words command);
 /* The step depends on these settings; a blank more or less is no change. */
 void dl2_plan_settings(struct dl2_study_plan *plan, json_t *step, const char *stage,
                        const char *text);
@@ -66,8 +68,6 @@ void dl2_plan_close(struct dl2_study_plan *plan, json_t *step, bool again);
 /* A command of a program of dl2 and the words up to NULL. */
 struct dl2_words dl2_study_words(const struct dl2_study_settings *study, const char *program, ...)
     __attribute__((sentinel));
-/* Adds words up to NULL. */
-void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 
 /* ---- The stages; each adds its steps once, with those that it needs, and returns their outputs */
 
@@ -78,11 +78,12 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind);
 struct dl2_words dl2_plan_variants(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_load(struct dl2_study_plan *plan);
-const char *dl2_plan_throughput(struct dl2_study_plan *plan);
+struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan);
 struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl2_words *after);
-struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_words *runs);
+/* Of the plan's trainings: each network on every variant. */
+struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan);
 /* The report of all that is there, made again if one of `inputs` is newer. */
-void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs);
+void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs);
 
 /* The file whose time is that of a variant, or of raw. */
 const char *dl2_plan_place_file(struct dl2_study_plan *plan, const char *name);
@@ -126,5 +127,11 @@ struct dl2_cell {
     bool once;                /* in the first round alone */
 };
 void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
+/* Those of a variant, or raw: of loading, and of training each network. Paths begin with `prefix`;
+ * `cold`: files are evicted from the page cache before each epoch. */
+void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const char *prefix,
+                    const char *name, const char *workers, bool cold);
+/* The step measures the cells that follow, in the study's rounds. */
+void dl2_step_rounds(const struct dl2_study_plan *plan, json_t *step);
 
 #endif

@@ -47,7 +47,7 @@ static struct done read_done(const char *out)
 {
     const char *text = dl2_text_of_file(done_file(out));
     struct done done = {.names = {0}};
-    for (; text && *text; text += strcspn(text, "\n"), text += *text == '\n') {
+    for (; text && *text; text = dl2_next_line(text)) {
         const size_t name = strcspn(text, "\t\n");
         double *grown = realloc(done.seconds, (done.names.count + 1) * sizeof *grown);
         if (!grown || text[name] != '\t')
@@ -92,7 +92,7 @@ const char *dl2_progress_text(const char *out, const json_t *plan)
         if (!json_is_true(json_object_get(step, "needed")))
             continue;
         total++;
-        if (dl2_words_have(&done.names, name)) {
+        if (dl2_words_have(done.names, name)) {
             count++;
             continue;
         }

@@ -15,63 +15,70 @@
 /* ---- Datasets with a name, and the defaults that go with them */
 
 static const struct preset {
-    const char *dataset, *codecs, *qualities, *shorts, *tables, *archs, *epochs, *image_size,
-        *batch, *tolerance;
-    const char *measure, *train_flags, *about;
+    const char *about;
+    struct dl2_study_options options;
 } presets[] = {
     /* The demo is to end within minutes on two processors, and yet to say something: small images,
      * crops that keep most of one, and a tolerance that 1,306 validation images can tell. */
-    {"demo", "jpeg webp", "5 75", "48 full", "pipeline", "convnet", "6", "32", "32", "2", "0.5",
-     "--crop-area 0.5,1 --validate-every 3",
-     "The images are tiles of 15 photographs, and which photograph a tile is cut out of is its "
+    {"The images are tiles of 15 photographs, and which photograph a tile is cut out of is its "
      "class. The tiles for validation are from other parts of the same photographs as those for "
-     "training, so the answer is about these photographs, not about photographs in general."},
-    {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"},
-    {.dataset = "imagenette"},
-    {.codecs = "jpeg",
-     .shorts = "",
-     .tables = "",
-     .qualities = "10 25 50 75 85",
-     .archs = "resnet10",
-     .epochs = "30",
-     .image_size = "64",
-     .batch = "64",
-     .tolerance = "1",
-     .measure = "2",
-     .train_flags = ""},
+     "training, so the answer is about these photographs, not about photographs in general.",
+     {.dataset = "demo",
+      .codecs = "jpeg webp",
+      .qualities = "5 75",
+      .shorts = "48 full",
+      .tables = "pipeline",
+      .archs = "convnet",
+      .epochs = "6",
+      .image_size = "32",
+      .batch = "32",
+      .tolerance = "2",
+      .measure = "0.5",
+      .train_flags = "--crop-area 0.5,1 --validate-every 3"}},
+    {NULL, {.dataset = "fashion-mnist", .archs = "convnet", .epochs = "5", .image_size = "28"}},
+    {NULL, {.dataset = "imagenette"}},
+    {NULL,
+     {.codecs = "jpeg",
+      .shorts = "",
+      .tables = "",
+      .qualities = "10 25 50 75 85",
+      .archs = "resnet10",
+      .epochs = "30",
+      .seeds = "1 2 3 4",
+      .image_size = "64",
+      .batch = "64",
+      .device = "auto",
+      .rounds = "5",
+      .tolerance = "1",
+      .measure = "2",
+      .train_flags = "",
+      .engine = "make"}},
 };
 enum { PRESETS = sizeof presets / sizeof *presets - 1 }; /* the last is of all others */
 
 static const struct preset *find_preset(const char *dataset)
 {
     for (size_t i = 0; i < PRESETS; i++)
-        if (strcmp(presets[i].dataset, dataset) == 0)
+        if (strcmp(presets[i].options.dataset, dataset) == 0)
             return &presets[i];
     return NULL;
 }
 
-static void fill_in_defaults(struct dl2_study_settings *study)
+/* Sets what was not given to what the defaults have. */
+static void fill_in(struct dl2_study_options *options, const struct dl2_option *rows,
+                    const struct dl2_study_options *defaults)
+{
+    for (const struct dl2_option *row = rows; row->type != DL2_OPTION_END; row++) {
+        const char **value = (const char **)((char *)options + row->offset);
+        if ((row->type == DL2_OPTION_TEXT || row->type == DL2_OPTION_PARSE) && !*value)
+            *value = *(const char *const *)((const char *)defaults + row->offset);
+    }
+}
+
+static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_option *rows)
 {
     struct dl2_study_options *options = &study->options;
-    const struct preset *own = find_preset(options->dataset), *usual = &presets[PRESETS];
-    if (!own)
-        own = usual;
-#define DEFAULT(member)                                                                            \
-    if (!options->member)                                                                          \
-        options->member = own->member ? own->member : usual->member;
-    DEFAULT(codecs)
-    DEFAULT(qualities)
-    DEFAULT(shorts)
-    DEFAULT(tables)
-    DEFAULT(archs)
-    DEFAULT(epochs)
-    DEFAULT(image_size)
-    DEFAULT(batch)
-    DEFAULT(tolerance)
-    DEFAULT(measure)
-    DEFAULT(train_flags)
-#undef DEFAULT
-    study->about = own->about;
+    const struct preset *own = find_preset(options->dataset);
     const char **texts[] = {&options->transcode_flags, &options->quality_flags,
                             &options->load_flags,      &options->report_flags,
                             &options->decide,          &options->forecast,
@@ -80,14 +87,12 @@ static void fill_in_defaults(struct dl2_study_settings *study)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!*texts[i])
             *texts[i] = "";
-    if (!options->seeds)
-        options->seeds = *options->decide ? "1 2 3 4 5 6 7 8" : "1 2 3 4";
-    if (!options->device)
-        options->device = "auto";
-    if (!options->rounds)
-        options->rounds = "5";
-    if (!options->engine)
-        options->engine = "make";
+    if (!options->seeds && *options->decide)
+        options->seeds = "1 2 3 4 5 6 7 8";
+    if (own)
+        fill_in(options, rows, &own->options);
+    fill_in(options, rows, &presets[PRESETS].options);
+    study->about = own ? own->about : NULL;
     study->jobs = options->jobs ? options->jobs : dl2_cpu_count();
 }
 
@@ -229,26 +234,20 @@ const char *dl2_study_program(const struct dl2_study_settings *study, const char
 /* Beside this one, or on the PATH. */
 static void find_programs(struct dl2_study_settings *study)
 {
-    char self[4096];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (!study->options.programs && length > 0) {
-        self[length] = '\0';
-        const char *folder = dl2_text("%.*s", (int)(dl2_path_base(self) - self) - 1, self);
-        if (access(dl2_text("%s/dl2-transcode", folder), X_OK) == 0)
-            study->options.programs = folder;
-    }
-    if (!study->options.programs)
-        study->options.programs = "";
+    const char *self = dl2_path_of_program(), *folder = self ? dl2_path_folder(self) : NULL;
+    if (study->options.programs)
+        return;
+    study->options.programs =
+        folder && access(dl2_text("%s/dl2-transcode", folder), X_OK) == 0 ? folder : "";
 }
 
 static void check_programs(const struct dl2_study_settings *study)
 {
     const char *program = dl2_study_program(study, "dl2-transcode"), *unused;
     struct dl2_words version = {0};
-    dl2_words_add(&version, program);
-    dl2_words_add(&version, "--version");
+    dl2_words_more(&version, program, "--version", NULL);
     if (strchr(program, '/') ? access(program, X_OK) != 0
-                             : dl2_child_ask(&version, &unused, &unused) != 0)
+                             : dl2_child_ask(version, &unused, &unused) != 0)
         dl2_study_fail(
             DL2_EXIT_USAGE,
             "dl2's programs are neither beside dl2-study nor on the PATH: say where with "
@@ -259,9 +258,9 @@ static void check_programs(const struct dl2_study_settings *study)
 static const char *field_of(const char *lines, const char *key)
 {
     const size_t length = strlen(key);
-    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+    for (; *lines; lines = dl2_next_line(lines))
         if (strncmp(lines, key, length) == 0 && lines[length] == '\t')
-            return dl2_text("%.*s", (int)strcspn(lines + length + 1, "\n"), lines + length + 1);
+            return dl2_first_line(lines + length + 1);
     return NULL;
 }
 
@@ -272,10 +271,9 @@ static void identify(struct dl2_study_settings *study)
         return;
     struct dl2_words command = {0};
     const char *output, *messages;
-    dl2_words_add(&command, dl2_study_program(study, "dl2-transcode"));
-    dl2_words_add(&command, "--identify");
-    dl2_words_add(&command, study->data);
-    dl2_child_ask(&command, &output, &messages);
+    dl2_words_more(&command, dl2_study_program(study, "dl2-transcode"), "--identify", study->data,
+                   NULL);
+    dl2_child_ask(command, &output, &messages);
     study->fingerprint = field_of(output, "fingerprint");
     if (!study->fingerprint && study->data_is_table)
         dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
@@ -402,12 +400,12 @@ static void resolve_tables(struct dl2_study_settings *study)
                            "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
 }
 
-void dl2_study_locate(struct dl2_study_settings *study)
+void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option *rows)
 {
     if (!study->options.dataset)
         study->options.dataset = "demo";
     study->given = study->options;
-    fill_in_defaults(study);
+    fill_in_defaults(study, rows);
     resolve_dataset(study);
     find_programs(study);
 }

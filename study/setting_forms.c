@@ -22,10 +22,10 @@ int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *err
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "it is empty");
     for (size_t i = 0; i < words.count; i++) {
         struct dl2_words others = {words.at + i + 1, words.count - i - 1};
-        if (dl2_words_have(&others, words.at[i]))
+        if (dl2_words_have(others, words.at[i]))
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is there twice", words.at[i]);
     }
-    *(const char **)value = dl2_words_join(&words, " ");
+    *(const char **)value = dl2_words_join(words, " ");
     return DL2_OK;
 }
 
@@ -53,7 +53,7 @@ int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *err
             return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is no time such as 90s, 30m or 2h",
                                  word);
     }
-    *(const char **)value = dl2_words_join(&words, " ");
+    *(const char **)value = dl2_words_join(words, " ");
     return DL2_OK;
 }
 

@@ -73,9 +73,9 @@ _Noreturn void dl2_setting_refuse(const char *name, const char *value, const cha
 /* Takes the variables of the environment, which make sets, for the options that were not given. */
 void dl2_study_read_environment(struct dl2_study_options *options);
 
-/* Fills in the defaults and finds where things lie. Ends the program at a setting that is wrong, as
- * the next three do; nothing was written until then. */
-void dl2_study_locate(struct dl2_study_settings *study);
+/* Fills in the defaults of `rows`, dl2_study_options(), and finds where things lie. Ends the
+ * program at a setting that is wrong, as the next three do; nothing was written until then. */
+void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option *rows);
 /* The rest: looks at the dataset, and checks the settings that no program knows. */
 void dl2_study_resolve(struct dl2_study_settings *study);
 
@@ -107,7 +107,7 @@ void dl2_settings_check(struct dl2_study_settings *study);
  * complaint about an option whose value is of another setting is that one's, any other is of
  * `name`. */
 const char *dl2_study_ask(const struct dl2_study_settings *study, const char *name,
-                          const char *value, const struct dl2_words *command);
+                          const char *value, struct dl2_words command);
 
 /* A program of dl2, to be run. */
 const char *dl2_study_program(const struct dl2_study_settings *study, const char *name);
@@ -123,7 +123,6 @@ const char *dl2_setting_variable(const char *option);
 /* {"image-size": "64"...}, with the defaults that were filled in; a new reference. */
 json_t *dl2_study_settings_json(const struct dl2_study_settings *study);
 /* The settings as words of `make`, for the command that makes a study again. */
-const char *dl2_study_command(const struct dl2_study_settings *study,
-                              const struct dl2_words *goals);
+const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2_words goals);
 
 #endif

@@ -11,7 +11,6 @@
 #include "study/progress.h"
 #include "study/work.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,21 +78,18 @@ static void save_steps(const struct dl2_study_plan *plan, const char *array, con
     struct dl2_words names = {0};
     size_t i;
     json_t *step;
-    struct dl2_error error = DL2_ERROR_INIT;
     json_array_foreach(steps, i, step)
     {
         dl2_words_add(&names, dl2_json_get_text(step, "name", ""));
     }
-    const char *text = dl2_text("%s\n", dl2_words_join(&names, "\n"));
-    const char *path = dl2_text("%s/jobs/%s", plan->study->out, array);
-    dl2_work_make_folder_of(path);
-    if (dl2_file_write(path, text, strlen(text), &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    dl2_text_save(dl2_text("%s/jobs/%s", plan->study->out, array),
+                  dl2_text("%s\n", dl2_words_join(names, "\n")));
 }
 
 void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
 {
-    json_t *arrays = json_object(), *array_by_output = json_object(), *step, *steps;
+    json_auto_t *arrays = json_object(), *array_by_output = json_object();
+    json_t *step, *steps;
     char *text = NULL;
     size_t size, i, k;
     FILE *out = open_memstream(&text, &size);
@@ -134,7 +130,7 @@ void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
     const char *array;
     json_object_foreach(arrays, array, steps)
     {
-        json_t *on = json_object();
+        json_auto_t *on = json_object();
         json_array_foreach(steps, i, step)
         {
             depend_on(on, json_object_get(step, "inputs"), array_by_output, array);
@@ -142,16 +138,13 @@ void dl2_slurm_save(const struct dl2_study_plan *plan, const char *program)
         }
         save_steps(plan, array, steps);
         write_array(out, plan, program, array, steps, on);
-        json_decref(on);
     }
     const char *path = dl2_text("%s/jobs.sh", plan->study->out);
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (fclose(out) != 0 || dl2_file_write(path, text, size, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    if (fclose(out) != 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "out of memory");
+    dl2_text_save(path, text);
     chmod(path, 0777);
     free(text);
-    json_decref(arrays);
-    json_decref(array_by_output);
 }
 
 /* ---- To wait for them */
@@ -172,7 +165,7 @@ static const char *submitted(const struct dl2_study_plan *plan)
     struct dl2_words numbers = {0};
     for (size_t i = 1; i < words.count; i += 2)
         dl2_words_add(&numbers, words.at[i]);
-    return dl2_words_join(&numbers, ",");
+    return dl2_words_join(numbers, ",");
 }
 
 /* Jobs of this study that wait or run, a line each; NULL: Slurm's controller does not answer. */
@@ -183,7 +176,7 @@ static const char *queued(const char *numbers)
     if (!*numbers)
         return "";
     dl2_words_more(&command, "squeue", "-h", "-o", "%i", "-j", numbers, NULL);
-    if (dl2_child_ask(&command, &output, &messages) == 0)
+    if (dl2_child_ask(command, &output, &messages) == 0)
         return output;
     return strstr(messages, "Invalid job id") ? "" : NULL;
 }
@@ -196,9 +189,8 @@ static void cancel(const struct dl2_study_plan *plan, const char *numbers)
         return;
     fprintf(stderr, "Jobs %s of %s are canceled\n", numbers, plan->study->out);
     dl2_words_add(&command, "scancel");
-    const struct dl2_words words = dl2_words_split(jobs);
-    dl2_words_add_all(&command, &words);
-    dl2_child_ask(&command, &unused, &unused);
+    dl2_words_add_all(&command, dl2_words_split(jobs));
+    dl2_child_ask(command, &unused, &unused);
 }
 
 /* Files of settings have no job. */
@@ -208,12 +200,7 @@ static void save_settings(const struct dl2_study_plan *plan)
     json_t *settings;
     json_object_foreach(plan->changed, stage, settings)
     {
-        const char *path = dl2_plan_stage(plan, stage);
-        const char *text = dl2_text("%s\n", json_string_value(settings));
-        struct dl2_error error = DL2_ERROR_INIT;
-        dl2_work_make_folder_of(path);
-        if (dl2_file_write(path, text, strlen(text), &error) < 0)
-            dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+        dl2_text_save(dl2_plan_stage(plan, stage), dl2_text("%s\n", json_string_value(settings)));
     }
 }
 
@@ -266,7 +253,7 @@ int dl2_slurm_run(const struct dl2_study_plan *plan, const char *program)
     const struct sigaction action = {.sa_handler = stop};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    const int status = dl2_child_run(&command, -1, -1);
+    const int status = dl2_child_run(command, -1, -1);
     const char *numbers = submitted(plan);
     if (status)
         is_stopped = 1;

@@ -4,6 +4,7 @@
 #include "common/json.h"
 #include "study/paths.h"
 #include "study/plan.h"
+#include "study/work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,22 +24,10 @@ static const char *jobs_of(const struct dl2_study_plan *plan)
     return dl2_text("%u", plan->study->jobs);
 }
 
-/* Whether a result says that it is whole. */
+/* Whether a result is there that does not say it is whole. */
 static bool is_cut_short(const char *path, const char *key)
 {
-    json_t *json = NULL;
-    if (!dl2_is_file(path))
-        return false;
-    const bool whole = dl2_json_load(path, NULL, &json, NULL) == DL2_OK &&
-                       json_is_true(json_object_get(json, key));
-    json_decref(json);
-    return !whole;
-}
-
-static void add_flags(struct dl2_words *command, const char *flags)
-{
-    const struct dl2_words words = dl2_words_of_command(flags);
-    dl2_words_add_all(command, &words);
+    return dl2_is_file(path) && !dl2_work_is_true(path, key);
 }
 
 /* ---- The dataset */
@@ -49,7 +38,8 @@ static bool has_touched_failures(const struct dl2_study_settings *study, const c
                                  int64_t since)
 {
     const char *path = dl2_text("%s/variants/%s/dl2-variant.json", study->out, variant);
-    json_t *json = NULL, *failure;
+    json_auto_t *json = NULL;
+    json_t *failure;
     bool touched = false;
     size_t i;
     if (!dl2_is_file(path) || dl2_json_load(path, NULL, &json, NULL) < 0)
@@ -61,7 +51,6 @@ static bool has_touched_failures(const struct dl2_study_settings *study, const c
         touched |= stat(dl2_text("%s/%s", study->data, name), &info) == 0 &&
                    info.st_ctim.tv_sec * (int64_t)1000000000 + info.st_ctim.tv_nsec > since;
     }
-    json_decref(json);
     return touched;
 }
 
@@ -99,30 +88,29 @@ static void plan_getting(const struct dl2_study_settings *study, json_t *step)
                        "not found",
                        name);
     dl2_words_more(&command, "sh", dl2_text("%s/packages.sh", study->scripts), name, NULL);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
     if (!study->data_is_made)
         return;
     command = (struct dl2_words){0};
     dl2_words_more(&command, "env", dl2_text("JOBS=%u", study->jobs), "sh",
                    dl2_text("%s/%s-dataset.sh", study->scripts, name), study->data, NULL);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
 }
 
 const char *dl2_plan_dataset(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const char *stamp = dl2_plan_stage(plan, "dataset");
-    json_t *step = dl2_plan_step(plan, "dataset", "dataset");
+    json_t *step = dl2_plan_step(plan, "dataset", "dataset", stamp);
     if (!step)
         return stamp;
-    dl2_step_add(step, "outputs", stamp);
     dl2_step_set(step, "identity", study->identity);
     if (study->data_is_named)
         plan_getting(study, step);
     if (!study->data_is_made) {
         const struct dl2_words command =
             dl2_study_words(study, "dl2-transcode", "--identify", study->data, NULL);
-        json_object_set_new(step, "identify", dl2_words_json(&command));
+        json_object_set_new(step, "identify", dl2_words_json(command));
     }
     dl2_plan_close(plan, step, has_changed(study, stamp));
     return stamp;
@@ -136,15 +124,14 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
     struct dl2_words outputs = {0};
     dl2_words_more(&outputs, in_out(plan, "survey.json"), in_out(plan, "survey-groups.tsv"), NULL);
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, "survey", "run");
+    json_t *step = dl2_plan_step(plan, "survey", "run", NULL);
     if (!step)
         return outputs;
-    dl2_step_add_all(step, "outputs", &outputs);
+    dl2_step_add_all(step, "outputs", outputs);
     dl2_step_add(step, "inputs", dataset);
-    const struct dl2_words command =
-        dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan), "--quiet",
-                        "--groups", outputs.at[1], "--json", outputs.at[0], study->data, NULL);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, dl2_study_words(study, "dl2-transcode", "--survey", "-j", jobs_of(plan),
+                                           "--quiet", "--groups", outputs.at[1], "--json",
+                                           outputs.at[0], study->data, NULL));
     dl2_step_set(step, "output", in_out(plan, "survey.txt"));
     json_object_set_new(step, "may_fail_in_part", json_true()); /* unreadable files are in it */
     dl2_plan_close(plan, step, false);
@@ -174,21 +161,19 @@ static const char *plan_sensitivity(struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     const char *file = in_out(plan, "tables/sensitivity.json");
     const char *trained = plan_original(plan);
-    json_t *step = dl2_plan_step(plan, "tables/sensitivity", "run");
+    json_t *step = dl2_plan_step(plan, "tables/sensitivity", "run", file);
     if (!step)
         return file;
-    dl2_step_add(step, "outputs", file);
     dl2_step_add(step, "inputs", trained);
     dl2_plan_settings(plan, step, "sensitivity", study->options.device);
     struct dl2_words command =
         dl2_study_words(study, "dl2-train", "--evaluate",
-                        dl2_text("%.*s/checkpoint.safetensors",
-                                 (int)(dl2_path_base(trained) - trained) - 1, trained),
-                        "--val", study->data, "--val-split", "train", "--sensitivity", file,
-                        "--device", study->options.device, "--threads", jobs_of(plan), "-j",
-                        jobs_of(plan), "--out", in_out(plan, "tables/evaluation"), "--quiet", NULL);
-    dl2_words_add_all(&command, &study->decoding);
-    dl2_step_command(step, &command);
+                        dl2_text("%s/checkpoint.safetensors", dl2_path_folder(trained)), "--val",
+                        study->data, "--val-split", "train", "--sensitivity", file, "--device",
+                        study->options.device, "--threads", jobs_of(plan), "-j", jobs_of(plan),
+                        "--out", in_out(plan, "tables/evaluation"), "--quiet", NULL);
+    dl2_words_add_all(&command, study->decoding);
+    dl2_step_command(step, command);
     json_object_set_new(step, "uses_device", json_true());
     dl2_step_set(step, "log", in_out(plan, ".make/sensitivity.log"));
     dl2_plan_close(plan, step, false);
@@ -205,10 +190,9 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     const bool of_network = strcmp(kind, "network") == 0;
     const char *sensitivity = of_network ? plan_sensitivity(plan) : NULL;
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, dl2_text("tables/%s", kind), "run");
+    json_t *step = dl2_plan_step(plan, dl2_text("tables/%s", kind), "run", file);
     if (!step)
         return file;
-    dl2_step_add(step, "outputs", file);
     dl2_step_add(step, "inputs", dataset);
     dl2_plan_settings(
         plan, step, "tables",
@@ -221,15 +205,14 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     } else {
         dl2_words_more(&command, "--input-size", o->image_size, NULL);
     }
-    const struct dl2_words shorts = dl2_words_split(o->shorts);
-    if (shorts.count)
-        dl2_words_more(&command, "--short", dl2_words_join(&shorts, ","), NULL);
+    if (*o->shorts)
+        dl2_words_more(&command, "--short", dl2_words_join(dl2_words_split(o->shorts), ","), NULL);
     if (area)
         dl2_words_more(&command, "--crop-area", area, NULL);
     if (filter)
         dl2_words_more(&command, "--filter", filter, NULL);
     dl2_words_add(&command, study->data);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
     dl2_step_set(step, "log", in_out(plan, dl2_text(".make/tables-%s.log", kind)));
     json_object_set_new(step, "may_fail_in_part", json_true());
     dl2_plan_close(plan, step, false);
@@ -273,20 +256,18 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
     const char *tables = group == DL2_VARIANTS_PIPELINE  ? dl2_plan_tables(plan, "pipeline")
                          : group == DL2_VARIANTS_NETWORK ? dl2_plan_tables(plan, "network")
                                                          : NULL;
-    json_t *step = dl2_plan_step(plan, names[group], "variants");
+    json_t *step = dl2_plan_step(plan, names[group], "variants", NULL);
     if (!step)
         return;
     dl2_step_add(step, "inputs", dataset);
     if (tables)
         dl2_step_add(step, "inputs", tables);
-    dl2_step_add_all(step, "after", after);
-    const char *settings =
-        dl2_text("%s %s", study->options.transcode_flags, study->options.variants);
-    dl2_plan_settings(plan, step, "transcode", settings);
+    dl2_step_add_all(step, "after", *after);
+    dl2_plan_settings(plan, step, "transcode",
+                      dl2_text("%s %s", study->options.transcode_flags, study->options.variants));
     if (group == DL2_VARIANTS_EXTERNAL)
         dl2_plan_settings(plan, step, "external", study->options.external);
-    const struct dl2_words command = encoding(plan, group);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, encoding(plan, group));
     if (study->table)
         json_object_set_new(step, "tables", json_true());
     struct dl2_words all = {0};
@@ -302,8 +283,8 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
             dl2_step_add(step, "outputs", file);
     }
     if (!json_array_size(json_object_get(step, "outputs")))
-        dl2_step_add_all(step, "outputs", &all);
-    dl2_words_add_all(after, &all);
+        dl2_step_add_all(step, "outputs", all);
+    dl2_words_add_all(after, all);
     dl2_plan_close(plan, step, cut_short);
 }
 
@@ -330,7 +311,7 @@ static struct dl2_words scoring(const struct dl2_study_plan *plan)
     const struct dl2_study_settings *study = plan->study;
     struct dl2_words command = dl2_study_words(study, "dl2-quality", "-j", jobs_of(plan),
                                                "--json-dir", in_out(plan, "quality"), NULL);
-    dl2_words_add_all(&command, &study->decoding);
+    dl2_words_add_all(&command, study->decoding);
     return command;
 }
 
@@ -338,7 +319,7 @@ static struct dl2_words scoring(const struct dl2_study_plan *plan)
 static void add_metrics(struct dl2_words *command, const struct dl2_study_options *o)
 {
     const char *chosen = value_among(o->quality_flags, "--metrics");
-    add_flags(command, o->quality_flags);
+    dl2_words_add_command(command, o->quality_flags);
     if (!chosen)
         dl2_words_more(command, "--metrics", "default,input_psnr,input_ssim", NULL);
     if (!chosen || strstr(chosen, "input_") || strcmp(chosen, "all") == 0)
@@ -364,7 +345,7 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     const char *folder = in_out(plan, "quality");
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
-    json_t *step = dl2_plan_step(plan, "quality", "run");
+    json_t *step = dl2_plan_step(plan, "quality", "run", NULL);
     const char *const settings =
         dl2_text("%s %s", study->options.image_size, study->options.quality_flags);
     struct dl2_words command = scoring(plan);
@@ -390,19 +371,18 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     if (!step)
         return files;
     dl2_plan_settings(plan, step, "quality", settings);
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
     json_object_set_new(step, "may_fail_in_part", json_true());
     dl2_plan_close(plan, step, false);
 
-    step = dl2_plan_step(plan, "crops", "run");
-    dl2_step_add(step, "outputs", in_out(plan, "crops/crops.json"));
-    dl2_step_add_all(step, "inputs", &files);
+    step = dl2_plan_step(plan, "crops", "run", in_out(plan, "crops/crops.json"));
+    dl2_step_add_all(step, "inputs", files);
     command = scoring(plan);
     add_crops(&command, &study->options, in_out(plan, "crops"));
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
     dl2_step_set(step, "clears", in_out(plan, "crops"));
     dl2_plan_close(plan, step, false);
     return files;
@@ -420,10 +400,9 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
         const char *name = study->names.at[n], *file = in_out(plan, dl2_text("load/%s.json", name));
         const char *input = dl2_plan_place_file(plan, name);
         dl2_words_add(&files, file);
-        json_t *step = dl2_plan_step(plan, dl2_text("load/%s", name), "run");
+        json_t *step = dl2_plan_step(plan, dl2_text("load/%s", name), "run", file);
         if (!step)
             continue;
-        dl2_step_add(step, "outputs", file);
         dl2_step_add(step, "inputs", input);
         dl2_plan_settings(
             plan, step, "load",
@@ -431,10 +410,10 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
         struct dl2_words command =
             dl2_study_words(study, "dl2-load", "-j", jobs_of(plan), "--image-size", o->image_size,
                             "--batch", o->batch, "--name", name, "--json", file, "--quiet", NULL);
-        dl2_words_add_all(&command, &study->decoding);
-        add_flags(&command, o->load_flags);
+        dl2_words_add_all(&command, study->decoding);
+        dl2_words_add_command(&command, o->load_flags);
         dl2_words_more(&command, "bench", dl2_study_place(study, name), NULL);
-        dl2_step_command(step, &command);
+        dl2_step_command(step, command);
         dl2_step_set(step, "says", dl2_text("Loading %s", name));
         dl2_step_set(step, "log", in_out(plan, dl2_text(".make/load-%s.log", name)));
         json_object_set_new(step, "may_fail_in_part", json_true());
@@ -457,19 +436,19 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
         command = dl2_study_words(study, "dl2-train", "--measure", o->measure, "--batch", o->batch,
                                   "--image-size", o->image_size, "--device", o->device, "--threads",
                                   jobs_of(plan), NULL);
-        dl2_words_add_all(&command, &study->decoding);
-        dl2_words_add_all(&command, &study->rate_flags);
+        dl2_words_add_all(&command, study->decoding);
+        dl2_words_add_all(&command, study->rate_flags);
         dl2_words_more(&command, "-j", cell->workers, "--arch", cell->arch, "--seed", "{round}",
                        "--data", place, "--out", "{work}", "--quiet", NULL);
-        dl2_words_add_all(&command, &cell->options);
+        dl2_words_add_all(&command, cell->options);
     } else {
         command = dl2_study_words(study, "dl2-load", "--image-size", o->image_size, "--batch",
                                   o->batch, NULL);
-        dl2_words_add_all(&command, &study->decoding);
-        add_flags(&command, o->load_flags);
+        dl2_words_add_all(&command, study->decoding);
+        dl2_words_add_command(&command, o->load_flags);
         dl2_words_more(&command, "-j", cell->workers, "--name", cell->name, "--json", "{file}",
                        "--quiet", NULL);
-        dl2_words_add_all(&command, &cell->options);
+        dl2_words_add_all(&command, cell->options);
         if (cell->cache)
             dl2_words_more(&command, "--cache", "{cache}", NULL);
         dl2_words_more(&command, "bench", place, NULL);
@@ -481,48 +460,61 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
     if (cell->cache)
         dl2_step_set(json, "cache", cell->cache);
     json_object_set_new(json, "trains", json_boolean(cell->arch != NULL));
-    json_object_set_new(json, "command", dl2_words_json(&command));
+    json_object_set_new(json, "command", dl2_words_json(command));
     json_array_append_new(json_object_get(step, "cells"), json);
 }
 
-const char *dl2_plan_throughput(struct dl2_study_plan *plan)
+void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const char *prefix,
+                    const char *name, const char *workers, bool cold)
+{
+    const struct dl2_study_settings *study = plan->study;
+    struct dl2_cell cell = {
+        .path = dl2_text("%sload/%s", prefix, name), .name = name, .workers = workers};
+    dl2_words_more(&cell.options, "--measure", study->options.measure, cold ? "--cold" : NULL,
+                   NULL);
+    dl2_step_cell(plan, step, &cell);
+    cell.options = (struct dl2_words){0};
+    if (cold)
+        dl2_words_add(&cell.options, "--cold");
+    for (size_t a = 0; a < study->archs.count; a++) {
+        cell.arch = study->archs.at[a];
+        cell.path = dl2_text("%s%s/%s", prefix, cell.arch, name);
+        dl2_step_cell(plan, step, &cell);
+    }
+}
+
+void dl2_step_rounds(const struct dl2_study_plan *plan, json_t *step)
+{
+    json_object_set_new(step, "uses_device", json_true());
+    json_object_set_new(step, "rounds", json_integer(plan->study->rounds));
+    json_object_set_new(step, "cells", json_array());
+}
+
+struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
-    const char *file = in_out(plan, "throughput/.made");
+    struct dl2_words files = {0};
+    dl2_words_add(&files, in_out(plan, "throughput/.made"));
     dl2_plan_variants(plan);
     const char *dataset = dl2_plan_dataset(plan);
-    json_t *step = dl2_plan_step(plan, "throughput", "measure");
+    json_t *step = dl2_plan_step(plan, "throughput", "measure", files.at[0]);
     if (!step)
-        return file;
-    dl2_step_add(step, "outputs", file);
+        return files;
     dl2_plan_settings(plan, step, "throughput",
                       dl2_text("raw %s %s %s %s %s %s %s %s %s %s", o->train_on, o->archs,
                                o->image_size, o->batch, o->device, jobs_of(plan), o->rounds,
                                o->measure, o->load_flags, o->train_flags));
     dl2_step_add(step, "inputs", dataset);
-    json_object_set_new(step, "uses_device", json_true());
-    json_object_set_new(step, "rounds", json_integer(study->rounds));
-    json_object_set_new(step, "cells", json_array());
+    dl2_step_rounds(plan, step);
     for (size_t n = 0; n < study->train_on.count + 1; n++) {
         const char *name = n ? study->train_on.at[n - 1] : "raw";
-        struct dl2_cell cell = {
-            .path = dl2_text("load/%s", name), .name = name, .workers = jobs_of(plan)};
-        dl2_words_more(&cell.options, "--measure", o->measure, NULL);
         if (n)
             dl2_step_add(step, "inputs", variant_file(plan, name));
-        dl2_step_cell(plan, step, &cell);
-        for (size_t a = 0; a < study->archs.count; a++) {
-            const char *arch = study->archs.at[a];
-            cell = (struct dl2_cell){.path = dl2_text("%s/%s", arch, name),
-                                     .arch = arch,
-                                     .name = name,
-                                     .workers = jobs_of(plan)};
-            dl2_step_cell(plan, step, &cell);
-        }
+        dl2_step_cells(plan, step, "", name, jobs_of(plan), false);
     }
     dl2_plan_close(plan, step, false);
-    return file;
+    return files;
 }
 
 /* ---- Training */
@@ -543,28 +535,27 @@ const char *dl2_plan_training(struct dl2_study_plan *plan, const struct dl2_trai
     const char *label = dl2_text("%s/%s/seed-%s", training->name, training->arch, training->seed);
     const char *folder = dl2_text("%s/train/%s", training->root, label);
     const char *file = dl2_text("%s/experiment_report.json", folder);
-    json_t *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training");
+    json_t *step = dl2_plan_step(plan, folder + strlen(study->out) + 1, "training", file);
     if (!step)
         return file;
     const unsigned at_once = training->alone ? 1 : study->trainers;
     const char *threads = dl2_text("%u", dl2_study_threads(study, at_once));
-    dl2_step_add(step, "outputs", file);
     dl2_plan_settings(plan, step, training->stage, settings);
-    dl2_step_add_all(step, "inputs", &training->inputs);
-    dl2_step_add_all(step, "after", &training->after);
+    dl2_step_add_all(step, "inputs", training->inputs);
+    dl2_step_add_all(step, "after", training->after);
     struct dl2_words command = dl2_study_words(study, "dl2-train", "{start}", NULL);
-    dl2_words_add_all(&command, &training->on);
+    dl2_words_add_all(&command, training->on);
     dl2_words_more(&command, "--val", dl2_study_place(study, training->validated), NULL);
     if (strcmp(training->validated, "raw") != 0)
         dl2_words_more(&command, "--val", study->data, NULL);
     dl2_words_more(&command, "--arch", training->arch, "--seed", training->seed, NULL);
-    dl2_words_add_all(&command, &training->lasting);
+    dl2_words_add_all(&command, training->lasting);
     dl2_words_more(&command, "--batch", o->batch, "--image-size", o->image_size, "--device",
                    o->device, "--threads", threads, "-j", threads, "--out", folder, "--quiet",
                    "--trainers", dl2_text("%u", at_once), NULL);
-    dl2_words_add_all(&command, &study->decoding);
-    add_flags(&command, o->train_flags);
-    dl2_step_command(step, &command);
+    dl2_words_add_all(&command, study->decoding);
+    dl2_words_add_command(&command, o->train_flags);
+    dl2_step_command(step, command);
     const char *below = training->root + strlen(study->out);
     dl2_step_set(step, "label",
                  *below ? dl2_text("%s/train/%s", strrchr(training->root, '/') + 1, label) : label);
@@ -598,7 +589,7 @@ static int compare_seeds(const void *a, const void *b)
 struct dl2_words dl2_seeds_in_order(const struct dl2_study_settings *study)
 {
     struct dl2_words seeds = {0};
-    dl2_words_add_all(&seeds, &study->seeds);
+    dl2_words_add_all(&seeds, study->seeds);
     qsort(seeds.at, seeds.count, sizeof *seeds.at, compare_seeds);
     return seeds;
 }
@@ -651,23 +642,23 @@ struct dl2_words dl2_plan_trainings(struct dl2_study_plan *plan, const struct dl
 
 /* ---- Every network on every variant */
 
-struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_words *runs)
+struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_words files = {0}, variants = dl2_plan_variants(plan);
+    const struct dl2_words variants = dl2_plan_variants(plan);
+    struct dl2_words files = {0};
     dl2_plan_trainings(plan, NULL);
-    for (size_t i = 0; i < runs->count; i++) {
-        const char *folder = in_out(plan, dl2_text("train/%s", runs->at[i]));
+    for (size_t i = 0; i < plan->runs.count; i++) {
+        const char *run = plan->runs.at[i], *folder = in_out(plan, dl2_text("train/%s", run));
         const char *file = dl2_text("%s/evaluation/evaluation_report.json", folder);
         dl2_words_add(&files, file);
-        json_t *step = dl2_plan_step(plan, dl2_text("matrix/%s", runs->at[i]), "run");
+        json_t *step = dl2_plan_step(plan, dl2_text("matrix/%s", run), "run", file);
         if (!step)
             continue;
-        dl2_step_add(step, "outputs", file);
         dl2_step_add(step, "inputs", dl2_text("%s/experiment_report.json", folder));
-        const char *names = dl2_words_join(&study->names, " ");
+        const char *names = dl2_words_join(study->names, " ");
         dl2_plan_settings(plan, step, "matrix", dl2_text("%s %s", names, study->options.device));
-        dl2_step_add_all(step, "inputs", &variants);
+        dl2_step_add_all(step, "inputs", variants);
         struct dl2_words command = dl2_study_words(
             study, "dl2-train", "--evaluate", dl2_text("%s/checkpoint.safetensors", folder), NULL);
         for (size_t n = 0; n < study->names.count; n++)
@@ -675,10 +666,10 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_w
         dl2_words_more(&command, "--device", study->options.device, "--threads", jobs_of(plan),
                        "-j", jobs_of(plan), "--out", dl2_text("%s/evaluation", folder), "--quiet",
                        NULL);
-        dl2_words_add_all(&command, &study->decoding);
-        dl2_step_command(step, &command);
+        dl2_words_add_all(&command, study->decoding);
+        dl2_step_command(step, command);
         json_object_set_new(step, "uses_device", json_true());
-        dl2_step_set(step, "says", dl2_text("Evaluating %s", runs->at[i]));
+        dl2_step_set(step, "says", dl2_text("Evaluating %s", run));
         dl2_step_set(step, "log", in_out(plan, ".make/evaluation.log"));
         dl2_plan_close(plan, step, false);
     }
@@ -687,17 +678,17 @@ struct dl2_words dl2_plan_matrix(struct dl2_study_plan *plan, const struct dl2_w
 
 /* ---- The report */
 
-void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs)
+void dl2_plan_report(struct dl2_study_plan *plan, struct dl2_words inputs)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *page = in_out(plan, "report/report.html");
-    const char *names = dl2_words_join(&study->names, " ");
-    const char *runs = dl2_words_join(&plan->runs, " ");
+    const char *names = dl2_words_join(study->names, " ");
+    const char *runs = dl2_words_join(plan->runs, " ");
     plan->has_report = true;
     if (study->group_is_survey)
         dl2_plan_survey(plan);
-    json_t *step = dl2_plan_step(plan, "report", "report");
+    json_t *step = dl2_plan_step(plan, "report", "report", page);
     if (!step) { /* of several goals that are made at once, it comes last */
         size_t i = json_array_size(plan->steps);
         while (i-- &&
@@ -708,7 +699,6 @@ void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs
         json_array_append_new(plan->steps, step);
     } else {
         dl2_words_add(&plan->targets, page);
-        dl2_step_add(step, "outputs", page);
         dl2_plan_settings(plan, step, "report",
                           dl2_text("%s %s %s %s %s %s %s", o->tolerance, names, runs,
                                    plan->interim ? plan->interim : "", o->group,
@@ -722,9 +712,9 @@ void dl2_plan_report(struct dl2_study_plan *plan, const struct dl2_words *inputs
             dl2_words_more(&command, "--group", study->group, NULL);
         if (study->about)
             dl2_words_more(&command, "--about", study->about, NULL);
-        add_flags(&command, o->report_flags);
+        dl2_words_add_command(&command, o->report_flags);
         dl2_words_more(&command, "-o", page, study->out, NULL);
-        dl2_step_command(step, &command);
+        dl2_step_command(step, command);
         dl2_step_set(step, "output", in_out(plan, ".make/answer"));
         if (study->group_file)
             dl2_step_add(step, "inputs", study->group_file);

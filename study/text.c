@@ -64,10 +64,19 @@ void dl2_words_add(struct dl2_words *words, const char *word)
     words->at[words->count++] = word;
 }
 
-void dl2_words_add_all(struct dl2_words *words, const struct dl2_words *more)
+void dl2_words_add_all(struct dl2_words *words, struct dl2_words more)
 {
-    for (size_t i = 0; i < more->count; i++)
-        dl2_words_add(words, more->at[i]);
+    for (size_t i = 0; i < more.count; i++)
+        dl2_words_add(words, more.at[i]);
+}
+
+void dl2_words_more(struct dl2_words *words, ...)
+{
+    va_list args;
+    va_start(args, words);
+    for (const char *word; (word = va_arg(args, const char *));)
+        dl2_words_add(words, word);
+    va_end(args);
 }
 
 struct dl2_words dl2_words_split(const char *text)
@@ -97,33 +106,38 @@ struct dl2_words dl2_words_of_command(const char *text)
     return words;
 }
 
-bool dl2_words_have(const struct dl2_words *words, const char *word)
+void dl2_words_add_command(struct dl2_words *words, const char *text)
 {
-    for (size_t i = 0; i < words->count; i++)
-        if (strcmp(words->at[i], word) == 0)
+    dl2_words_add_all(words, dl2_words_of_command(text));
+}
+
+bool dl2_words_have(struct dl2_words words, const char *word)
+{
+    for (size_t i = 0; i < words.count; i++)
+        if (strcmp(words.at[i], word) == 0)
             return true;
     return false;
 }
 
-const char *dl2_words_join(const struct dl2_words *words, const char *separator)
+const char *dl2_words_join(struct dl2_words words, const char *separator)
 {
     size_t size = 1;
-    for (size_t i = 0; i < words->count; i++)
-        size += strlen(words->at[i]) + strlen(separator);
+    for (size_t i = 0; i < words.count; i++)
+        size += strlen(words.at[i]) + strlen(separator);
     char *text = keep(calloc(size, 1)), *end = text;
-    for (size_t i = 0; i < words->count; i++)
-        end = stpcpy(stpcpy(end, i ? separator : ""), words->at[i]);
+    for (size_t i = 0; i < words.count; i++)
+        end = stpcpy(stpcpy(end, i ? separator : ""), words.at[i]);
     return text;
 }
 
-json_t *dl2_words_json(const struct dl2_words *words)
+json_t *dl2_words_json(struct dl2_words words)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < words->count; i++) {
-        json_t *word = json_string(words->at[i]);
+    for (size_t i = 0; i < words.count; i++) {
+        json_t *word = json_string(words.at[i]);
         if (!word || json_array_append_new(array, word) < 0)
             dl2_study_fail(DL2_EXIT_USAGE, "\"%s\" is not UTF-8, and a plan's names are",
-                           words->at[i]);
+                           words.at[i]);
     }
     return array;
 }
@@ -157,12 +171,12 @@ const char *dl2_shell_quote(const char *text)
     return quoted;
 }
 
-const char *dl2_shell_command(const struct dl2_words *words)
+const char *dl2_shell_command(struct dl2_words words)
 {
     struct dl2_words quoted = {0};
-    for (size_t i = 0; i < words->count; i++)
-        dl2_words_add(&quoted, dl2_shell_quote(words->at[i]));
-    return dl2_words_join(&quoted, " ");
+    for (size_t i = 0; i < words.count; i++)
+        dl2_words_add(&quoted, dl2_shell_quote(words.at[i]));
+    return dl2_words_join(quoted, " ");
 }
 
 const char *dl2_text_of_file(const char *path)
@@ -173,4 +187,18 @@ const char *dl2_text_of_file(const char *path)
         text = dl2_text("%.*s", (int)bytes.size, (const char *)bytes.data);
     dl2_bytes_free(&bytes);
     return text;
+}
+
+void dl2_text_save(const char *path, const char *text)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_make_folder_of(path, &error) < 0 ||
+        dl2_file_write(path, text, strlen(text), &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+}
+
+const char *dl2_next_line(const char *text)
+{
+    text += strcspn(text, "\n");
+    return text + (*text == '\n');
 }

@@ -30,24 +30,31 @@ struct dl2_words {
 };
 
 void dl2_words_add(struct dl2_words *words, const char *word);
-void dl2_words_add_all(struct dl2_words *words, const struct dl2_words *more);
+void dl2_words_add_all(struct dl2_words *words, struct dl2_words more);
+/* Adds words up to NULL. */
+void dl2_words_more(struct dl2_words *words, ...) __attribute__((sentinel));
 /* At blanks. */
 struct dl2_words dl2_words_split(const char *text);
 /* As a shell splits a command, quotes counted; the text was checked before. */
 struct dl2_words dl2_words_of_command(const char *text);
-bool dl2_words_have(const struct dl2_words *words, const char *word);
-const char *dl2_words_join(const struct dl2_words *words, const char *separator);
+void dl2_words_add_command(struct dl2_words *words, const char *text);
+bool dl2_words_have(struct dl2_words words, const char *word);
+const char *dl2_words_join(struct dl2_words words, const char *separator);
 /* A new array of strings. */
-json_t *dl2_words_json(const struct dl2_words *words);
+json_t *dl2_words_json(struct dl2_words words);
 /* The strings of an array, which are borrowed. */
 struct dl2_words dl2_words_of_json(const json_t *array);
 
 /* The text as one word of a shell's command. */
 const char *dl2_shell_quote(const char *text);
 /* The words of a command as a shell takes them. */
-const char *dl2_shell_command(const struct dl2_words *words);
+const char *dl2_shell_command(struct dl2_words words);
 
 /* The whole file, or NULL where there is none. */
 const char *dl2_text_of_file(const char *path);
+/* Writes it, and makes the folders above it. */
+void dl2_text_save(const char *path, const char *text);
+/* Behind the end of the text's first line. */
+const char *dl2_next_line(const char *text);
 
 #endif

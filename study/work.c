@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -43,7 +42,7 @@ static int run_commands(const struct dl2_work *work)
         const struct dl2_words command = dl2_words_of_json(json_array_get(commands, i));
         const bool is_last = i + 1 == json_array_size(commands);
         const int out = output && is_last ? dl2_work_open(output) : log_fd;
-        status = dl2_work_run(&command, out, log_fd);
+        status = dl2_work_run(command, out, log_fd);
         if (out != log_fd)
             close(out);
         if (status == 1 && may_fail && is_last)
@@ -74,7 +73,7 @@ int dl2_work_report(const struct dl2_work *work)
                *answer = dl2_work_text(work, "output");
     dl2_work_make_folder_of(page);
     const int out = dl2_work_open(answer);
-    const int status = dl2_work_run(&command, out, -1);
+    const int status = dl2_work_run(command, out, -1);
     close(out);
     if (!status)
         return DL2_EXIT_OK;
@@ -146,10 +145,8 @@ int dl2_work_do(const char *out, const char *name)
     struct dl2_work work = {.out = out, .is_job = *name == '@'};
     if (work.is_job)
         name = step_of_job(out, name + 1);
-    json_t *plan, *step;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_json_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1", &plan, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    json_auto_t *plan = dl2_work_load(dl2_text("%s/plan.json", out), "dl2-study-plan/1");
+    json_t *step;
     size_t i;
     json_array_foreach(json_object_get(plan, "steps"), i, step)
     {
@@ -166,6 +163,5 @@ int dl2_work_do(const char *out, const char *name)
             status = works[i].run(&work);
     if (status == DL2_EXIT_OK)
         dl2_progress_note(out, plan, name, dl2_clock_wall() - began);
-    json_decref(plan);
     return status;
 }

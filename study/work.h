@@ -29,13 +29,15 @@ int dl2_work_open(const char *path);
 void dl2_work_show(const char *path, int fd);
 /* A line on stdout, clear of the progress line. */
 void dl2_work_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A JSON file, which must be there and whole; a new reference. */
+json_t *dl2_work_load(const char *path, const char *schema);
 /* Whether the JSON file says `key: true`. */
 bool dl2_work_is_true(const char *path, const char *key);
 /* Modification time in nanoseconds, or -1. */
 long long dl2_work_time(const char *path);
 void dl2_work_make_folder_of(const char *path);
 /* Runs a command; prints it first where V=1 asks for that. */
-int dl2_work_run(const struct dl2_words *command, int out, int err);
+int dl2_work_run(struct dl2_words command, int out, int err);
 
 /* They return exit statuses. */
 int dl2_work_dataset(const struct dl2_work *work);

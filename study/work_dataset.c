@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
 #include "study/child.h"
@@ -10,13 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void write_file(const char *path, const char *text)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_file_write(path, text, strlen(text), &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
-}
-
 /* Installs packages, and makes the dataset. */
 static int get_dataset(const struct dl2_work *work)
 {
@@ -24,8 +16,7 @@ static int get_dataset(const struct dl2_work *work)
     const json_t *commands = json_object_get(work->step, "commands");
     int status = 0;
     for (size_t i = 0; i < json_array_size(commands) && status == 0; i++) {
-        const struct dl2_words command = dl2_words_of_json(json_array_get(commands, i));
-        status = dl2_work_run(&command, -1, -1);
+        status = dl2_work_run(dl2_words_of_json(json_array_get(commands, i)), -1, -1);
         status = status == INSTALLED ? 0 : status;
     }
     return status;
@@ -37,23 +28,22 @@ int dl2_work_dataset(const struct dl2_work *work)
     const char *stamp = dl2_work_list(work, "outputs").at[0];
     const char *looked = dl2_text("%s.looked", stamp);
     dl2_work_make_folder_of(stamp);
-    write_file(dl2_text("%s/.make/owner", work->out),
-               dl2_text("%s\n", dl2_work_text(work, "identity")));
+    dl2_text_save(dl2_text("%s/.make/owner", work->out),
+                  dl2_text("%s\n", dl2_work_text(work, "identity")));
     close(dl2_work_open(looked));
     if (get_dataset(work) != 0)
         return DL2_EXIT_FAILED;
     const json_t *identify = json_object_get(work->step, "identify");
     const char *output = "", *messages, *key = "\nfingerprint\t";
     if (identify) {
-        const struct dl2_words command = dl2_words_of_json(identify);
-        dl2_child_ask(&command, &output, &messages);
+        dl2_child_ask(dl2_words_of_json(identify), &output, &messages);
         output = dl2_text("\n%s", output);
         output = strstr(output, key) ? strstr(output, key) + strlen(key) : "";
     }
     struct stat info;
     if (stat(looked, &info) < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "%s is gone", looked);
-    write_file(looked, output);
+    dl2_text_save(looked, output);
     const struct timespec times[2] = {info.st_mtim, info.st_mtim};
     if (utimensat(AT_FDCWD, looked, times, 0) < 0 || rename(looked, stamp) < 0)
         dl2_study_fail(DL2_EXIT_FAILED, "%s: can't be written", stamp);

@@ -11,11 +11,11 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
+#include "study/paths.h"
 #include "study/progress.h"
 #include "study/work.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,11 +59,10 @@ static const char *cache_of(const struct dl2_work *work, const json_t *cell)
     long long bytes = 0;
     const struct dl2_words inputs = dl2_work_list(work, "inputs");
     for (size_t i = 0; i < inputs.count && !bytes; i++) {
-        json_t *json = NULL;
+        json_auto_t *json = NULL;
         if (strstr(inputs.at[i], "dl2-variant.json") &&
             dl2_json_load(inputs.at[i], NULL, &json, NULL) == DL2_OK)
             bytes = dl2_json_get_integer(json, "source_bytes", 0);
-        json_decref(json);
     }
     return dl2_text("%lld", bytes * strtoll(percent, NULL, 10) / 100);
 }
@@ -93,7 +92,7 @@ static int measure(const struct rounds *rounds, size_t round, const json_t *cell
     note_order(rounds, round, path);
     dl2_work_make_folder_of(file);
     unlink(result);
-    const int out = dl2_work_open(log), status = dl2_work_run(&command, out, out);
+    const int out = dl2_work_open(log), status = dl2_work_run(command, out, out);
     close(out);
     if ((status == 0 || (status == 1 && !trains)) && rename(result, file) == 0)
         return DL2_EXIT_OK;
@@ -126,8 +125,7 @@ static int measure_round(const struct rounds *rounds, size_t round)
 int dl2_work_measure(const struct dl2_work *work)
 {
     const char *made = dl2_work_list(work, "outputs").at[0];
-    const struct rounds rounds = {work,
-                                  dl2_text("%.*s", (int)(dl2_path_base(made) - made) - 1, made),
+    const struct rounds rounds = {work, dl2_path_folder(made),
                                   (size_t)dl2_json_get_integer(work->step, "rounds", 1)};
     const char *begun = dl2_text("%s/.begun", rounds.folder);
     const struct dl2_words inputs = dl2_work_list(work, "inputs");

@@ -79,13 +79,20 @@ void dl2_work_say(const char *format, ...)
     fflush(stdout);
 }
 
+json_t *dl2_work_load(const char *path, const char *schema)
+{
+    json_t *json;
+    struct dl2_error error = DL2_ERROR_INIT;
+    if (dl2_json_load(path, schema, &json, &error) < 0)
+        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+    return json;
+}
+
 bool dl2_work_is_true(const char *path, const char *key)
 {
-    json_t *json = NULL;
-    const bool is_true = dl2_is_file(path) && dl2_json_load(path, NULL, &json, NULL) == DL2_OK &&
-                         json_is_true(json_object_get(json, key));
-    json_decref(json);
-    return is_true;
+    json_auto_t *json = NULL;
+    return dl2_is_file(path) && dl2_json_load(path, NULL, &json, NULL) == DL2_OK &&
+           json_is_true(json_object_get(json, key));
 }
 
 long long dl2_work_time(const char *path)
@@ -94,7 +101,7 @@ long long dl2_work_time(const char *path)
     return stat(path, &info) < 0 ? -1 : dl2_mtime_ns(&info);
 }
 
-int dl2_work_run(const struct dl2_words *command, int out, int err)
+int dl2_work_run(struct dl2_words command, int out, int err)
 {
     const char *shows = getenv("V");
     if (shows && *shows && strcmp(shows, "0") != 0)

@@ -10,10 +10,9 @@
 /* What was interrupted is resumed, unless options or images have changed since. */
 static bool can_resume(const struct dl2_work *work, const char *report)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     bool can = dl2_json_load(report, NULL, &json, NULL) == DL2_OK &&
                json_is_false(json_object_get(json, "completed"));
-    json_decref(json);
     const struct dl2_words inputs = dl2_work_list(work, "inputs");
     for (size_t i = 0; i < inputs.count; i++)
         can = can && dl2_work_time(inputs.at[i]) <= dl2_work_time(report);
@@ -23,13 +22,8 @@ static bool can_resume(const struct dl2_work *work, const char *report)
 /* The bytes that a training of the study trained on. */
 static double bytes_of(const char *report)
 {
-    json_t *json = NULL;
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_json_load(report, NULL, &json, &error) < 0)
-        dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
-    const double bytes = dl2_json_get_real(json, "train_bytes", 0);
-    json_decref(json);
-    return bytes;
+    json_auto_t *json = dl2_work_load(report, NULL);
+    return dl2_json_get_real(json, "train_bytes", 0);
 }
 
 /* As many of the original's images as have the variant's bytes. */
@@ -49,12 +43,11 @@ static const char *subset(const struct dl2_work *work)
 
 static const char *accuracy_of(const char *report)
 {
-    json_t *json = NULL;
+    json_auto_t *json = NULL;
     if (dl2_json_load(report, NULL, &json, NULL) < 0)
         return "";
     const double top1 =
         dl2_json_get_real(json_array_get(json_object_get(json, "final"), 0), "top1", -1);
-    json_decref(json);
     return top1 < 0 ? "not validated" : dl2_text("top-1 %.1f%%", 100 * top1);
 }
 
@@ -68,7 +61,7 @@ int dl2_work_training(const struct dl2_work *work)
         json_array_get(json_object_get(work->step, "commands"), 0), "{start}",
         can_resume(work, report) ? "--resume" : "--restart", "{subset}", subset(work), NULL);
     close(dl2_work_open(began));
-    const int out = dl2_work_open(log), status = dl2_work_run(&command, out, out);
+    const int out = dl2_work_open(log), status = dl2_work_run(command, out, out);
     close(out);
     const bool done = status == 0 && dl2_work_time(report) >= dl2_work_time(began) &&
                       dl2_work_is_true(report, "completed");

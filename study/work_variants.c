@@ -2,6 +2,7 @@
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
+#include "study/paths.h"
 #include "study/work.h"
 
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 static void remove_other_container(const struct dl2_work *work, const struct dl2_words *command,
                                    const char *file)
 {
-    const char *folder = dl2_text("%.*s", (int)(dl2_path_base(file) - file) - 1, file);
+    const char *folder = dl2_path_folder(file);
     const char *stamp = dl2_text("%s/.make/transcode", work->out);
     if (!dl2_is_folder(folder) ||
         (dl2_is_file(file) && dl2_work_time(file) >= dl2_work_time(stamp)))
@@ -21,12 +22,9 @@ static void remove_other_container(const struct dl2_work *work, const struct dl2
     bool goes = json_is_true(json_object_get(work->step, "tables"));
     for (size_t i = 0; i < command->count; i++)
         goes |= strncmp(command->at[i], "--con", 5) == 0;
-    json_t *variant = NULL;
-    if (!goes)
-        goes = !dl2_is_file(file) || dl2_json_load(file, NULL, &variant, NULL) < 0 ||
-               !json_object_get(variant, "codec") || json_object_get(variant, "container");
-    json_decref(variant);
-    if (goes)
+    json_auto_t *variant = NULL;
+    if (goes || !dl2_is_file(file) || dl2_json_load(file, NULL, &variant, NULL) < 0 ||
+        !json_object_get(variant, "codec") || json_object_get(variant, "container"))
         dl2_remove_tree(folder);
 }
 
@@ -41,22 +39,16 @@ int dl2_work_variants(const struct dl2_work *work)
     for (size_t i = 0; i < files.count; i++)
         remove_other_container(work, &command, files.at[i]);
     dl2_remove_tree(facts);
-    const int status = dl2_work_run(&command, -1, -1);
+    const int status = dl2_work_run(command, -1, -1);
     bool all = status == 0 || status == 1;
     for (size_t i = 0; i < files.count; i++) {
-        const char *folder =
-            dl2_text("%.*s", (int)(dl2_path_base(files.at[i]) - files.at[i]) - 1, files.at[i]);
-        const char *name = dl2_path_base(folder);
+        const char *name = dl2_path_base(dl2_path_folder(files.at[i]));
         const char *fact = dl2_text("%s/%s/dl2-variant.json", facts, name);
         if (status > 1 || !dl2_work_is_true(fact, "complete")) {
             fprintf(stderr, "%s could not be made: see above\n", name);
             all = false;
         } else if (json_is_true(json_object_get(work->step, "tables"))) {
-            const char *text = dl2_text_of_file(fact);
-            struct dl2_error error = DL2_ERROR_INIT;
-            dl2_work_make_folder_of(files.at[i]);
-            if (dl2_file_write(files.at[i], text, strlen(text), &error) < 0)
-                dl2_study_fail(DL2_EXIT_FAILED, "%s", error.message);
+            dl2_text_save(files.at[i], dl2_text_of_file(fact));
         } else {
             utimensat(AT_FDCWD, files.at[i], NULL, 0);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/checkpoint.h"
 #include "common/json.h"
-#include "network/safetensors.h"
+#include "network/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,35 +56,24 @@ static json_t *sums_to_json(const struct dl2_loss_sums *sums)
 
 static json_t *state_to_json(const struct dl2_run_state *state)
 {
-    json_t *json = json_pack(
-        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:I, s:f, s:o, s:f, s:f, s:f, s:I, s:O}", "pass",
-        (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start", state->pass_start,
-        "batch", (json_int_t)state->batch, "trained", state->trained, "completed", state->completed,
-        "step", (json_int_t)state->step, "updates", (json_int_t)state->updates, "elapsed",
-        state->elapsed, "sums", sums_to_json(&state->sums), "seconds", state->seconds, "data_wait",
-        state->data_wait, "lr", state->lr, "images", (json_int_t)state->images, "epochs",
-        state->epochs);
-    if (json && isfinite(state->joules))
-        json_object_set_new(json, "joules", json_real(state->joules));
-    if (json && state->optimizer_begun > 0)
-        json_object_set_new(json, "optimizer_begun",
-                            json_integer((json_int_t)state->optimizer_begun));
-    if (json && state->loss_scale.scale > 0)
-        json_object_set_new(json, "loss_scale",
-                            json_pack("{s:f, s:I, s:I}", "scale", state->loss_scale.scale, "good",
-                                      (json_int_t)state->loss_scale.good, "skipped",
-                                      (json_int_t)state->loss_scale.skipped));
-    if (json && state->missing)
-        json_object_set(json, "missing", state->missing);
-    if (json && state->rank_sums)
-        json_object_set(json, "rank_sums", state->rank_sums);
-    if (json && state->part)
-        json_object_set(json, "part", state->part);
-    if (json && state->visits) {
-        json_object_set_new(json, "partitions", json_integer(state->partitions));
-        json_object_set(json, "visits", state->visits);
-    }
-    return json;
+    const struct dl2_loss_scale *scale = &state->loss_scale;
+    return json_pack(
+        "{s:I, s:I, s:f, s:I, s:b, s:b, s:I, s:I, s:f, s:o, s:f, s:f, s:f, s:I, s:O, s:o*, s:o*, "
+        "s:o*, s:O*, s:O*, s:O*, s:o*, s:O*}",
+        "pass", (json_int_t)state->pass, "stage", (json_int_t)state->stage, "pass_start",
+        state->pass_start, "batch", (json_int_t)state->batch, "trained", state->trained,
+        "completed", state->completed, "step", (json_int_t)state->step, "updates",
+        (json_int_t)state->updates, "elapsed", state->elapsed, "sums", sums_to_json(&state->sums),
+        "seconds", state->seconds, "data_wait", state->data_wait, "lr", state->lr, "images",
+        (json_int_t)state->images, "epochs", state->epochs, /* those that follow may be left out */
+        "joules", isfinite(state->joules) ? json_real(state->joules) : NULL, "optimizer_begun",
+        state->optimizer_begun ? json_integer((json_int_t)state->optimizer_begun) : NULL,
+        "loss_scale",
+        scale->scale > 0 ? json_pack("{s:f, s:I, s:I}", "scale", scale->scale, "good",
+                                     (json_int_t)scale->good, "skipped", (json_int_t)scale->skipped)
+                         : NULL,
+        "missing", state->missing, "rank_sums", state->rank_sums, "part", state->part, "partitions",
+        state->visits ? json_integer(state->partitions) : NULL, "visits", state->visits);
 }
 
 static bool is_position(const json_t *json)
@@ -254,80 +243,42 @@ static int get_json(const struct dl2_safetensors *checkpoint, const char *key, j
 }
 
 /* The parts of the network's state and their names. */
-static const struct {
+static const struct part {
     enum dl2_network_part part;
     const char *prefix;
 } parts[] = {{DL2_NETWORK_VALUE, ""},
              {DL2_NETWORK_MOMENTUM, DL2_CHECKPOINT_MOMENTUM},
              {DL2_NETWORK_SECOND_MOMENT, DL2_CHECKPOINT_SECOND_MOMENT},
              {DL2_NETWORK_AVERAGE, DL2_CHECKPOINT_AVERAGE}};
-enum { PARTS = sizeof parts / sizeof *parts };
 
-/* Calls visit() for every array of floats that makes up the network's state. */
-struct visit {
-    int (*tensor)(void *context, size_t index, enum dl2_network_part part, const char *name,
-                  const struct dl2_network_tensor *tensor, struct dl2_error *error);
-    void *context;
-};
+/* Work on one array of floats of the network's state. */
+typedef int part_work(void *context, struct dl2_network *network, size_t index,
+                      const struct part *part, struct dl2_error *error);
 
-static int visit_all(struct dl2_network *network, const struct visit *visit,
+/* Calls work() for each of them. */
+static int each_part(struct dl2_network *network, part_work *work, void *context,
                      struct dl2_error *error)
 {
-    size_t count = dl2_network_tensor_count(network);
-    for (size_t i = 0; i < count; i++) {
-        struct dl2_network_tensor tensor;
-        dl2_network_tensor(network, i, &tensor);
-        for (size_t p = 0; p < PARTS; p++) {
-            if (!dl2_network_has(network, i, parts[p].part))
-                continue;
-            size_t size = strlen(parts[p].prefix) + strlen(tensor.name) + 1;
-            char *name = malloc(size);
-            if (!name)
-                return dl2_error_memory(error, "a name");
-            snprintf(name, size, "%s%s", parts[p].prefix, tensor.name);
-            int status = visit->tensor(visit->context, i, parts[p].part, name, &tensor, error);
-            free(name);
-            DL2_TRY(status);
-        }
-    }
+    for (size_t i = 0; i < dl2_network_tensor_count(network); i++)
+        for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+            if (dl2_network_has(network, i, parts[p].part))
+                DL2_TRY(work(context, network, i, &parts[p], error));
     return DL2_OK;
 }
 
-/* Memory that the checkpoint borrows until it is written. */
-struct gather {
-    struct dl2_network *network;
-    struct dl2_safetensors *checkpoint;
-    struct gathered {
-        char *name;
-        float *values;
-    } * gathered;
-    size_t count;
-};
-
-static int gather_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
-                         const struct dl2_network_tensor *tensor, struct dl2_error *error)
+static int add_part(void *checkpoint, struct dl2_network *network, size_t index,
+                    const struct part *part, struct dl2_error *error)
 {
-    struct gather *gather = context;
-    struct gathered *own = &gather->gathered[gather->count++];
-    own->name = strdup(name);
-    own->values = dl2_alloc_aligned(tensor->count, sizeof *own->values);
-    if (!own->name || !own->values)
-        return dl2_error_memory(error, "the weights of a checkpoint");
-    DL2_TRY(dl2_network_get(gather->network, index, part, own->values, error));
-    return dl2_safetensors_add(gather->checkpoint, own->name, "F32", tensor->rank, tensor->dims,
-                               own->values, error);
+    return dl2_weights_add(checkpoint, network, index, part->part, part->prefix, error);
 }
 
 static int fill(struct dl2_safetensors *checkpoint, const struct dl2_run_state *state,
-                const json_t *identity, struct gather *gather, struct dl2_error *error)
+                const json_t *identity, struct dl2_network *network, struct dl2_error *error)
 {
-    json_t *json = state_to_json(state);
-    int status = set_json(checkpoint, STATE_KEY, json, error);
-    json_decref(json);
-    DL2_TRY(status);
+    json_auto_t *json = state_to_json(state);
+    DL2_TRY(set_json(checkpoint, STATE_KEY, json, error));
     DL2_TRY(set_json(checkpoint, IDENTITY_KEY, identity, error));
-    const struct visit visit = {gather_tensor, gather};
-    return visit_all(gather->network, &visit, error);
+    return each_part(network, add_part, checkpoint, error);
 }
 
 /* Into the file `path` or, without one, `out`. */
@@ -337,22 +288,13 @@ static int write_checkpoint(const struct dl2_run_state *state, const json_t *ide
 {
     struct dl2_safetensors checkpoint;
     DL2_TRY(dl2_safetensors_init(&checkpoint, error));
-    struct gather gather = {network, &checkpoint, NULL, 0};
-    gather.gathered =
-        dl2_calloc(PARTS * dl2_network_tensor_count(network), sizeof *gather.gathered);
-    int status = gather.gathered ? fill(&checkpoint, state, identity, &gather, error)
-                                 : dl2_error_memory(error, "a checkpoint");
+    int status = fill(&checkpoint, state, identity, network, error);
     if (status < 0 && path)
         dl2_error_prefix(error, "checkpoint %s", path);
     else if (status == DL2_OK && !path)
         status = dl2_safetensors_format(&checkpoint, out, error);
     else if (status == DL2_OK && (status = dl2_safetensors_write(&checkpoint, path, error)) < 0)
         dl2_error_prefix(error, "the checkpoint");
-    for (size_t i = 0; i < gather.count; i++) {
-        free(gather.gathered[i].name);
-        free(gather.gathered[i].values);
-    }
-    free(gather.gathered);
     dl2_safetensors_free(&checkpoint);
     return status;
 }
@@ -370,22 +312,20 @@ int dl2_checkpoint_format(const struct dl2_run_state *state, const json_t *ident
     return write_checkpoint(state, identity, network, NULL, out, error);
 }
 
-struct scatter {
-    struct dl2_network *network;
-    const struct dl2_safetensors *checkpoint;
-};
-
-static int scatter_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
-                          const struct dl2_network_tensor *tensor, struct dl2_error *error)
+static int restore_part(void *checkpoint, struct dl2_network *network, size_t index,
+                        const struct part *part, struct dl2_error *error)
 {
-    struct scatter *scatter = context;
-    float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
+    struct dl2_network_tensor tensor;
+    char name[256];
+    dl2_network_tensor(network, index, &tensor);
+    snprintf(name, sizeof name, "%s%s", part->prefix, tensor.name);
+    float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_memory(error, "the weights of a checkpoint");
-    int status = dl2_safetensors_copy(scatter->checkpoint, name, "F32", tensor->rank, tensor->dims,
-                                      values, error);
+    int status =
+        dl2_safetensors_copy(checkpoint, name, "F32", tensor.rank, tensor.dims, values, error);
     if (status == DL2_OK)
-        status = dl2_network_set(scatter->network, index, part, values, error);
+        status = dl2_network_set(network, index, part->part, values, error);
     free(values);
     return status;
 }
@@ -440,9 +380,7 @@ int dl2_checkpoint_restore(const struct dl2_safetensors *checkpoint, const json_
     DL2_TRY(status);
     if (!checkpoint->checksummed)
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has lost its checksum");
-    struct scatter scatter = {network, checkpoint};
-    const struct visit visit = {scatter_tensor, &scatter};
-    DL2_TRY(visit_all(network, &visit, error));
+    DL2_TRY(each_part(network, restore_part, (void *)checkpoint, error));
     DL2_TRY(get_json(checkpoint, STATE_KEY, &json, error));
     status = state_from_json(json, state, error);
     state->images_unknown = unknown;
@@ -524,41 +462,16 @@ json_t *dl2_visits_shown(const json_t *visits)
     return shown;
 }
 
-/* The JSON header of a file of weights, without what follows it. */
-static int read_header(FILE *file, json_t **out, struct dl2_error *error)
-{
-    uint8_t length[8];
-    uint64_t size = 0;
-    if (fread(length, 1, sizeof length, file) == sizeof length)
-        for (size_t i = sizeof length; i-- > 0;)
-            size = size << 8 | length[i];
-    if (size == 0 || size > DL2_SAFETENSORS_MAX_HEADER)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "it is not a file of weights");
-    char *text = dl2_calloc((size_t)size, 1);
-    if (!text)
-        return dl2_error_memory(error, "the head of a checkpoint");
-    const bool whole = fread(text, 1, (size_t)size, file) == size;
-    *out = whole ? json_loadb(text, (size_t)size, 0, NULL) : NULL;
-    free(text);
-    return *out ? DL2_OK : dl2_error_set(error, DL2_ERR_FORMAT, "its head is damaged");
-}
-
 int dl2_checkpoint_peek(const char *path, struct dl2_run_state *state, struct dl2_error *error)
 {
-    json_t *header = NULL;
+    json_auto_t *texts = NULL;
     memset(state, 0, sizeof *state);
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return dl2_error_system(error, "can't open %s", path);
-    int status = read_header(file, &header, error);
-    fclose(file);
-    const json_t *texts = json_object_get(header, "__metadata__");
+    int status = dl2_safetensors_read_metadata(path, &texts, error);
     const char *text = dl2_json_get_text(texts, STATE_KEY, "");
     json_auto_t *json = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     if (status == DL2_OK)
         status = json ? state_from_json(json, state, error)
                       : dl2_error_set(error, DL2_ERR_FORMAT, "it holds no run");
-    json_decref(header);
     if (status < 0) {
         dl2_run_state_free(state);
         dl2_error_prefix(error, "checkpoint %s", path);
@@ -587,26 +500,29 @@ bool dl2_checkpoint_unfinished(const char *path)
 /* -- several ranks -- */
 
 struct sharing {
-    struct dl2_network *network;
     const struct dl2_world *world;
+    bool statistics; /* batch norm's alone */
 };
 
-static int share_tensor(void *context, size_t index, enum dl2_network_part part, const char *name,
-                        const struct dl2_network_tensor *tensor, struct dl2_error *error)
+static int share_part(void *context, struct dl2_network *network, size_t index,
+                      const struct part *part, struct dl2_error *error)
 {
     const struct sharing *sharing = context;
     const struct dl2_world *world = sharing->world;
-    (void)name;
-    float *values = dl2_alloc_aligned(tensor->count, sizeof *values);
+    struct dl2_network_tensor tensor;
+    dl2_network_tensor(network, index, &tensor);
+    if (sharing->statistics && tensor.parameter)
+        return DL2_OK;
+    float *values = dl2_alloc_aligned(tensor.count, sizeof *values);
     if (!values)
         return dl2_error_set(error, DL2_ERR_MEMORY, "no memory to share weights");
     int status = DL2_OK;
     if (world->rank == 0)
-        status = dl2_network_get(sharing->network, index, part, values, error);
+        status = dl2_network_get(network, index, part->part, values, error);
     if (status == DL2_OK)
-        status = world->ops->broadcast(world, 0, values, tensor->count * sizeof *values, error);
+        status = world->ops->broadcast(world, 0, values, tensor.count * sizeof *values, error);
     if (status == DL2_OK && world->rank > 0)
-        status = dl2_network_set(sharing->network, index, part, values, error);
+        status = dl2_network_set(network, index, part->part, values, error);
     free(values);
     return status;
 }
@@ -639,27 +555,16 @@ int dl2_checkpoint_share(struct dl2_run_state *state, struct dl2_network *networ
 {
     if (!world)
         return DL2_OK;
-    struct sharing sharing = {network, world};
-    const struct visit visit = {share_tensor, &sharing};
+    struct sharing sharing = {.world = world};
     DL2_TRY(share_position(state, world, error));
-    return visit_all(network, &visit, error);
+    return each_part(network, share_part, &sharing, error);
 }
 
 int dl2_checkpoint_share_statistics(struct dl2_network *network, const struct dl2_world *world,
                                     struct dl2_error *error)
 {
-    struct sharing sharing = {network, world};
-    const size_t count = world ? dl2_network_tensor_count(network) : 0;
-    for (size_t i = 0; i < count; i++) {
-        struct dl2_network_tensor tensor;
-        dl2_network_tensor(network, i, &tensor);
-        if (tensor.parameter)
-            continue;
-        DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_VALUE, tensor.name, &tensor, error));
-        if (dl2_network_has(network, i, DL2_NETWORK_AVERAGE))
-            DL2_TRY(share_tensor(&sharing, i, DL2_NETWORK_AVERAGE, tensor.name, &tensor, error));
-    }
-    return DL2_OK;
+    struct sharing sharing = {.world = world, .statistics = true};
+    return world ? each_part(network, share_part, &sharing, error) : DL2_OK;
 }
 
 int dl2_checkpoint_set_sums(struct dl2_run_state *state, const struct dl2_loss_sums *own,

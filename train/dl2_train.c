@@ -682,57 +682,41 @@ static void spin_shortly(char **argv)
 
 static int check_several(const struct dl2_common_options *common)
 {
-    static const char *const of_searches[] = {"goal", "algorithm",    "trials", "at-once",
-                                              "eta",  "first-epochs", "budget", NULL};
-    for (const char *const *name = of_searches; *name && !settings.search.space; name++)
-        if (dl2_option_given(&program, common, *name))
-            return dl2_program_usage_error(&program, "--%s needs --search", *name);
-    if (!settings.hop && dl2_option_given(&program, common, "hop-order"))
-        return dl2_program_usage_error(&program, "--hop-order needs --hop");
-    if (settings.plan && !settings.hop)
-        return dl2_program_usage_error(&program,
-                                       "--plan needs --hop: it predicts from the times of "
-                                       "visits");
-    if (settings.plan && config->run.resume)
-        return dl2_program_usage_error(&program, "--plan excludes --resume: it measures anew");
-    if (settings.plan && settings.search.space && dl2_search_has_rounds(&settings.search))
-        return dl2_program_usage_error(
-            &program,
-            "--plan predicts grid and random: how far a model trains with %s depends on "
-            "results",
-            dl2_search_words[settings.search.algorithm]);
-    if (settings.plan && dl2_option_given(&program, common, "budget"))
-        return dl2_program_usage_error(&program, "--budget has no effect on --plan");
-    if (settings.in_database && !settings.hop)
-        return dl2_program_usage_error(&program, "--in-database needs --hop");
-    if (settings.hop && settings.task)
-        return dl2_program_usage_error(&program, "--task excludes --hop: models move to the data, "
-                                                 "or have all of it");
-    const char *ways = settings.hop ? "hop" : "task";
-    if (goes_by_ranks() && !has_several())
-        return dl2_program_usage_error(&program,
-                                       "--%s needs --configs or --search: one model would leave "
-                                       "all ranks but one idle",
-                                       ways);
-    if (goes_by_ranks() && dl2_option_given(&program, common, "share"))
-        return dl2_program_usage_error(
-            &program, "--share has no use with --%s: a rank trains one model at a time", ways);
-    if (settings.search.space && settings.configs)
-        return dl2_program_usage_error(&program, "--search excludes --configs");
-    if (settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes)
-        return dl2_program_usage_error(&program,
-                                       "--share decode needs --cache-decoded: how much of the "
-                                       "decoded images may stay in memory for all models");
-    const bool rounds = settings.search.algorithm == DL2_SEARCH_HALVING ||
-                        settings.search.algorithm == DL2_SEARCH_ASHA;
-    if (!rounds && (dl2_option_given(&program, common, "eta") ||
-                    dl2_option_given(&program, common, "first-epochs")))
-        return dl2_program_usage_error(&program,
-                                       "--eta and --first-epochs need --algorithm halving or asha");
-    if (settings.search.algorithm == DL2_SEARCH_GRID &&
-        dl2_option_given(&program, common, "trials"))
-        return dl2_program_usage_error(&program, "--trials has no effect on a grid");
-    return 0;
+    const struct dl2_search_options *search = &settings.search;
+    const bool searches = search->space, several = has_several();
+    const bool rounds = dl2_search_has_rounds(search);
+    const struct dl2_option_rule rules[] = {
+        {!searches, "goal", "needs --search"},
+        {!searches, "algorithm", "needs --search"},
+        {!searches, "trials", "needs --search"},
+        {!searches, "at-once", "needs --search"},
+        {!searches, "eta", "needs --search"},
+        {!searches, "first-epochs", "needs --search"},
+        {!searches, "budget", "needs --search"},
+        {!settings.hop, "hop-order", "needs --hop"},
+        {!settings.hop, "plan", "needs --hop: it predicts from the times of visits"},
+        {config->run.resume, "plan", "excludes --resume: it measures anew"},
+        {searches && rounds, "plan",
+         "predicts grid and random: how far a model trains with halving and asha depends on "
+         "results"},
+        {settings.plan, "budget", "has no effect on --plan"},
+        {!settings.hop, "in-database", "needs --hop"},
+        {settings.hop, "task", "excludes --hop: models move to the data, or have all of it"},
+        {!several, "hop",
+         "needs --configs or --search: one model would leave all ranks but one idle"},
+        {!several, "task",
+         "needs --configs or --search: one model would leave all ranks but one idle"},
+        {settings.hop, "share", "has no use with --hop: a rank trains one model at a time"},
+        {settings.task, "share", "has no use with --task: a rank trains one model at a time"},
+        {settings.configs, "search", "excludes --configs"},
+        {settings.share == SHARE_DECODE && !config->loader.decoded_cache_bytes, "share",
+         "decode needs --cache-decoded: how much of the decoded images may stay in memory for all "
+         "models"},
+        {!rounds, "eta", "needs --algorithm halving or asha"},
+        {!rounds, "first-epochs", "needs --algorithm halving or asha"},
+        {search->algorithm == DL2_SEARCH_GRID, "trials", "has no effect on a grid"},
+    };
+    return dl2_program_refuse(&program, common, rules, sizeof rules / sizeof *rules);
 }
 
 /* Checks the settings of one model and trains it. */

@@ -23,18 +23,19 @@ static json_int_t trainers(const struct dl2_run *run)
     return count;
 }
 
-/* What a stage has of its own; nothing where it trains as the others do. Whether it has. */
-static bool add_stage_settings(const struct dl2_run *run, size_t stage, json_t *object)
+/* The size of a stage's images; NULL where it is that of the others. */
+static json_t *own_size(const struct dl2_run *run, size_t stage)
 {
     const struct dl2_train_stage *given = &run->config->data.stages[stage];
     const struct dl2_loader_config *loader = &run->config->loader;
-    const bool resized =
-        given->height && (given->height != loader->height || given->width != loader->width);
-    if (resized)
-        json_object_set_new(object, "image_size", dl2_show_image_size(&given->height));
-    if (given->freeze)
-        json_object_set_new(object, "freeze", json_true());
-    return resized || given->freeze;
+    return given->height && (given->height != loader->height || given->width != loader->width)
+               ? dl2_show_image_size(&given->height)
+               : NULL;
+}
+
+static json_t *own_freeze(const struct dl2_run *run, size_t stage)
+{
+    return run->config->data.stages[stage].freeze ? json_true() : NULL;
 }
 
 static json_t *stage_list(const struct dl2_run *run, bool with_paths)
@@ -42,16 +43,13 @@ static json_t *stage_list(const struct dl2_run *run, bool with_paths)
     json_t *array = json_array();
     for (size_t i = 0; i < run->stream->stage_count; i++) {
         const struct dl2_run_data *stage = &run->stream->stages[i];
-        json_t *object = json_object();
-        json_object_set_new(object, "variant", dl2_json_text(stage->name));
-        if (with_paths)
-            json_object_set_new(object, "path",
-                                stage->path ? dl2_json_text(stage->path) : json_null());
-        json_object_set_new(object, "epochs", dl2_json_real(run->config->data.stages[i].epochs));
-        add_stage_settings(run, i, object);
-        json_object_set_new(object, "images", json_integer((json_int_t)stage->images));
-        json_object_set_new(object, "bytes", json_integer((json_int_t)stage->bytes));
-        json_array_append_new(array, object);
+        json_t *path = !with_paths ? NULL : stage->path ? dl2_json_text(stage->path) : json_null();
+        json_array_append_new(
+            array, json_pack("{s:o, s:o*, s:o, s:o*, s:o*, s:I, s:I}", "variant",
+                             dl2_json_text(stage->name), "path", path, "epochs",
+                             dl2_json_real(run->config->data.stages[i].epochs), "image_size",
+                             own_size(run, i), "freeze", own_freeze(run, i), "images",
+                             (json_int_t)stage->images, "bytes", (json_int_t)stage->bytes));
     }
     return array;
 }
@@ -99,8 +97,9 @@ static json_t *comparable_settings(const struct dl2_run *run)
     bool any = run->stream->stage_count > 1;
     for (size_t i = 0; i < run->stream->stage_count; i++) {
         json_t *length = dl2_json_real(run->config->data.stages[i].epochs);
-        json_t *object = json_pack("{s:O}", "epochs", length);
-        const bool own = add_stage_settings(run, i, object);
+        json_t *object = json_pack("{s:O, s:o*, s:o*}", "epochs", length, "image_size",
+                                   own_size(run, i), "freeze", own_freeze(run, i));
+        const bool own = json_object_size(object) > 1;
         any |= own && !json_is_true(json_object_get(settings, "freeze")); /* which says it */
         json_array_append(stages, own ? object : length);
         json_decref(object);
@@ -204,28 +203,19 @@ json_t *dl2_run_report(const struct dl2_run *run)
     json_t *versions =
         run->config->run.versions ? json_deep_copy(run->config->run.versions) : json_object();
     json_object_set_new(versions, "device", json_string(run->device->ops->version()));
-    json_t *report = json_object();
-    json_object_set_new(report, "schema", json_string(DL2_EXPERIMENT_SCHEMA));
-    json_object_set_new(report, "name", dl2_json_text(run->name));
-    json_object_set_new(report, "variant", dl2_json_text(run->variant));
-    json_object_set_new(report, "arch", json_string(run->config->arch));
-    json_object_set_new(report, "seed", json_integer((json_int_t)run->config->seed));
-    json_object_set_new(report, "device", json_string(run->device->ops->name));
-    json_object_set_new(report, "world", world_of(run));
-    json_object_set(report, "arguments", run->arguments);
-    json_object_set_new(report, "comparable", comparable_settings(run));
-    json_object_set_new(report, "versions", versions);
-    json_object_set_new(report, "machine", dl2_machine_describe());
-    if (run->card)
-        json_object_set(report, "card", run->card);
-    json_object_set_new(report, "classes", json_integer(run->stream->classes));
-    json_object_set_new(report, "train_images", json_integer((json_int_t)dl2_run_images(run)));
-    json_object_set_new(report, "val_images",
-                        json_integer(run->stream->val_count ? (json_int_t)run->stream->val[0].images
-                                                            : (json_int_t)0));
-    json_object_set_new(report, "train_bytes", json_integer((json_int_t)bytes));
-    json_object_set_new(report, "parameters",
-                        json_integer((json_int_t)dl2_network_parameter_count(run->network)));
+    json_t *report = json_pack("{s:s, s:o, s:o, s:s, s:I, s:s, s:o, s:O, s:o, s:o, s:o, s:O*}",
+                               "schema", DL2_EXPERIMENT_SCHEMA, "name", dl2_json_text(run->name),
+                               "variant", dl2_json_text(run->variant), "arch", run->config->arch,
+                               "seed", (json_int_t)run->config->seed, "device",
+                               run->device->ops->name, "world", world_of(run), "arguments",
+                               run->arguments, "comparable", comparable_settings(run), "versions",
+                               versions, "machine", dl2_machine_describe(), "card", run->card);
+    json_t *sizes = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I}", "classes", (json_int_t)run->stream->classes, "train_images",
+        (json_int_t)dl2_run_images(run), "val_images",
+        (json_int_t)(run->stream->val_count ? run->stream->val[0].images : 0), "train_bytes",
+        (json_int_t)bytes, "parameters", (json_int_t)dl2_network_parameter_count(run->network));
+    json_object_update_new(report, sizes);
     json_object_set_new(report, "stages", stage_list(run, true));
     json_object_set_new(report, "data_hashes", dl2_run_data_hashes(run));
     json_object_set(report, "epochs", run->state.epochs);
@@ -302,49 +292,37 @@ static json_t *make_record(const struct dl2_run *run, double position,
     const unsigned ranks = dl2_world_size(run->config->world);
     const double seconds = epoch->seconds, wait = epoch->data_wait;
     const double joules = sum_of(figures, ranks, JOULES);
-    json_t *record = json_object();
-    json_object_set_new(record, "epoch", json_integer((json_int_t)epoch->number));
-    json_object_set_new(record, "position", json_real(position));
-    json_object_set_new(record, "stage", json_integer((json_int_t)state->stage));
-    json_object_set_new(record, "trainers", json_integer(trainers(run)));
-    json_object_set_new(record, "variant", dl2_json_text(run->stream->stages[state->stage].name));
-    json_object_set_new(record, "lr", dl2_json_real(epoch->lr));
-    json_t *train = json_object();
-    json_object_set_new(train, "images", json_integer((json_int_t)state->images));
-    json_object_set_new(train, "loss", dl2_json_real(epoch->loss));
-    json_object_set_new(train, "top1", dl2_json_real(epoch->top1));
-    json_object_set_new(train, "top5", dl2_json_real(epoch->top5));
-    if (state->loss_scale.scale > 0) {
-        json_object_set_new(train, "loss_scale", json_real(state->loss_scale.scale));
-        json_object_set_new(train, "skipped_updates",
-                            json_integer((json_int_t)state->loss_scale.skipped));
-    }
-    json_object_set_new(record, "train", train);
-    json_object_set_new(record, "val", json_array());
-    json_object_set_new(record, "seconds", json_real(seconds));
-    json_object_set_new(record, "data_wait_seconds", json_real(wait));
-    json_object_set_new(record, "compute_seconds", json_real(seconds - wait));
-    json_object_set_new(record, "images_per_second", dl2_json_real(epoch->images_per_second));
-    json_object_set_new(record, "data_stall", dl2_json_real(seconds > 0 ? wait / seconds : NAN));
-    if (isfinite(joules) && state->images) {
-        json_object_set_new(record, "joules", json_real(joules));
-        json_object_set_new(record, "joules_per_image", json_real(joules / (double)state->images));
-    }
+    const bool scaled = state->loss_scale.scale > 0;
+    const bool metered = isfinite(joules) && state->images, shared = run->config->world;
+    json_t *train =
+        json_pack("{s:I, s:o, s:o, s:o, s:o*, s:o*}", "images", (json_int_t)state->images, "loss",
+                  dl2_json_real(epoch->loss), "top1", dl2_json_real(epoch->top1), "top5",
+                  dl2_json_real(epoch->top5), "loss_scale",
+                  scaled ? json_real(state->loss_scale.scale) : NULL, "skipped_updates",
+                  scaled ? json_integer((json_int_t)state->loss_scale.skipped) : NULL);
     json_t *loader =
-        json_pack("{s:f, s:f, s:f, s:f}", "read", sum_of(figures, ranks, READ), "decode",
+        json_pack("{s:f, s:f, s:f, s:f, s:o*}", "read", sum_of(figures, ranks, READ), "decode",
                   sum_of(figures, ranks, DECODE), "transform", sum_of(figures, ranks, TRANSFORM),
-                  "wait", sum_of(figures, ranks, WORKER_WAIT));
-    if (run->config->loader.decoded_cache_bytes)
-        json_object_set_new(loader, "decoded_hits",
-                            json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS)));
-    json_object_set_new(record, "loader", loader);
-    if (run->config->run.cold)
-        json_object_set_new(record, "resident", json_real(run->stream->resident));
-    if (run->config->world) {
-        json_object_set_new(record, "ranks", rank_records(run, figures, ranks));
-        json_object_set_new(record, "bytes_moved",
-                            json_integer((json_int_t)sum_of(figures, ranks, MOVED)));
-    }
+                  "wait", sum_of(figures, ranks, WORKER_WAIT), "decoded_hits",
+                  run->config->loader.decoded_cache_bytes
+                      ? json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS))
+                      : NULL);
+    json_t *record =
+        json_pack("{s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:[]}", "epoch", (json_int_t)epoch->number,
+                  "position", position, "stage", (json_int_t)state->stage, "trainers",
+                  trainers(run), "variant", dl2_json_text(run->stream->stages[state->stage].name),
+                  "lr", dl2_json_real(epoch->lr), "train", train, "val");
+    json_t *costs =
+        json_pack("{s:f, s:f, s:f, s:o, s:o, s:o*, s:o*, s:o, s:o*, s:o*, s:o*}", "seconds",
+                  seconds, "data_wait_seconds", wait, "compute_seconds", seconds - wait,
+                  "images_per_second", dl2_json_real(epoch->images_per_second), "data_stall",
+                  dl2_json_real(seconds > 0 ? wait / seconds : NAN), "joules",
+                  metered ? json_real(joules) : NULL, "joules_per_image",
+                  metered ? json_real(joules / (double)state->images) : NULL, "loader", loader,
+                  "resident", run->config->run.cold ? json_real(run->stream->resident) : NULL,
+                  "ranks", shared ? rank_records(run, figures, ranks) : NULL, "bytes_moved",
+                  shared ? json_integer((json_int_t)sum_of(figures, ranks, MOVED)) : NULL);
+    json_object_update_new(record, costs);
     return record;
 }
 
@@ -368,19 +346,17 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
     json_t *list = json_array();
     for (size_t i = 0; i < run->state.val_count; i++) {
         const struct dl2_train_val *val = &run->state.val[i];
-        json_t *set = json_object();
-        json_object_set_new(set, "name", dl2_json_text(val->name));
-        json_object_set_new(set, "images", json_integer((json_int_t)val->images));
-        json_object_set_new(set, "images_sum", json_sprintf("%016" PRIx64, val->images_sum));
-        json_object_set_new(set, "loss", dl2_json_real(val->loss));
-        json_object_set_new(set, "top1", dl2_json_real(val->top1));
-        json_object_set_new(set, "top5", dl2_json_real(val->top5));
+        const bool cached = run->config->loader.decoded_cache_bytes;
         char name[DL2_PREDICTIONS_NAME];
-        if (val->predictions)
-            json_object_set_new(set, "predictions", json_string(dl2_predictions_name(i, name)));
-        if (run->config->loader.decoded_cache_bytes)
-            json_object_set_new(set, "decoded_hits", json_integer((json_int_t)val->decoded_hits));
-        json_array_append_new(list, set);
+        json_array_append_new(
+            list,
+            json_pack("{s:o, s:I, s:o, s:o, s:o, s:o, s:o*, s:o*}", "name",
+                      dl2_json_text(val->name), "images", (json_int_t)val->images, "images_sum",
+                      json_sprintf("%016" PRIx64, val->images_sum), "loss",
+                      dl2_json_real(val->loss), "top1", dl2_json_real(val->top1), "top5",
+                      dl2_json_real(val->top5), "predictions",
+                      val->predictions ? json_string(dl2_predictions_name(i, name)) : NULL,
+                      "decoded_hits", cached ? json_integer((json_int_t)val->decoded_hits) : NULL));
     }
     json_object_set_new(record, "val", list);
     json_object_set_new(record, "val_seconds", json_real(seconds));
@@ -461,19 +437,15 @@ static json_t *size_text(const struct dl2_train_config *config)
 json_t *dl2_run_export_texts(const struct dl2_run *run)
 {
     const struct dl2_train_config *c = run->config;
-    json_t *classes = dl2_run_class_names(run), *texts = json_object();
+    json_t *classes = dl2_run_class_names(run);
     char *names = json_dumps(classes, JSON_COMPACT);
-    json_object_set_new(texts, "format", json_string("pt"));
-    json_object_set_new(texts, "arch", json_string(c->arch));
-    json_object_set_new(texts, "classes", json_string(names ? names : "[]"));
-    json_object_set_new(texts, "image_size", size_text(c));
-    if (c->loader.frames)
-        json_object_set_new(texts, "frames", json_sprintf("%u", c->loader.frames));
-    json_object_set_new(
-        texts, "mean",
-        json_sprintf("[%g, %g, %g]", c->data.mean[0], c->data.mean[1], c->data.mean[2]));
-    json_object_set_new(
-        texts, "std", json_sprintf("[%g, %g, %g]", c->data.std[0], c->data.std[1], c->data.std[2]));
+    const double *mean = c->data.mean, *std = c->data.std;
+    json_t *texts =
+        json_pack("{s:s, s:s, s:s, s:o, s:o*, s:o, s:o}", "format", "pt", "arch", c->arch,
+                  "classes", names ? names : "[]", "image_size", size_text(c), "frames",
+                  c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL, "mean",
+                  json_sprintf("[%g, %g, %g]", mean[0], mean[1], mean[2]), "std",
+                  json_sprintf("[%g, %g, %g]", std[0], std[1], std[2]));
     json_auto_t *part = dl2_run_part(run);
     dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
                                run->state.completed);

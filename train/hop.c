@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "common/thread.h"
 #include "dataset/server_fit.h"
+#include "loader/sampler.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -51,7 +52,7 @@ struct hop {
     struct dl2_hop_result *result;
     unsigned own, ranks;
     struct hopper *hoppers; /* [count] */
-    size_t *chosen;         /* [count]: models to try, the furthest behind first */
+    uint32_t *chosen;       /* [count]: models to try, the furthest behind first */
     bool *wanted;           /* [count]: models that are to train on */
     char *path;
     int file;        /* of visits */
@@ -252,18 +253,15 @@ static bool is_behind(const struct hop *hop, size_t a, size_t b)
 static size_t choose(struct hop *hop)
 {
     struct dl2_random random;
-    size_t count = 0;
+    uint32_t count = 0;
     dl2_random_init(&random, hop->options->seed, DL2_RANDOM_HOP, hop->own, hop->choice);
     for (size_t i = 0; i < hop->count; i++)
         if (is_due(hop, i))
-            hop->chosen[count++] = i;
-    for (size_t i = count; hop->options->order == DL2_HOP_RANDOM && i > 1; i--) {
-        const size_t other = dl2_random_below(&random, (uint32_t)i), number = hop->chosen[i - 1];
-        hop->chosen[i - 1] = hop->chosen[other];
-        hop->chosen[other] = number;
-    }
+            hop->chosen[count++] = (uint32_t)i;
+    if (hop->options->order == DL2_HOP_RANDOM)
+        dl2_shuffle(&random, hop->chosen, count);
     for (size_t i = 1; i < count; i++) { /* stable, so that equals stay in their order */
-        const size_t number = hop->chosen[i];
+        const uint32_t number = hop->chosen[i];
         size_t k = i;
         for (; k > 0 && is_behind(hop, number, hop->chosen[k - 1]); k--)
             hop->chosen[k] = hop->chosen[k - 1];

@@ -11,6 +11,7 @@ libtrainer_la_SOURCES = \
 	train/fit.c train/fit.h \
 	train/hop.c train/hop.h \
 	train/in_database.c \
+	train/loop.c \
 	train/makespan.c train/makespan.h \
 	train/measure.c \
 	train/mixup.c train/mixup.h \
@@ -23,7 +24,6 @@ libtrainer_la_SOURCES = \
 	train/search.c train/search.h train/search_state.h \
 	train/search_table.c \
 	train/search_space.c train/search_space.h \
-	train/several.c \
 	train/step_log.c train/step_log.h \
 	train/train_options.c train/train_options.h \
 	train/trainer.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How fast a run trains: passes of run.c that end by the clock, and a report of their own
+/* How fast a run trains: passes of loop.c that end by the clock, and a report of their own
  * (docs/formats.md, dl2-rate/1). */
 #include "common/json.h"
 #include "ranks/world.h"
@@ -35,7 +35,7 @@ static int measure_pass(struct dl2_run *run, struct dl2_train_rate *rate, struct
 {
     struct dl2_train_epoch epoch;
     json_t *record;
-    DL2_TRY(dl2_run_train_pass(run, error));
+    DL2_TRY(dl2_stream_train_pass(run->stream, error));
     if (run->phase == DL2_RUN_STOPPED) {
         run->stream->common = true;
         return dl2_error_set(error, DL2_ERR_CANCELED, "stopped before the rate was measured");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A training run, in the order in which things happen: open, then for each epoch its steps, its
- * validation and what is saved, then close. The loop of the steps is take_steps(), that of the
- * epochs train_to_end(); dl2_train() opens and closes.
+ * validation and what is saved, then close. loop.c goes through them.
  */
 #include "train/run.h"
 #include "common/clock.h"
@@ -70,38 +69,10 @@ int dl2_run_begin_pass(struct dl2_run *run, struct dl2_error *error)
     return run->state.trained ? DL2_OK : dl2_run_enter_pass(run, error);
 }
 
-int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error)
-{
-    struct dl2_stream *stream = run->stream;
-    const struct dl2_dataset *dataset = stream->stages[run->state.stage].dataset;
-    if (!run->config->run.cold)
-        return DL2_OK;
-    const int status = dl2_world_rank(run->config->world) == 0
-                           ? dl2_fetch_evict(dataset, &stream->resident, error)
-                           : DL2_OK;
-    return dl2_stream_agree(stream, status, error);
-}
-
 void dl2_run_start_clock(struct dl2_run *run)
 {
     run->step.last = dl2_clock_wall();
     run->joules_seen = dl2_monitor_joules(run->stream->monitor);
-}
-
-int dl2_run_start_feed(const struct dl2_run *run, struct dl2_error *error)
-{
-    const struct dl2_run_state *state = &run->state;
-    struct dl2_source *source = run->source;
-    struct dl2_loader_position at;
-    uint32_t *missing;
-    source->next = state->batch;
-    DL2_TRY(dl2_checkpoint_get_missing(state, run->config->world, &at, &missing, error));
-    if (!missing)
-        return dl2_feed_start_epoch(source->feed, state->pass, state->batch - run->visit_begin,
-                                    error);
-    const int status = dl2_feed_resume(source->feed, &at, error);
-    free(missing);
-    return status;
 }
 
 /* -- steps -- */
@@ -171,26 +142,6 @@ int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error)
     step->data_wait = state->data_wait;
     step->images = state->images;
     return DL2_OK;
-}
-
-int dl2_source_next(struct dl2_stream *stream, const struct dl2_source *source,
-                    struct dl2_batch **batch, double *waited, struct dl2_error *error)
-{
-    const double began = dl2_clock_wall();
-    const int got = dl2_feed_next(source->feed, batch, error);
-    *waited = dl2_clock_wall() - began;
-    stream->data_failed = got < 0;
-    if (got == 0)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
-    return got < 0 ? got : DL2_OK;
-}
-
-void dl2_source_release(struct dl2_stream *stream, struct dl2_source *source,
-                        struct dl2_batch *batch, double waited)
-{
-    dl2_monitor_count(stream->monitor, batch->count, waited);
-    dl2_feed_release(source->feed, batch);
-    source->next++;
 }
 
 int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
@@ -276,13 +227,6 @@ int dl2_run_end_step(struct dl2_run *run, struct dl2_error *error)
     step->last = now;
     dl2_run_tell_step(run, "train", state->batch, steps);
     return DL2_OK;
-}
-
-int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
-                        struct dl2_error *error)
-{
-    return dl2_stream_note_bad(stream, source->feed, &stream->stages[source->stage],
-                               "and others took their places", error);
 }
 
 /* -- the end of an epoch -- */
@@ -573,71 +517,13 @@ void dl2_stream_save_learnt(struct dl2_stream *stream)
     dl2_world_agree(config->world, DL2_OK, NULL); /* nobody goes before all is written */
 }
 
-/* -- the loop -- */
-
-static int train_on_next(struct dl2_run *run, struct dl2_error *error)
-{
-    struct dl2_batch *batch;
-    double waited;
-    DL2_TRY(dl2_source_next(run->stream, run->source, &batch, &waited, error));
-    const int status = dl2_run_train_batch(run, batch, waited, error);
-    dl2_network_wait_input(run->network);
-    dl2_source_release(run->stream, run->source, batch, waited);
-    return status;
-}
-
-static int take_steps(struct dl2_run *run, struct dl2_error *error)
-{
-    DL2_TRY(dl2_run_make_cold(run, error));
-    dl2_run_start_clock(run);
-    DL2_TRY(dl2_run_start_feed(run, error));
-    for (;;) {
-        DL2_TRY(dl2_run_begin_step(run, error));
-        if (run->phase != DL2_RUN_TRAINING)
-            return dl2_source_note_bad(run->stream, run->source, error);
-        while (run->step.done < run->step.batches)
-            DL2_TRY(train_on_next(run, error));
-        DL2_TRY(dl2_run_end_step(run, error));
-        DL2_TRY(dl2_run_save_step(run, error));
-    }
-}
-
-int dl2_run_train_pass(struct dl2_run *run, struct dl2_error *error)
-{
-    DL2_TRY(dl2_run_begin_pass(run, error));
-    return run->phase == DL2_RUN_TRAINING ? take_steps(run, error) : DL2_OK;
-}
-
-/* One epoch: its steps, its validation, and what is saved. */
-static int run_epoch(struct dl2_run *run, struct dl2_error *error)
-{
-    DL2_TRY(dl2_run_train_pass(run, error));
-    return dl2_stream_end_pass(run->stream, error);
-}
-
-static int train_to_end(struct dl2_run *run, struct dl2_error *error)
-{
-    if (run->config->run.time_budget > 0 && !dl2_run_is_over(run))
-        DL2_TRY(dl2_run_probe_validation(run, error));
-    while (!dl2_run_is_over(run)) {
-        DL2_TRY(dl2_run_look_for_end(run, error));
-        if (!dl2_run_is_over(run))
-            DL2_TRY(run_epoch(run, error));
-    }
-    return DL2_OK;
-}
-
-int dl2_run_train(struct dl2_run *run, struct dl2_error *error)
-{
-    const int status = train_to_end(run, error);
-    if (status < 0)
-        dl2_stream_save_learnt(run->stream);
-    return status;
-}
-
-int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
+int dl2_run_end_diverged(struct dl2_run *run, int status, const struct dl2_error *reason,
                          struct dl2_error *error)
 {
+    if (status >= 0)
+        return DL2_OK;
+    if (!run->stream->several || run->phase != DL2_RUN_DIVERGED)
+        return dl2_error_copy(error, reason);
     dl2_run_note(run, "%s", reason->message);
     /* Progress since the last checkpoint is discarded; the report has the passes that are done. */
     return dl2_run_save_report(run, error);
@@ -705,15 +591,4 @@ int dl2_stream_train(struct dl2_train_model *models, size_t count, bool several,
     dl2_stream_close(&stream);
     free(stream.runs);
     return status;
-}
-
-static int train_alone(struct dl2_stream *stream, struct dl2_error *error)
-{
-    DL2_TRY(dl2_run_prepare(stream->runs, error));
-    return dl2_run_train(stream->runs, error);
-}
-
-int dl2_train(struct dl2_train_model *model, struct dl2_error *error)
-{
-    return dl2_stream_train(model, 1, false, train_alone, error);
 }

@@ -6,12 +6,12 @@
  *     hop.c          streams of models that visit the ranks, each a run
  *     visit.c        a part of such a run on one rank
  *     in_database.c  a visit's training, by the database that has the images
- *     several.c      several models on one stream, in turns
  *     measure.c      passes that tell how fast a run trains
  *     evaluate.c     validates the weights of a file
  *     sensitivity.c  how much such a network's loss depends on its input
  *     fit.c          a run whose images a database has
- *     run.c          the run: open, epochs of steps, validation, saving, close
+ *     loop.c         trains the runs of a stream, in turns
+ *     run.c          what a run does: open, epochs of steps, validation, saving, close
  *     run_begin.c    from fresh weights or from a checkpoint to the first step
  *     validation.c   validates runs, and keeps the best weights
  *     experiment.c   describes a run in its report
@@ -316,13 +316,16 @@ int dl2_run_write_report(struct dl2_run *run, struct dl2_error *error);
 /* The metadata of exported weights, for programs that use them. */
 json_t *dl2_run_export_texts(const struct dl2_run *run);
 
+/* ---- loop.c ---- */
+
+/* Trains runs that are prepared, to their ends or to a stop, and saves them. */
+int dl2_stream_train_to_end(struct dl2_stream *stream, struct dl2_error *error);
+/* One pass, or what is left of one, of the runs that are furthest behind; the others wait. */
+int dl2_stream_train_pass(struct dl2_stream *stream, struct dl2_error *error);
+
 /* ---- run.c; an epoch is: begin the pass, then steps (begin, batches, end, save) until
  * dl2_run_begin_step() leaves the pass, then end the pass ---- */
 
-/* Trains a run that is prepared, to its end or to a stop, and saves it. */
-int dl2_run_train(struct dl2_run *run, struct dl2_error *error);
-/* The steps of an epoch, or of what is left of it. */
-int dl2_run_train_pass(struct dl2_run *run, struct dl2_error *error);
 /* Adds the record of a pass that has ended, takes it over, and moves on to the next pass. */
 void dl2_run_add_pass(struct dl2_run *run, const struct dl2_train_epoch *epoch, json_t *record);
 /* Opens a stream of runs, has them trained by `train`, tells how it went, and closes them. */
@@ -336,21 +339,11 @@ int dl2_run_look_for_end(struct dl2_run *run, struct dl2_error *error);
 /* Chooses the stage of a pass, opens its feed, and enters it unless it is trained already. */
 int dl2_run_begin_pass(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_enter_pass(struct dl2_run *run, struct dl2_error *error);
-/* With config->run.cold: the pass reads from the disk. */
-int dl2_run_make_cold(const struct dl2_run *run, struct dl2_error *error);
 /* Seconds and joules count from here on. */
 void dl2_run_start_clock(struct dl2_run *run);
-/* The batches of the run's source begin where it stands. */
-int dl2_run_start_feed(const struct dl2_run *run, struct dl2_error *error);
-
 /* Before a step: it begins, or the run leaves the pass, where this ends, its stage, the run or this
  * part, whichever comes first. */
 int dl2_run_begin_step(struct dl2_run *run, struct dl2_error *error);
-/* The next batch, and the seconds until it came; release it. */
-int dl2_source_next(struct dl2_stream *stream, const struct dl2_source *source,
-                    struct dl2_batch **batch, double *waited, struct dl2_error *error);
-void dl2_source_release(struct dl2_stream *stream, struct dl2_source *source,
-                        struct dl2_batch *batch, double waited);
 /* Forward and backward of one batch, which the run waited for. The batch is in use until
  * dl2_network_wait_input(). */
 int dl2_run_train_batch(struct dl2_run *run, const struct dl2_batch *batch, double waited,
@@ -363,10 +356,6 @@ int dl2_run_save_step(struct dl2_run *run, struct dl2_error *error);
 int dl2_run_leave_pass(struct dl2_run *run, struct dl2_error *error);
 /* The same if this part of the run stops there. */
 int dl2_run_stop_pass(struct dl2_run *run, struct dl2_error *error);
-/* Notes the samples of the pass that could not be read. */
-int dl2_source_note_bad(struct dl2_stream *stream, const struct dl2_source *source,
-                        struct dl2_error *error);
-
 /* Ends the pass of the runs of a stream that have trained to its end: validates them if that is
  * due, and writes their reports and the checkpoints that are due. */
 int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error);
@@ -374,8 +363,9 @@ int dl2_stream_end_pass(struct dl2_stream *stream, struct dl2_error *error);
 void dl2_run_next_pass(struct dl2_run *run);
 /* Takes the loss scale into the state, where half-precision training has one. */
 int dl2_run_note_loss_scale(struct dl2_run *run, struct dl2_error *error);
-/* Ends a run among others whose loss became NaN or infinite: `reason` says so. */
-int dl2_run_end_diverged(struct dl2_run *run, const struct dl2_error *reason,
+/* What a step of a run comes to, whose status and `reason` are given. If its loss became NaN or
+ * infinite, a run of several ends alone, without an error. */
+int dl2_run_end_diverged(struct dl2_run *run, int status, const struct dl2_error *reason,
                          struct dl2_error *error);
 /* After an error: if the loader failed, such as when a server went away, saves what the runs had
  * learnt before. */

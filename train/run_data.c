@@ -4,6 +4,7 @@
 #include "dataset/remote_options.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
+#include "loader/sample_plan.h"
 #include "loader/sampler.h"
 #include "network/arch.h"
 #include "train/run.h"
@@ -44,20 +45,14 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
 {
     const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
     const bool clips = dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP;
+    struct dl2_error reason = DL2_ERROR_INIT;
     if (!arch)
         return DL2_ERR_ARGUMENT;
-    if (clips && !config->loader.frames)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: it holds clips, and %s sees single images: choose a network for "
-                             "clips, such as convcolumn; --frames 1 trains on one frame of each "
-                             "clip, --samples images on every frame as an image",
-                             data->path, arch->name);
-    if (!clips && arch->frames)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: it holds images, and %s sees clips: choose a network for images, "
-                             "such as resnet10; --samples clips takes the images of a folder for a "
-                             "clip",
-                             data->path, arch->name);
+    if (clips && config->loader.frames) /* --frames 1 makes images of clips */
+        return DL2_OK;
+    if (dl2_arch_check_frames(arch, clips, &reason) < 0)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: it holds %s, and %s", data->path,
+                             clips ? "clips" : "images", reason.message);
     return DL2_OK;
 }
 
@@ -65,10 +60,7 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
 static void note_short_clips(const struct dl2_stream *stream, const struct dl2_run_data *data)
 {
     const struct dl2_loader_config *loader = &stream->config->loader;
-    const uint64_t step = loader->frame_step ? loader->frame_step : 1;
-    const uint64_t wanted = loader->frame_sampling == DL2_FRAMES_UNIFORM
-                                ? loader->frames
-                                : (loader->frames - 1) * step + 1;
+    const uint64_t wanted = dl2_loader_frame_span(loader);
     size_t count = 0;
     for (size_t i = 0; loader->frames && i < data->images; i++)
         count += dl2_dataset_frames(data->dataset, i).count < wanted;

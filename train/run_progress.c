@@ -11,6 +11,13 @@
 
 /* -- events -- */
 
+const char *dl2_train_samples(const struct dl2_train_config *config, uint64_t count)
+{
+    if (config->loader.frames)
+        return count == 1 ? "clip" : "clips";
+    return count == 1 ? "image" : "images";
+}
+
 void dl2_run_note(struct dl2_run *run, const char *format, ...)
 {
     if (!run->events.note)
@@ -74,8 +81,8 @@ void dl2_stream_sum_up_bad(struct dl2_stream *stream)
     const size_t bad = json_object_size(stream->bad);
     if (bad)
         dl2_run_note(&stream->runs[0],
-                     "%zu image%s could not be used in this run; the report lists them as 'bad'",
-                     bad, bad == 1 ? "" : "s");
+                     "%zu %s could not be used in this run; the report lists them as 'bad'", bad,
+                     dl2_train_samples(stream->config, bad));
 }
 
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
@@ -100,8 +107,8 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
         first = *first ? first : json_string_value(bad);
     }
     if (status == DL2_OK && epoch[1] > 0) {
-        dl2_run_note(&stream->runs[0], "%s: %.0f of the epoch's %.0f images cannot be read, %s",
-                     data->path, epoch[1], epoch[0], then);
+        dl2_run_note(&stream->runs[0], "%s: %.0f of the epoch's %.0f %s cannot be read, %s",
+                     data->path, epoch[1], epoch[0], dl2_train_samples(stream->config, 0), then);
         status = dl2_loader_check_bad(stream->config->loader.max_bad, json_object_size(distinct),
                                       data->images, first, error);
         stream->data_failed = status < 0;

@@ -678,9 +678,11 @@ static int check_search(const struct dl2_search *search)
     const struct dl2_program *program = search->base.program;
     const struct dl2_train_config *config = &search->settings.config;
     const struct dl2_search_options *options = search->options;
-    if (dl2_option_given(program, search->base.common, "run-epochs"))
-        return dl2_program_usage_error(program, "--run-epochs has no use with --search: a signal "
-                                                "stops one, and --resume goes on");
+    const struct dl2_option_rule rules[] = {
+        {true, "run-epochs", "has no use with --search: a signal stops one, and --resume goes on"},
+        {options->first_epochs != floor(options->first_epochs), "first-epochs",
+         "is a whole number of epochs"},
+    };
     if (config->run.skip_validation || config->data.synthetic)
         return dl2_program_usage_error(program, "--search needs validation: its goal is "
                                                 "a figure of that");
@@ -689,9 +691,8 @@ static int check_search(const struct dl2_search *search)
                                        "--algorithm %s needs --validate-every 1: it compares "
                                        "models between epochs",
                                        dl2_search_words[options->algorithm]);
-    if (options->first_epochs != floor(options->first_epochs))
-        return dl2_program_usage_error(program, "--first-epochs is a whole number of epochs");
-    return dl2_configs_check_base(&search->base);
+    const int status = dl2_program_refuse(program, search->base.common, rules, 2);
+    return status ? status : dl2_configs_check_base(&search->base);
 }
 
 int dl2_search_open(const struct dl2_search_options *options, const struct dl2_configs_base *base,

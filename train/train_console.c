@@ -46,7 +46,7 @@ static const struct dl2_train_config *begin_line(void *context)
 static void show_data(const struct dl2_train_config *own, const struct dl2_train_overview *run)
 {
     printf("%s: %llu %s of %u classes at ", DL2_SHOWN(run->variant),
-           (unsigned long long)run->images, own->loader.frames ? "clips" : "images", run->classes);
+           (unsigned long long)run->images, dl2_train_samples(own, 0), run->classes);
     if (own->loader.frames)
         printf("%u frames of ", own->loader.frames);
     if (own->loader.width)
@@ -56,15 +56,15 @@ static void show_data(const struct dl2_train_config *own, const struct dl2_train
         printf(", partitions: %u", own->loader.partitions);
     const unsigned ranks = dl2_world_size(own->world);
     if (own->world)
-        printf(", ranks: %u (%s), %llu images a step, peak learning rate %g", ranks,
+        printf(", ranks: %u (%s), %llu %s a step, peak learning rate %g", ranks,
                own->world->ops->name,
                (unsigned long long)own->loader.batch * own->optimizer.accumulate * ranks,
-               own->optimizer.lr);
+               dl2_train_samples(own, 0), own->optimizer.lr);
     const unsigned left_out = (unsigned)(run->images % ranks);
     if (left_out)
-        printf("; each epoch leaves out %u image%s, others each time, since all ranks train on "
-               "equally many",
-               left_out, left_out == 1 ? "" : "s");
+        printf("; each epoch leaves out %u %s, others each time, since all ranks train on equally "
+               "many",
+               left_out, dl2_train_samples(own, left_out));
     printf("\n");
 }
 
@@ -109,7 +109,7 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
     bar_epoch = epoch->number + 1;
     if (dl2_train_console.quiet)
         return;
-    begin_line(context);
+    const struct dl2_train_config *own = begin_line(context);
     printf("epoch %3llu  lr %-8.3g train loss %.3f top-1 %5.1f%%",
            (unsigned long long)epoch->number, epoch->lr, epoch->loss, 100 * epoch->top1);
     for (size_t i = 0; i < epoch->val_count; i++) {
@@ -118,18 +118,19 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
                100 * val->top1, 100 * val->top5);
     }
     const bool timed = epoch->seconds > 0;
-    printf("  %.1f s, %.0f img/s, %.0f%% waiting\n", epoch->seconds,
-           timed ? epoch->images_per_second : 0,
+    printf("  %.1f s, %.0f %s/s, %.0f%% waiting\n", epoch->seconds,
+           timed ? epoch->images_per_second : 0, own->loader.frames ? "clips" : "img",
            timed ? 100 * epoch->data_wait / epoch->seconds : 0);
     fflush(stdout);
 }
 
 static void on_measured(void *context, const struct dl2_train_rate *rate)
 {
-    (void)context;
+    const struct dl2_train_model *model = context;
     dl2_train_console_end_bar();
-    printf("%.0f images/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
-           rate->images / rate->seconds, 100 * rate->data_wait / rate->seconds, rate->seconds);
+    printf("%.0f %s/s, %.1f%% of the time waiting for data; measured for %.1f s\n",
+           rate->images / rate->seconds, dl2_train_samples(&model->config, 0),
+           100 * rate->data_wait / rate->seconds, rate->seconds);
 }
 
 static void on_ended(void *context, const struct dl2_train_summary *summary)

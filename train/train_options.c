@@ -619,28 +619,11 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         config->optimizer.kind = arch->optimizer;
     if (!config->loader.height)
         config->loader.height = arch->image_size;
-    if (!arch->frames && config->loader.frames > 1)
-        return dl2_program_usage_error(
-            program,
-            "--frames %u: %s sees single images: choose a network for clips, or --frames 1, which "
-            "takes one frame of each clip",
-            config->loader.frames, arch->name);
+    if (config->loader.frames > 1 && dl2_arch_check_frames(arch, config->loader.frames, &error) < 0)
+        return dl2_program_usage_error(program, "--frames %u: %s", config->loader.frames,
+                                       error.message);
     if (!config->loader.frames)
         config->loader.frames = arch->frames;
-    return 0;
-}
-
-static int check_decoding(const struct dl2_train_config *config, const struct dl2_program *program)
-{
-    struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_decode_choice_check(&config->decode, &error) < 0)
-        return dl2_program_usage_error(program, "%s", error.message);
-    if (config->decode.mode != DL2_DECODE_CPU && config->optimizer.cutmix > 0)
-        return dl2_program_usage_error(
-            program, "--cutmix works on what the processors decode: leave out --decode");
-    if (config->decode.mode == DL2_DECODE_HYBRID && config->deterministic)
-        return dl2_program_usage_error(program, "with --decode hybrid pixels depend on where they "
-                                                "were decoded: leave out --deterministic");
     return 0;
 }
 
@@ -649,14 +632,12 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
                          const struct dl2_common_options *common, bool needs_data)
 {
     struct dl2_train_config *config = &settings->config;
+    struct dl2_error error = DL2_ERROR_INIT;
     const bool has_data = settings->data || config->data.stage_count;
     const bool sizes_noise = config->data.synthetic && !has_data;
     const bool sees_clips = dl2_arch_find(config->arch, NULL)->frames;
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
-    const struct {
-        bool refused;
-        const char *option, *reason;
-    } rules[] = {
+    const struct dl2_option_rule rules[] = {
         {settings->data, "stages", "excludes --data"},
         {config->data.stage_count, "epochs", "has no effect with --stages, which has the epochs"},
         {config->data.stage_count, "freeze",
@@ -699,6 +680,14 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {settings->gpus, "ranks", "excludes --gpus"},
         {are_of_unit(config->data.mean) && !dl2_option_given(program, common, "std"), "mean",
          OF_UNIT},
+        {config->run.evaluate && !config->data.val_count, "evaluate", "needs --val DIR"},
+        {config->loader.channels == 2, "channels", "is 1 or 3"},
+        {config->run.validate_every != floor(config->run.validate_every), "validate-every",
+         "must be a whole number of epochs"},
+        {config->decode.mode != DL2_DECODE_CPU && config->optimizer.cutmix > 0, "cutmix",
+         "works on what the processors decode: leave out --decode"},
+        {config->decode.mode == DL2_DECODE_HYBRID, "deterministic",
+         "has no use with --decode hybrid: pixels depend on where they were decoded"},
     };
     const char *sampling = dl2_sampling_given(program, common);
     if (sampling && (config->data.synthetic || config->loader.partitions))
@@ -713,18 +702,12 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     if (idle)
         return dl2_program_usage_error(program, "--%s has no effect with --%s", idle,
                                        measures ? "measure" : "evaluate");
-    if (config->run.evaluate && !config->data.val_count)
-        return dl2_program_usage_error(program, "--evaluate needs --val DIR");
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (rules[i].refused && dl2_option_given(program, common, rules[i].option))
-            return dl2_program_usage_error(program, "--%s %s", rules[i].option, rules[i].reason);
+    if (dl2_program_refuse(program, common, rules, sizeof rules / sizeof *rules) != 0)
+        return DL2_EXIT_USAGE;
     if (needs_data && !has_data && !config->data.synthetic && !config->run.evaluate)
         return dl2_program_usage_error(program, "no data: give --data DIR");
-    if (config->loader.channels == 2)
-        return dl2_program_usage_error(program, "--channels is 1 or 3");
-    if (config->run.validate_every != floor(config->run.validate_every))
-        return dl2_program_usage_error(program,
-                                       "--validate-every must be a whole number of epochs");
+    if (dl2_decode_choice_check(&config->decode, &error) < 0)
+        return dl2_program_usage_error(program, "%s", error.message);
     return dl2_loader_options_check(&(struct dl2_loader_user){
         .program = program,
         .common = common,
@@ -805,8 +788,6 @@ int dl2_train_options_check(struct dl2_train_settings *settings, const struct dl
     int status = check_names(config, program);
     if (status == 0)
         status = check_effects(settings, program, common, needs_data);
-    if (status == 0)
-        status = check_decoding(config, program);
     if (status == 0)
         status = check_ranks(settings, program);
     if (config->run.measure > 0) {

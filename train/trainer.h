@@ -210,6 +210,9 @@ struct dl2_train_summary {
     const char *report; /* path */
 };
 
+/* What a run trains on, in words for so many of them: "image", "images", "clip" or "clips". */
+const char *dl2_train_samples(const struct dl2_train_config *config, uint64_t count);
+
 /*
  * Functions that a run calls as it goes on. Each may be NULL. What the pointers point at is good
  * until the function returns.

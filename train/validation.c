@@ -147,9 +147,9 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
     DL2_TRY(dl2_run_sums(run, &sums, error));
     run->stream->common = sums.counted == 0;
     if (run->stream->common)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "none of the %llu validation images of %s can be read",
-                             (unsigned long long)data->images, data->path);
+        return dl2_error_set(
+            error, DL2_ERR_FORMAT, "none of the %llu validation %s of %s can be read",
+            (unsigned long long)data->images, dl2_train_samples(run->config, 0), data->path);
     const double counted = (double)sums.counted;
     double hits = due->decoded_hits;
     if (run->config->loader.decoded_cache_bytes)
@@ -248,13 +248,12 @@ static void end_validation(struct dl2_validation *due, double seconds)
     run->state.val = due->val;
     run->state.val_count = run->stream->val_count;
     if (!dl2_run_state_compares(&run->state, due->val[0].images_sum))
-        dl2_run_note(
-            run,
-            "epoch %llu was validated on %llu images of %s that are not those of the epochs "
-            "before, since some of them could or cannot be read now: it does not count as "
-            "the best epoch",
-            (unsigned long long)due->pass, (unsigned long long)due->val[0].images,
-            run->stream->val[0].path);
+        dl2_run_note(run,
+                     "epoch %llu was validated on %llu %s of %s that are not those of the epochs "
+                     "before, since some of them could or cannot be read now: it does not count as "
+                     "the best epoch",
+                     (unsigned long long)due->pass, (unsigned long long)due->val[0].images,
+                     dl2_train_samples(run->config, 0), run->stream->val[0].path);
     dl2_run_state_rank(&run->state, due->pass, due->val[0].top1, due->val[0].images_sum);
     dl2_run_record_validation(run, seconds, due->record);
 }

@@ -70,16 +70,13 @@ static void leave(struct dl2_run *run)
     run->lock = -1;
 }
 
-/* A run whose loss became NaN or infinite ends without the others. */
 static int train(struct dl2_run *run, struct dl2_error *error)
 {
     struct dl2_error reason = DL2_ERROR_INIT;
-    int status = run->config->run.in_database ? dl2_run_train_in_database(run, &reason) : DL2_OK;
-    if (status == DL2_OK)
-        status = dl2_run_train(run, &reason);
-    if (status < 0 && run->phase == DL2_RUN_DIVERGED)
-        return dl2_run_end_diverged(run, &reason, error);
-    return status < 0 ? dl2_error_copy(error, &reason) : DL2_OK;
+    const int status =
+        run->config->run.in_database ? dl2_run_train_in_database(run, &reason) : DL2_OK;
+    DL2_TRY(dl2_run_end_diverged(run, status, &reason, error));
+    return dl2_stream_train_to_end(run->stream, error);
 }
 
 int dl2_run_visit(struct dl2_run *run, struct dl2_error *error)

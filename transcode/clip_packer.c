@@ -44,9 +44,7 @@ int dl2_clip_packer_add(struct dl2_clip_packer *packer, const char *extension,
 {
     DL2_TRY(make_room(packer, error));
     struct dl2_bytes *own = &packer->bytes[packer->count];
-    const struct dl2_bytes free_now = *own;
-    *own = *bytes;
-    *bytes = free_now;
+    dl2_bytes_swap(own, bytes);
     packer->frames[packer->count++] = (struct dl2_writer_frame){extension, own->data, own->size};
     return DL2_OK;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/copy.h"
 
-#include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/option.h"
 #include "common/quote.h"
 #include "common/thread.h"
-#include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "dataset/variant_facts.h"
+#include "quality/image_dataset.h"
 #include "transcode/clip_packer.h"
 #include "transcode/output_folder.h"
 #include "transcode/sidecar_files.h"
@@ -97,10 +96,11 @@ static int find_origin(struct copy *copy, struct dl2_error *error)
 /* Reads the record; none is one of nothing. Paths end with 0 whatever the file holds. */
 static int read_record(const struct copy *copy, struct dl2_bytes *record, struct dl2_error *error)
 {
-    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest));
+    int status = DL2_OK;
     record->size = 0;
-    if (path && dl2_is_file(path))
+    if (dl2_is_file(path))
         status = dl2_file_read(path, MAX_RECORD_BYTES, record, error);
     if (status == DL2_OK)
         status = dl2_bytes_append(record, "", 1, error);
@@ -129,8 +129,8 @@ static int write_record(const struct copy *copy, struct dl2_error *error)
     if (dl2_dataset_is_database(copy->options->dest))
         return DL2_OK; /* its comment has the origin */
     struct dl2_bytes record = DL2_BYTES_INIT;
-    char *path = dl2_path_join(copy->options->dest, RECORD_NAME);
-    int status = path ? DL2_OK : dl2_error_memory(error, "a copy");
+    char *path;
+    int status = dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest);
     if (status == DL2_OK)
         status = dl2_bytes_append(&record, copy->origin, strlen(copy->origin), error);
     if (status == DL2_OK)
@@ -147,25 +147,17 @@ static int write_record(const struct copy *copy, struct dl2_error *error)
 }
 
 /* The paths of a block, NULL-ended; those that don't lie beside an image of SOURCE are left out. */
-static char **list_companions(const struct dl2_folder_keys *keys, const struct dl2_bytes *paths,
-                              size_t start)
+static int list_companions(const struct dl2_folder_keys *keys, const struct dl2_bytes *paths,
+                           size_t start, char ***list, struct dl2_error *error)
 {
     size_t count = 0;
-    for (size_t i = start; i < paths->size; i++)
-        count += !paths->data[i];
-    char **list = dl2_calloc(count + 1, sizeof *list);
-    count = 0;
-    for (size_t at = start; list && at < paths->size;) {
+    for (size_t at = start; at < paths->size;) {
         const char *path = (const char *)paths->data + at;
         at += strlen(path) + 1;
-        if (!dl2_sidecars_is_companion(keys, path))
-            continue;
-        if (!(list[count++] = strdup(path))) {
-            dl2_free_list(list);
-            return NULL;
-        }
+        if (dl2_sidecars_is_companion(keys, path))
+            DL2_TRY(dl2_list_append(list, &count, strdup(path), error));
     }
-    return list;
+    return DL2_OK;
 }
 
 /* ---- Is there anything to do? */
@@ -237,9 +229,8 @@ static void keep_time(const char *path, const struct dl2_sample *sample)
 static int write_file(struct copy *copy, const struct dl2_sample *sample, const char *extension,
                       const uint8_t *data, size_t size, struct dl2_error *error)
 {
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s.%s", copy->options->dest, sample->key, extension) < 0)
-        return dl2_error_memory(error, "a copy");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/%s.%s", copy->options->dest, sample->key, extension));
     int status = DL2_OK;
     if (copy->options->force || !is_there(path, sample)) {
         status = dl2_make_folder_of(path, error);
@@ -420,11 +411,10 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
                                       .work = read_ahead,
                                       .emit = write_next,
                                       .context = copy};
-    copy->readings = dl2_calloc(loop.window, sizeof *copy->readings);
     copy->progress->total = loop.count;
-    const int status =
-        copy->readings ? dl2_parallel_run(&loop, error) : dl2_error_memory(error, "a copy");
-    for (size_t i = 0; copy->readings && i < loop.window; i++) {
+    DL2_TRY(DL2_NEW(&copy->readings, loop.window, "a copy", error));
+    const int status = dl2_parallel_run(&loop, error);
+    for (size_t i = 0; i < loop.window; i++) {
         dl2_bytes_free(&copy->readings[i].bytes);
         dl2_sidecars_free(&copy->readings[i].sidecars);
     }
@@ -435,23 +425,18 @@ static int copy_all(struct copy *copy, struct dl2_error *error)
 /* ---- Images in a folder DEST that SOURCE lacks */
 
 /* The names of SOURCE's images in DEST, sorted; "KEY." where the bytes told the extension. */
-static int list_expected(const struct copy *copy, char ***out, struct dl2_error *error)
+static int list_expected(const struct copy *copy, char ***names, struct dl2_error *error)
 {
-    const size_t count = dl2_dataset_count(copy->dataset);
-    char **names = dl2_calloc(count + 1, sizeof *names);
-    for (size_t i = 0; names && i < count; i++) {
+    size_t count = 0;
+    *names = NULL;
+    for (size_t i = 0; i < dl2_dataset_count(copy->dataset); i++) {
         struct dl2_sample sample;
+        char *name;
         dl2_dataset_sample(copy->dataset, i, &sample);
-        if (asprintf(&names[i], "%s.%s", sample.key, sample.extension) < 0) {
-            names[i] = NULL;
-            dl2_free_list(names);
-            names = NULL;
-        }
+        DL2_TRY(dl2_format(&name, error, "%s.%s", sample.key, sample.extension));
+        DL2_TRY(dl2_list_append(names, &count, name, error));
     }
-    if (!names)
-        return dl2_error_memory(error, "a copy");
-    qsort(names, count, sizeof *names, dl2_compare_texts);
-    *out = names;
+    qsort(*names, count, sizeof **names, dl2_compare_texts);
     return DL2_OK;
 }
 
@@ -474,10 +459,11 @@ static int handle_strays(struct copy *copy, struct dl2_error *error)
 {
     const char *dest = copy->options->dest;
     const struct dl2_folder_keys keys = {has_key, copy};
-    struct dl2_file_list files;
-    char **expected = NULL;
-    DL2_TRY(list_expected(copy, &expected, error));
-    int status = dl2_list_files(dest, &files, error);
+    struct dl2_file_list files = {0};
+    char **expected;
+    int status = list_expected(copy, &expected, error);
+    if (status == DL2_OK)
+        status = dl2_list_files(dest, &files, error);
     size_t removed = 0, left = 0;
     for (size_t i = 0; status == DL2_OK && i < files.count; i++) {
         if (!dl2_codec_is_image_file(files.paths[i]) ||
@@ -517,15 +503,16 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
 {
     const struct dl2_folder_keys keys = {has_key, copy};
     struct dl2_bytes record = DL2_BYTES_INIT;
+    char **old = NULL, **wanted = NULL;
     int status = read_record(copy, &record, error);
-    if (status == DL2_OK && record.size > RECORD_HEAD) {
-        char **old = list_companions(&keys, &record, RECORD_HEAD);
-        char **wanted = list_companions(&keys, &copy->companions, 0);
-        status = old && wanted ? dl2_sidecars_remove_others(copy->options->dest, old, wanted, error)
-                               : dl2_error_memory(error, "a copy");
-        dl2_free_list(old);
-        dl2_free_list(wanted);
-    }
+    if (status == DL2_OK)
+        status = list_companions(&keys, &record, RECORD_HEAD, &old, error);
+    if (status == DL2_OK)
+        status = list_companions(&keys, &copy->companions, 0, &wanted, error);
+    if (status == DL2_OK)
+        status = dl2_sidecars_remove_others(copy->options->dest, old, wanted, error);
+    dl2_free_list(old);
+    dl2_free_list(wanted);
     dl2_bytes_free(&record);
     return status;
 }
@@ -535,9 +522,7 @@ static int remove_old_companions(const struct copy *copy, struct dl2_error *erro
 static int sort_keys(struct copy *copy, struct dl2_error *error)
 {
     const size_t count = dl2_dataset_count(copy->dataset);
-    copy->keys = dl2_calloc(count, sizeof *copy->keys);
-    if (!copy->keys)
-        return dl2_error_memory(error, "a copy");
+    DL2_TRY(DL2_NEW(&copy->keys, count, "a copy", error));
     for (size_t i = 0; i < count; i++) {
         struct dl2_sample sample;
         dl2_dataset_sample(copy->dataset, i, &sample);
@@ -549,17 +534,12 @@ static int sort_keys(struct copy *copy, struct dl2_error *error)
 
 static void tell_left_out(const struct copy *copy)
 {
-    const char *container = copy->options->pack.container;
-    char *text = copy->writer ? dl2_writer_left_out(copy->writer)
-                              : dl2_left_out_message(&copy->left_out, DL2_LEFT_OUT,
-                                                     dl2_container_leaves_out(container));
-    if (text)
-        dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
-    free(text);
-    text = dl2_clip_packer_left_out(&copy->clip);
-    if (text)
-        dl2_progress_message(copy->progress, "%s: %s", copy->options->dest, text);
-    free(text);
+    const char *dest = copy->options->dest;
+    const char *why = dl2_container_leaves_out(copy->options->pack.container);
+    dl2_progress_tell(copy->progress, dest,
+                      copy->writer ? dl2_writer_left_out(copy->writer)
+                                   : dl2_left_out_message(&copy->left_out, DL2_LEFT_OUT, why));
+    dl2_progress_tell(copy->progress, dest, dl2_clip_packer_left_out(&copy->clip));
 }
 
 /* Completes DEST. A table takes the summary along; else that is the last of the files. */
@@ -582,19 +562,15 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
 
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
-    struct dl2_dataset_options images = DL2_DATASET_DEFAULTS;
-    images.keep = dl2_codec_is_image_file;
-    images.reads = dl2_codec_reads;
-    images.by_frame = true;
+    const struct dl2_copy_options *options = copy->options;
+    struct dl2_dataset_options images = dl2_image_dataset_options(options->samples);
     images.class_folders = !copy->packed;
-    images.samples = copy->options->samples;
-    DL2_TRY(dl2_dataset_open(copy->options->source, &images, &copy->dataset, error));
-    const char *dest = copy->options->dest;
-    dl2_dataset_tell(copy->dataset, copy->options->source, copy->packed, copy->progress);
-    DL2_TRY(dl2_output_check_source(copy->dataset, copy->options->source,
-                                    copy->options->pack.container, copy->progress, error));
-    if (copy->options->shuffle)
-        DL2_TRY(dl2_dataset_shuffle(copy->dataset, *copy->options->shuffle, error));
+    DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));
+    dl2_dataset_tell(copy->dataset, options->source, copy->packed, copy->progress);
+    DL2_TRY(dl2_output_check_source(copy->dataset, options->source, options->pack.container,
+                                    copy->progress, error));
+    if (options->shuffle)
+        DL2_TRY(dl2_dataset_shuffle(copy->dataset, *options->shuffle, error));
     DL2_TRY(load_summary(copy, error));
     DL2_TRY(find_origin(copy, error));
     if (copy->packed && is_current(copy)) {
@@ -603,46 +579,18 @@ static int run_copy(struct copy *copy, struct dl2_error *error)
         return DL2_OK;
     }
     if (copy->packed)
-        DL2_TRY(
-            dl2_writer_open_like(dest, &copy->options->pack, copy->dataset, &copy->writer, error));
-    else if (dl2_dataset_is_packed(dest))
+        DL2_TRY(dl2_writer_open_like(options->dest, &options->pack, copy->dataset, &copy->writer,
+                                     error));
+    else if (dl2_dataset_is_packed(options->dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s holds a packed dataset; name another DEST, or remove it", dest);
-    if (!copy->packed)
+                             "%s holds a packed dataset; name another DEST, or remove it",
+                             options->dest);
+    else
         DL2_TRY(sort_keys(copy, error));
     DL2_TRY(copy_all(copy, error));
     if (!copy->result->images)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied",
-                             copy->options->source);
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: nothing could be copied", options->source);
     return complete_copy(copy, error);
-}
-
-/* Neither may lie in the other. */
-static int check_places(const struct dl2_copy_options *options, struct dl2_error *error)
-{
-    DL2_TRY(dl2_writer_check_place(options->dest, error));
-    if (dl2_dataset_is_database(options->source) || dl2_dataset_is_database(options->dest) ||
-        dl2_dataset_is_remote(options->source)) {
-        bool same;
-        DL2_TRY(dl2_facts_same_table(options->source, options->dest, &same, error));
-        return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                    "%s: DEST is SOURCE itself; name another table", options->dest)
-                    : DL2_OK;
-    }
-    char *source = dl2_output_resolve(options->source);
-    if (!source)
-        return dl2_error_system(error, "%s: can't be read", options->source);
-    char *dest = dl2_output_resolve_new(options->dest);
-    int status = DL2_OK;
-    if (!dest)
-        status = dl2_error_system(error, "%s: can't be read", options->dest);
-    else if (dl2_output_lies_in(source, dest) || dl2_output_lies_in(dest, source))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: DEST and SOURCE lie in each other; name another folder",
-                               options->dest);
-    free(source);
-    free(dest);
-    return status;
 }
 
 int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *result,
@@ -655,7 +603,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .packed = dl2_container_is_packed(options->pack.container),
                         .origin = "0000000000000000"};
     struct dl2_output_lock lock = {.fd = -1};
-    int status = check_places(options, error);
+    int status = dl2_output_check_copy(options->source, options->dest, error);
     const bool folder = !dl2_dataset_is_database(options->dest); /* a table has its own lock */
     if (status == DL2_OK && folder)
         status = dl2_make_folders(options->dest, error);

@@ -132,9 +132,8 @@ static double find_price(const struct curves *curves, double wanted,
 int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_counts *counts,
                   double weights[3][64], struct dl2_jpeg_family *family, struct dl2_error *error)
 {
-    struct curves *const curves = dl2_calloc(1, sizeof *curves);
-    if (!curves)
-        return dl2_error_memory(error, "quantisation tables");
+    struct curves *curves;
+    DL2_TRY(DL2_NEW(&curves, 1, "quantisation tables", error));
     for (int plane = 0; plane < 3; plane++)
         for (unsigned k = 0; k < COEFFICIENTS && counts->blocks[plane]; k++)
             add_curve(curves, plane > 0, k, counts, plane, weights[plane][k]);
@@ -142,9 +141,10 @@ int dl2_fit_steps(const struct dl2_codec *codec, const struct dl2_coefficient_co
         family->weights[0][k] = weights[0][k];
         family->weights[1][k] = (weights[1][k] + weights[2][k]) / 2;
     }
-    struct dl2_jpeg_steps *const usual = dl2_calloc(1, sizeof *usual);
-    const int status =
-        usual ? codec->usual_steps(usual, error) : dl2_error_memory(error, "quantisation tables");
+    struct dl2_jpeg_steps *usual;
+    int status = DL2_NEW(&usual, 1, "quantisation tables", error);
+    if (status == DL2_OK)
+        status = codec->usual_steps(usual, error);
     for (int q = 1; status == DL2_OK && q <= DL2_TABLES_QUALITIES; q++)
         family->lambda[q - 1] = find_price(curves, usual_bits(curves, usual->steps[q]),
                                            family->steps[q - 1], weights[0][0]);

@@ -7,10 +7,10 @@
 #include "common/quote.h"
 #include "common/random.h"
 #include "common/thread.h"
-#include "dataset/dataset.h"
 #include "dataset/tell.h"
 #include "pixels/crop.h"
 #include "pixels/resize_image.h"
+#include "quality/image_dataset.h"
 #include "transcode/fit_sensitivity.h"
 #include "transcode/fit_steps.h"
 
@@ -127,14 +127,12 @@ static int add_up(void *context, size_t slot, size_t item, struct dl2_error *err
     fit->sensitivity.crops += own->sensitivity.crops;
     if (own->bad && fit->tells) {
         dl2_dataset_sample(fit->dataset, fit->samples[item], &sample);
-        if (fit->options->progress)
-            dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
+        dl2_progress_message(fit->options->progress, "%s: %s", sample.path, own->bad);
         fit->bad++;
     }
     free(own->bad);
     own->bad = NULL;
-    if (fit->options->progress)
-        dl2_progress_update(fit->options->progress, ++fit->done, NULL);
+    dl2_progress_update(fit->options->progress, ++fit->done, NULL);
     return DL2_OK;
 }
 
@@ -186,14 +184,12 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
                                 .emit = add_up,
                                 .context = fit};
     dl2_parallel_resolve(&loop);
-    fit->workers = dl2_calloc(loop.jobs, sizeof *fit->workers);
-    fit->slots = dl2_calloc(loop.window, sizeof *fit->slots);
-    if (!fit->workers || !fit->slots)
-        return dl2_error_memory(error, "quantisation tables");
+    DL2_TRY(DL2_NEW(&fit->workers, loop.jobs, "quantisation tables", error));
+    DL2_TRY(DL2_NEW(&fit->slots, loop.window, "quantisation tables", error));
     fit->worker_count = loop.jobs;
+    fit->options->progress->total = fit->count * family_count(fit->options);
     for (unsigned w = 0; w < loop.jobs; w++)
-        if (!(fit->workers[w].counts = dl2_calloc(1, sizeof *fit->workers[w].counts)))
-            return dl2_error_memory(error, "quantisation tables");
+        DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
         const char *const subsampling = subsamplings[f % SUBSAMPLINGS];
         fit->resolution = &fit->options->resolutions[f / SUBSAMPLINGS];
@@ -220,20 +216,14 @@ static int open_input(struct fit *fit, struct dl2_error *error)
 /* Draws the images, of training where there is such a split. */
 static int open_samples(struct fit *fit, struct dl2_error *error)
 {
-    struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset_options all = dl2_image_dataset_options(fit->options->samples);
     struct dl2_random random;
-    all.keep = dl2_codec_is_image_file;
-    all.reads = dl2_codec_reads;
-    all.by_frame = true;
-    all.samples = fit->options->samples;
     all.split = "train";
     all.val_fraction = 0;
     DL2_TRY(dl2_dataset_open(fit->options->source, &all, &fit->dataset, error));
     dl2_dataset_tell(fit->dataset, fit->options->source, false, fit->options->progress);
     const size_t count = dl2_dataset_count(fit->dataset);
-    fit->samples = dl2_calloc(count, sizeof *fit->samples);
-    if (!fit->samples)
-        return dl2_error_memory(error, "quantisation tables");
+    DL2_TRY(DL2_NEW(&fit->samples, count, "quantisation tables", error));
     dl2_random_init(&random, 0, DL2_RANDOM_TABLES, 0, 0);
     dl2_random_permutation(&random, fit->samples, (uint32_t)count);
     fit->count = count < DL2_FIT_IMAGES ? count : DL2_FIT_IMAGES;
@@ -273,8 +263,10 @@ int dl2_fit_tables(const struct dl2_fit_options *options, const char *path, size
                    size_t *failed, struct dl2_error *error)
 {
     struct fit fit = {.options = options};
-    struct dl2_jpeg_family *families = dl2_calloc(family_count(options), sizeof *families);
-    int status = families ? open_input(&fit, error) : dl2_error_memory(error, "tables");
+    struct dl2_jpeg_family *families;
+    int status = DL2_NEW(&families, family_count(options), "tables", error);
+    if (status == DL2_OK)
+        status = open_input(&fit, error);
     if (status == DL2_OK)
         status = open_samples(&fit, error);
     if (status == DL2_OK)

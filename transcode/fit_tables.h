@@ -30,7 +30,7 @@ struct dl2_fit_options {
     uint64_t max_pixels;                          /* of an image */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     unsigned jobs;                                /* 0: dl2_cpu_count() */
-    struct dl2_progress *progress;                /* NULL: none */
+    struct dl2_progress *progress;
 };
 
 /*

@@ -3,6 +3,7 @@
 
 #include "common/file.h"
 #include "dataset/writer.h"
+#include "transcode/variant.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +30,8 @@ static char *add_slash(const char *path)
     return with_slash;
 }
 
-char *dl2_output_resolve(const char *path)
+/* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
+static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);
     char *with_slash = real ? add_slash(real) : NULL;
@@ -58,12 +60,13 @@ static bool descend(char **path, const char *name, size_t length)
     return true;
 }
 
-char *dl2_output_resolve_new(const char *path)
+/* The same of a folder that need not be there yet: what its path will lead to once it is made. */
+static char *resolve_new(const char *path)
 {
     char *start = strdup(path), *resolved = NULL;
     size_t there = strlen(path);
     /* Names are cut off until the rest is there. What is made below that has no links in it. */
-    while (start && !(resolved = dl2_output_resolve(there ? start : ".")) && there &&
+    while (start && !(resolved = resolve(there ? start : ".")) && there &&
            (errno == ENOENT || errno == EINVAL)) {
         while (there && start[there - 1] == '/')
             there--;
@@ -84,22 +87,119 @@ char *dl2_output_resolve_new(const char *path)
     return resolved;
 }
 
-bool dl2_output_lies_in(const char *path, const char *folder)
+/* Is a resolved path the resolved folder, or does it lie in it? */
+static bool lies_in(const char *path, const char *folder)
 {
     return !strncmp(path, folder, strlen(folder));
 }
 
+/* Resolves the places of SOURCE and DEST: two strings to free, also on failure. */
+static int resolve_both(const char *source, const char *dest, char **real_source, char **real_dest,
+                        struct dl2_error *error)
+{
+    *real_dest = NULL;
+    *real_source = resolve(source);
+    if (!*real_source)
+        return dl2_error_system(error, "%s: can't be read", source);
+    *real_dest = resolve_new(dest);
+    return *real_dest ? DL2_OK : dl2_error_system(error, "%s: can't be made", dest);
+}
+
+static bool are_folders(const char *source, const char *dest)
+{
+    return !dl2_dataset_is_database(source) && !dl2_dataset_is_database(dest) &&
+           !dl2_dataset_is_remote(source);
+}
+
+int dl2_output_check_copy(const char *source, const char *dest, struct dl2_error *error)
+{
+    char *real_source, *real_dest;
+    DL2_TRY(dl2_writer_check_place(dest, error));
+    if (!are_folders(source, dest)) {
+        bool same;
+        DL2_TRY(dl2_facts_same_table(source, dest, &same, error));
+        return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                    "%s: DEST is SOURCE itself; name another table", dest)
+                    : DL2_OK;
+    }
+    int status = resolve_both(source, dest, &real_source, &real_dest, error);
+    if (status == DL2_OK && (lies_in(real_source, real_dest) || lies_in(real_dest, real_source)))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: DEST and SOURCE lie in each other; name another folder", dest);
+    free(real_source);
+    free(real_dest);
+    return status;
+}
+
+/* Refuses a table of a variant that is SOURCE itself. */
+static int check_table(const char *source, const struct dl2_variant *variant,
+                       struct dl2_error *error)
+{
+    bool same;
+    DL2_TRY(dl2_facts_same_table(source, variant->root, &same, error));
+    return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                "%s: the variant %s would be written over its own source; name "
+                                "another table",
+                                variant->root, variant->name)
+                : DL2_OK;
+}
+
+/* The same of a variant's folder, which a link may have led elsewhere than DEST. */
+static int check_root(const char *source, const char *real_source,
+                      const struct dl2_variant *variant, struct dl2_error *error)
+{
+    char *root = resolve_new(variant->root);
+    int status = DL2_OK;
+    if (!root)
+        status = dl2_error_system(error, "%s: can't be made", variant->root);
+    else if (lies_in(real_source, root))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s would be written over its own source %s; name another DEST",
+                               variant->root, source);
+    else if (lies_in(root, real_source))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s leads into SOURCE; remove that link, or name another DEST",
+                               variant->root);
+    free(root);
+    return status;
+}
+
+int dl2_output_check_variants(const char *source, const char *dest,
+                              const struct dl2_variant *variants, size_t count,
+                              struct dl2_error *error)
+{
+    char *real_source = NULL, *real_dest = NULL;
+    const bool folders = are_folders(source, dest);
+    int status = dl2_writer_check_place(dest, error);
+    if (status == DL2_OK && folders)
+        status = resolve_both(source, dest, &real_source, &real_dest, error);
+    if (status == DL2_OK && folders && !strcmp(real_source, real_dest))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: DEST is SOURCE itself; name another folder", dest);
+    else if (status == DL2_OK && folders && lies_in(real_dest, real_source))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s lies within SOURCE, whose images would then be those of the "
+                               "variants, too; name a DEST elsewhere",
+                               dest);
+    for (size_t v = 0; status == DL2_OK && v < count; v++)
+        status = folders ? check_root(source, real_source, &variants[v], error)
+                         : check_table(source, &variants[v], error);
+    free(real_source);
+    free(real_dest);
+    return status;
+}
+
 int dl2_output_remove(const char *root, const char *name, bool *removed, struct dl2_error *error)
 {
-    char *path = dl2_path_join(root, name), *real = dl2_output_resolve(root), *folder = NULL;
+    char *path = dl2_path_join(root, name), *real = resolve(root), *folder = NULL;
     int status = path && real ? DL2_OK : dl2_error_memory(error, "a path");
     *removed = false;
     if (status == DL2_OK) {
         char *slash = strrchr(path, '/');
         *slash = '\0';
-        folder = dl2_output_resolve(path);
+        folder = resolve(path);
         *slash = '/';
-        *removed = folder && dl2_output_lies_in(folder, real);
+        *removed = folder && lies_in(folder, real);
     }
     if (*removed && unlink(path) != 0 && errno != ENOENT)
         status = dl2_error_system(error, "%s: can't be removed", path);
@@ -173,7 +273,7 @@ bool dl2_output_has_clips(const char *path)
     struct dl2_dataset *dataset;
     if (dl2_dataset_open(path, &options, &dataset, NULL) < 0)
         return false;
-    const bool clips = !strcmp(dl2_dataset_container(dataset), "gulp") &&
+    const bool clips = dl2_container_has_clip_items(dl2_dataset_container(dataset)) &&
                        dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
     dl2_dataset_close(dataset);
     return clips;
@@ -184,7 +284,8 @@ int dl2_output_check_source(const struct dl2_dataset *dataset, const char *sourc
                             struct dl2_error *error)
 {
     DL2_TRY(refuse_clips(dataset, source, container, error));
-    if (dl2_container_is_packed(container) || !strcmp(dl2_dataset_container(dataset), "folder"))
+    if (dl2_container_is_packed(container) ||
+        dl2_container_has_class_folders(dl2_dataset_container(dataset)))
         return DL2_OK;
     return check_classes(dataset, source, progress, error);
 }
@@ -204,9 +305,8 @@ static int lock_file(const struct dl2_output_lock *lock, int how, struct dl2_err
 
 static int open_lock(const char *dest, struct dl2_output_lock *lock, struct dl2_error *error)
 {
-    char *path = dl2_path_join(dest, LOCK_NAME);
-    if (!path)
-        return dl2_error_memory(error, "a path");
+    char *path;
+    DL2_TRY(dl2_format(&path, error, "%s/" LOCK_NAME, dest));
     lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     const int status =
         lock->fd < 0 ? dl2_error_system(error, "%s: can't be written", path) : DL2_OK;

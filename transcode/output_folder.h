@@ -7,14 +7,17 @@
 #include "common/progress.h"
 #include "dataset/dataset.h"
 
-/* `path` with links resolved, and "/" at its end. A string to free, or NULL with errno. */
-char *dl2_output_resolve(const char *path);
+struct dl2_variant;
 
-/* The same of a folder that need not be there yet: what its path will lead to once it is made. */
-char *dl2_output_resolve_new(const char *path);
-
-/* Is a resolved path the resolved folder, or does it lie in it? */
-bool dl2_output_lies_in(const char *path, const char *folder);
+/*
+ * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
+ * would take the variants for images of it. DL2_ERR_ARGUMENT.
+ */
+int dl2_output_check_variants(const char *source, const char *dest,
+                              const struct dl2_variant *variants, size_t count,
+                              struct dl2_error *error);
+/* The same of a DEST that is a copy: neither may lie in the other. */
+int dl2_output_check_copy(const char *source, const char *dest, struct dl2_error *error);
 
 /*
  * Removes the file `name` of the folder `root`, and the folders above it that are empty then. One

@@ -65,33 +65,16 @@ static int take_source(const struct dl2_codec *codec, const struct dl2_encode_op
     return DL2_OK;
 }
 
-static void swap_bytes(struct dl2_bytes *a, struct dl2_bytes *b)
-{
-    const struct dl2_bytes other = *a;
-    *a = *b;
-    *b = other;
-}
-
 int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                      const struct dl2_encode_options *encode, struct dl2_bytes *spare,
-                      struct dl2_bytes *out, struct dl2_error *error)
+                      const struct dl2_encode_options *encode, bool any_size,
+                      struct dl2_bytes *spare, struct dl2_bytes *out, struct dl2_error *error)
 {
-    if (!reuse_allowed(reuse, codec) || encode->source_size > out->size)
+    if (!reuse_allowed(reuse, codec) || (!any_size && encode->source_size > out->size))
         return 0;
     DL2_TRY(take_source(codec, encode, spare, error));
-    if (spare->size > out->size)
+    if (!any_size && spare->size > out->size)
         return 0;
-    swap_bytes(spare, out);
-    return 1;
-}
-
-int dl2_reuse_take(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                   const struct dl2_encode_options *encode, struct dl2_bytes *out,
-                   struct dl2_error *error)
-{
-    if (!reuse_allowed(reuse, codec))
-        return 0;
-    DL2_TRY(take_source(codec, encode, out, error));
+    dl2_bytes_swap(spare, out);
     return 1;
 }
 
@@ -107,5 +90,5 @@ int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *code
     const double start = dl2_clock_thread_cpu();
     DL2_TRY(dl2_image_encode(codec, image, encode, out, error));
     *encode_cpu += dl2_clock_thread_cpu() - start;
-    return dl2_reuse_replace(reuse, codec, encode, spare, out, error);
+    return dl2_reuse_replace(reuse, codec, encode, false, spare, out, error);
 }

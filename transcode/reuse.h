@@ -39,14 +39,9 @@ int dl2_reuse_encode(const struct dl2_reuse *reuse, const struct dl2_codec *code
                      struct dl2_error *error);
 
 /* The second half of that: makes `out`, which was encoded, the file itself where the variant may
- * have it and it is no larger. */
+ * have it and it is no larger, or of `any_size`. */
 int dl2_reuse_replace(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                      const struct dl2_encode_options *encode, struct dl2_bytes *spare,
-                      struct dl2_bytes *out, struct dl2_error *error);
-
-/* Makes `out` the file itself, whatever its size. 1: done; 0: the variant may not have it. */
-int dl2_reuse_take(const struct dl2_reuse *reuse, const struct dl2_codec *codec,
-                   const struct dl2_encode_options *encode, struct dl2_bytes *out,
-                   struct dl2_error *error);
+                      const struct dl2_encode_options *encode, bool any_size,
+                      struct dl2_bytes *spare, struct dl2_bytes *out, struct dl2_error *error);
 
 #endif

@@ -92,8 +92,7 @@ int dl2_sidecars_write(const char *root, const char *key, const struct dl2_sidec
                        struct dl2_error *error)
 {
     char *path;
-    if (asprintf(&path, "%s/%s.%s", root, key, item->extension) < 0)
-        return dl2_error_memory(error, "a path");
+    DL2_TRY(dl2_format(&path, error, "%s/%s.%s", root, key, item->extension));
     int status = DL2_OK;
     if (!is_there(path, &item->bytes))
         status = dl2_file_write(path, item->bytes.data, item->bytes.size, error);

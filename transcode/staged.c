@@ -12,10 +12,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-int dl2_staging_begin(struct dl2_staging *staging, const char *path, struct dl2_error *error)
+int dl2_staging_begin(struct dl2_staging *staging, char *path, struct dl2_error *error)
 {
-    staging->out_path = strdup(path);
-    if (!staging->out_path)
+    staging->out_path = path;
+    if (!path)
         return dl2_error_memory(error, "a path");
     staging->out = fopen(path, "ae");
     if (!staging->out || fseeko(staging->out, 0, SEEK_END) != 0)

@@ -44,8 +44,8 @@ struct dl2_staging {
     uint64_t end;
 };
 
-/* Begins or continues a part's file at `path`. */
-int dl2_staging_begin(struct dl2_staging *staging, const char *path, struct dl2_error *error);
+/* Begins or continues a part's file at `path`, which it takes over. NULL counts as no memory. */
+int dl2_staging_begin(struct dl2_staging *staging, char *path, struct dl2_error *error);
 /* Appends an image. It is in the system's hands when this returns, so that a line may name it. */
 int dl2_staging_put(struct dl2_staging *staging, const void *data, size_t size,
                     struct dl2_staged_image *staged, struct dl2_error *error);
@@ -53,7 +53,8 @@ int dl2_staging_end(struct dl2_staging *staging, struct dl2_error *error);
 /* Prints what a line has of it. */
 void dl2_staged_print(const struct dl2_staged_image *staged, FILE *out);
 
-/* Adds a file that is read; its number is that of the last. One that is not there has no bytes. */
+/* Adds a file that is read, whose path it takes over; its number is that of the last. One that is
+ * not there has no bytes. NULL counts as no memory. */
 int dl2_staging_add_file(struct dl2_staging *staging, char *path, struct dl2_error *error);
 /* What a line has, of the file that was added last; false: its image is not there as a whole. */
 bool dl2_staged_read_line(const struct dl2_staging *staging, const json_t *line, uint64_t size,

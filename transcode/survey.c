@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/survey.h"
 
-#include "codec/codec.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/machine.h"
@@ -9,8 +8,8 @@
 #include "common/quote.h"
 #include "common/stats.h"
 #include "common/thread.h"
-#include "dataset/dataset.h"
 #include "dataset/tell.h"
+#include "quality/image_dataset.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -148,8 +147,7 @@ static int count_done(void *context, size_t slot, size_t item, struct dl2_error 
     const struct survey *survey = context;
     (void)slot;
     (void)error;
-    if (survey->options->progress)
-        dl2_progress_update(survey->options->progress, item + 1, NULL);
+    dl2_progress_update(survey->options->progress, item + 1, NULL);
     return DL2_OK;
 }
 
@@ -285,68 +283,59 @@ static int find_uses(struct survey *survey, const struct dl2_dataset_options *al
                      struct dl2_error *error)
 {
     struct dl2_dataset_options options = *all;
-    if (!(survey->uses = dl2_calloc(survey->count, 1)))
-        return dl2_error_memory(error, "a survey");
+    DL2_TRY(DL2_NEW(&survey->uses, survey->count, "a survey", error));
     options.split = "train";
     DL2_TRY(mark_split(survey, &options, TRAINING, error));
     options.split = "val";
     return mark_split(survey, &options, VALIDATION, error);
 }
 
-/* Validation images in a group with one for training. */
-static size_t count_leaks(const struct survey *survey, const size_t *trained)
-{
-    size_t leaks = 0;
-    for (size_t i = 0; i < survey->count; i++)
-        leaks += survey->uses[i] == VALIDATION && trained[root_of(survey->parent, i)];
-    return leaks;
-}
-
 /* ---- The file of groups */
 
 static int write_groups(const struct survey *survey, struct dl2_error *error)
 {
-    size_t *number = dl2_calloc(survey->count, sizeof *number), groups = 0;
-    struct dl2_bytes text = DL2_BYTES_INIT;
-    int status = number ? DL2_OK : dl2_error_memory(error, "a survey");
+    const char *path = survey->options->groups;
+    size_t *number = dl2_calloc(survey->count, sizeof *number), groups = 0, size;
+    char *text = NULL;
+    FILE *out = number ? open_memstream(&text, &size) : NULL;
+    int status = out ? DL2_OK : dl2_error_memory(error, "a survey");
     for (size_t i = 0; status == DL2_OK && i < survey->count; i++) {
         struct dl2_sample sample;
-        char group[32];
         const size_t root = root_of(survey->parent, i);
         dl2_dataset_sample(survey->dataset, i, &sample);
         if (strchr(sample.key, '\n'))
             status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                    "%s: the name of %s has a newline, which a line of the file of "
                                    "groups can't have; rename it",
-                                   survey->options->groups, sample.path);
+                                   path, sample.path);
         if (!number[root])
             number[root] = ++groups;
-        const int length = snprintf(group, sizeof group, "\t%zu\n", number[root]);
-        if (status == DL2_OK)
-            status = dl2_bytes_append(&text, sample.key, strlen(sample.key), error);
-        if (status == DL2_OK)
-            status = dl2_bytes_append(&text, group, (size_t)length, error);
+        fprintf(out, "%s\t%zu\n", sample.key, number[root]);
     }
+    const bool whole = out && !ferror(out);
+    if (out && (fclose(out) != 0 || !whole) && status == DL2_OK)
+        status = dl2_error_memory(error, "a survey");
     if (status == DL2_OK)
-        status = dl2_file_write(survey->options->groups, text.data, text.size, error);
-    dl2_bytes_free(&text);
+        status = dl2_file_write(path, text, size, error);
+    free(text);
     free(number);
     return status;
 }
 
 /* ---- The report */
 
-static void count_word(json_t *counts, const char *word)
+/* Adds to a number of an object, which begins as 0. */
+static void add_to(json_t *counts, const char *word, json_int_t more)
 {
     const json_int_t so_far = json_integer_value(json_object_get(counts, word));
-    json_object_set_new(counts, word, json_integer(so_far + 1));
+    json_object_set_new(counts, word, json_integer(so_far + more));
 }
 
 static void count_number(json_t *counts, long number)
 {
     char word[32];
     snprintf(word, sizeof word, "%ld", number);
-    count_word(counts, word);
+    add_to(counts, word, 1);
 }
 
 /* Order statistics and a histogram; sorts the values. */
@@ -399,32 +388,45 @@ static double quality_of(const struct survey_image *image)
     return image->has_coding && image->coding.quality ? image->coding.quality : (double)NAN;
 }
 
-static void add_distribution(const struct survey *survey, json_t *report, const char *name,
-                             double (*value)(const struct survey_image *), double *scratch)
+/* What is measured of each image, in the order of the report and of the table. */
+static const struct figure {
+    const char *name;
+    double (*of)(const struct survey_image *image); /* NAN: it has none */
+    int digits;                                     /* in the table */
+} figures[] = {
+    {"width", width_of, 0},
+    {"height", height_of, 0},
+    {"short", short_side_of, 0},
+    {"bytes", bytes_of, 0},
+    {"bits_per_pixel", bits_per_pixel_of, 3},
+    {"quality", quality_of, 0},
+};
+enum { FIGURES = sizeof figures / sizeof *figures };
+
+static void add_distributions(const struct survey *survey, json_t *report, double *scratch)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < survey->count; i++) {
-        const double own = survey->images[i].bad ? (double)NAN : value(&survey->images[i]);
-        if (isfinite(own))
-            scratch[count++] = own;
+    for (int f = 0; f < FIGURES; f++) {
+        size_t count = 0;
+        for (size_t i = 0; i < survey->count; i++) {
+            const struct survey_image *image = &survey->images[i];
+            const double own = image->bad ? (double)NAN : figures[f].of(image);
+            if (isfinite(own))
+                scratch[count++] = own;
+        }
+        if (count)
+            json_object_set_new(report, figures[f].name, distribution(scratch, count));
     }
-    if (count)
-        json_object_set_new(report, name, distribution(scratch, count));
 }
 
 static void add_format(json_t *formats, const struct survey_image *image)
 {
-    json_t *entry = json_object_get(formats, image->codec->name);
-    if (!entry) {
-        entry = json_pack("{s:i, s:i, s:i}", "images", 0, "bytes", 0, "pixels", 0);
-        json_object_set_new(formats, image->codec->name, entry);
-    }
-    const json_int_t more[] = {1, (json_int_t)image->bytes,
-                               (json_int_t)image->info.width * image->info.height};
-    const char *const names[] = {"images", "bytes", "pixels"};
-    for (int i = 0; i < 3; i++)
-        json_object_set_new(entry, names[i],
-                            json_integer(dl2_json_get_integer(entry, names[i], 0) + more[i]));
+    const char *name = image->codec->name;
+    if (!json_object_get(formats, name))
+        json_object_set_new(formats, name, json_object());
+    json_t *entry = json_object_get(formats, name);
+    add_to(entry, "images", 1);
+    add_to(entry, "bytes", (json_int_t)image->bytes);
+    add_to(entry, "pixels", (json_int_t)image->info.width * image->info.height);
 }
 
 static void add_counts(const struct survey *survey, json_t *report)
@@ -446,26 +448,20 @@ static void add_counts(const struct survey *survey, json_t *report)
         cmyk += image->info.cmyk;
         deep += image->info.bits > 8;
         if (image->colour)
-            count_word(colours, image->colour);
+            add_to(colours, image->colour, 1);
         if (!image->has_coding)
             continue;
         count_number(qualities, image->coding.quality);
-        count_word(subsamplings, image->coding.subsampling);
+        add_to(subsamplings, image->coding.subsampling, 1);
         exact += image->coding.exact;
         progressive += image->coding.progressive;
     }
-    json_object_set_new(report, "formats", formats);
-    json_object_set_new(report, "channels", channels);
-    json_object_set_new(report, "bits", bits);
-    json_object_set_new(report, "alpha", json_integer(alpha));
-    json_object_set_new(report, "cmyk", json_integer(cmyk));
-    json_object_set_new(report, "has_more", json_integer(has_more));
-    json_object_set_new(report, "above_8_bits", json_integer(deep));
-    json_object_set_new(report, "colours", colours);
-    json_object_set_new(report, "orientations", orientations);
-    json_object_set_new(report, "jpeg",
-                        json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
-                                  "subsamplings", subsamplings, "progressive", progressive));
+    json_t *jpeg = json_pack("{s:o, s:I, s:o, s:I}", "qualities", qualities, "exact", exact,
+                             "subsamplings", subsamplings, "progressive", progressive);
+    dl2_json_add(report, json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "formats",
+                                   formats, "channels", channels, "bits", bits, "alpha", alpha,
+                                   "cmyk", cmyk, "has_more", has_more, "above_8_bits", deep,
+                                   "colours", colours, "orientations", orientations, "jpeg", jpeg));
 }
 
 static void add_channels(const struct survey *survey, json_t *report)
@@ -506,43 +502,58 @@ static json_t *describe_group(const struct survey *survey, const size_t *members
                      classes);
 }
 
+/* A group of near duplicates: its images, by the root's number. */
+struct group {
+    size_t size, end; /* its members, in the list of all, are those before `end` */
+    size_t trained;   /* images for training */
+};
+
+/* Sorts the images by their groups: a counting sort over roots. Returns validation images in a
+ * group with one for training. */
+static json_int_t sort_groups(const struct survey *survey, struct group *groups, size_t *members)
+{
+    json_int_t leaks = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < survey->count; i++) {
+        struct group *group = &groups[root_of(survey->parent, i)];
+        group->size++;
+        group->trained += survey->uses[i] == TRAINING;
+    }
+    for (size_t i = 0; i < survey->count; at += groups[i++].size)
+        groups[i].end = at;
+    for (size_t i = 0; i < survey->count; i++) {
+        struct group *group = &groups[root_of(survey->parent, i)];
+        members[group->end++] = i;
+        leaks += survey->uses[i] == VALIDATION && group->trained;
+    }
+    return leaks;
+}
+
 static int add_duplicates(const struct survey *survey, json_t *report, struct dl2_error *error)
 {
-    /* Members of a group by the root's number: a counting sort over roots. */
-    size_t *size = dl2_calloc(survey->count, sizeof *size),
-           *start = dl2_calloc(survey->count, sizeof *start);
+    struct group *all = dl2_calloc(survey->count, sizeof *all);
     size_t *members = dl2_calloc(survey->count, sizeof *members);
-    size_t *trained = dl2_calloc(survey->count, sizeof *trained); /* images of each group */
-    json_t *list = json_array();
+    json_t *list = json_array(), *leaks = NULL;
     json_int_t groups = 0, images = 0, splits = 0, classes = 0;
-    const bool ready = size && start && members && trained;
-    for (size_t i = 0; ready && i < survey->count; i++) {
-        size[root_of(survey->parent, i)]++;
-        trained[root_of(survey->parent, i)] += survey->uses[i] == TRAINING;
+    const bool ready = all && members;
+    if (ready) {
+        const json_int_t near = sort_groups(survey, all, members);
+        leaks = survey->validated ? json_integer(near) : json_null();
     }
-    json_t *leaks = ready && survey->validated
-                        ? json_integer((json_int_t)count_leaks(survey, trained))
-                        : json_null();
-    for (size_t i = 0, at = 0; ready && i < survey->count; at += size[i], i++)
-        start[i] = at;
-    for (size_t i = 0; ready && i < survey->count; i++)
-        members[start[root_of(survey->parent, i)]++] = i;
     for (size_t i = 0; ready && i < survey->count; i++) {
-        if (size[i] < 2)
+        if (all[i].size < 2)
             continue;
-        json_t *group = describe_group(survey, members + start[i] - size[i], size[i]);
+        json_t *group = describe_group(survey, members + all[i].end - all[i].size, all[i].size);
         groups++;
-        images += (json_int_t)size[i];
+        images += (json_int_t)all[i].size;
         splits += json_is_true(json_object_get(group, "across_splits"));
         classes += json_is_true(json_object_get(group, "across_classes"));
         if (groups <= MAX_GROUPS)
             json_array_append(list, group);
         json_decref(group);
     }
-    free(size);
-    free(start);
+    free(all);
     free(members);
-    free(trained);
     json_object_set_new(report, "duplicates",
                         json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "groups", groups, "images",
                                   images, "across_splits", splits, "across_classes", classes,
@@ -566,15 +577,13 @@ static void add_bad(const struct survey *survey, json_t *report)
 
 static void add_splits(const struct survey *survey, json_t *report)
 {
-    json_t *splits = json_object();
-    for (size_t i = 0; i < survey->count; i++) {
+    const bool has_splits = dl2_dataset_has_parts(survey->dataset);
+    json_t *splits = has_splits ? json_object() : json_null();
+    for (size_t i = 0; has_splits && i < survey->count; i++) {
         const char *name = dl2_dataset_split_of(survey->dataset, i);
-        count_word(splits, *name ? name : "elsewhere");
+        add_to(splits, *name ? name : "elsewhere", 1);
     }
-    json_object_set_new(report, "splits",
-                        dl2_dataset_has_parts(survey->dataset) ? splits : json_null());
-    if (!dl2_dataset_has_parts(survey->dataset))
-        json_decref(splits);
+    json_object_set_new(report, "splits", splits);
 }
 
 static int make_report(const struct survey *survey, json_t **out, struct dl2_error *error)
@@ -591,12 +600,7 @@ static int make_report(const struct survey *survey, json_t **out, struct dl2_err
     }
     add_splits(survey, report);
     add_counts(survey, report);
-    add_distribution(survey, report, "width", width_of, scratch);
-    add_distribution(survey, report, "height", height_of, scratch);
-    add_distribution(survey, report, "short", short_side_of, scratch);
-    add_distribution(survey, report, "bytes", bytes_of, scratch);
-    add_distribution(survey, report, "bits_per_pixel", bits_per_pixel_of, scratch);
-    add_distribution(survey, report, "quality", quality_of, scratch);
+    add_distributions(survey, report, scratch);
     free(scratch);
     add_channels(survey, report);
     const int status = add_duplicates(survey, report, error);
@@ -617,13 +621,10 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
                                 .emit = count_done,
                                 .context = survey};
     dl2_parallel_resolve(&loop);
-    survey->images = dl2_calloc(survey->count, sizeof *survey->images);
-    survey->workers = dl2_calloc(loop.jobs, sizeof *survey->workers);
-    if (!survey->images || !survey->workers)
-        return dl2_error_memory(error, "a survey");
+    DL2_TRY(DL2_NEW(&survey->images, survey->count, "a survey", error));
+    DL2_TRY(DL2_NEW(&survey->workers, loop.jobs, "a survey", error));
     survey->worker_count = loop.jobs;
-    if (survey->options->progress)
-        survey->options->progress->total = survey->count;
+    survey->options->progress->total = survey->count;
     DL2_TRY(dl2_parallel_run(&loop, error));
     return find_duplicates(survey, error);
 }
@@ -631,11 +632,7 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
 int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error)
 {
     struct survey survey = {.options = options};
-    struct dl2_dataset_options all = DL2_DATASET_DEFAULTS;
-    all.keep = dl2_codec_is_image_file;
-    all.reads = dl2_codec_reads;
-    all.by_frame = true;
-    all.samples = options->samples;
+    const struct dl2_dataset_options all = dl2_image_dataset_options(options->samples);
     *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);
@@ -671,15 +668,15 @@ int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl
 
 /* ---- The table */
 
-static void print_distribution(const json_t *survey, const char *name, int digits, FILE *out)
+static void print_distribution(const json_t *survey, const struct figure *figure, FILE *out)
 {
-    const json_t *figures = json_object_get(survey, name);
+    const json_t *summary = json_object_get(survey, figure->name);
     static const char *const columns[] = {"min", "p5", "median", "p95", "max"};
-    if (!figures)
+    if (!summary)
         return;
-    fprintf(out, "%-14s", name);
+    fprintf(out, "%-14s", figure->name);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        fprintf(out, " %10.*f", digits, dl2_json_get_real(figures, columns[i], 0));
+        fprintf(out, " %10.*f", figure->digits, dl2_json_get_real(summary, columns[i], 0));
     fprintf(out, "\n");
 }
 
@@ -740,12 +737,8 @@ void dl2_survey_print(const json_t *survey, FILE *out)
                 8 * bytes / (double)dl2_json_get_integer(format, "pixels", 1));
     }
     fprintf(out, "\n%-14s %10s %10s %10s %10s %10s\n", "", "min", "5%", "median", "95%", "max");
-    print_distribution(survey, "width", 0, out);
-    print_distribution(survey, "height", 0, out);
-    print_distribution(survey, "short", 0, out);
-    print_distribution(survey, "bytes", 0, out);
-    print_distribution(survey, "bits_per_pixel", 3, out);
-    print_distribution(survey, "quality", 0, out);
+    for (int f = 0; f < FIGURES; f++)
+        print_distribution(survey, &figures[f], out);
     fprintf(out, "\n");
     print_counts(json_object_get(survey, "channels"), "channels", out);
     print_counts(json_object_get(survey, "bits"), "bits", out);

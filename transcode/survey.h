@@ -31,7 +31,7 @@ struct dl2_survey_options {
     uint64_t max_pixels;                          /* of an image */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */
     unsigned jobs;                                /* 0: dl2_cpu_count() */
-    struct dl2_progress *progress;                /* shown as it goes on; NULL: none */
+    struct dl2_progress *progress;                /* shown as it goes on */
 };
 
 /* *out is dl2-survey/1 (docs/formats.md), a new reference. Images that cannot be read are no error,

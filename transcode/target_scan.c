@@ -5,7 +5,7 @@
  * the whole image may: the rows that lost most at the quality before come first. A quality that is
  * not given up is scored as a whole, so that the result is the same as without strips.
  */
-#include "transcode/target_scan.h"
+#include "transcode/target_try.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ struct strip {
 
 struct scan {
     const struct dl2_target_job *job;
-    void *trial;
+    struct dl2_jpeg_trial *trial;
     struct strip strips[MOST_STRIPS];
     size_t count;  /* 0: the metric is none that adds up */
     double weight; /* of all strips */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "transcode/target_search.h"
 
-#include "transcode/target_scan.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -158,9 +156,7 @@ static void take(struct bracket *bracket, int quality, double score, double even
     const bool nearer = result->probes == 1 || distance < bracket->nearest;
     const bool at_least = job->target->rule == DL2_TARGET_AT_LEAST;
     if (at_least ? good || (!result->met && nearer) : nearer) {
-        const struct dl2_bytes before = *job->out;
-        *job->out = job->searcher->trial;
-        job->searcher->trial = before;
+        dl2_bytes_swap(job->out, &job->searcher->trial);
         result->quality = (uint8_t)quality;
         result->score = score;
         result->met = good;

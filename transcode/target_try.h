@@ -51,6 +51,10 @@ int dl2_target_score(const struct dl2_target_job *job, const struct dl2_image *i
 int dl2_target_try(const struct dl2_target_job *job, int quality, double *score,
                    struct dl2_error *error);
 
+/* Tries all qualities for a score, by a codec's trials (codec/codec.h), without making files. Makes
+ * job->out the file of the quality that is found, and fills in the result. */
+int dl2_target_scan(const struct dl2_target_job *job, struct dl2_error *error);
+
 /* Of a target of a size: a file's bytes, or bits per pixel. */
 double dl2_target_size(const struct dl2_quality_target *target, const struct dl2_image *image,
                        const struct dl2_bytes *file);

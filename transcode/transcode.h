@@ -61,15 +61,22 @@ struct dl2_transcode_options {
     struct dl2_progress *progress; /* also tells of failed images and of what needs a look */
 };
 
+/* Sums over the images that a variant has, also from earlier runs. */
+struct dl2_variant_totals {
+    uint64_t images, pixels, bytes, source_bytes, failed;
+    uint64_t copied, copied_bytes;   /* of images that are their source's files, unchanged */
+    uint64_t pixels_only;            /* images that were to be so, and could not */
+    uint64_t missed, probes;         /* of a variant with a target */
+    uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
+    double encode_cpu, decode_cpu;   /* seconds */
+};
+
 struct dl2_transcode_result {
     struct dl2_transcode_variant {
         char *name, *path;
-        char *losses;  /* dl2_reduction_describe(), and how many images were resized */
-        size_t made;   /* images written in this run */
-        size_t strays; /* files left there that no source image accounts for */
-        uint64_t images, failed, bytes, pixels, source_bytes;
-        uint64_t copied;   /* images that are their source's files, unchanged */
-        double encode_cpu; /* seconds, of all images, also from earlier runs */
+        char *losses; /* dl2_reduction_describe(), and how many images were resized */
+        size_t made;  /* images written in this run */
+        struct dl2_variant_totals totals;
     } * variants;
     size_t variant_count;
     size_t sources;                        /* images found */

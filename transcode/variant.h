@@ -29,6 +29,9 @@
  * packed variant wait to be packed (transcode/staged.h). A run that is no part takes all that is
  * there, makes what is missing, and completes the variant.
  *
+ * variant.c says what a variant is, variant_load.c reads what earlier runs have left of it, and
+ * variant_write.c writes it image by image and completes it.
+ *
  * Threads: dl2_variant_begin() and dl2_variant_put_sidecars() on any; everything else on one at a
  * time.
  */
@@ -44,6 +47,7 @@
 #include "dataset/writer.h"
 #include "pixels/resolution.h"
 #include "transcode/colours.h"
+#include "transcode/source_items.h"
 #include "transcode/staged.h"
 #include "transcode/target_search.h"
 #include "transcode/transcode.h"
@@ -51,29 +55,6 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* A source image. Strings are the dataset's unless said otherwise. */
-struct dl2_source_item {
-    size_t sample;    /* its number in the dataset */
-    const char *key;  /* path without extension */
-    const char *name; /* path from the source's root */
-    const char *path; /* for messages */
-    /* The same as UTF-8, where what is not is replaced: then the item's own strings, to free. */
-    const char *key_text, *name_text;
-    uint64_t bytes;
-    int64_t mtime_ns;
-    int label;            /* for packed variants */
-    size_t same_key_as;   /* the item that has the key already, or SIZE_MAX */
-    uint64_t sidecar_sum; /* dl2_dataset_sidecar_sum() */
-};
-
-struct dl2_source_items {
-    struct dl2_source_item *items; /* in the source's order */
-    size_t count;
-    size_t *by_key; /* item numbers sorted by key_text */
-    size_t ignored; /* files that are not images */
-    const struct dl2_dataset *dataset;
-};
 
 enum dl2_record_state {
     DL2_RECORD_MISSING, /* to be made */
@@ -101,33 +82,28 @@ struct dl2_record {
     bool unread;      /* it failed for no fault of the source's bytes: the next run tries again */
 };
 
-struct dl2_variant_totals {
-    uint64_t images, pixels, bytes, source_bytes, copied, copied_bytes, pixels_only, failed;
-    uint64_t missed, probes;         /* of a variant with a target */
-    uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
-    double encode_cpu, decode_cpu;
-};
+/* Frees its strings. */
+void dl2_record_free(struct dl2_record *record);
 
 struct dl2_variant {
+    const struct dl2_transcode_options *options;
     const struct dl2_codec *codec;
     struct dl2_encode_options encode;
     struct dl2_resolution resolution;
     struct dl2_quality_target target;
-    struct dl2_decode_options decode;         /* of sources */
-    struct dl2_writer_options pack;           /* its container may be "folder": a tree */
-    bool packed;                              /* it is another */
-    bool is_table;                            /* it is packed into a table: there are no files */
-    const struct dl2_dataset *source_dataset; /* whose classes a container has */
-    struct dl2_writer *writer;                /* of a packed variant that is being made */
-    bool kept;                                /* it is packed, and there as it should be */
-    char *name;                               /* "jpeg-05", "jpeg-70@320" */
-    char *root;                               /* DEST/name; the address of a table */
-    const char *source;
+    const char *container;     /* "folder": a tree */
+    bool packed;               /* it is another */
+    bool is_table;             /* it is packed into a table: there are no files */
+    struct dl2_writer *writer; /* of a packed variant that is being made */
+    bool kept;                 /* it is packed, and there as it should be */
+    char *name;                /* "jpeg-05", "jpeg-70@320" */
+    char *root;                /* DEST/name; the address of a table */
     json_t *about;    /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *decoding; /* what failures depend on beside these and the sources */
     json_t *old;      /* the dl2-variant.json that was found, or NULL */
-    struct dl2_record *records; /* one an item */
-    char **errors;              /* why an item failed, or NULL */
+    const struct dl2_source_items *items; /* once loaded */
+    struct dl2_record *records;           /* one an item */
+    char **errors;                        /* why an item failed, or NULL */
     /* Files below root that earlier runs have put beside images, NULL-ended or NULL. */
     char **old_sidecars;
     size_t old_sidecars_count;
@@ -154,27 +130,17 @@ struct dl2_variant {
 /* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
 char *dl2_variant_name(const struct dl2_transcode_target *target);
 
-/* Names the variant and what it depends on; touches no file. `dest` and `source` must outlive it.
- * `never_larger`: source files may be copied (transcode/reuse.h). `colour`: the rule. */
-int dl2_variant_init(struct dl2_variant *variant, const char *dest, const char *source,
-                     const struct dl2_transcode_target *target,
-                     const struct dl2_decode_options *decode, bool never_larger,
-                     enum dl2_colour_rule colour, const struct dl2_writer_options *pack,
-                     struct dl2_error *error);
+/* Names the variant and what it depends on; touches no file. `options` must outlive it. */
+int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_options *options,
+                     const struct dl2_transcode_target *target, struct dl2_error *error);
 
-/* The images come in the random order of a seed, which the variant depends on. */
-int dl2_variant_note_order(struct dl2_variant *variant, uint64_t seed, struct dl2_error *error);
-
-/* Looks at the files and marks the records whose items need no work; with `force`, none. */
+/* Looks at the files and marks the records whose items need no work; with `force`, none. The items
+ * must outlive the variant. Functions below have the number of one of them. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error);
 
-/* Did a run complete the variant, by these options, before this one? After dl2_variant_load(). */
-bool dl2_variant_was_complete(const struct dl2_variant *variant);
-
-/* "ROOT/KEY.EXT" into buffer, which grows. */
-int dl2_variant_path(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                     struct dl2_bytes *buffer, struct dl2_error *error);
+/* "ROOT/KEY.EXT", a string to free; NULL: no memory. */
+char *dl2_variant_path(const struct dl2_variant *variant, size_t index, struct dl2_error *error);
 
 /* To be called before a file below root changes; does something once. */
 int dl2_variant_begin(struct dl2_variant *variant, struct dl2_error *error);
@@ -185,42 +151,38 @@ int dl2_variant_read_staged(struct dl2_variant *variant, size_t index, struct dl
 
 /* Puts an image and what lies beside it into a packed variant, after dl2_variant_begin(), in the
  * source's order; in a part, notes it there. `record` is what dl2_variant_add() gets next. */
-int dl2_variant_pack(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
-                     const void *data, size_t size, const struct dl2_sidecars *sidecars,
-                     const struct dl2_record *record, struct dl2_error *error);
+int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2_bytes *file,
+                     const struct dl2_sidecars *sidecars, const struct dl2_record *record,
+                     struct dl2_error *error);
 
 /* Writes what lies beside an image into a variant that is a folder, after dl2_variant_begin(), and
  * notes in the record what that could hold. On any thread. */
-int dl2_variant_put_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
-                             const struct dl2_source_item *item,
+int dl2_variant_put_sidecars(struct dl2_variant *variant, size_t index,
                              const struct dl2_sidecars *sidecars, struct dl2_record *record,
                              struct dl2_error *error);
 
 /* Says what could not be held beside images in this run: a string to free, or NULL if nothing. */
 char *dl2_variant_left_out(const struct dl2_variant *variant);
 
-/* An image is in its place, and so is what lies beside it. Takes over the
- * strings of the record. */
-int dl2_variant_add(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
-                    const struct dl2_record *record, struct dl2_error *error);
+/* An image is in its place, and so is what lies beside it. Takes over the strings of the record. */
+int dl2_variant_add(struct dl2_variant *variant, size_t index, const struct dl2_record *record,
+                    struct dl2_error *error);
 
 /* Records that an image cannot be made. Takes over `message` (a string to free) and removes the
  * file that an earlier run made. */
-int dl2_variant_fail(struct dl2_variant *variant, const struct dl2_source_item *item, size_t index,
-                     char *message, struct dl2_error *error);
+int dl2_variant_fail(struct dl2_variant *variant, size_t index, char *message,
+                     struct dl2_error *error);
 
 /* Removes the strays that have the codec's extension, and those beside them; returns how many
  * through *removed. */
 int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_error *error);
 
 /* Ends a part: sums up what it knows, and closes what it has written. */
-int dl2_variant_end_part(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         struct dl2_error *error);
+int dl2_variant_end_part(struct dl2_variant *variant, struct dl2_error *error);
 
 /* Sums up; writes both files unless they are there and say the same. */
-int dl2_variant_finish(struct dl2_variant *variant, const struct dl2_source_items *items,
-                       struct dl2_error *error);
+int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error);
 
-void dl2_variant_free(struct dl2_variant *variant, size_t items);
+void dl2_variant_free(struct dl2_variant *variant);
 
 #endif

@@ -24,36 +24,60 @@ static bool made_by_same_options(const struct dl2_variant *variant)
             return false;
     }
     const char *codec = variant->codec->name;
-    if (strcmp(dl2_json_get_text(variant->old, "container", "folder"), variant->pack.container) !=
-        0)
-        return false;
-    return json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
+    return !strcmp(dl2_json_get_text(variant->old, "container", "folder"), variant->container) &&
+           json_equal(json_object_get(json_object_get(variant->old, "libraries"), codec),
                       json_object_get(json_object_get(variant->about, "libraries"), codec));
 }
 
-bool dl2_variant_was_complete(const struct dl2_variant *variant)
+/* Did a run complete the variant, by these options, before this one? */
+static bool was_complete(const struct dl2_variant *variant)
 {
     return variant->same_options && json_is_true(json_object_get(variant->old, "complete"));
 }
 
-/* Notes a file beside an image that a line names; a line that names anything else is damaged. */
-static int take_old_sidecars(struct dl2_variant *variant, const struct dl2_source_items *items,
-                             const struct dl2_source_item *item, const json_t *name,
-                             struct dl2_error *error)
+/* ---- Lines about images */
+
+/* Is the source still the file that an entry is about? */
+static bool is_same_file(const struct dl2_source_item *item, const json_t *entry)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, items};
+    return (uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) == item->bytes &&
+           dl2_json_get_integer(entry, "source_mtime_ns", -1) == item->mtime_ns;
+}
+
+/* Does the same lie beside it? */
+static bool has_same_sidecars(const struct dl2_source_item *item, const json_t *entry)
+{
+    char sum[DL2_SIDECAR_SUM_SIZE];
+    dl2_variant_show_sum(item, sum);
+    return strcmp(dl2_json_get_text(entry, "beside_sum", ""), sum) == 0;
+}
+
+/* Records that an image could not be made. */
+static int set_failed(struct dl2_variant *variant, size_t index, const char *why,
+                      struct dl2_error *error)
+{
+    free(variant->errors[index]);
+    variant->errors[index] = strdup(why);
+    variant->records[index].state = DL2_RECORD_FAILED;
+    return variant->errors[index] ? DL2_OK : dl2_error_memory(error, "a variant");
+}
+
+/* Notes a file beside an image that a line names; a line that names anything else is damaged. */
+static int take_old_sidecar(struct dl2_variant *variant, const char *key, const json_t *name,
+                            struct dl2_error *error)
+{
+    const struct dl2_folder_keys keys = {dl2_variant_has_key, variant->items};
     const char *extension = json_string_value(name);
     char *path;
-    if (!extension || !dl2_sidecars_can_hold(&keys, item->key, extension, NULL, 0))
+    if (!extension || !dl2_sidecars_can_hold(&keys, key, extension, NULL, 0))
         return DL2_OK;
-    if (asprintf(&path, "%s.%s", item->key, extension) < 0)
-        path = NULL;
-    return dl2_variant_add_text(&variant->old_sidecars, &variant->old_sidecars_count, path, error);
+    DL2_TRY(dl2_format(&path, error, "%s.%s", key, extension));
+    return dl2_list_append(&variant->old_sidecars, &variant->old_sidecars_count, path, error);
 }
 
 /* "json/seg.png" of a line's list; false if that is damaged or a file is gone. */
-static bool read_sidecar(const struct dl2_variant *variant, const struct dl2_source_item *item,
-                         const json_t *list, char **out)
+static bool read_sidecars(const struct dl2_variant *variant, const char *key, const json_t *list,
+                          char **out)
 {
     struct dl2_bytes text = DL2_BYTES_INIT;
     size_t i;
@@ -64,7 +88,7 @@ static bool read_sidecar(const struct dl2_variant *variant, const struct dl2_sou
         const char *extension = json_string_value(name);
         char *path = NULL;
         good = good && extension && !strchr(extension, '/') &&
-               asprintf(&path, "%s/%s.%s", variant->root, item->key, extension) >= 0 &&
+               asprintf(&path, "%s/%s.%s", variant->root, key, extension) >= 0 &&
                dl2_is_file(path) && dl2_bytes_append(&text, i ? "/" : "", i > 0, NULL) == DL2_OK &&
                dl2_bytes_append(&text, extension, strlen(extension), NULL) == DL2_OK;
         free(path);
@@ -76,65 +100,42 @@ static bool read_sidecar(const struct dl2_variant *variant, const struct dl2_sou
     return good;
 }
 
-/* Lines that are read. */
-struct lines {
-    const uint64_t *output_bytes; /* of the files that are there */
-    bool staged;                  /* their images wait in the file that was added last */
-};
-
-/* Is the image of a line there? */
-static bool has_image(const struct dl2_variant *variant, const struct lines *lines, size_t index,
+/* Is the image of a line there? `staged`: it waits in the file that was added last. */
+static bool has_image(const struct dl2_variant *variant, bool staged, size_t index,
                       const json_t *line, uint64_t bytes)
 {
-    if (lines->staged)
-        return dl2_staged_read_line(&variant->staging, line, bytes, &variant->staged[index]);
-    return variant->records[index].has_output && lines->output_bytes[index] == bytes;
-}
-
-/* A part has failed to make the image. */
-static int take_failed_line(struct dl2_variant *variant, size_t index, const char *why,
-                            struct dl2_error *error)
-{
-    if (!variant->follows)
-        return DL2_OK;
-    free(variant->errors[index]);
-    variant->errors[index] = strdup(why);
-    variant->records[index].state = DL2_RECORD_FAILED;
-    return variant->errors[index] ? DL2_OK : dl2_error_memory(error, "a variant");
+    const struct dl2_record *record = &variant->records[index];
+    return staged ? dl2_staged_read_line(&variant->staging, line, bytes, &variant->staged[index])
+                  : record->has_output && record->bytes == bytes;
 }
 
 /* A line counts if its source and what lies beside that are still the same files, and its output
  * has its size. */
-static int take_line(struct dl2_variant *variant, const struct dl2_source_items *items,
-                     const struct lines *lines, const json_t *line, struct dl2_error *error)
+static int take_line(struct dl2_variant *variant, bool staged, const json_t *line,
+                     struct dl2_error *error)
 {
     const char *key = dl2_json_get_text(line, "key", NULL);
-    size_t index = key ? dl2_variant_find_item(items, key) : SIZE_MAX, i;
+    size_t index = key ? dl2_source_items_find(variant->items, key) : SIZE_MAX, i;
     if (index == SIZE_MAX)
         return DL2_OK;
-    const struct dl2_source_item *item = &items->items[index];
+    const struct dl2_source_item *item = &variant->items->items[index];
     struct dl2_record *record = &variant->records[index];
     const json_t *sidecars = json_object_get(line, "beside");
     const char *why = dl2_json_get_text(line, "error", NULL);
     json_t *name;
-    char sum[DL2_SIDECAR_SUM_SIZE];
     if (!variant->packed)
         json_array_foreach(sidecars, i, name)
-            DL2_TRY(take_old_sidecars(variant, items, item, name, error));
-    dl2_variant_show_sum(item, sum);
-    if (!variant->same_options || strcmp(dl2_json_get_text(line, "beside_sum", ""), sum) != 0)
+            DL2_TRY(take_old_sidecar(variant, item->key, name, error));
+    if (!variant->same_options || !is_same_file(item, line) || !has_same_sidecars(item, line))
         return DL2_OK;
-    uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
-    if ((uint64_t)dl2_json_get_integer(line, "source_bytes", -1) != item->bytes ||
-        dl2_json_get_integer(line, "source_mtime_ns", -1) != item->mtime_ns)
-        return DL2_OK;
-    if (why)
-        return take_failed_line(variant, index, why, error);
-    if (!has_image(variant, lines, index, line, bytes))
+    if (why) /* a part has failed to make the image */
+        return variant->follows ? set_failed(variant, index, why, error) : DL2_OK;
+    const uint64_t bytes = (uint64_t)dl2_json_get_integer(line, "bytes", 0);
+    if (!has_image(variant, staged, index, line, bytes))
         return DL2_OK;
     free(record->sidecars);
     record->sidecars = NULL;
-    if (!variant->packed && !read_sidecar(variant, item, sidecars, &record->sidecars)) {
+    if (!variant->packed && !read_sidecars(variant, item->key, sidecars, &record->sidecars)) {
         record->state = DL2_RECORD_MISSING;
         return DL2_OK;
     }
@@ -154,104 +155,85 @@ static int take_line(struct dl2_variant *variant, const struct dl2_source_items 
     record->copied = json_is_true(json_object_get(line, "copied"));
     record->pixels_only = json_is_true(json_object_get(line, "pixels_only"));
     DL2_TRY(dl2_reduction_read(&record->reduction, line, error));
-    record->state = lines->staged ? DL2_RECORD_STAGED : DL2_RECORD_VALID;
+    record->state = staged ? DL2_RECORD_STAGED : DL2_RECORD_VALID;
     return DL2_OK;
 }
 
 /* What isn't a line (the end of a journal that was cut) is none. */
-static int take_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                      const struct lines *lines, const struct dl2_bytes *text,
-                      struct dl2_error *error)
+static int take_lines(struct dl2_variant *variant, bool staged, FILE *file, struct dl2_error *error)
 {
-    for (size_t at = 0; at < text->size;) {
-        const char *start = (const char *)text->data + at;
-        const char *end = memchr(start, '\n', text->size - at);
-        if (!end)
-            break;
-        json_t *line = json_loadb(start, (size_t)(end - start), 0, NULL);
-        const int status =
-            json_is_object(line) ? take_line(variant, items, lines, line, error) : DL2_OK;
+    char *text = NULL;
+    size_t capacity = 0;
+    int status = DL2_OK;
+    for (ssize_t size; status == DL2_OK && (size = getline(&text, &capacity, file)) > 0;) {
+        json_t *line = text[size - 1] == '\n' ? json_loadb(text, (size_t)size - 1, 0, NULL) : NULL;
+        if (json_is_object(line))
+            status = take_line(variant, staged, line, error);
         json_decref(line);
-        if (status < 0)
-            return status;
-        at = (size_t)(end - (const char *)text->data) + 1;
     }
-    return DL2_OK;
+    free(text);
+    return status;
 }
 
-/* The same of a file, line by line: there are as many as images. None is an empty one. */
-static int take_file(struct dl2_variant *variant, const struct dl2_source_items *items,
-                     const struct lines *lines, const char *name, struct dl2_error *error)
+/* The same of a file; one that is not there has none. */
+static int take_file(struct dl2_variant *variant, bool staged, const char *name,
+                     struct dl2_error *error)
 {
-    char *path = dl2_variant_inside(variant, name, error), *line = NULL;
+    char *path = dl2_variant_inside(variant, name, "", error);
     if (!path)
         return DL2_ERR_MEMORY;
     int status = DL2_OK;
-    size_t capacity = 0;
     FILE *file = fopen(path, "re");
-    if (!file && errno != ENOENT)
-        status = dl2_error_system(error, "%s: can't be read", path);
-    for (ssize_t size; file && status == DL2_OK && (size = getline(&line, &capacity, file)) > 0;) {
-        const struct dl2_bytes one = {.data = (uint8_t *)line, .size = (size_t)size};
-        status = take_lines(variant, items, lines, &one, error);
-    }
-    if (file && ferror(file) && status == DL2_OK)
+    if (file)
+        status = take_lines(variant, staged, file, error);
+    if (status == DL2_OK && (file ? ferror(file) : errno != ENOENT))
         status = dl2_error_system(error, "%s: can't be read", path);
     if (file)
         fclose(file);
-    free(line);
     free(path);
     return status;
 }
 
 /* The lines of runs that ended. */
-static int take_old_lines(struct dl2_variant *variant, const struct dl2_source_items *items,
-                          const uint64_t *output_bytes, struct dl2_error *error)
+static int take_old_lines(struct dl2_variant *variant, struct dl2_error *error)
 {
-    const struct lines lines = {output_bytes, false};
     if (!variant->is_table)
-        return take_file(variant, items, &lines, DL2_FACTS_LINES_NAME, error);
+        return take_file(variant, false, DL2_FACTS_LINES_NAME, error);
     struct dl2_bytes text = DL2_BYTES_INIT;
     int status = dl2_facts_load_lines(variant->root, &text, error);
-    if (status == DL2_OK)
-        status = take_lines(variant, items, &lines, &text, error);
+    FILE *file = status == DL2_OK && text.size ? fmemopen(text.data, text.size, "r") : NULL;
+    if (file)
+        status = take_lines(variant, false, file, error);
+    else if (text.size && status == DL2_OK)
+        status = dl2_error_memory(error, "a variant");
+    if (file)
+        fclose(file);
     dl2_bytes_free(&text);
     return status;
 }
 
-/* Adds the file that the images of a journal wait in. */
-static int add_staged_file(struct dl2_variant *variant, const char *journal,
-                           struct dl2_error *error)
-{
-    char *name, *path;
-    if (asprintf(&name, DL2_STAGED_IMAGES "%s", journal + strlen(DL2_VARIANT_JOURNAL)) < 0)
-        return dl2_error_memory(error, "a variant");
-    path = dl2_variant_inside(variant, name, error);
-    free(name);
-    return path ? dl2_staging_add_file(&variant->staging, path, error) : DL2_ERR_MEMORY;
-}
-
 /* The lines of a run that was cut short, and of parts. */
-static int take_journals(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         const uint64_t *output_bytes, struct dl2_error *error)
+static int take_journals(struct dl2_variant *variant, struct dl2_error *error)
 {
-    const struct lines lines = {output_bytes, variant->packed};
     char **names;
     size_t count;
     int status = dl2_variant_list_hidden(variant, DL2_VARIANT_JOURNAL, &names, &count, error);
-    if (status == DL2_OK && variant->packed && !variant->staged && (count || variant->part.count)) {
-        variant->staged = dl2_calloc(items->count, sizeof *variant->staged);
-        status = variant->staged ? DL2_OK : dl2_error_memory(error, "a variant");
-    }
+    if (status == DL2_OK && variant->packed && (count || variant->part.count))
+        status = DL2_NEW(&variant->staged, variant->items->count, "a variant", error);
     for (size_t i = 0; status == DL2_OK && i < count; i++) {
-        if (variant->packed)
-            status = add_staged_file(variant, names[i], error);
+        const char *part = names[i] + strlen(DL2_VARIANT_JOURNAL);
+        if (variant->packed) /* its images wait there */
+            status = dl2_staging_add_file(
+                &variant->staging, dl2_variant_inside(variant, DL2_STAGED_IMAGES, part, error),
+                error);
         if (status == DL2_OK)
-            status = take_file(variant, items, &lines, names[i], error);
+            status = take_file(variant, variant->packed, names[i], error);
     }
     dl2_free_list(names);
     return status;
 }
+
+/* ---- Files that are there */
 
 /* The item whose output is `path` below root: outputs sorted by byte value, as files are. */
 struct output {
@@ -264,35 +246,29 @@ static int compare_outputs(const void *a, const void *b)
     return strcmp(((const struct output *)a)->path, ((const struct output *)b)->path);
 }
 
-static int list_outputs(const struct dl2_variant *variant, const struct dl2_source_items *items,
-                        struct output **out, size_t *count, struct dl2_error *error)
+static int list_outputs(const struct dl2_variant *variant, struct output **out, size_t *count,
+                        struct dl2_error *error)
 {
-    const char *extension = variant->codec->extension;
-    struct output *outputs = dl2_calloc(items->count, sizeof *outputs);
-    *out = outputs;
+    const struct dl2_source_items *items = variant->items;
     *count = 0;
-    if (!outputs)
-        return dl2_error_memory(error, "a variant");
+    DL2_TRY(DL2_NEW(out, items->count, "a variant", error));
+    struct output *outputs = *out;
     for (size_t i = 0; i < items->count; i++) {
         if (items->items[i].same_key_as != SIZE_MAX)
             continue;
-        size_t size = strlen(items->items[i].key) + strlen(extension) + 2;
-        char *path = dl2_calloc(size, 1);
-        if (!path)
-            return dl2_error_memory(error, "a variant");
-        snprintf(path, size, "%s.%s", items->items[i].key, extension);
-        outputs[(*count)++] = (struct output){path, i};
+        DL2_TRY(dl2_format(&outputs[*count].path, error, "%s.%s", items->items[i].key,
+                           variant->codec->extension));
+        outputs[(*count)++].item = i;
     }
     qsort(outputs, *count, sizeof *outputs, compare_outputs);
     return DL2_OK;
 }
 
 /* Walks the sorted files beside the sorted outputs. */
-static int match_files(struct dl2_variant *variant, const struct dl2_source_items *items,
-                       const struct dl2_file_list *files, const struct output *outputs,
-                       size_t count, uint64_t *output_bytes, struct dl2_error *error)
+static int match_files(struct dl2_variant *variant, const struct dl2_file_list *files,
+                       const struct output *outputs, size_t count, struct dl2_error *error)
 {
-    const struct dl2_folder_keys keys = {dl2_variant_has_key, items};
+    const struct dl2_folder_keys keys = {dl2_variant_has_key, variant->items};
     size_t o = 0;
     for (size_t f = 0; f < files->count; f++) {
         const char *path = files->paths[f];
@@ -300,34 +276,120 @@ static int match_files(struct dl2_variant *variant, const struct dl2_source_item
             o++;
         if (o < count && !strcmp(outputs[o].path, path)) {
             variant->records[outputs[o].item].has_output = true;
-            output_bytes[outputs[o].item] = files->bytes[f];
+            variant->records[outputs[o].item].bytes = files->bytes[f];
         } else if (strcmp(path, DL2_FACTS_SUMMARY_NAME) != 0 &&
                    strcmp(path, DL2_FACTS_LINES_NAME) != 0 &&
                    !dl2_sidecars_is_companion(&keys, path)) {
-            DL2_TRY(
-                dl2_variant_add_text(&variant->strays, &variant->stray_count, strdup(path), error));
+            DL2_TRY(dl2_list_append(&variant->strays, &variant->stray_count, strdup(path), error));
         }
     }
     return DL2_OK;
 }
 
-static int look_at_files(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         uint64_t *output_bytes, struct dl2_error *error)
+static int look_at_files(struct dl2_variant *variant, struct dl2_error *error)
 {
     struct dl2_file_list files = {0};
     struct output *outputs = NULL;
     size_t count = 0;
     int status = dl2_list_files(variant->root, &files, error);
     if (status == DL2_OK)
-        status = list_outputs(variant, items, &outputs, &count, error);
+        status = list_outputs(variant, &outputs, &count, error);
     if (status == DL2_OK)
-        status = match_files(variant, items, &files, outputs, count, output_bytes, error);
+        status = match_files(variant, &files, outputs, count, error);
     for (size_t i = 0; i < count; i++)
         free(outputs[i].path);
     free(outputs);
     dl2_file_list_free(&files);
     return status;
 }
+
+/* The sizes of the images in the container that is there; false where it isn't what it should be.
+ */
+static bool look_into_container(struct dl2_variant *variant, size_t *count)
+{
+    const struct dl2_source_items *items = variant->items;
+    const bool clips = dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP;
+    struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
+    struct dl2_dataset *packed;
+    everything.by_frame = true;
+    everything.samples = clips ? DL2_SAMPLES_CLIPS : DL2_SAMPLES_IMAGES;
+    if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
+        return false;
+    const bool same = dl2_dataset_same_classes(packed, items->dataset) &&
+                      (clips || !dl2_output_has_clips(variant->root));
+    *count = dl2_dataset_count(packed);
+    for (size_t i = 0; same && i < items->count; i++) {
+        size_t number, frames;
+        struct dl2_sample sample;
+        if (items->items[i].same_key_as != SIZE_MAX ||
+            !dl2_dataset_find(packed, items->items[i].key, &number, &frames))
+            continue;
+        dl2_dataset_sample(packed, number, &sample);
+        variant->records[i].has_output = sample.label == items->items[i].label;
+        variant->records[i].bytes = sample.bytes;
+    }
+    dl2_dataset_close(packed);
+    return same;
+}
+
+/* ---- What failed */
+
+static bool decodes(const struct dl2_variant *variant, const uint8_t *data, size_t size,
+                    struct dl2_error *error)
+{
+    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
+    const int status =
+        dl2_image_decode(data, size, &variant->options->decode, &image, &scratch, error);
+    dl2_image_free(&image);
+    dl2_image_free(&scratch);
+    return status == DL2_OK;
+}
+
+/*
+ * What failed before, from a source that is the same and is decoded in the same way, need not be
+ * tried again. What couldn't be read then has no size and time in its entry, and is tried: if that
+ * fails once more, nothing is lost.
+ */
+static int take_failure(struct dl2_variant *variant, size_t i, const json_t *entry,
+                        struct dl2_bytes *scratch, struct dl2_error *error)
+{
+    const struct dl2_source_item *item = &variant->items->items[i];
+    const char *why = dl2_json_get_text(entry, "error", "");
+    const bool unread = !json_object_get(entry, "source_bytes");
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (!has_same_sidecars(item, entry) || (!unread && !is_same_file(item, entry)))
+        return DL2_OK;
+    if (unread || !dl2_variant_decodes_alike(variant)) {
+        const uint8_t *data;
+        size_t size;
+        const int read =
+            dl2_dataset_read(variant->items->dataset, item->sample, scratch, &data, &size, &own);
+        variant->records[i].unread = read < 0;
+        if (read == DL2_OK && (unread || decodes(variant, data, size, &own)))
+            return DL2_OK;
+        why = read < 0 ? why : own.message;
+    }
+    return set_failed(variant, i, why, error);
+}
+
+static int take_failures(struct dl2_variant *variant, struct dl2_error *error)
+{
+    const json_t *failed = json_object_get(variant->old, "failed");
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    for (size_t f = 0; f < json_array_size(failed); f++) {
+        const json_t *entry = json_array_get(failed, f);
+        const char *name = dl2_json_get_text(entry, "path", "");
+        for (size_t i = 0; status == DL2_OK && i < variant->items->count; i++)
+            if (variant->records[i].state == DL2_RECORD_MISSING &&
+                !strcmp(variant->items->items[i].name_text, name))
+                status = take_failure(variant, i, entry, &scratch, error);
+    }
+    dl2_bytes_free(&scratch);
+    return status;
+}
+
+/* ---- The whole */
 
 /* A damaged dl2-variant.json is as good as none: everything is made again. */
 static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
@@ -341,108 +403,15 @@ static int load_summary(struct dl2_variant *variant, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* The sizes of the images in the container that is there; false where it
- * isn't what it should be. */
-static bool look_into_container(struct dl2_variant *variant, const struct dl2_source_items *items,
-                                uint64_t *output_bytes, size_t *count)
-{
-    struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
-    struct dl2_dataset *packed;
-    everything.by_frame = true;
-    everything.samples = dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP ? DL2_SAMPLES_CLIPS
-                                                                             : DL2_SAMPLES_IMAGES;
-    if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
-        return false;
-    const bool same = dl2_dataset_same_classes(packed, items->dataset) &&
-                      (dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP ||
-                       !dl2_output_has_clips(variant->root));
-    *count = dl2_dataset_count(packed);
-    for (size_t i = 0; same && i < items->count; i++) {
-        size_t number, frames;
-        struct dl2_sample sample;
-        if (items->items[i].same_key_as != SIZE_MAX ||
-            !dl2_dataset_find(packed, items->items[i].key, &number, &frames))
-            continue;
-        dl2_dataset_sample(packed, number, &sample);
-        variant->records[i].has_output = sample.label == items->items[i].label;
-        output_bytes[i] = sample.bytes;
-    }
-    dl2_dataset_close(packed);
-    return same;
-}
-
-static bool decodes(const struct dl2_variant *variant, const uint8_t *data, size_t size,
-                    struct dl2_error *error)
-{
-    struct dl2_image image = DL2_IMAGE_INIT, scratch = DL2_IMAGE_INIT;
-    const int status = dl2_image_decode(data, size, &variant->decode, &image, &scratch, error);
-    dl2_image_free(&image);
-    dl2_image_free(&scratch);
-    return status == DL2_OK;
-}
-
-/*
- * What failed before, from a source that is the same and is decoded in the same way, need not be
- * tried again. What couldn't be read then has no size and time in its entry, and is tried: if that
- * fails once more, nothing is lost.
- */
-static int take_failure(struct dl2_variant *variant, const struct dl2_source_items *items, size_t i,
-                        const json_t *entry, struct dl2_bytes *scratch, struct dl2_error *error)
-{
-    const struct dl2_source_item *item = &items->items[i];
-    const char *why = dl2_json_get_text(entry, "error", "");
-    const bool unread = !json_object_get(entry, "source_bytes");
-    char sum[DL2_SIDECAR_SUM_SIZE];
-    dl2_variant_show_sum(item, sum);
-    if (strcmp(dl2_json_get_text(entry, "beside_sum", ""), sum) != 0)
-        return DL2_OK;
-    struct dl2_error own = DL2_ERROR_INIT;
-    if (!unread && ((uint64_t)dl2_json_get_integer(entry, "source_bytes", -1) != item->bytes ||
-                    dl2_json_get_integer(entry, "source_mtime_ns", -1) != item->mtime_ns))
-        return DL2_OK;
-    if (unread || !dl2_variant_decodes_alike(variant)) {
-        const uint8_t *data;
-        size_t size;
-        const int read =
-            dl2_dataset_read(items->dataset, item->sample, scratch, &data, &size, &own);
-        variant->records[i].unread = read < 0;
-        if (read == DL2_OK && (unread || decodes(variant, data, size, &own)))
-            return DL2_OK;
-        why = read < 0 ? why : own.message;
-    }
-    variant->records[i].state = DL2_RECORD_FAILED;
-    variant->errors[i] = strdup(why);
-    return variant->errors[i] ? DL2_OK : dl2_error_memory(error, "a variant");
-}
-
-static int take_failures(struct dl2_variant *variant, const struct dl2_source_items *items,
-                         struct dl2_error *error)
-{
-    const json_t *failed = json_object_get(variant->old, "failed");
-    struct dl2_bytes scratch = DL2_BYTES_INIT;
-    int status = DL2_OK;
-    for (size_t f = 0; f < json_array_size(failed); f++) {
-        const json_t *entry = json_array_get(failed, f);
-        const char *name = dl2_json_get_text(entry, "path", "");
-        for (size_t i = 0; status == DL2_OK && i < items->count; i++)
-            if (variant->records[i].state == DL2_RECORD_MISSING &&
-                !strcmp(items->items[i].name_text, name))
-                status = take_failure(variant, items, i, entry, &scratch, error);
-    }
-    dl2_bytes_free(&scratch);
-    return status;
-}
-
 /* All or nothing: keeps a packed variant or forgets what there is of it. */
-static int load_packed(struct dl2_variant *variant, const struct dl2_source_items *items,
-                       uint64_t *output_bytes, struct dl2_error *error)
+static int load_packed(struct dl2_variant *variant, struct dl2_error *error)
 {
+    const struct dl2_source_items *items = variant->items;
     size_t packed = 0, valid = 0;
-    bool keep = dl2_variant_was_complete(variant) &&
-                look_into_container(variant, items, output_bytes, &packed);
+    bool keep = was_complete(variant) && look_into_container(variant, &packed);
     if (keep) {
-        DL2_TRY(take_old_lines(variant, items, output_bytes, error));
-        DL2_TRY(take_failures(variant, items, error));
+        DL2_TRY(take_old_lines(variant, error));
+        DL2_TRY(take_failures(variant, error));
         for (size_t i = 0; i < items->count; i++) {
             valid += variant->records[i].state == DL2_RECORD_VALID;
             keep = keep && (variant->records[i].state != DL2_RECORD_MISSING ||
@@ -460,51 +429,33 @@ static int load_packed(struct dl2_variant *variant, const struct dl2_source_item
         free(variant->errors[i]);
         variant->errors[i] = NULL;
     }
-    return keep || variant->is_table ? DL2_OK : take_journals(variant, items, output_bytes, error);
+    return keep || variant->is_table ? DL2_OK : take_journals(variant, error);
 }
 
-/* A tree would be lost in a container's folder: no reader would look for it there. */
-static int refuse_container(const struct dl2_variant *variant, struct dl2_error *error)
+static int load_tree(struct dl2_variant *variant, struct dl2_error *error)
 {
-    return dl2_dataset_is_packed(variant->root)
-               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s holds a packed variant; name another DEST, or remove it",
-                               variant->root)
-               : DL2_OK;
+    DL2_TRY(look_at_files(variant, error));
+    DL2_TRY(take_old_lines(variant, error));
+    DL2_TRY(take_journals(variant, error));
+    /* A part of a run that is complete has nothing to do; a run by itself tries them again. */
+    return variant->part.count && was_complete(variant) ? take_failures(variant, error) : DL2_OK;
 }
 
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error)
 {
-    variant->records = dl2_calloc(items->count, sizeof *variant->records);
-    variant->errors = dl2_calloc(items->count, sizeof *variant->errors);
-    if (!variant->records || !variant->errors)
-        return dl2_error_memory(error, "a variant");
-    variant->source_dataset = items->dataset;
+    variant->items = items;
+    DL2_TRY(DL2_NEW(&variant->records, items->count, "a variant", error));
+    DL2_TRY(DL2_NEW(&variant->errors, items->count, "a variant", error));
     if (!variant->is_table && !dl2_is_folder(variant->root))
-        return variant->packed ? take_journals(variant, items, NULL, error) : DL2_OK;
-    if (!variant->packed)
-        DL2_TRY(refuse_container(variant, error));
-    uint64_t *output_bytes = dl2_calloc(items->count, sizeof *output_bytes);
-    if (!output_bytes)
-        return dl2_error_memory(error, "a variant");
-    int status = load_summary(variant, error);
+        return variant->packed ? take_journals(variant, error) : DL2_OK;
+    /* A tree would be lost in a container's folder: no reader would look for it there. */
+    if (!variant->packed && dl2_dataset_is_packed(variant->root))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s holds a packed variant; name another DEST, or remove it",
+                             variant->root);
+    DL2_TRY(load_summary(variant, error));
     if (force)
         variant->same_options = false;
-    if (status == DL2_OK && variant->packed) {
-        status = load_packed(variant, items, output_bytes, error);
-        free(output_bytes);
-        return status;
-    }
-    if (status == DL2_OK)
-        status = look_at_files(variant, items, output_bytes, error);
-    if (status == DL2_OK)
-        status = take_old_lines(variant, items, output_bytes, error);
-    if (status == DL2_OK)
-        status = take_journals(variant, items, output_bytes, error);
-    /* A part of a run that is complete has nothing to do; a run by itself tries them again. */
-    if (status == DL2_OK && variant->part.count && dl2_variant_was_complete(variant))
-        status = take_failures(variant, items, error);
-    free(output_bytes);
-    return status;
+    return variant->packed ? load_packed(variant, error) : load_tree(variant, error);
 }

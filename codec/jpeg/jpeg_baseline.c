@@ -3,6 +3,7 @@
 
 #include "common/simd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Entropy-coded bytes that are decoded faster than wide tables are made. */
@@ -132,7 +133,9 @@ int dl2_jpeg_baseline_decode(struct dl2_jpeg_baseline *baseline, const struct dl
     if (found <= 0)
         return found;
     if (!baseline->entropy)
-        DL2_TRY(dl2_jpeg_entropy_create(&baseline->entropy, error));
+        baseline->entropy = dl2_alloc_aligned(dl2_jpeg_entropy_memory(), 1);
+    if (!baseline->entropy)
+        return dl2_error_memory(error, "a JPEG decoder");
     found = dl2_jpeg_segments_find(&baseline->segments, frame, cover, error);
     if (found <= 0)
         return found;
@@ -161,6 +164,6 @@ void dl2_jpeg_baseline_free(struct dl2_jpeg_baseline *baseline)
 {
     dl2_jpeg_huffman_free(&baseline->tables);
     dl2_jpeg_segments_free(&baseline->segments);
-    dl2_jpeg_entropy_destroy(baseline->entropy);
+    free(baseline->entropy);
     baseline->entropy = NULL;
 }

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOF9 = 0xc9, SOF15 = 0xcf, APP0 = 0xe0, APP14 = 0xee };
-enum { DHT = 0xc4, JPG = 0xc8, DAC = 0xcc, SOS = 0xda, DQT = 0xdb };
+enum { JPG = 0xc8, SOF9 = 0xc9, DAC = 0xcc, SOF15 = 0xcf, APP14 = 0xee };
 enum { TABLES = 4, COEFFICIENTS = 64 };
 
 /* T.81, tables K.1 and K.2 (luminance, chrominance), in the zigzag order of a file. */
@@ -75,17 +74,17 @@ static bool jpeg_read_headers(struct jpeg_headers *headers, const uint8_t *data,
     memset(headers, 0, sizeof *headers);
     struct dl2_jpeg_marker marker = {.end = 2};
     while (dl2_jpeg_next_marker(&marker, data, size)) {
-        if (marker.code == DQT && !jpeg_read_tables(headers, &marker))
+        if (marker.code == DL2_JPEG_DQT && !jpeg_read_tables(headers, &marker))
             return false;
-        if (marker.code == SOS)
+        if (marker.code == DL2_JPEG_SOS)
             return headers->components > 0;
-        if (marker.code == APP0 && marker.size >= 5 && !memcmp(marker.body, "JFIF", 5))
+        if (marker.code == DL2_JPEG_APP0 && marker.size >= 5 && !memcmp(marker.body, "JFIF", 5))
             headers->jfif = true;
         if (marker.code == APP14 && marker.size >= 12 && !memcmp(marker.body, "Adobe", 5)) {
             headers->adobe = true;
             headers->adobe_transform = marker.body[11];
         }
-        if (marker.code >= DL2_JPEG_SOF0 && marker.code <= SOF15 && marker.code != DHT &&
+        if (marker.code >= DL2_JPEG_SOF0 && marker.code <= SOF15 && marker.code != DL2_JPEG_DHT &&
             marker.code != JPG && marker.code != DAC && !jpeg_read_components(headers, &marker))
             return false;
     }
@@ -176,17 +175,10 @@ bool dl2_jpeg_coding(const uint8_t *data, size_t size, struct dl2_coding *coding
  * the others. */
 static size_t jpeg_end_of_scan(const uint8_t *data, size_t size, size_t at, size_t *restarts)
 {
-    while (at < size) {
-        const uint8_t *const found = memchr(data + at, 0xff, size - at);
-        if (!found || found + 1 == data + size)
-            return size;
-        at = (size_t)(found - data);
-        const unsigned code = found[1];
-        const bool restart = code >= DL2_JPEG_RST0 && code < DL2_JPEG_RST0 + 8;
-        if (code && code != 0xff && !restart)
-            return at;
-        *restarts += restart;
-        at += code == 0xff ? 1 : 2;
+    for (; (at = dl2_jpeg_find_marker(data, at, size)) < size; at++) {
+        if (data[at] < DL2_JPEG_RST0 || data[at] >= DL2_JPEG_RST0 + 8)
+            return at - 1;
+        ++*restarts;
     }
     return size;
 }
@@ -196,7 +188,7 @@ size_t dl2_jpeg_coded_bytes(const uint8_t *data, size_t size)
     struct dl2_jpeg_marker marker = {.end = 2};
     size_t coded = 0, restarts = 0;
     while (marker.end < size && dl2_jpeg_next_marker(&marker, data, size)) {
-        if (marker.code != SOS)
+        if (marker.code != DL2_JPEG_SOS)
             continue;
         const size_t end = jpeg_end_of_scan(data, size, marker.end, &restarts);
         coded += end - marker.end;

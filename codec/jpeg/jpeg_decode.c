@@ -21,7 +21,6 @@
  */
 #include "codec/jpeg/jpeg_decode.h"
 
-#include "codec/codecs.h"
 #include "codec/exif.h"
 #include "codec/jpeg/jpeg_header.h"
 #include "codec/jpeg/jpeg_plain.h"
@@ -134,16 +133,10 @@ static int jpeg_parse_header(struct dl2_jpeg_decoder *jpeg, const uint8_t *data,
     return DL2_OK;
 }
 
-int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pixels,
-                  struct dl2_image_info *info, struct dl2_error *error)
+int dl2_jpeg_open(void *state, struct dl2_image_info *info, struct dl2_error *error)
 {
     struct dl2_jpeg_decoder *const jpeg = state;
-    (void)max_pixels;
-    jpeg->data = data;
-    jpeg->size = size;
-    dl2_jpeg_set_trap(&jpeg->trap, error);
-    jpeg->arena.cinfo.err = &jpeg->trap.manager;
-    jpeg->arena.cinfo.client_data = &jpeg->trap;
+    dl2_jpeg_set_trap(&jpeg->trap, (j_common_ptr)&jpeg->arena.cinfo, error);
     if (setjmp(jpeg->trap.jump)) {
         if (!jpeg->has_arena)
             dl2_jpeg_arena_destroy(&jpeg->arena);
@@ -151,7 +144,7 @@ int dl2_jpeg_open(void *state, const uint8_t *data, size_t size, uint64_t max_pi
     }
     if (!jpeg->has_arena)
         jpeg_make_arena(jpeg);
-    DL2_TRY(jpeg_parse_header(jpeg, data, size, error));
+    DL2_TRY(jpeg_parse_header(jpeg, jpeg->base.data, jpeg->base.size, error));
     jpeg_fill_info(&jpeg->arena.cinfo, info);
     return DL2_OK;
 }
@@ -162,7 +155,6 @@ void dl2_jpeg_close(void *state)
     dl2_jpeg_arena_destroy(&jpeg->arena);
     dl2_jpeg_splice_free(&jpeg->splice);
     dl2_jpeg_baseline_free(&jpeg->baseline);
-    dl2_bytes_free(&jpeg->lines);
     for (size_t i = 0; i < DL2_JPEG_PLANES; i++)
         dl2_bytes_free(&jpeg->planes[i]);
 }
@@ -201,6 +193,7 @@ static bool jpeg_may_splice(const struct jpeg_decompress_struct *cinfo)
 
 /* A run of planes in the making: where libjpeg's MCU rows go. */
 struct jpeg_planes {
+    uint32_t width, height; /* of the image, pixels */
     uint32_t count;
     bool gray;
     uint32_t reduction;
@@ -272,7 +265,7 @@ static int jpeg_splice_planes(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes 
     const uint32_t bottom = wanted->y + wanted->height;
     /* A second round decodes a last row that is a small JPEG of its own. */
     for (uint32_t y = wanted->y; y < bottom; y = splice->y + splice->height) {
-        const int found = dl2_jpeg_splice(splice, jpeg->data, jpeg->size, wanted->x, y,
+        const int found = dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, wanted->x, y,
                                           wanted->width, bottom - y, error);
         if (found < 0 || (found == 0 && y == wanted->y))
             return found;
@@ -291,7 +284,7 @@ static int jpeg_splice_planes(struct dl2_jpeg_decoder *jpeg, struct jpeg_planes 
 }
 
 static void jpeg_show_planes(const struct dl2_jpeg_decoder *jpeg, const struct jpeg_planes *planes,
-                             const struct jpeg_rectangle *image, struct dl2_raster *raster)
+                             struct dl2_raster *raster)
 {
     const uint32_t mcu_width = planes->mcu_width, mcu_height = planes->mcu_height;
     *raster = (struct dl2_raster){.color = planes->gray ? DL2_COLOR_GRAY : DL2_COLOR_YCBCR};
@@ -303,11 +296,31 @@ static void jpeg_show_planes(const struct dl2_jpeg_decoder *jpeg, const struct j
         plane->step_y = mcu_height / planes->rows[i];
         plane->x = planes->left * mcu_width;
         plane->y = planes->top * mcu_height;
-        const uint32_t right = dl2_smaller(planes->right * mcu_width, image->width);
-        const uint32_t bottom = dl2_smaller(planes->bottom * mcu_height, image->height);
+        const uint32_t right = dl2_smaller(planes->right * mcu_width, planes->width);
+        const uint32_t bottom = dl2_smaller(planes->bottom * mcu_height, planes->height);
         plane->width = dl2_divide_up(right - plane->x, plane->step_x);
         plane->height = dl2_divide_up(bottom - plane->y, plane->step_y);
     }
+}
+
+static uint32_t jpeg_mcu_width(const struct jpeg_decompress_struct *cinfo)
+{
+    return DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
+}
+
+static uint32_t jpeg_mcu_height(const struct jpeg_decompress_struct *cinfo)
+{
+    return DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
+}
+
+static struct jpeg_planes jpeg_begin_planes(const struct jpeg_decompress_struct *cinfo, bool gray,
+                                            uint32_t reduction)
+{
+    return (struct jpeg_planes){.width = cinfo->image_width,
+                                .height = cinfo->image_height,
+                                .count = gray ? 1 : DL2_JPEG_PLANES,
+                                .gray = gray,
+                                .reduction = reduction};
 }
 
 /* The MCUs under a rectangle. */
@@ -357,15 +370,15 @@ static bool jpeg_fill_frame(const struct dl2_jpeg_decoder *jpeg, struct dl2_jpeg
         cinfo->Se != DCTSIZE2 - 1 || cinfo->Ah != 0 || cinfo->Al != 0 || cinfo->unread_marker)
         return false;
     /* Where the bytes end with the headers, libjpeg has put an end of its own in their place. */
-    if (scan < jpeg->data || scan > jpeg->data + jpeg->size)
+    if (scan < jpeg->base.data || scan > jpeg->base.data + jpeg->base.size)
         return false;
     *frame = (struct dl2_jpeg_frame){
-        .mcus_x = dl2_divide_up(cinfo->image_width, DCTSIZE * (uint32_t)cinfo->max_h_samp_factor),
-        .mcus_y = dl2_divide_up(cinfo->image_height, DCTSIZE * (uint32_t)cinfo->max_v_samp_factor),
+        .mcus_x = dl2_divide_up(cinfo->image_width, jpeg_mcu_width(cinfo)),
+        .mcus_y = dl2_divide_up(cinfo->image_height, jpeg_mcu_height(cinfo)),
         .interval = cinfo->restart_interval,
         .components = count,
         .scan = scan,
-        .size = (size_t)(jpeg->data + jpeg->size - scan),
+        .size = (size_t)(jpeg->base.data + jpeg->base.size - scan),
     };
     for (uint32_t i = 0; i < count; i++) {
         struct dl2_jpeg_component *const component = &frame->component[i];
@@ -436,25 +449,20 @@ static int jpeg_own_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rect
                            struct dl2_raster *raster, struct dl2_error *error)
 {
     const struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
-    const struct jpeg_rectangle whole = {.width = cinfo->image_width,
-                                         .height = cinfo->image_height};
-    struct jpeg_planes planes = {
-        .count = gray ? 1 : DL2_JPEG_PLANES, .gray = gray, .reduction = reduction};
+    struct jpeg_planes planes = jpeg_begin_planes(cinfo, gray, reduction);
     if (!jpeg_has_planes(cinfo, gray))
         return 0;
     /* Interpolation of chroma of half the resolution looks three pixels of the output beyond. */
     const uint32_t margin = gray ? 0 : 3 * reduction;
-    struct jpeg_rectangle around = {.x = wanted->x > margin ? wanted->x - margin : 0,
-                                    .y = wanted->y > margin ? wanted->y - margin : 0};
-    around.width = dl2_smaller(wanted->x + wanted->width + margin, whole.width) - around.x;
-    around.height = dl2_smaller(wanted->y + wanted->height + margin, whole.height) - around.y;
-    jpeg_cover(&planes, &around, DCTSIZE * (uint32_t)cinfo->max_h_samp_factor,
-               DCTSIZE * (uint32_t)cinfo->max_v_samp_factor);
+    struct jpeg_rectangle around = *wanted;
+    dl2_widen(&around.x, &around.width, margin, 1, planes.width);
+    dl2_widen(&around.y, &around.height, margin, 1, planes.height);
+    jpeg_cover(&planes, &around, jpeg_mcu_width(cinfo), jpeg_mcu_height(cinfo));
     const int done = jpeg_own_planes(jpeg, &planes, error);
     if (done <= 0)
         return done;
     if (gray) {
-        jpeg_show_planes(jpeg, &planes, &whole, raster);
+        jpeg_show_planes(jpeg, &planes, raster);
         return 1;
     }
     const struct dl2_jpeg_part parts[DL2_JPEG_PLANES] = {
@@ -466,7 +474,7 @@ static int jpeg_own_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rect
         jpeg->color = dl2_jpeg_color_kernels_for(dl2_simd_flags());
     DL2_TRY(dl2_image_reshape(image, right - left, bottom - top, 3, error));
     DL2_TRY(dl2_jpeg_color_convert(jpeg->color, parts, left, top, right - left, bottom - top,
-                                   image->data, image->stride, &jpeg->lines, error));
+                                   image->data, image->stride, &jpeg->base.block, error));
     *raster = dl2_raster_of(image, left * reduction, top * reduction);
     raster->planes[0].step_x = raster->planes[0].step_y = reduction;
     return 1;
@@ -477,18 +485,14 @@ static int jpeg_read_planes(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
                             struct dl2_error *error)
 {
     struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
-    const struct jpeg_rectangle image = {.width = cinfo->image_width,
-                                         .height = cinfo->image_height};
-    const uint32_t mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
-    const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
-    struct jpeg_planes planes = {
-        .count = gray ? 1 : DL2_JPEG_PLANES, .gray = gray, .reduction = reduction};
+    const uint32_t mcu_width = jpeg_mcu_width(cinfo), mcu_height = jpeg_mcu_height(cinfo);
+    struct jpeg_planes planes = jpeg_begin_planes(cinfo, gray, reduction);
     jpeg_cover(&planes, wanted, mcu_width, mcu_height);
     const int own = jpeg_own_planes(jpeg, &planes, error);
     if (own < 0)
         return own;
     if (own) {
-        jpeg_show_planes(jpeg, &planes, &image, raster);
+        jpeg_show_planes(jpeg, &planes, raster);
         return DL2_OK;
     }
     planes.ready = false;
@@ -502,12 +506,12 @@ static int jpeg_read_planes(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
         if (spliced < 0)
             return spliced;
         if (spliced) {
-            jpeg_show_planes(jpeg, &planes, &image, raster);
+            jpeg_show_planes(jpeg, &planes, raster);
             return DL2_OK;
         }
         planes.margin = 0;
     }
-    const struct jpeg_rectangle rows = {0, wanted->y, image.width, wanted->height};
+    const struct jpeg_rectangle rows = {0, wanted->y, planes.width, wanted->height};
     jpeg_cover(&planes, &rows, mcu_width, mcu_height);
     jpeg_start_planes(cinfo, &planes);
     DL2_TRY(jpeg_make_room(jpeg, &planes, error));
@@ -519,7 +523,7 @@ static int jpeg_read_planes(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
         cinfo->comp_info[i].component_needed = TRUE;
     for (uint32_t row = planes.top; row < planes.bottom; row++)
         jpeg_read_plane_row(jpeg, &planes, row - planes.top, 0);
-    jpeg_show_planes(jpeg, &planes, &image, raster);
+    jpeg_show_planes(jpeg, &planes, raster);
     return jpeg_check_end(cinfo, error);
 }
 
@@ -622,8 +626,7 @@ static int jpeg_read_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
 {
     struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
     struct dl2_jpeg_splice *const splice = &jpeg->splice;
-    const uint32_t mcu_width = DCTSIZE * (uint32_t)cinfo->max_h_samp_factor;
-    const uint32_t mcu_height = DCTSIZE * (uint32_t)cinfo->max_v_samp_factor;
+    const uint32_t mcu_width = jpeg_mcu_width(cinfo);
     struct jpeg_rectangle place = *wanted;
     uint32_t x = 0, y = 0;
     const int own = jpeg_own_pixels(jpeg, wanted, gray, reduction, image, raster, error);
@@ -632,14 +635,11 @@ static int jpeg_read_pixels(struct dl2_jpeg_decoder *jpeg, const struct jpeg_rec
     /* Rows that are shifted against each other can't be upsampled together. */
     if (jpeg_may_splice(cinfo) &&
         dl2_divide_up(cinfo->image_width, mcu_width) % cinfo->restart_interval == 0) {
-        const uint32_t left = wanted->x > mcu_width ? wanted->x - mcu_width : 0;
-        const uint32_t top = wanted->y > mcu_height ? wanted->y - mcu_height : 0;
-        const uint32_t right =
-            dl2_smaller(wanted->x + wanted->width + mcu_width, cinfo->image_width);
-        const uint32_t bottom =
-            dl2_smaller(wanted->y + wanted->height + mcu_height, cinfo->image_height);
-        const int spliced = dl2_jpeg_splice(splice, jpeg->data, jpeg->size, left, top, right - left,
-                                            bottom - top, error);
+        struct jpeg_rectangle around = *wanted;
+        dl2_widen(&around.x, &around.width, mcu_width, 1, cinfo->image_width);
+        dl2_widen(&around.y, &around.height, jpeg_mcu_height(cinfo), 1, cinfo->image_height);
+        const int spliced = dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, around.x,
+                                            around.y, around.width, around.height, error);
         if (spliced < 0)
             return spliced;
         if (spliced && !splice->shifted) {
@@ -667,7 +667,7 @@ int dl2_jpeg_read(void *state, const struct dl2_decode_request *request, struct 
     struct dl2_jpeg_decoder *const jpeg = state;
     struct jpeg_decompress_struct *cinfo = &jpeg->arena.cinfo;
     const struct jpeg_rectangle wanted = {request->x, request->y, request->width, request->height};
-    dl2_jpeg_set_trap(&jpeg->trap, error);
+    dl2_jpeg_set_trap(&jpeg->trap, (j_common_ptr)cinfo, error);
     if (setjmp(jpeg->trap.jump))
         return jpeg->trap.status;
     /* The luma as it is coded; RGB and CMYK have none. */
@@ -685,12 +685,12 @@ bool dl2_jpeg_crop_bytes(void *state, const struct dl2_decode_request *crop, boo
 {
     struct dl2_jpeg_decoder *const jpeg = state;
     struct dl2_jpeg_splice *const splice = &jpeg->splice;
-    *out = (struct dl2_crop_bytes){.data = jpeg->data, .size = jpeg->size};
-    if (!dl2_jpeg_plain_read(&out->frame, jpeg->data, jpeg->size))
+    *out = (struct dl2_crop_bytes){.data = jpeg->base.data, .size = jpeg->base.size};
+    if (!dl2_jpeg_plain_read(&out->frame, jpeg->base.data, jpeg->base.size))
         return false;
     if (!small ||
-        dl2_jpeg_splice(splice, jpeg->data, jpeg->size, crop->x, crop->y, crop->width, crop->height,
-                        NULL) != 1 ||
+        dl2_jpeg_splice(splice, jpeg->base.data, jpeg->base.size, crop->x, crop->y, crop->width,
+                        crop->height, NULL) != 1 ||
         splice->y + splice->height < crop->y + crop->height)
         return true;
     out->data = splice->jpeg.data;
@@ -708,8 +708,7 @@ size_t dl2_jpeg_memory(const void *state)
 {
     const struct dl2_jpeg_decoder *jpeg = state;
     size_t bytes = jpeg->arena.total + jpeg->splice.jpeg.capacity + jpeg->splice.shift.capacity +
-                   jpeg->splice.segments.capacity + dl2_jpeg_baseline_memory(&jpeg->baseline) +
-                   jpeg->lines.capacity;
+                   jpeg->splice.segments.capacity + dl2_jpeg_baseline_memory(&jpeg->baseline);
     for (int i = 0; i < DL2_JPEG_PLANES; i++)
         bytes += jpeg->planes[i].capacity;
     return bytes;

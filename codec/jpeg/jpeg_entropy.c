@@ -35,7 +35,6 @@
 #include "codec/jpeg/jpeg_entropy.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -290,17 +289,6 @@ static bool stream_check_chunk(const struct stream *stream)
     if (stream->failed || used > bits)
         return false;
     return stream->left || !stream->segment->ends || (stream->segment->marked && bits - used < 8);
-}
-
-int dl2_jpeg_entropy_create(struct dl2_jpeg_entropy **out, struct dl2_error *error)
-{
-    *out = dl2_alloc_aligned(1, sizeof **out); /* start() fills it in */
-    return *out ? DL2_OK : dl2_error_memory(error, "a JPEG decoder");
-}
-
-void dl2_jpeg_entropy_destroy(struct dl2_jpeg_entropy *entropy)
-{
-    free(entropy);
 }
 
 size_t dl2_jpeg_entropy_memory(void)

@@ -34,8 +34,7 @@ struct dl2_jpeg_chunk {
 
 struct dl2_jpeg_entropy;
 
-int dl2_jpeg_entropy_create(struct dl2_jpeg_entropy **out, struct dl2_error *error);
-void dl2_jpeg_entropy_destroy(struct dl2_jpeg_entropy *entropy);
+/* Bytes of one, which dl2_alloc_aligned() gives: start() fills them in, and it holds no others. */
 size_t dl2_jpeg_entropy_memory(void);
 
 /* Frame, tables (one for each component) and segments stay the caller's until the last next(). */

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <immintrin.h>
+#include "common/vectors.h"
 
-typedef __m256i vector;
-#define LANES           2
-#define OP(name)        _mm256_##name
-#define BITS(name)      _mm256_##name##_si256
-#define BROADCAST(row)  _mm256_broadcastsi128_si256(row)
-#define LOAD_ROW(from)  _mm_loadu_si128((const __m128i *)(const void *)(from))
-#define LOAD_HALF(from) LOAD_ROW(from)
 #define LOAD_LANES(from, step)                                                                     \
     _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_ROW(from)), LOAD_ROW((from) + (step)), 1)
-#define LANE(v, i) _mm256_extracti128_si256(v, i)
 
 #include "codec/jpeg/jpeg_forward_simd.inc"
 
-static uint64_t quantise_avx2(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+static uint64_t quantise_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
                               uint16_t *out)
 {
 #define LOAD(from) _mm256_load_si256((const vector *)(const void *)(from))
@@ -36,11 +28,3 @@ static uint64_t quantise_avx2(const int16_t *block, const struct dl2_jpeg_diviso
     return ~((uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32 |
              (uint32_t)_mm256_movemask_epi8(low));
 }
-
-const struct dl2_jpeg_forward dl2_jpeg_forward_avx2 = {
-    .name = "avx2",
-    .ycc = ycc_simd,
-    .halve = halve_simd,
-    .transform = transform_simd,
-    .quantise = quantise_avx2,
-};

@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <immintrin.h>
+#include "common/vectors.h"
 
-typedef __m512i vector;
-#define LANES           4
-#define OP(name)        _mm512_##name
-#define BITS(name)      _mm512_##name##_si512
-#define BROADCAST(row)  _mm512_broadcast_i32x4(row)
-#define LOAD_ROW(from)  _mm_loadu_si128((const __m128i *)(const void *)(from))
-#define LOAD_HALF(from) _mm256_loadu_si256((const __m256i *)(const void *)(from))
 #define LOAD_PAIR(from, step)                                                                      \
     _mm256_inserti128_si256(_mm256_castsi128_si256(LOAD_ROW(from)), LOAD_ROW((from) + (step)), 1)
 #define LOAD_LANES(from, step)                                                                     \
     _mm512_inserti64x4(_mm512_castsi256_si512(LOAD_PAIR(from, step)),                              \
                        LOAD_PAIR((from) + 2 * (step), step), 1)
-#define LANE(v, i) _mm512_extracti32x4_epi32(v, i)
 
 #include "codec/jpeg/jpeg_forward_simd.inc"
 
-static uint64_t quantise_avx512(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
-                                uint16_t *out)
+static uint64_t quantise_simd(const int16_t *block, const struct dl2_jpeg_divisors *divisors,
+                              uint16_t *out)
 {
     const vector bias = _mm512_set1_epi16(DL2_JPEG_BIAS);
     uint64_t filled = 0;
@@ -37,11 +29,3 @@ static uint64_t quantise_avx512(const int16_t *block, const struct dl2_jpeg_divi
     }
     return filled;
 }
-
-const struct dl2_jpeg_forward dl2_jpeg_forward_avx512 = {
-    .name = "avx512",
-    .ycc = ycc_simd,
-    .halve = halve_simd,
-    .transform = transform_simd,
-    .quantise = quantise_avx512,
-};

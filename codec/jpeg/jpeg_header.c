@@ -5,19 +5,7 @@
 
 #include <string.h>
 
-enum {
-    SOF1 = 0xc1,
-    DHT = 0xc4,
-    SOI = 0xd8,
-    SOS = 0xda,
-    DQT = 0xdb,
-    DRI = 0xdd,
-    APP0 = 0xe0,
-    APP14 = 0xee,
-    APP15 = 0xef,
-    COM = 0xfe,
-    BLOCK = 8,
-};
+enum { SOF1 = 0xc1, APP14 = 0xee, APP15 = 0xef, COM = 0xfe, BLOCK = 8 };
 
 static void jpeg_write_u16(uint8_t *data, uint32_t value)
 {
@@ -41,6 +29,18 @@ bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, s
                                        .body = data + at + 4,
                                        .size = length - 2};
     return true;
+}
+
+size_t dl2_jpeg_find_marker(const uint8_t *data, size_t at, size_t size)
+{
+    for (;; at++) {
+        const uint8_t *const found = memchr(data + at, 0xff, size - at);
+        at = found ? (size_t)(found - data) : size;
+        while (at < size && data[at] == 0xff)
+            at++;
+        if (at == size || data[at]) /* no stuffed byte */
+            return at;
+    }
 }
 
 void dl2_jpeg_header_resize(struct dl2_jpeg_header *header, uint32_t width, uint32_t height)
@@ -81,7 +81,7 @@ static bool jpeg_read_frame(struct dl2_jpeg_header *header, const struct dl2_jpe
 bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, size_t size)
 {
     *header = (struct dl2_jpeg_header){0};
-    if (size < 4 || data[0] != 0xff || data[1] != SOI)
+    if (size < 4 || data[0] != 0xff || data[1] != DL2_JPEG_SOI)
         return false;
     struct dl2_jpeg_marker marker = {.end = 2};
     while (dl2_jpeg_next_marker(&marker, data, size)) {
@@ -92,12 +92,12 @@ bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, s
             if (!jpeg_read_frame(header, &marker))
                 return false;
             break;
-        case DRI:
+        case DL2_JPEG_DRI:
             if (marker.size != 2)
                 return false;
             header->interval = dl2_read_u16(body);
             break;
-        case APP0:
+        case DL2_JPEG_APP0:
             header->jfif = header->jfif || (marker.size >= 14 && !memcmp(body, "JFIF", 5));
             break;
         case APP14:
@@ -106,16 +106,16 @@ bool dl2_jpeg_header_read(struct dl2_jpeg_header *header, const uint8_t *data, s
                 header->adobe_transform = body[11];
             }
             break;
-        case SOS:
+        case DL2_JPEG_SOS:
             header->sos = marker.at;
             header->scan = marker.end;
             return header->sof && marker.size && body[0] == header->components;
-        case DHT:
-        case DQT:
+        case DL2_JPEG_DHT:
+        case DL2_JPEG_DQT:
         case COM:
             break;
         default: /* other frames, arithmetic coding, lines that come later */
-            if (marker.code < APP0 || marker.code > APP15)
+            if (marker.code < DL2_JPEG_APP0 || marker.code > APP15)
                 return false;
         }
     }
@@ -144,21 +144,15 @@ int dl2_jpeg_find_segments(struct dl2_bytes *out, const struct dl2_jpeg_header *
         return 0;
     DL2_TRY(dl2_jpeg_reserve(out, (size_t)(count + 1) * sizeof(size_t), error));
     size_t *starts = (size_t *)(void *)out->data;
-    const uint8_t *at = data + header->scan, *const end = data + size;
-    starts[0] = header->scan;
+    size_t at = header->scan;
+    starts[0] = at;
     for (size_t found = 0;;) {
-        at = memchr(at, 0xff, (size_t)(end - at));
-        if (!at)
+        at = dl2_jpeg_find_marker(data, at, size);
+        if (at == size)
             return 0;
-        while (at < end && *at == 0xff)
-            at++;
-        if (at == end)
-            return 0;
-        const unsigned marker = *at++;
-        if (marker == 0) /* a stuffed byte */
-            continue;
+        const unsigned marker = data[at++];
         const bool last = found + 1 == count;
-        starts[++found] = (size_t)(at - data);
+        starts[++found] = at;
         if (last)
             return marker == DL2_JPEG_EOI;
         if (marker != DL2_JPEG_RST0 + ((found - 1) & 7))
@@ -187,12 +181,14 @@ uint8_t *dl2_jpeg_header_write(const struct dl2_jpeg_header *header, const uint8
             jpeg_write_u16(frame + 7, width);
             if (header->components == 1)
                 frame[11] = 0x11;
-        } else if (marker.code == DHT || marker.code == DQT || marker.code == APP14 ||
-                   (marker.code == APP0 && bytes >= 9 && !memcmp(marker.body, "JFIF", 5))) {
+        } else if (marker.code == DL2_JPEG_DHT || marker.code == DL2_JPEG_DQT ||
+                   marker.code == APP14 ||
+                   (marker.code == DL2_JPEG_APP0 && bytes >= 9 &&
+                    !memcmp(marker.body, "JFIF", 5))) {
             out = jpeg_copy(out, from, bytes);
         }
     }
-    static const uint8_t restart[] = {0xff, DRI, 0, 4};
+    static const uint8_t restart[] = {0xff, DL2_JPEG_DRI, 0, 4};
     out = jpeg_copy(out, restart, sizeof restart);
     jpeg_write_u16(out, header->interval);
     return jpeg_copy(out + 2, data + header->sos, header->scan - header->sos);

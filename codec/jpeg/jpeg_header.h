@@ -12,7 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DL2_JPEG_SOF0 = 0xc0, DL2_JPEG_RST0 = 0xd0, DL2_JPEG_EOI = 0xd9 };
+enum dl2_jpeg_code {
+    DL2_JPEG_SOF0 = 0xc0,
+    DL2_JPEG_DHT = 0xc4,
+    DL2_JPEG_RST0 = 0xd0,
+    DL2_JPEG_SOI = 0xd8,
+    DL2_JPEG_EOI,
+    DL2_JPEG_SOS,
+    DL2_JPEG_DQT,
+    DL2_JPEG_DRI = 0xdd,
+    DL2_JPEG_APP0 = 0xe0,
+};
 
 /* A marker that has a length, with its segment's body. */
 struct dl2_jpeg_marker {
@@ -25,6 +35,9 @@ struct dl2_jpeg_marker {
 /* The marker that begins at marker->end; false where none lies within `size`. A file's first one
  * begins at 2. */
 bool dl2_jpeg_next_marker(struct dl2_jpeg_marker *marker, const uint8_t *data, size_t size);
+
+/* Where the code of the next marker in entropy-coded data is, from `at` on; `size`: nowhere. */
+size_t dl2_jpeg_find_marker(const uint8_t *data, size_t at, size_t size);
 
 struct dl2_jpeg_header {
     size_t scan;                    /* where entropy-coded data begin */

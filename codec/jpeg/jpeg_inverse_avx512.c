@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/jpeg/jpeg_inverse.h"
 
-#include <immintrin.h>
+#include "codec/jpeg/jpeg_lanes_simd.inc"
 
-typedef __m512i vector;
-#define OP(name)       _mm512_##name
-#define BITS(name)     _mm512_##name##_si512
-#define BROADCAST(row) _mm512_broadcast_i32x4(row)
-#define NONE(a, b)     !_mm512_test_epi16_mask(a, b)
+#define NONE(a, b) !_mm512_test_epi16_mask(a, b)
 
 /* Four 128-bit lanes of each of four vectors: r[i] gets lane i of a, b, c, d. */
 static inline __attribute__((always_inline)) void transpose_lanes(vector a, vector b, vector c,
@@ -48,37 +44,3 @@ load_rows(const struct dl2_jpeg_inverse_job *blocks, vector r[8])
 }
 
 #include "codec/jpeg/jpeg_inverse_simd.inc"
-
-static inline __attribute__((always_inline)) void store_rows(__m128i rows, uint8_t *out,
-                                                             size_t stride)
-{
-    _mm_storel_epi64((__m128i *)(void *)out, rows);
-    _mm_storeh_pd((double *)(void *)(out + stride), _mm_castsi128_pd(rows));
-}
-
-static bool inverse_8_avx512(const struct dl2_jpeg_inverse_job *blocks, const uint16_t *steps,
-                             size_t stride)
-{
-    vector r[8], rows[4];
-    load_rows(blocks, r);
-    const bool good = multiply_rows(r, steps);
-    islow_pass(r, 11);
-    transpose_words(r);
-    islow_pass(r, 18);
-    columns_to_rows(r, rows);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < 4; i++) {
-        const size_t at = 2 * i * stride;
-        store_rows(_mm512_castsi512_si128(rows[i]), blocks[0].out + at, stride);
-        store_rows(_mm512_extracti32x4_epi32(rows[i], 1), blocks[1].out + at, stride);
-        store_rows(_mm512_extracti32x4_epi32(rows[i], 2), blocks[2].out + at, stride);
-        store_rows(_mm512_extracti32x4_epi32(rows[i], 3), blocks[3].out + at, stride);
-    }
-    return good;
-}
-
-const struct dl2_jpeg_kernels dl2_jpeg_kernels_avx512 = {
-    .name = "avx512",
-    .lanes = {1, 4, 4, 4},
-    .inverse = {dl2_jpeg_inverse_1, inverse_2_simd, inverse_4_simd, inverse_8_avx512},
-};

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { APP0 = 0xe0, APP2 = 0xe2, SOS = 0xda, NAME = 12, HEAD = NAME + 2, PART = 65533 - HEAD };
+enum { APP2 = 0xe2, NAME = 12, HEAD = NAME + 2, PART = 65533 - HEAD };
 
 static const uint8_t profile_name[NAME] = "ICC_PROFILE";
 
@@ -13,7 +13,7 @@ static const uint8_t profile_name[NAME] = "ICC_PROFILE";
 static bool profile_next_part(struct dl2_jpeg_marker *marker, const uint8_t *data, size_t size,
                               unsigned number)
 {
-    while (dl2_jpeg_next_marker(marker, data, size) && marker->code != SOS)
+    while (dl2_jpeg_next_marker(marker, data, size) && marker->code != DL2_JPEG_SOS)
         if (marker->code == APP2 && marker->size >= HEAD &&
             !memcmp(marker->body, profile_name, NAME) && (!number || marker->body[NAME] == number))
             return true;
@@ -44,8 +44,9 @@ int dl2_jpeg_put_profile(struct dl2_bytes *file, const struct dl2_bytes *profile
     const size_t parts = (profile->size + PART - 1) / PART;
     if (parts < 1 || parts > 255)
         return dl2_error_set(error, DL2_ERR_LIMIT, "JPEG: a profile of %zu bytes", profile->size);
-    size_t at =
-        dl2_jpeg_next_marker(&first, file->data, file->size) && first.code == APP0 ? first.end : 2;
+    size_t at = dl2_jpeg_next_marker(&first, file->data, file->size) && first.code == DL2_JPEG_APP0
+                    ? first.end
+                    : 2;
     for (size_t part = 0; part < parts; part++) {
         const size_t begin = part * PART;
         const size_t length = profile->size - begin < PART ? profile->size - begin : PART;

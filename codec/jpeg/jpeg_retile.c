@@ -3,8 +3,8 @@
 
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_header.h"
-#include "codec/jpeg/jpeg_sink.h"
 #include "codec/jpeg/jpeg_tiles.h"
+#include "codec/jpeg/jpeg_trap.h"
 
 #include <string.h>
 
@@ -54,16 +54,13 @@ int dl2_jpeg_retile(const uint8_t *data, size_t size, int quality, struct dl2_by
     if (!interval)
         return 0;
 
-    struct jpeg_decompress_struct source;
-    struct jpeg_compress_struct target;
+    struct jpeg_decompress_struct source = {0};
+    struct jpeg_compress_struct target = {0};
     struct dl2_jpeg_trap trap;
     struct dl2_jpeg_sink sink;
     struct dl2_error own = DL2_ERROR_INIT; /* of damage, which is no error here */
-    memset(&source, 0, sizeof source);
-    memset(&target, 0, sizeof target);
-    dl2_jpeg_set_trap(&trap, &own);
-    source.err = target.err = &trap.manager;
-    source.client_data = target.client_data = &trap;
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&source, &own);
+    dl2_jpeg_set_trap(&trap, (j_common_ptr)&target, &own);
     if (setjmp(trap.jump)) {
         jpeg_destroy_compress(&target);
         jpeg_destroy_decompress(&source);
@@ -72,7 +69,6 @@ int dl2_jpeg_retile(const uint8_t *data, size_t size, int quality, struct dl2_by
     }
     jpeg_create_decompress(&source);
     jpeg_create_compress(&target);
-    source.client_data = target.client_data = &trap;
     jpeg_mem_src(&source, data, (unsigned long)size);
     jpeg_save_markers(&source, JPEG_COM, 0xffff);
     for (int i = 0; i < 16; i++)

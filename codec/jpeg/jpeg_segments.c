@@ -59,18 +59,6 @@ static int64_t segment_last(const struct dl2_jpeg_frame *frame, const struct dl2
     return (int64_t)(row * frame->mcus_x + cover->right - 1);
 }
 
-static int segment_add(struct dl2_jpeg_segments *segments, const struct dl2_jpeg_segment *segment,
-                       struct dl2_error *error)
-{
-    const size_t size = segments->count * sizeof *segment;
-    if (size + sizeof *segment > segments->list.capacity) {
-        segments->list.size = size;
-        return dl2_bytes_append(&segments->list, segment, sizeof *segment, error);
-    }
-    memcpy(segments->list.data + size, segment, sizeof *segment);
-    return DL2_OK;
-}
-
 int dl2_jpeg_segments_find(struct dl2_jpeg_segments *segments, const struct dl2_jpeg_frame *frame,
                            const struct dl2_jpeg_cover *cover, struct dl2_error *error)
 {
@@ -81,7 +69,7 @@ int dl2_jpeg_segments_find(struct dl2_jpeg_segments *segments, const struct dl2_
     const uint64_t to = (cover->bottom - 1) * (uint64_t)frame->mcus_x + cover->right - 1;
     const uint64_t first = from / interval, last = to / interval;
     size_t room;
-    segments->count = 0;
+    segments->count = segments->list.size = 0;
     if (mcus > UINT32_MAX || last > frame->size / 2) /* each but the last has a marker */
         return 0;
     if (!dl2_size_add(frame->size, DL2_JPEG_SLACK, &room))
@@ -111,7 +99,7 @@ int dl2_jpeg_segments_find(struct dl2_jpeg_segments *segments, const struct dl2_
             .ends = (uint64_t)needed + 1 == end,
             .marked = cursor.marker != 0,
         };
-        DL2_TRY(segment_add(segments, &segment, error));
+        DL2_TRY(dl2_bytes_append(&segments->list, &segment, sizeof segment, error));
         segments->count++;
     }
     memset(cursor.out, 0, DL2_JPEG_SLACK);

@@ -88,24 +88,16 @@ static int slice_fail(struct dl2_error *error)
 static bool slice_renumber(uint8_t *data, size_t size, uint64_t first, uint64_t end,
                            uint64_t segments)
 {
-    uint8_t *at = data, *const stop = data + size;
-    for (uint64_t number = first; number < end;) {
-        at = memchr(at, 0xff, (size_t)(stop - at));
-        while (at && at < stop && *at == 0xff)
-            at++;
-        if (!at || at == stop)
-            return false;
-        const unsigned marker = *at++;
-        if (marker == 0)
-            continue;
+    size_t at = 0;
+    for (uint64_t number = first; number < end; number++) {
         const bool last = number + 1 == segments;
-        if (marker != (last ? DL2_JPEG_EOI : DL2_JPEG_RST0 + (number & 7)))
+        at = dl2_jpeg_find_marker(data, at, size);
+        if (at == size || data[at] != (last ? DL2_JPEG_EOI : DL2_JPEG_RST0 + (number & 7)))
             return false;
-        at[-1] =
+        data[at++] =
             (uint8_t)(number + 1 == end ? DL2_JPEG_EOI : DL2_JPEG_RST0 + ((number - first) & 7));
-        number++;
     }
-    return at == stop;
+    return at == size;
 }
 
 int dl2_jpeg_join_slices(const struct dl2_cuts *cuts, struct dl2_slice_range range,

@@ -254,16 +254,6 @@ uint32_t dl2_jpeg_sweep_rows(const struct dl2_jpeg_sweep *sweep)
     return sweep->mcus_y;
 }
 
-/* A row of MCUs to all files. */
-static int sweep_write_row(struct dl2_jpeg_sweep *sweep, uint32_t row, struct dl2_error *error)
-{
-    const struct dl2_jpeg_blocks blocks = sweep_row(sweep, sweep->coefficients, row);
-    for (size_t i = 0; i < sweep->count; i++)
-        DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard, &blocks,
-                                    error));
-    return DL2_OK;
-}
-
 /* The coders of a file whose symbols were counted. */
 static const struct dl2_jpeg_coders *sweep_choose_coders(struct dl2_jpeg_sweep *sweep,
                                                          struct dl2_jpeg_counts counts[2])
@@ -346,8 +336,10 @@ int dl2_jpeg_sweep_run(struct dl2_jpeg_sweep *sweep, struct dl2_error *error)
     for (uint32_t row = 0; row < sweep->mcus_y; row++) {
         sweep_take_samples(sweep, row);
         sweep_transform(sweep, row);
-        if (!sweep->tables)
-            DL2_TRY(sweep_write_row(sweep, row, error));
+        const struct dl2_jpeg_blocks blocks = sweep_row(sweep, sweep->coefficients, row);
+        for (size_t i = 0; !sweep->tables && i < sweep->count; i++)
+            DL2_TRY(dl2_jpeg_writer_row(&sweep->writers[i], sweep->forward, sweep->standard,
+                                        &blocks, error));
     }
     for (size_t i = 0; i < sweep->count; i++) {
         if (sweep->tables)

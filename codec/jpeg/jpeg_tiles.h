@@ -26,7 +26,7 @@
 unsigned dl2_jpeg_tile_interval(uint32_t width, uint32_t mcu_width, uint32_t mcu_height,
                                 int quality);
 
-/* A small JPEG that shows part of a larger one. */
+/* A small JPEG that shows part of a larger one. Zeroed, it is ready for use. */
 struct dl2_jpeg_splice {
     struct dl2_bytes jpeg;  /* the file; memory is reused from splice to splice */
     uint32_t x, y;          /* where its first pixel lies in the whole image, but for shifts */
@@ -43,11 +43,6 @@ struct dl2_jpeg_splice {
     /* Marker positions of the image, kept so that memory is reused. */
     struct dl2_bytes segments;
 };
-
-#define DL2_JPEG_SPLICE_INIT                                                                       \
-    {                                                                                              \
-        .jpeg = DL2_BYTES_INIT                                                                     \
-    }
 
 /*
  * Splices the segments that cover a rectangle (pixels as coded, within the image). 1: done; 0: this

@@ -173,6 +173,8 @@ int dl2_jpeg_trial_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top,
 {
     /* Interpolation of chroma looks at the rows around, three pixels away at most. */
     enum { MARGIN = 3 };
+    if (!trial)
+        return 0;
     const uint32_t mcu = SIDE * trial->down;
     const uint32_t end = dl2_divide_up(dl2_smaller(bottom + MARGIN, trial->height), mcu);
     trial_set_quality(trial, quality);

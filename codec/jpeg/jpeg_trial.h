@@ -27,7 +27,7 @@ int dl2_jpeg_trial_new(struct dl2_jpeg_trial **out, const struct dl2_image *imag
 /*
  * Rows [top, bottom) of *out are those of a file of the quality; others may be of any. The image is
  * the trial's, until the next call. 1: done; 0: coefficients are so large that decoders differ, so
- * that only a file can tell; negative: out of memory.
+ * that only a file can tell, and of the trial NULL; negative: out of memory.
  */
 int dl2_jpeg_trial_rows(struct dl2_jpeg_trial *trial, int quality, uint32_t top, uint32_t bottom,
                         const struct dl2_image **out, struct dl2_error *error);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOI = 0xd8, APP0 = 0xe0, DQT = 0xdb, DHT = 0xc4, DRI = 0xdd, SOS = 0xda };
 enum { END_OF_BLOCK = 0x00, SIXTEEN_ZEROS = 0xf0 };
 
 /* ---- Headers */
@@ -51,7 +50,7 @@ static void header_huffman(struct header_text *text, const JHUFF_TBL *table, uns
     unsigned count = 0;
     for (int i = 1; i <= 16; i++)
         count += table->bits[i];
-    header_marker(text, DHT, 17 + count);
+    header_marker(text, DL2_JPEG_DHT, 17 + count);
     header_put(text, number);
     for (int i = 1; i <= 16; i++)
         header_put(text, table->bits[i]);
@@ -66,12 +65,12 @@ static void header_begin(struct header_text *text, const struct jpeg_compress_st
     static const uint8_t jfif[] = {'J', 'F', 'I', 'F', 0, 1, 1, 0, 0, 1, 0, 1, 0, 0};
     const unsigned components = (unsigned)cinfo->num_components;
     header_put(text, 0xff);
-    header_put(text, SOI);
-    header_marker(text, APP0, sizeof jfif);
+    header_put(text, DL2_JPEG_SOI);
+    header_marker(text, DL2_JPEG_APP0, sizeof jfif);
     for (size_t i = 0; i < sizeof jfif; i++)
         header_put(text, jfif[i]);
     for (unsigned kind = 0; kind < header_kinds(components); kind++) {
-        header_marker(text, DQT, 65);
+        header_marker(text, DL2_JPEG_DQT, 65);
         header_put(text, kind);
         for (int i = 0; i < 64; i++)
             header_put(text, cinfo->quant_tbl_ptrs[kind]->quantval[dl2_jpeg_natural[i]]);
@@ -98,10 +97,10 @@ static void header_scan(struct header_text *text, unsigned components, unsigned 
         header_huffman(text, &coders[kind].ac.table, 0x10 | kind);
     }
     if (interval) {
-        header_marker(text, DRI, 2);
+        header_marker(text, DL2_JPEG_DRI, 2);
         header_put_two(text, interval);
     }
-    header_marker(text, SOS, 4 + 2 * components);
+    header_marker(text, DL2_JPEG_SOS, 4 + 2 * components);
     header_put(text, components);
     for (unsigned i = 0; i < components; i++) {
         header_put(text, i + 1);

@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -23,7 +24,7 @@ enum { MAX_LOSSES = 2 * MAX_CONNECTIONS };
 
 struct dl2_database_pool {
     char *server, *what;
-    double patience; /* seconds */
+    double timeout; /* seconds */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     PGconn *idle[MAX_CONNECTIONS];
@@ -59,6 +60,15 @@ static int tell(int status, const char *message, const char *what, struct dl2_er
                          *line ? line : "the server gives no reason");
 }
 
+/* Did a command fail because of its connection? The result may be NULL. */
+static bool is_lost(const PGconn *connection, const PGresult *result)
+{
+    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    /* An error without a code is libpq's own: it may tell of a loss before the status does. */
+    return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
+           !strncmp(code, "57P", 3);
+}
+
 /* Records the failure as `status`, and clears the result. */
 static int tell_failed(int status, const PGconn *connection, PGresult *result, const char *what,
                        struct dl2_error *error)
@@ -72,19 +82,64 @@ static int tell_failed(int status, const PGconn *connection, PGresult *result, c
 int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
                         struct dl2_error *error)
 {
-    const bool lost = dl2_database_is_lost(connection, result);
+    const bool lost = is_lost(connection, result);
     return tell_failed(lost ? DL2_ERR_LOST : DL2_ERR_SYSTEM, connection, result, what, error);
 }
 
-int dl2_database_run(PGconn *connection, const char *command, const char *what,
-                     struct dl2_error *error)
+int dl2_database_run(PGconn *connection, const char *what, struct dl2_error *error,
+                     const char *format, ...)
 {
+    DL2_AUTO_FREE char *command = NULL;
+    va_list args;
+    va_start(args, format);
+    const int length = vasprintf(&command, format, args);
+    va_end(args);
+    if (length < 0) {
+        command = NULL;
+        return dl2_error_memory(error, "a command");
+    }
     PGresult *result = PQexec(connection, command);
     const ExecStatusType status = PQresultStatus(result);
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
         return dl2_database_failed(connection, result, what, error);
     PQclear(result);
     return DL2_OK;
+}
+
+int dl2_database_ask(PGconn *connection, const char *what, const char *command, int count,
+                     const char *const *values, PGresult **result, struct dl2_error *error)
+{
+    *result = PQexecParams(connection, command, count, NULL, values, NULL, NULL, 0);
+    if (PQresultStatus(*result) == PGRES_TUPLES_OK)
+        return DL2_OK;
+    const int status = dl2_database_failed(connection, *result, what, error);
+    *result = NULL;
+    return status;
+}
+
+int dl2_database_each_row(PGconn *connection, const char *what, const char *command, int format,
+                          int (*take)(void *context, const PGresult *row, struct dl2_error *error),
+                          void *context, struct dl2_error *error)
+{
+    PGresult *result;
+    int status = DL2_OK;
+    if (!PQsendQueryParams(connection, command, 0, NULL, NULL, NULL, NULL, format) ||
+        !PQsetSingleRowMode(connection))
+        return dl2_database_failed(connection, NULL, what, error);
+    while ((result = PQgetResult(connection))) {
+        const ExecStatusType kind = PQresultStatus(result);
+        if (status == DL2_OK && kind != PGRES_SINGLE_TUPLE && kind != PGRES_TUPLES_OK) {
+            status = dl2_database_failed(connection, result, what, error);
+            continue;
+        }
+        if (status == DL2_OK && kind == PGRES_SINGLE_TUPLE) {
+            status = take(context, result, error);
+            if (status < 0) /* the rest is of no use */
+                PQrequestCancel(connection);
+        }
+        PQclear(result);
+    }
+    return status;
 }
 
 /* libpq prints warnings on stderr, if it is not told otherwise. */
@@ -112,8 +167,8 @@ static int check_server(const char *server, const char *what, struct dl2_error *
     return good ? DL2_OK : DL2_ERR_ARGUMENT;
 }
 
-int dl2_database_connect(const char *server, const char *what, PGconn **out,
-                         struct dl2_error *error)
+/* Connects for one thread. `what` is the address for messages. */
+static int connect_to(const char *server, const char *what, PGconn **out, struct dl2_error *error)
 {
     static const char *const names[] = {"dbname", "client_encoding", "fallback_application_name",
                                         NULL};
@@ -157,17 +212,15 @@ int dl2_database_comment(PGconn *connection, const char *table, const char *what
                          struct dl2_error *error)
 {
     *comment = NULL;
-    PGresult *result = PQexecParams(connection,
-                                    "SELECT to_regclass($1) IS NOT NULL, "
-                                    "obj_description(to_regclass($1)::oid, 'pg_class')",
-                                    1, NULL, &table, NULL, NULL, 0);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1)
-        return dl2_database_failed(connection, result, what, error);
-    const bool there = *PQgetvalue(result, 0, 0) == 't';
-    if (there)
-        *comment = strdup(PQgetvalue(result, 0, 1));
-    PQclear(result);
-    return there && !*comment ? dl2_error_memory(error, "a dataset") : DL2_OK;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(dl2_database_ask(connection, what,
+                             "SELECT to_regclass($1) IS NOT NULL, "
+                             "obj_description(to_regclass($1)::oid, 'pg_class')",
+                             1, &table, &result, error));
+    if (*PQgetvalue(result, 0, 0) != 't')
+        return DL2_OK;
+    *comment = strdup(PQgetvalue(result, 0, 1));
+    return *comment ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
 int dl2_database_no_table(const char *what, const char *table, struct dl2_error *error)
@@ -175,6 +228,23 @@ int dl2_database_no_table(const char *what, const char *table, struct dl2_error 
     return dl2_error_set(
         error, DL2_ERR_FORMAT, "%s: there is no table %s%s", what, table,
         strchr(table, '.') ? "; if a name has a dot, pass schema=SCHEMA beside table=NAME" : "");
+}
+
+int dl2_database_open(struct dl2_database_place *place, const char *what, bool grouped,
+                      struct dl2_error *error)
+{
+    *place = (struct dl2_database_place){.what = what};
+    DL2_TRY(dl2_database_uri_parse(what, grouped, &place->uri, error));
+    DL2_TRY(connect_to(place->uri.server, what, &place->connection, error));
+    place->table = dl2_database_table(place->connection, &place->uri, error);
+    return place->table ? DL2_OK : DL2_ERR_ARGUMENT;
+}
+
+void dl2_database_close(struct dl2_database_place *place)
+{
+    PQfinish(place->connection);
+    PQfreemem(place->table);
+    dl2_database_uri_free(&place->uri);
 }
 
 /* ---- Several */
@@ -191,7 +261,7 @@ int dl2_database_pool_create(const struct dl2_database_uri *uri, const char *wha
     pool->most = MAX_CONNECTIONS;
     pool->given_up = true;
     atomic_init(&pool->process, getpid());
-    pool->patience = uri->patience;
+    pool->timeout = uri->timeout;
     pool->server = strdup(uri->server);
     pool->what = strdup(what);
     return pool->server && pool->what ? DL2_OK : dl2_error_memory(error, "connections");
@@ -250,10 +320,10 @@ static int pool_connect(struct dl2_database_pool *pool, PGconn **connection,
     const double start = dl2_clock_wall();
     for (double pause = 0.05;; pause = pause < 1 ? 2 * pause : 1) {
         struct dl2_error own = DL2_ERROR_INIT;
-        const int status = dl2_database_connect(pool->server, pool->what, connection, &own);
+        const int status = connect_to(pool->server, pool->what, connection, &own);
         pthread_mutex_lock(&pool->mutex);
         const unsigned live = pool->live;
-        const bool over = pool->given_up || dl2_clock_wall() - start >= pool->patience;
+        const bool over = pool->given_up || dl2_clock_wall() - start >= pool->timeout;
         if (status == DL2_OK) {
             pool->live++;
             pool->most += pool->most < MAX_CONNECTIONS;
@@ -319,14 +389,6 @@ int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connectio
         if (status != DL2_ERR_LIMIT)
             return status;
     }
-}
-
-bool dl2_database_is_lost(const PGconn *connection, const PGresult *result)
-{
-    const char *code = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    /* An error without a code is libpq's own: it may tell of a loss before the status does. */
-    return PQstatus(connection) == CONNECTION_BAD || !code || !strncmp(code, "08", 2) ||
-           !strncmp(code, "57P", 3);
 }
 
 /* Is the error's SQLSTATE in one of the classes? */
@@ -413,26 +475,28 @@ int dl2_database_read(struct dl2_database_pool *pool, const struct dl2_database_
     int formats[MAX_PARAMETERS];
     for (int i = 0; i < query->count && i < MAX_PARAMETERS; i++)
         formats[i] = 1;
+    *result = NULL;
     for (unsigned losses = 0;;) {
         PGconn *connection;
         DL2_TRY(dl2_database_pool_acquire(pool, &connection, error));
-        *result = run_with_notices(connection, query, formats);
-        if (PQresultStatus(*result) == PGRES_TUPLES_OK) {
+        PGresult *answer = run_with_notices(connection, query, formats);
+        if (PQresultStatus(answer) == PGRES_TUPLES_OK) {
             dl2_database_pool_release(pool, connection, false);
+            *result = answer;
             return DL2_OK;
         }
-        const bool lost = dl2_database_is_lost(connection, *result);
+        const bool lost = is_lost(connection, answer);
         const bool canceled = query->stop && *query->stop;
-        const bool again = lost || is_worth_another_try(*result);
+        const bool again = lost || is_worth_another_try(answer);
         if (!again || canceled || ++losses == MAX_LOSSES) {
-            const int status = canceled                      ? DL2_ERR_CANCELED
-                               : lost || is_refused(*result) ? DL2_ERR_LOST
-                                                             : DL2_ERR_SYSTEM;
-            tell_failed(status, connection, *result, pool->what, error);
+            const int status = canceled                     ? DL2_ERR_CANCELED
+                               : lost || is_refused(answer) ? DL2_ERR_LOST
+                                                            : DL2_ERR_SYSTEM;
+            tell_failed(status, connection, answer, pool->what, error);
             dl2_database_pool_release(pool, connection, lost);
             return status;
         }
-        PQclear(*result);
+        PQclear(answer);
         dl2_database_pool_release(pool, connection, lost);
     }
 }

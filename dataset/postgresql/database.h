@@ -23,10 +23,6 @@ enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000, DL2_DATABASE_
 /* What the comment of a table that dl2-transcode wrote begins with, in "schema". */
 #define DL2_DATABASE_SCHEMA "dl2-table/1"
 
-/* Connects for one thread. `what` is the address for messages. */
-int dl2_database_connect(const char *server, const char *what, PGconn **out,
-                         struct dl2_error *error);
-
 /* The table's name, quoted, with its schema if there is one: to be freed with PQfreemem(). */
 char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
                          struct dl2_error *error);
@@ -49,9 +45,38 @@ int dl2_database_set_comment(PGconn *connection, const char *table, const char *
 int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
                         struct dl2_error *error);
 
-/* Runs a command without a result. */
-int dl2_database_run(PGconn *connection, const char *command, const char *what,
-                     struct dl2_error *error);
+/* Runs a command, which a format makes, without a result. */
+int dl2_database_run(PGconn *connection, const char *what, struct dl2_error *error,
+                     const char *format, ...) DL2_PRINTF(4, 5);
+
+/* Runs a query with `count` texts for its parameters; *result is to be cleared. */
+int dl2_database_ask(PGconn *connection, const char *what, const char *command, int count,
+                     const char *const *values, PGresult **result, struct dl2_error *error);
+
+/* Hands a query's rows to take(), one by one, so that no more than one is held; in `format`, 0 for
+ * texts and 1 for binary. Cancels the query at the first error. */
+int dl2_database_each_row(PGconn *connection, const char *what, const char *command, int format,
+                          int (*take)(void *context, const PGresult *row, struct dl2_error *error),
+                          void *context, struct dl2_error *error);
+
+/* For DL2_CLEANUP() of a result. */
+static inline void dl2_database_clear(PGresult **result)
+{
+    PQclear(*result);
+}
+
+/* A table, with a connection of its own. */
+struct dl2_database_place {
+    struct dl2_database_uri uri;
+    const char *what; /* the address, borrowed */
+    PGconn *connection;
+    char *table; /* quoted */
+};
+/* To be closed also after an error; closing rolls back what was not committed. `grouped` is that of
+ * dl2_database_uri_parse(). */
+int dl2_database_open(struct dl2_database_place *place, const char *what, bool grouped,
+                      struct dl2_error *error);
+void dl2_database_close(struct dl2_database_place *place);
 
 /* ---- Connections that threads share */
 
@@ -66,16 +91,13 @@ void dl2_database_pool_destroy(struct dl2_database_pool *pool);
 /*
  * Hands over a connection for this thread alone, to be put back, as lost if it is of no more use.
  * Waits above eight connections, or above as many as the server grants. If a server that was there
- * does not answer, tries for uri->patience seconds; then DL2_ERR_LOST.
+ * does not answer, tries for uri->timeout seconds; then DL2_ERR_LOST.
  */
 int dl2_database_pool_acquire(struct dl2_database_pool *pool, PGconn **connection,
                               struct dl2_error *error);
 void dl2_database_pool_release(struct dl2_database_pool *pool, PGconn *connection, bool lost);
 /* Instead of putting it back: the connection is the caller's now, beside those of the pool. */
 void dl2_database_pool_give_away(struct dl2_database_pool *pool);
-
-/* Did a command fail because of its connection? The result may be NULL. */
-bool dl2_database_is_lost(const PGconn *connection, const PGresult *result);
 
 /*
  * Runs a query that only reads, with parameters and results in binary, on a connection of the pool;

@@ -2,6 +2,7 @@
 #include "dataset/postgresql/database_uri.h"
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "dataset/dataset.h"
 #include "dataset/writer.h"
 
@@ -15,7 +16,7 @@
 enum { MAX_NAME_BYTES = 63 };
 
 /* Seconds. A server that restarts after a crash takes some. */
-enum { DEFAULT_PATIENCE = 20, MAX_PATIENCE = 604800 };
+enum { DEFAULT_TIMEOUT = 20, MAX_TIMEOUT = 604800 };
 
 static const char *const schemes[] = {"postgresql://", "postgres://"};
 
@@ -36,12 +37,12 @@ static const struct word {
     {"group", offsetof(struct dl2_database_uri, group), true, OWN_NAMES},
     {"access", offsetof(struct dl2_database_uri, access_word), false,
      "it says how images are read"},
-    {"patience", offsetof(struct dl2_database_uri, patience_word), false,
+    {"timeout", offsetof(struct dl2_database_uri, timeout_word), false,
      "a table is written in one transaction, which ends with its connection"},
 };
 
 static const char *const accesses[] = {
-    [DL2_ACCESS_SQL] = "sql", [DL2_ACCESS_PAGES] = "pages", [DL2_ACCESS_AUTO] = "auto"};
+    [DL2_ACCESS_SQL] = "sql", [DL2_ACCESS_PAGES] = "pages", [DL2_ACCESS_AUTO] = "auto", NULL};
 
 enum { WORDS = sizeof words / sizeof *words };
 
@@ -74,11 +75,6 @@ static const char *find_parameters(const char *text)
     return *at ? at + 1 : at;
 }
 
-static int hex_digit(char digit)
-{
-    return isdigit((unsigned char)digit) ? digit - '0' : (tolower((unsigned char)digit) - 'a') + 10;
-}
-
 /* A value without its percent signs; NULL if they stand for no text, or memory runs out. */
 static char *decode(const char *text, size_t length)
 {
@@ -87,9 +83,11 @@ static char *decode(const char *text, size_t length)
     for (size_t i = 0; out && i < length; i++) {
         char byte = text[i];
         if (byte == '%') {
-            const bool hex = i + 2 < length && isxdigit((unsigned char)text[i + 1]) &&
-                             isxdigit((unsigned char)text[i + 2]);
-            byte = hex ? (char)(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : '\0';
+            const char digits[] = {i + 1 < length ? text[i + 1] : '\0',
+                                   i + 2 < length ? text[i + 2] : '\0', '\0'};
+            const bool hex =
+                isxdigit((unsigned char)digits[0]) && isxdigit((unsigned char)digits[1]);
+            byte = hex ? (char)strtoul(digits, NULL, 16) : '\0';
             i += 2;
         }
         if (!byte) {
@@ -175,28 +173,28 @@ static int split_schema(struct dl2_database_uri *uri, struct dl2_error *error)
 
 static int choose_access(struct dl2_database_uri *uri, struct dl2_error *error)
 {
-    if (!uri->access_word)
-        return DL2_OK;
-    for (size_t i = 0; i < sizeof accesses / sizeof *accesses; i++)
+    for (int i = 0; uri->access_word && accesses[i]; i++)
         if (!strcmp(uri->access_word, accesses[i])) {
             uri->access = (enum dl2_database_access)i;
             return DL2_OK;
         }
-    return dl2_error_set(error, DL2_ERR_ARGUMENT, "access= is sql, pages or auto");
+    return uri->access_word
+               ? dl2_error_set(error, DL2_ERR_ARGUMENT, "access= is sql, pages or auto")
+               : DL2_OK;
 }
 
-static int choose_patience(struct dl2_database_uri *uri, struct dl2_error *error)
+static int choose_timeout(struct dl2_database_uri *uri, struct dl2_error *error)
 {
     char *end = NULL;
-    uri->patience = uri->patience_word ? strtod(uri->patience_word, &end) : DEFAULT_PATIENCE;
-    if (uri->patience_word && (*end || !(uri->patience >= 0 && uri->patience <= MAX_PATIENCE)))
+    uri->timeout = uri->timeout_word ? strtod(uri->timeout_word, &end) : DEFAULT_TIMEOUT;
+    if (uri->timeout_word && (*end || !(uri->timeout >= 0 && uri->timeout <= MAX_TIMEOUT)))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "patience=%s: it is a number of seconds, 0 to %d", uri->patience_word,
-                             MAX_PATIENCE);
+                             "timeout=%s: it is a number of seconds, 0 to %d", uri->timeout_word,
+                             MAX_TIMEOUT);
     return DL2_OK;
 }
 
-static int parse(const char *text, struct dl2_database_uri *uri, bool grouped,
+static int parse(const char *text, bool grouped, struct dl2_database_uri *uri,
                  struct dl2_error *error)
 {
     const char *parameters = find_parameters(text);
@@ -207,7 +205,7 @@ static int parse(const char *text, struct dl2_database_uri *uri, bool grouped,
     memcpy(uri->server, text, start);
     DL2_TRY(split_parameters(uri, parameters, error));
     DL2_TRY(choose_access(uri, error));
-    DL2_TRY(choose_patience(uri, error));
+    DL2_TRY(choose_timeout(uri, error));
     if (!uri->table)
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
@@ -224,41 +222,28 @@ static int parse(const char *text, struct dl2_database_uri *uri, bool grouped,
     return set_default(&uri->image, "image", error);
 }
 
-static int parse_whole(const char *text, struct dl2_database_uri *uri, bool grouped,
-                       struct dl2_error *error)
+int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_uri *uri,
+                           struct dl2_error *error)
 {
     *uri = (struct dl2_database_uri){0};
-    const int status = parse(text, uri, grouped, error);
-    if (status < 0)
-        dl2_error_prefix(error, "%s", text);
+    const int status = parse(text, grouped, uri, error);
+    dl2_error_prefix(error, "%s", text);
     return status;
-}
-
-int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error)
-{
-    return parse_whole(text, uri, false, error);
-}
-
-int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
-                                 struct dl2_error *error)
-{
-    return parse_whole(text, uri, true, error);
 }
 
 int dl2_writer_check_place(const char *path, struct dl2_error *error)
 {
-    struct dl2_database_uri uri;
     if (!dl2_dataset_is_database(path))
         return DL2_OK;
-    int status = dl2_database_uri_parse(path, &uri, error);
-    for (size_t i = 0; i < WORDS && status == DL2_OK; i++)
+    DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;
+    DL2_TRY(dl2_database_uri_parse(path, false, &uri, error));
+    for (size_t i = 0; i < WORDS; i++)
         if (words[i].idle && uri.given >> i & 1)
-            status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                   "%s: %s= has no effect on a table that is written: %s; leave "
-                                   "it out",
-                                   path, words[i].name, words[i].idle);
-    dl2_database_uri_free(&uri);
-    return status;
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s: %s= has no effect on a table that is written: %s; leave it "
+                                 "out",
+                                 path, words[i].name, words[i].idle);
+    return DL2_OK;
 }
 
 int dl2_database_unsupported(const char *text, struct dl2_error *error)
@@ -278,8 +263,8 @@ char *dl2_database_uri_of_variant(const char *text, const char *name)
     if (!*at)
         return strdup(text);
     at += strcspn(at, "&");
-    char *out = NULL;
-    if (asprintf(&out, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
+    char *out;
+    if (dl2_format(&out, NULL, "%.*s_%s%s", (int)(at - text), text, name, at) < 0)
         return NULL;
     for (char *byte = out + (at - text) + 1; byte < out + (at - text) + 1 + strlen(name); byte++)
         if (strchr("-@.", *byte))
@@ -290,14 +275,7 @@ char *dl2_database_uri_of_variant(const char *text, const char *name)
 void dl2_database_uri_free(struct dl2_database_uri *uri)
 {
     free(uri->server);
-    free(uri->schema);
-    free(uri->table);
-    free(uri->key);
-    free(uri->image);
-    free(uri->label);
-    free(uri->split);
-    free(uri->group);
-    free(uri->access_word);
-    free(uri->patience_word);
+    for (size_t i = 0; i < WORDS; i++)
+        free(*value_of(uri, &words[i]));
     *uri = (struct dl2_database_uri){0};
 }

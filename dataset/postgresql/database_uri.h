@@ -18,20 +18,21 @@ struct dl2_database_uri {
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;
-    char *group; /* the column of dl2_database_uri_parse_group(); else NULL */
-    /* Of access= and patience=; NULL: not given. */
-    char *access_word, *patience_word;
+    char *group; /* NULL unless the address was parsed with `grouped` */
+    /* Of access= and timeout=; NULL: not given. */
+    char *access_word, *timeout_word;
     unsigned given; /* bits: of our words, those that were given */
     bool is_mapped; /* a column was */
     enum dl2_database_access access;
-    double patience; /* seconds to try to connect again to a server that was there */
+    double timeout; /* seconds to try to connect again to a server that was there */
 };
 
-/* Sets *uri, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. */
-int dl2_database_uri_parse(const char *text, struct dl2_database_uri *uri, struct dl2_error *error);
-/* The same of an address that must name a column by group=, where the other refuses one. */
-int dl2_database_uri_parse_group(const char *text, struct dl2_database_uri *uri,
-                                 struct dl2_error *error);
+/*
+ * Sets *uri, to be freed also after an error. DL2_ERR_ARGUMENT says what is wrong. With `grouped`
+ * the address must name a column by group=, else it must not.
+ */
+int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_uri *uri,
+                           struct dl2_error *error);
 void dl2_database_uri_free(struct dl2_database_uri *uri);
 
 /* Says that this build cannot read or write what lies at an address. */

@@ -4,7 +4,9 @@
 #include "dataset/postgresql/database.h"
 #include "dataset/postgresql/heap_page.h"
 
+#include "common/file.h"
 #include "common/memory.h"
+#include "common/scope.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -75,13 +77,10 @@ struct dl2_pages {
 static int ask_server(struct dl2_pages *pages, const char *command, const char *parameter,
                       PGresult **result, struct dl2_error *error)
 {
-    *result = PQexecParams(pages->connection, command, parameter != NULL, NULL, &parameter, NULL,
-                           NULL, 0);
-    if (PQresultStatus(*result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(pages->connection, *result, pages->what, error);
+    DL2_TRY(dl2_database_ask(pages->connection, pages->what, command, parameter != NULL, &parameter,
+                             result, error));
     if (PQntuples(*result) > 0)
         return DL2_OK;
-    PQclear(*result);
     return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                          "%s: the table is kept in another way than pages of rows; leave out "
                          "access=pages",
@@ -95,7 +94,7 @@ static int begin_transaction(struct dl2_pages *pages, struct dl2_error *error)
                                            "SELECT 1", /* the snapshot is taken here */
                                            "SAVEPOINT dl2"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        DL2_TRY(dl2_database_run(pages->connection, commands[i], pages->what, error));
+        DL2_TRY(dl2_database_run(pages->connection, pages->what, error, "%s", commands[i]));
     return DL2_OK;
 }
 
@@ -132,7 +131,7 @@ static int check_folder(struct dl2_pages *pages, const char *identifier, struct 
 
 static int look_at_server(struct dl2_pages *pages, struct dl2_error *error)
 {
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     const int status = ask_server(pages,
                                   "SELECT current_setting('data_directory'), system_identifier, "
                                   "database_block_size, max_toast_chunk_size, blocks_per_segment "
@@ -143,8 +142,6 @@ static int look_at_server(struct dl2_pages *pages, struct dl2_error *error)
         return status;
     }
     const char *directory = PQgetvalue(result, 0, 0);
-    char identifier[32];
-    snprintf(identifier, sizeof identifier, "%s", PQgetvalue(result, 0, 1));
     const bool standard = atoi(PQgetvalue(result, 0, 2)) == DL2_HEAP_PAGE &&
                           atoi(PQgetvalue(result, 0, 3)) == DL2_HEAP_CHUNK;
     const long segment = strtol(PQgetvalue(result, 0, 4), NULL, 10);
@@ -154,13 +151,12 @@ static int look_at_server(struct dl2_pages *pages, struct dl2_error *error)
         strcpy(pages->directory, directory);
         pages->segment_pages = (uint32_t)segment;
     }
-    PQclear(result);
     if (!standard || !fits)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s: the server was built with pages, chunks or segments of another "
                              "size than usual; leave out access=pages",
                              pages->what);
-    return check_folder(pages, identifier, error);
+    return check_folder(pages, PQgetvalue(result, 0, 1), error);
 }
 
 /* ---- Files */
@@ -195,13 +191,12 @@ static int relation_open(struct dl2_pages *pages, const char *path, struct relat
                              pages->what);
             return DL2_ERR_SYSTEM;
         }
-        int *grown = dl2_realloc(relation->segments, i + 1, sizeof *grown);
-        if (!grown) {
+        const int status = dl2_grow(&relation->segments, i, sizeof *relation->segments, error);
+        if (status < 0) {
             close(fd);
-            return dl2_error_memory(error, "a dataset");
+            return status;
         }
-        relation->segments = grown;
-        grown[i] = fd;
+        relation->segments[i] = fd;
         relation->count = i + 1;
     }
     return DL2_OK;
@@ -216,17 +211,9 @@ static uint32_t relation_read(const struct dl2_pages *pages, const struct relati
         return 0;
     const uint32_t left = pages->segment_pages - first;
     const size_t wanted = (size_t)(count < left ? count : left) * DL2_HEAP_PAGE;
-    size_t got = 0;
-    while (got < wanted) {
-        const ssize_t more = pread(relation->segments[segment], out + got, wanted - got,
-                                   (off_t)first * DL2_HEAP_PAGE + (off_t)got);
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more <= 0)
-            break;
-        got += (size_t)more;
-    }
-    return (uint32_t)(got / DL2_HEAP_PAGE);
+    const int64_t got =
+        dl2_read_at(relation->segments[segment], (uint64_t)first * DL2_HEAP_PAGE, out, wanted);
+    return got < 0 ? 0 : (uint32_t)(got / DL2_HEAP_PAGE);
 }
 
 /* ---- Tables */
@@ -241,7 +228,7 @@ static int look_at_heap_columns(struct dl2_pages *pages, struct heap *heap, cons
                                 struct dl2_error *error)
 {
     char oid[16];
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     snprintf(oid, sizeof oid, "%" PRIu32, heap->oid);
     DL2_TRY(ask_server(pages,
                        "SELECT CASE WHEN attisdropped THEN '' ELSE attname END, attlen, attalign "
@@ -258,7 +245,6 @@ static int look_at_heap_columns(struct dl2_pages *pages, struct heap *heap, cons
             heap->image = i;
     }
     heap->column_count = count;
-    PQclear(result);
     return heap->columns ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
@@ -293,24 +279,22 @@ static int add_heap(struct dl2_pages *pages, const PGresult *result, int row, co
 static int look_at_heaps(struct dl2_pages *pages, const char *table, const char *image,
                          struct dl2_error *error)
 {
-    PGresult *result;
-    char *comment;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_AUTO_FREE char *comment = NULL;
     DL2_TRY(dl2_database_comment(pages->connection, table, pages->what, &comment, error));
     if (!comment)
         return dl2_database_no_table(pages->what, table, error);
-    free(comment);
     DL2_TRY(ask_server(pages, tables_command, table, &result, error));
     const int count = PQntuples(result);
-    int status = DL2_OK;
     if (count > MAX_TABLES)
-        status = dl2_error_set(error, DL2_ERR_LIMIT, "%s: access=pages knows at most %d partitions",
-                               pages->what, MAX_TABLES);
-    else if (!(pages->heaps = dl2_calloc((size_t)count, sizeof *pages->heaps)))
-        status = dl2_error_memory(error, "a dataset");
-    for (int row = 0; status == DL2_OK && row < count; row++)
-        status = add_heap(pages, result, row, image, error);
-    PQclear(result);
-    return status;
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: access=pages knows at most %d partitions",
+                             pages->what, MAX_TABLES);
+    pages->heaps = dl2_calloc((size_t)count, sizeof *pages->heaps);
+    if (!pages->heaps)
+        return dl2_error_memory(error, "a dataset");
+    for (int row = 0; row < count; row++)
+        DL2_TRY(add_heap(pages, result, row, image, error));
+    return DL2_OK;
 }
 
 static int compare_oid(const void *key, const void *item)
@@ -539,12 +523,10 @@ static int look_at_files(struct dl2_pages *pages, const uint32_t *order, size_t 
     pages->spots = NULL;
     pages->spot_count = 0;
     *missing = read_rows(pages, order);
-    struct by_chunk *list = dl2_calloc(pages->count, sizeof *list);
+    DL2_AUTO_FREE struct by_chunk *list = dl2_calloc(pages->count, sizeof *list);
     pages->spots = dl2_calloc(pages->spot_count, sizeof *pages->spots);
-    if (!list || !pages->spots) {
-        free(list);
+    if (!list || !pages->spots)
         return dl2_error_memory(error, "the places of %zu images", pages->count);
-    }
     for (size_t i = 0; i < pages->count; i++)
         if (pages->images[i].offset) {
             const struct dl2_pages_row *row = row_at(pages, i);
@@ -556,7 +538,6 @@ static int look_at_files(struct dl2_pages *pages, const uint32_t *order, size_t 
             end++;
         find_chunks(pages, order + first, end - first, list);
     }
-    free(list);
     *missing += drop_incomplete(pages);
     return DL2_OK;
 }

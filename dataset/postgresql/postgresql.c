@@ -5,8 +5,9 @@
  */
 #include "dataset/postgresql/postgresql_table.h"
 
+#include "common/scope.h"
+
 #include <endian.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -17,23 +18,16 @@ enum { LISTINGS = 5 };
 
 /* ---- Opening and closing */
 
-/* Copies the classes, and makes room for names. */
 static int take_draft(struct dl2_dataset *dataset, struct dl2_error *error)
 {
-    struct dl2_postgresql_table *table = dataset->state;
+    const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_index_draft *draft = &table->draft;
     dataset->count = draft->count;
     dataset->has_parts = draft->has_parts;
-    for (unsigned i = 0; i < draft->parts.count; i++) {
-        const char *name = draft->parts.names[i];
-        uint8_t part;
-        DL2_TRY(dl2_part_add(&dataset->parts, name, strlen(name), &part, error));
-    }
-    table->names = dl2_calloc(draft->count, sizeof *table->names);
-    if (!table->names)
-        return dl2_error_memory(error, "a dataset");
-    return dl2_dataset_set_classes(dataset, (const char *const *)draft->classes, draft->class_count,
-                                   error);
+    DL2_TRY(dl2_reader_set_parts(dataset, (const char *const *)draft->parts.names,
+                                 draft->parts.count, error));
+    return dl2_reader_set_classes(dataset, (const char *const *)draft->classes, draft->class_count,
+                                  error);
 }
 
 static int postgresql_open(struct dl2_dataset *dataset, const char *path,
@@ -47,7 +41,7 @@ static int postgresql_open(struct dl2_dataset *dataset, const char *path,
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     table->mtime_ns[1] = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-    DL2_TRY(dl2_database_uri_parse(path, &table->uri, error));
+    DL2_TRY(dl2_database_uri_parse(path, false, &table->uri, error));
     DL2_TRY(dl2_database_pool_create(&table->uri, path, &table->pool, error));
     for (unsigned tries = 1;; tries++) {
         struct dl2_error own = DL2_ERROR_INIT;
@@ -62,9 +56,6 @@ static int postgresql_open(struct dl2_dataset *dataset, const char *path,
 static void postgresql_close(struct dl2_dataset *dataset)
 {
     struct dl2_postgresql_table *table = dataset->state;
-    for (size_t i = 0; table->names && i < table->draft.count; i++)
-        free(atomic_load(&table->names[i]));
-    free(table->names);
     free(table->read);
     free(table->version);
     free(table->partitions);
@@ -79,15 +70,26 @@ static void postgresql_close(struct dl2_dataset *dataset)
 
 /* ---- What is in it */
 
-static void postgresql_describe(const struct dl2_dataset *dataset, size_t number,
-                                struct dl2_entry *out)
+/* The key as the table has it. */
+static const char *table_key(const struct dl2_postgresql_table *table, size_t number)
+{
+    return dl2_index_draft_key(&table->draft, number) +
+           dl2_index_draft_entry(&table->draft, number)->offset;
+}
+
+static struct dl2_entry postgresql_describe(const struct dl2_dataset *dataset, size_t number)
 {
     const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
     const char *key = dl2_index_draft_key(&table->draft, number);
-    *out = (struct dl2_entry){.key = key,
-                              .name = key,
-                              .label = entry->label,
+    return (struct dl2_entry){.sample = {.key = key,
+                                         .path = table->uri.table,
+                                         .name = key,
+                                         .extension = key + strlen(key) + 1,
+                                         .label = entry->label,
+                                         .bytes = entry->bytes,
+                                         .mtime_ns = table->mtime_ns[entry->shard]},
+                              .inner = key + entry->offset,
                               .part = dataset->has_parts ? entry->part : DL2_PART_NONE};
 }
 
@@ -96,12 +98,10 @@ static int postgresql_version(const struct dl2_dataset *dataset, struct dl2_byte
 {
     const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_database_query query = {.command = table->version};
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
-    const int status =
-        dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), error);
-    PQclear(result);
-    return status;
+    return dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
+                            error);
 }
 
 static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t number)
@@ -110,47 +110,6 @@ static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t numbe
     uint32_t partition;
     memcpy(&partition, table->partition_of.data + number * sizeof partition, sizeof partition);
     return partition;
-}
-
-/* The key as the table has it. */
-static const char *table_key(const struct dl2_postgresql_table *table, size_t number)
-{
-    return dl2_index_draft_key(&table->draft, number) +
-           dl2_index_draft_entry(&table->draft, number)->offset;
-}
-
-/* "TABLE[KEY]", made when it is first needed; the key alone if memory runs out. */
-static const char *row_name(const struct dl2_postgresql_table *table, size_t number)
-{
-    char *name = atomic_load_explicit(&table->names[number], memory_order_acquire);
-    if (name)
-        return name;
-    const char *key = table_key(table, number);
-    char *made = malloc(strlen(table->uri.table) + strlen(key) + 3);
-    if (!made)
-        return key;
-    stpcpy(stpcpy(stpcpy(stpcpy(made, table->uri.table), "["), key), "]");
-    if (atomic_compare_exchange_strong(&table->names[number], &name, made))
-        return made;
-    free(made); /* another thread was faster */
-    return name;
-}
-
-static void postgresql_sample(const struct dl2_dataset *dataset, size_t number,
-                              struct dl2_sample *sample)
-{
-    const struct dl2_postgresql_table *table = dataset->state;
-    const struct dl2_index_draft_entry *entry = dl2_index_draft_entry(&table->draft, number);
-    const char *key = dl2_index_draft_key(&table->draft, number);
-    *sample = (struct dl2_sample){
-        .key = key,
-        .path = row_name(table, number),
-        .name = key,
-        .extension = key + strlen(key) + 1,
-        .label = entry->label,
-        .bytes = entry->bytes,
-        .mtime_ns = table->mtime_ns[entry->shard],
-    };
 }
 
 /* ---- Reading */
@@ -187,17 +146,13 @@ static int put_keys(const struct dl2_postgresql_table *table, const uint32_t *nu
 static int query_rows(const struct dl2_postgresql_table *table, const uint32_t *numbers,
                       size_t count, uint64_t most, PGresult **result, struct dl2_error *error)
 {
-    struct dl2_bytes keys = DL2_BYTES_INIT;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes keys = DL2_BYTES_INIT;
     const uint64_t limit = htobe64(most);
-    int status = put_keys(table, numbers, count, &keys, error);
-    if (status == DL2_OK) {
-        const char *const values[] = {(const char *)keys.data, (const char *)&limit};
-        const int lengths[] = {(int)keys.size, (int)sizeof limit};
-        const struct dl2_database_query query = {table->read, 2, values, lengths};
-        status = dl2_database_read(table->pool, &query, result, error);
-    }
-    dl2_bytes_free(&keys);
-    return status;
+    DL2_TRY(put_keys(table, numbers, count, &keys, error));
+    const char *const values[] = {(const char *)keys.data, (const char *)&limit};
+    const int lengths[] = {(int)keys.size, (int)sizeof limit};
+    const struct dl2_database_query query = {table->read, 2, values, lengths};
+    return dl2_database_read(table->pool, &query, result, error);
 }
 
 static int postgresql_verify(const struct dl2_dataset *dataset, size_t number,
@@ -211,7 +166,7 @@ static int postgresql_verify(const struct dl2_dataset *dataset, size_t number,
         return DL2_OK;
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "%s: damaged, or changed since it was listed: its check sum differs",
-                         row_name(table, number));
+                         dl2_reader_path(dataset, number));
 }
 
 /* What SQL gives for an image without a check sum proves what its pages give later. */
@@ -224,10 +179,10 @@ static void prove_image(const struct dl2_postgresql_table *table, size_t number,
 }
 
 /* Takes the image out of the rows that one key gave. */
-static int take_image(const struct dl2_postgresql_table *table, size_t number,
-                      const PGresult *result, struct dl2_bytes *scratch, struct dl2_error *error)
+static int take_image(const struct dl2_dataset *dataset, size_t number, const PGresult *result,
+                      struct dl2_bytes *out, struct dl2_error *error)
 {
-    const char *name = row_name(table, number);
+    const char *name = dl2_reader_path(dataset, number);
     if (PQntuples(result) != 1)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: %s", name,
                              PQntuples(result) ? "several rows have this key"
@@ -238,36 +193,32 @@ static int take_image(const struct dl2_postgresql_table *table, size_t number,
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: the image has more than %zu bytes", name,
                              DL2_DATABASE_MAX_BYTES);
     const size_t size = (size_t)PQgetlength(result, 0, 2);
-    DL2_TRY(dl2_bytes_resize(scratch, size, error));
+    DL2_TRY(dl2_bytes_resize(out, size, error));
     if (size)
-        memcpy(scratch->data, PQgetvalue(result, 0, 2), size);
-    prove_image(table, number, scratch->data, size);
+        memcpy(out->data, PQgetvalue(result, 0, 2), size);
+    prove_image(dataset->state, number, out->data, size);
     return DL2_OK;
 }
 
-static int read_by_sql(const struct dl2_postgresql_table *table, size_t number,
-                       struct dl2_bytes *scratch, struct dl2_error *error)
+static int read_by_sql(const struct dl2_dataset *dataset, size_t number, struct dl2_bytes *out,
+                       struct dl2_error *error)
 {
     const uint32_t one = (uint32_t)number;
-    PGresult *result;
-    DL2_TRY(query_rows(table, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
-    const int status = take_image(table, number, result, scratch, error);
-    PQclear(result);
-    return status;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(query_rows(dataset->state, &one, 1, DL2_DATABASE_MAX_BYTES, &result, error));
+    return take_image(dataset, number, result, out, error);
 }
 
 static int postgresql_read(const struct dl2_dataset *dataset, size_t number,
-                           const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                           const uint8_t **data, size_t *size, struct dl2_error *error)
+                           const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                           struct dl2_error *error)
 {
     const struct dl2_postgresql_table *table = dataset->state;
-    DL2_TRY(dl2_bytes_resize(scratch, dl2_index_draft_entry(&table->draft, number)->bytes, error));
-    const bool is_read = table->pages && dl2_pages_read(table->pages, number, scratch->data);
-    if (!is_read)
-        DL2_TRY(read_by_sql(table, number, scratch, error));
-    *data = scratch->data;
-    *size = scratch->size;
-    return is_read ? DL2_OK : postgresql_verify(dataset, number, slices, *data, *size, error);
+    DL2_TRY(dl2_bytes_resize(out, dl2_index_draft_entry(&table->draft, number)->bytes, error));
+    if (table->pages && dl2_pages_read(table->pages, number, out->data))
+        return DL2_OK;
+    DL2_TRY(read_by_sql(dataset, number, out, error));
+    return postgresql_verify(dataset, number, slices, out->data, out->size, error);
 }
 
 static bool postgresql_in_batches(const struct dl2_dataset *dataset, size_t number, uint64_t *bytes)
@@ -312,7 +263,7 @@ static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint3
     uint8_t *places[DL2_DATASET_BATCH];
     size_t left = 0;
     uint64_t most = 0;
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     for (size_t i = 0; i < count; i++) {
         const uint64_t bytes = dl2_index_draft_entry(&table->draft, numbers[i])->bytes;
         if (!table->pages || !dl2_pages_read(table->pages, numbers[i], data)) {
@@ -322,13 +273,8 @@ static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint3
         }
         data += bytes;
     }
-    if (!left)
-        return true;
-    if (query_rows(table, asked, left, most, &result, NULL) < 0)
-        return false;
-    const bool good = place_images(table, asked, left, result, places);
-    PQclear(result);
-    return good;
+    return !left || (query_rows(table, asked, left, most, &result, NULL) == DL2_OK &&
+                     place_images(table, asked, left, result, places));
 }
 
 /* ---- Training in the server */
@@ -367,7 +313,7 @@ static void note_bad_row(void *context, const PGresult *result)
 static int run_fit(const struct dl2_postgresql_table *table, const struct dl2_server_fit *fit,
                    const struct dl2_bytes *arrays, struct dl2_bytes *out, struct dl2_error *error)
 {
-    PGresult *result;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
     const char *const values[] = {fit->model, fit->options, (const char *)arrays[0].data,
                                   (const char *)arrays[1].data, (const char *)arrays[2].data};
     const int lengths[] = {(int)fit->size, (int)strlen(fit->options), (int)arrays[0].size,
@@ -380,16 +326,12 @@ static int run_fit(const struct dl2_postgresql_table *table, const struct dl2_se
                                              .notice = note_bad_row,
                                              .context = (void *)fit};
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
-    int status = PQntuples(result) == 1 && !PQgetisnull(result, 0, 0)
-                     ? DL2_OK
-                     : dl2_error_set(error, DL2_ERR_FORMAT, "%s: the server returned no model",
-                                     table->uri.table);
+    if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the server returned no model",
+                             table->uri.table);
     out->size = 0;
-    if (status == DL2_OK)
-        status = dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
-                                  error);
-    PQclear(result);
-    return status;
+    return dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
+                            error);
 }
 
 static int postgresql_fit(const struct dl2_dataset *dataset, const struct dl2_server_fit *fit,
@@ -418,7 +360,6 @@ static const struct dl2_reader postgresql_reader = {
     .open = postgresql_open,
     .close = postgresql_close,
     .describe = postgresql_describe,
-    .sample = postgresql_sample,
     .read = postgresql_read,
     .read_batch = postgresql_read_batch,
     .in_batches = postgresql_in_batches,

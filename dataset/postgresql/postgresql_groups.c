@@ -2,61 +2,46 @@
 /* Reads the groups of a table's images from one of its columns. */
 #include "dataset/postgresql/postgresql_table.h"
 
+#include "common/scope.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* A table, with a connection of its own. */
+/* A table with the columns that are read. */
 struct source {
-    struct dl2_database_uri uri;
-    const char *what; /* the address */
-    PGconn *connection;
-    char *table, *key, *split, *group; /* quoted; split NULL: there is no such column */
+    struct dl2_database_place place;
+    char *key, *split, *group; /* quoted; split NULL: there is no such column */
 };
 
 static void source_close(struct source *source)
 {
-    char *quoted[] = {source->table, source->key, source->split, source->group};
-    for (size_t i = 0; i < sizeof quoted / sizeof *quoted; i++)
-        PQfreemem(quoted[i]);
-    PQfinish(source->connection);
-    dl2_database_uri_free(&source->uri);
+    PQfreemem(source->key);
+    PQfreemem(source->split);
+    PQfreemem(source->group);
+    dl2_database_close(&source->place);
 }
 
 static int quote(const struct source *source, const char *name, char **quoted,
                  struct dl2_error *error)
 {
-    *quoted = PQescapeIdentifier(source->connection, name, strlen(name));
-    return *quoted ? DL2_OK : dl2_database_failed(source->connection, NULL, source->what, error);
+    const struct dl2_database_place *place = &source->place;
+    *quoted = PQescapeIdentifier(place->connection, name, strlen(name));
+    return *quoted ? DL2_OK : dl2_database_failed(place->connection, NULL, place->what, error);
 }
 
 /* A column "split" that the address does not name need not be there. */
 static int find_split(struct source *source, struct dl2_error *error)
 {
-    const char *name = source->uri.split ? source->uri.split : "split";
-    const char *const values[] = {source->table, name};
-    PGresult *result =
-        PQexecParams(source->connection,
-                     "SELECT FROM pg_attribute WHERE attrelid = to_regclass($1)::oid AND "
-                     "attname = $2 AND attnum > 0 AND NOT attisdropped",
-                     2, NULL, values, NULL, NULL, 0);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(source->connection, result, source->what, error);
-    const bool there = PQntuples(result) > 0;
-    PQclear(result);
-    return there || source->uri.split ? quote(source, name, &source->split, error) : DL2_OK;
-}
-
-static int source_open(struct source *source, const char *what, struct dl2_error *error)
-{
-    *source = (struct source){.what = what};
-    DL2_TRY(dl2_database_uri_parse_group(what, &source->uri, error));
-    DL2_TRY(dl2_database_connect(source->uri.server, what, &source->connection, error));
-    source->table = dl2_database_table(source->connection, &source->uri, error);
-    if (!source->table)
-        return DL2_ERR_ARGUMENT;
-    DL2_TRY(quote(source, source->uri.key, &source->key, error));
-    DL2_TRY(quote(source, source->uri.group, &source->group, error));
-    return find_split(source, error);
+    const struct dl2_database_place *place = &source->place;
+    const char *name = place->uri.split ? place->uri.split : "split";
+    const char *const values[] = {place->table, name};
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(dl2_database_ask(place->connection, place->what,
+                             "SELECT FROM pg_attribute WHERE attrelid = to_regclass($1)::oid AND "
+                             "attname = $2 AND attnum > 0 AND NOT attisdropped",
+                             2, values, &result, error));
+    return PQntuples(result) > 0 || place->uri.split ? quote(source, name, &source->split, error)
+                                                     : DL2_OK;
 }
 
 static int add_line(const struct source *source, const PGresult *result, int row,
@@ -72,7 +57,7 @@ static int add_line(const struct source *source, const PGresult *result, int row
             error, DL2_ERR_FORMAT,
             "%s: the row of key %s can't be written as a line KEY, tab, GROUP: its "
             "group \"%s\" is empty or has a tab, or one of both a newline",
-            source->what, key, group);
+            source->place.what, key, group);
     DL2_TRY(dl2_bytes_append(lines, key, strlen(key), error));
     DL2_TRY(dl2_bytes_append(lines, "\t", 1, error));
     DL2_TRY(dl2_bytes_append(lines, group, strlen(group), error));
@@ -82,35 +67,30 @@ static int add_line(const struct source *source, const PGresult *result, int row
 /* Rows whose key no dataset can have (dl2_postgresql_list()) are of no image. */
 static int read_rows(const struct source *source, struct dl2_bytes *lines, struct dl2_error *error)
 {
-    char *command;
+    const struct dl2_database_place *place = &source->place;
     const char *split = source->split ? source->split : "''";
-    if (asprintf(&command,
-                 "SELECT %s::text, CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
-                 "%s::text FROM %s WHERE %s IS NOT NULL AND octet_length(%s::text) <= %d "
-                 "ORDER BY 1",
-                 source->key, split, DL2_DATABASE_MAX_SPLIT, split, source->group, source->table,
-                 source->group, source->key, DL2_DATABASE_MAX_KEY) < 0)
-        return dl2_error_memory(error, "the groups of images");
-    PGresult *result = PQexec(source->connection, command);
-    free(command);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(source->connection, result, source->what, error);
-    struct dl2_part_list parts = {0};
-    int status = DL2_OK;
-    for (int row = 0; status == DL2_OK && row < PQntuples(result); row++)
-        status = add_line(source, result, row, &parts, lines, error);
-    dl2_part_list_free(&parts);
-    PQclear(result);
-    return status;
+    DL2_CLEANUP(dl2_part_list_free) struct dl2_part_list parts = {0};
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_AUTO_FREE char *command = NULL;
+    DL2_TRY(dl2_format(&command, error,
+                       "SELECT %s::text, CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
+                       "%s::text FROM %s WHERE %s IS NOT NULL AND octet_length(%s::text) <= %d "
+                       "ORDER BY 1",
+                       source->key, split, DL2_DATABASE_MAX_SPLIT, split, source->group,
+                       place->table, source->group, source->key, DL2_DATABASE_MAX_KEY));
+    DL2_TRY(dl2_database_ask(place->connection, place->what, command, 0, NULL, &result, error));
+    for (int row = 0; row < PQntuples(result); row++)
+        DL2_TRY(add_line(source, result, row, &parts, lines, error));
+    return DL2_OK;
 }
 
 int dl2_postgresql_read_groups(const char *address, struct dl2_bytes *lines,
                                struct dl2_error *error)
 {
-    struct source source;
-    int status = source_open(&source, address, error);
-    if (status == DL2_OK)
-        status = read_rows(&source, lines, error);
-    source_close(&source);
-    return status;
+    DL2_CLEANUP(source_close) struct source source = {.key = NULL};
+    DL2_TRY(dl2_database_open(&source.place, address, true, error));
+    DL2_TRY(quote(&source, source.place.uri.key, &source.key, error));
+    DL2_TRY(quote(&source, source.place.uri.group, &source.group, error));
+    DL2_TRY(find_split(&source, error));
+    return read_rows(&source, lines, error);
 }

@@ -4,11 +4,11 @@
 
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <ctype.h>
 #include <endian.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,28 +111,25 @@ static int use_columns(struct listing *listing, const PGresult *result, struct d
 static int look_at_columns(struct listing *listing, struct dl2_error *error)
 {
     const char *table = listing->quoted;
-    PGresult *result =
-        PQexecParams(listing->connection,
-                     "SELECT attname, atttypid, format_type(atttypid, -1), "
-                     "relkind IN ('r', 'm', 'p') AND NOT EXISTS (SELECT FROM "
-                     "pg_partition_tree(attrelid) JOIN pg_class AS c ON c.oid = relid WHERE "
-                     "c.relkind = 'f') "
-                     "FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
-                     "WHERE attrelid = to_regclass($1)::oid AND attnum > 0 AND NOT attisdropped "
-                     "ORDER BY attnum",
-                     1, NULL, &table, NULL, NULL, 0);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(listing->connection, result, listing->what, error);
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(
+        dl2_database_ask(listing->connection, listing->what,
+                         "SELECT attname, atttypid, format_type(atttypid, -1), "
+                         "relkind IN ('r', 'm', 'p') AND NOT EXISTS (SELECT FROM "
+                         "pg_partition_tree(attrelid) JOIN pg_class AS c ON c.oid = relid WHERE "
+                         "c.relkind = 'f') "
+                         "FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+                         "WHERE attrelid = to_regclass($1)::oid AND attnum > 0 AND NOT "
+                         "attisdropped ORDER BY attnum",
+                         1, &table, &result, error));
     listing->has_xmin = PQntuples(result) && *PQgetvalue(result, 0, 3) == 't';
-    const int status = use_columns(listing, result, error);
-    PQclear(result);
-    return status;
+    return use_columns(listing, result, error);
 }
 
 /* The comment of a table that dl2-transcode wrote. Any other is somebody else's. */
 static void read_comment(struct listing *listing, const char *comment)
 {
-    json_t *json = json_loads(comment, JSON_REJECT_DUPLICATES, NULL);
+    json_auto_t *json = json_loads(comment, JSON_REJECT_DUPLICATES, NULL);
     json_t *classes = json_object_get(json, "classes"), *name;
     listing->is_own = !strcmp(dl2_json_get_text(json, "schema", ""), DL2_DATABASE_SCHEMA);
     bool texts = listing->is_own && json_is_array(classes);
@@ -144,7 +141,6 @@ static void read_comment(struct listing *listing, const char *comment)
         json_is_false(json_object_get(json_object_get(json, "variant"), "complete"));
     listing->transaction = (uint32_t)dl2_json_get_integer(json, "transaction", 0);
     listing->table->mtime_ns[0] = dl2_json_get_integer(json, "written_ns", 0);
-    json_decref(json);
 }
 
 static int compare_partitions(const void *left, const void *right)
@@ -159,23 +155,21 @@ static int look_at_partitions(struct listing *listing, struct dl2_error *error)
 {
     struct dl2_postgresql_table *table = listing->table;
     const char *name = listing->quoted;
-    PGresult *result =
-        PQexecParams(listing->connection,
-                     "SELECT relid::oid FROM pg_partition_tree(to_regclass($1)) "
-                     "WHERE isleaf AND level > 0 ORDER BY relid::regclass::text COLLATE \"C\"",
-                     1, NULL, &name, NULL, NULL, 0);
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(listing->connection, result, listing->what, error);
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(dl2_database_ask(listing->connection, listing->what,
+                             "SELECT relid::oid FROM pg_partition_tree(to_regclass($1)) "
+                             "WHERE isleaf AND level > 0 ORDER BY relid::regclass::text COLLATE "
+                             "\"C\"",
+                             1, &name, &result, error));
     const int count = PQntuples(result);
     table->partition_of.size = 0; /* of a listing whose connection was lost */
     free(table->partitions);
     table->partitions = dl2_calloc((size_t)count, sizeof *table->partitions);
-    for (int i = 0; table->partitions && i < count; i++)
-        table->partitions[i] = (struct dl2_postgresql_partition){
-            (uint32_t)strtoul(PQgetvalue(result, i, 0), NULL, 10), (uint32_t)i};
-    PQclear(result);
     if (!table->partitions)
         return dl2_error_memory(error, "a dataset");
+    for (int i = 0; i < count; i++)
+        table->partitions[i] = (struct dl2_postgresql_partition){
+            (uint32_t)strtoul(PQgetvalue(result, i, 0), NULL, 10), (uint32_t)i};
     listing->partitions = (unsigned)count;
     qsort(table->partitions, listing->partitions, sizeof *table->partitions, compare_partitions);
     return DL2_OK;
@@ -183,7 +177,7 @@ static int look_at_partitions(struct listing *listing, struct dl2_error *error)
 
 static int look_at_table(struct listing *listing, struct dl2_error *error)
 {
-    char *comment;
+    DL2_AUTO_FREE char *comment = NULL;
     const struct dl2_database_uri *uri = &listing->table->uri;
     listing->quoted = dl2_database_table(listing->connection, uri, error);
     if (!listing->quoted)
@@ -193,7 +187,6 @@ static int look_at_table(struct listing *listing, struct dl2_error *error)
     if (!comment)
         return dl2_database_no_table(listing->what, listing->quoted, error);
     read_comment(listing, comment);
-    free(comment);
     DL2_TRY(look_at_partitions(listing, error));
     return look_at_columns(listing, error);
 }
@@ -203,18 +196,14 @@ static int look_at_table(struct listing *listing, struct dl2_error *error)
 static int add_class_list(struct listing *listing, struct dl2_error *error)
 {
     const size_t count = json_array_size(listing->classes);
-    char **names = count ? dl2_calloc(count, sizeof *names) : NULL;
-    bool good = names;
     if (!count)
         return DL2_OK;
-    for (size_t i = 0; good && i < count; i++)
-        good = (names[i] = strdup(json_string_value(json_array_get(listing->classes, i))));
-    if (good)
-        return dl2_scan_add_classes(&listing->scan, "", names, (uint32_t)count, error);
-    for (size_t i = 0; names && i < count; i++)
-        free(names[i]);
-    free(names);
-    return dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE const char **texts = dl2_calloc(count, sizeof *texts);
+    for (size_t i = 0; texts && i < count; i++)
+        texts[i] = json_string_value(json_array_get(listing->classes, i));
+    char **names = texts ? dl2_copy_texts(texts, count) : NULL;
+    return names ? dl2_scan_add_classes(&listing->scan, "", names, (uint32_t)count, error)
+                 : dl2_error_memory(error, "a dataset");
 }
 
 /* What a table of somebody else keeps as an extension might lead out of a folder. */
@@ -321,8 +310,9 @@ int dl2_postgresql_key(struct dl2_part_list *parts, const char *split, const cha
     return DL2_OK;
 }
 
-static int add_row(struct listing *listing, const PGresult *result, struct dl2_error *error)
+static int add_row(void *context, const PGresult *result, struct dl2_error *error)
 {
+    struct listing *listing = context;
     DL2_TRY(check_key(listing, result, error));
     char key[DL2_POSTGRESQL_KEY_BYTES];
     const char *table_key = PQgetvalue(result, 0, AT_KEY);
@@ -349,6 +339,16 @@ static int add_row(struct listing *listing, const PGresult *result, struct dl2_e
                         error);
 }
 
+/* A column as a text; null where there is none, or more than `most` bytes. */
+static void print_column(FILE *out, const char *quoted, int most)
+{
+    if (quoted)
+        fprintf(out, "CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, ", quoted, most,
+                quoted);
+    else
+        fprintf(out, "NULL::text, ");
+}
+
 static char *listing_command(const struct listing *listing)
 {
     const struct column *columns = listing->columns;
@@ -358,20 +358,11 @@ static char *listing_command(const struct listing *listing)
     if (!out)
         return NULL;
     const char *key = columns[KEY].quoted;
-    fprintf(out,
-            "SELECT CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, "
-            "octet_length(%s)::int8, ",
-            key, DL2_DATABASE_MAX_KEY, key, columns[IMAGE].quoted);
-    if (columns[SPLIT].quoted)
-        fprintf(out, "CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, ",
-                columns[SPLIT].quoted, DL2_DATABASE_MAX_SPLIT, columns[SPLIT].quoted);
-    else
-        fprintf(out, "NULL::text, ");
-    if (columns[LABEL].quoted)
-        fprintf(out, "CASE WHEN octet_length(%s::text) <= %d THEN %s::text END, ",
-                columns[LABEL].quoted, DL2_DATABASE_MAX_LABEL, columns[LABEL].quoted);
-    else
-        fprintf(out, "NULL::text, ");
+    fprintf(out, "SELECT ");
+    print_column(out, key, DL2_DATABASE_MAX_KEY);
+    fprintf(out, "octet_length(%s)::int8, ", columns[IMAGE].quoted);
+    print_column(out, columns[SPLIT].quoted, DL2_DATABASE_MAX_SPLIT);
+    print_column(out, columns[LABEL].quoted, DL2_DATABASE_MAX_LABEL);
     if (listing->is_own)
         fprintf(out, "extension, sum, xmin::text = '%" PRIu32 "'", listing->transaction);
     else
@@ -391,40 +382,12 @@ static char *listing_command(const struct listing *listing)
     return text;
 }
 
-/* Takes all results of a command, one row each, so that no more than one is held. */
-static int take_rows(struct listing *listing, struct dl2_error *error)
-{
-    int status = DL2_OK;
-    PGresult *result;
-    while ((result = PQgetResult(listing->connection))) {
-        const ExecStatusType what = PQresultStatus(result);
-        if (status < 0)
-            PQclear(result);
-        else if (what == PGRES_SINGLE_TUPLE) {
-            status = add_row(listing, result, error);
-            PQclear(result);
-            if (status < 0) /* the rest is of no use */
-                PQrequestCancel(listing->connection);
-        } else if (what != PGRES_TUPLES_OK)
-            status = dl2_database_failed(listing->connection, result, listing->what, error);
-        else
-            PQclear(result);
-    }
-    return status;
-}
-
 static int list_rows(struct listing *listing, struct dl2_error *error)
 {
-    char *command = listing_command(listing);
-    if (!command)
-        return dl2_error_memory(error, "a dataset");
-    const int sent =
-        PQsendQueryParams(listing->connection, command, 0, NULL, NULL, NULL, NULL, 1) &&
-        PQsetSingleRowMode(listing->connection);
-    free(command);
-    if (!sent)
-        return dl2_database_failed(listing->connection, NULL, listing->what, error);
-    return take_rows(listing, error);
+    DL2_AUTO_FREE char *command = listing_command(listing);
+    return command ? dl2_database_each_row(listing->connection, listing->what, command, 1, add_row,
+                                           listing, error)
+                   : dl2_error_memory(error, "a dataset");
 }
 
 /* The table's column decides on splits, if it has one; the keys do otherwise. */
@@ -454,73 +417,48 @@ static int list_table(struct listing *listing, struct dl2_error *error)
     return listing->columns[SPLIT].quoted ? use_split_column(&listing->scan.draft, error) : DL2_OK;
 }
 
-/* A sum, so that it takes no memory and the order of the rows does not matter. */
+/*
+ * The command that sums up which transactions wrote the rows: a sum, so that it takes no memory and
+ * the order of the rows does not matter.
+ */
 static int make_version_command(struct listing *listing, struct dl2_error *error)
 {
-    const char *image = listing->columns[IMAGE].quoted;
-    char *what = NULL, **version = &listing->table->version;
-    const int written = listing->has_xmin ? asprintf(&what, "xmin::text")
-                                          : asprintf(&what, "coalesce(md5(%s), '')", image);
-    if (written < 0 ||
-        asprintf(version,
-                 "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s",
-                 listing->columns[KEY].quoted, what, listing->is_own ? "ONLY " : "",
-                 listing->quoted) < 0)
-        *version = NULL;
-    if (written >= 0)
-        free(what);
-    return *version ? DL2_OK : dl2_error_memory(error, "a dataset");
+    DL2_AUTO_FREE char *what = NULL;
+    DL2_TRY(listing->has_xmin ? dl2_format(&what, error, "xmin::text")
+                              : dl2_format(&what, error, "coalesce(md5(%s), '')",
+                                           listing->columns[IMAGE].quoted));
+    return dl2_format(
+        &listing->table->version, error,
+        "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s",
+        listing->columns[KEY].quoted, what, listing->is_own ? "ONLY " : "", listing->quoted);
 }
 
 /* The command that reads images: keys as text[], and the largest size; and the one that trains. */
 static int make_commands(struct listing *listing, struct dl2_error *error)
 {
     const struct column *key = &listing->columns[KEY], *image = &listing->columns[IMAGE];
+    const char *only = listing->is_own ? "ONLY " : "";
     const bool is_text = key->type == DL2_OID_TEXT || key->type == DL2_OID_VARCHAR;
-    char **read = &listing->table->read, **fit = &listing->table->fit;
+    const char *type = is_text ? "text" : key->type_name;
     /* The order is a subquery's: a sort within the aggregate would copy the model for each row. A
      * row that is gone is a bad one, as is one without an image. */
-    if (asprintf(fit,
-                 "SELECT dl2_fit(coalesce(r.image, ''), r.label, $1::bytea, $2::text::jsonb, "
-                 "r.number) FROM "
-                 "(SELECT t.%s AS image, o.label, o.number FROM "
-                 "unnest($3::text[], $4::int8[], $5::int4[]) "
-                 "WITH ORDINALITY AS o(key, number, label, place) "
-                 "LEFT JOIN %s%s AS t ON t.%s = o.key::%s ORDER BY o.place OFFSET 0) AS r",
-                 image->quoted, listing->is_own ? "ONLY " : "", listing->quoted, key->quoted,
-                 is_text ? "text" : key->type_name) < 0) {
-        *fit = NULL;
-        return dl2_error_memory(error, "a dataset");
-    }
-    if (asprintf(read,
-                 "SELECT %s::text, octet_length(%s)::int8, "
-                 "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
-                 "FROM %s%s WHERE %s = ANY($1::text[]::%s[])",
-                 key->quoted, image->quoted, image->quoted, image->quoted,
-                 listing->is_own ? "ONLY " : "", listing->quoted, key->quoted,
-                 is_text ? "text" : key->type_name) >= 0)
-        return DL2_OK;
-    *read = NULL;
-    return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_format(&listing->table->fit, error,
+                       "SELECT dl2_fit(coalesce(r.image, ''), r.label, $1::bytea, $2::text::jsonb, "
+                       "r.number) FROM "
+                       "(SELECT t.%s AS image, o.label, o.number FROM "
+                       "unnest($3::text[], $4::int8[], $5::int4[]) "
+                       "WITH ORDINALITY AS o(key, number, label, place) "
+                       "LEFT JOIN %s%s AS t ON t.%s = o.key::%s ORDER BY o.place OFFSET 0) AS r",
+                       image->quoted, only, listing->quoted, key->quoted, type));
+    return dl2_format(&listing->table->read, error,
+                      "SELECT %s::text, octet_length(%s)::int8, "
+                      "CASE WHEN octet_length(%s) <= $2::int8 THEN %s END "
+                      "FROM %s%s WHERE %s = ANY($1::text[]::%s[])",
+                      key->quoted, image->quoted, image->quoted, image->quoted, only,
+                      listing->quoted, key->quoted, type);
 }
 
 /* ---- Both, and the server's files */
-
-/* Sets the remark that takes the place of any other; NULL: none. */
-DL2_PRINTF(2, 3) static int set_remark(struct dl2_dataset *dataset, const char *format, ...)
-{
-    va_list args;
-    free(dataset->remark);
-    dataset->remark = NULL;
-    if (!format)
-        return DL2_OK;
-    va_start(args, format);
-    const int length = vasprintf(&dataset->remark, format, args);
-    va_end(args);
-    if (length < 0)
-        dataset->remark = NULL;
-    return length < 0 ? DL2_ERR_MEMORY : DL2_OK;
-}
 
 /* Opens the server's files, if access= wants that: listing is part of their transaction. */
 static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
@@ -545,8 +483,7 @@ static int connect_listing(struct dl2_dataset *dataset, struct listing *listing,
         return DL2_OK;
     if (uri->access == DL2_ACCESS_PAGES || status == DL2_ERR_LOST || status == DL2_ERR_MEMORY)
         return dl2_error_copy(error, &own);
-    if (set_remark(dataset, "SQL reads all images: %s", own.message) < 0)
-        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_format(&dataset->remark, error, "SQL reads all images: %s", own.message));
     return dl2_database_pool_acquire(table->pool, &listing->connection, error);
 }
 
@@ -556,7 +493,6 @@ static int tell_found(struct dl2_dataset *dataset, const struct dl2_index_draft 
 {
     const struct dl2_postgresql_table *table = dataset->state;
     const bool summed = dl2_index_draft_entry(draft, 0)->flags & DL2_ENTRY_SUMMED;
-    int status = DL2_OK;
     if (!found && table->uri.access == DL2_ACCESS_PAGES)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s: the server's files have none of the images as it is: they are "
@@ -564,14 +500,14 @@ static int tell_found(struct dl2_dataset *dataset, const struct dl2_index_draft 
                              "that), or not written yet (CHECKPOINT); leave out access=pages",
                              what);
     if (found < draft->count)
-        status = set_remark(dataset,
-                            "SQL reads %zu of %zu images: the server's files do not have them as "
-                            "they are",
-                            draft->count - found, draft->count);
-    else if (!summed)
-        status = set_remark(dataset, "SQL reads each image for the first time, since there are no "
-                                     "check sums; the server's files serve after that");
-    return status < 0 ? dl2_error_memory(error, "a dataset") : DL2_OK;
+        return dl2_format(&dataset->remark, error,
+                          "SQL reads %zu of %zu images: the server's files do not have them "
+                          "as they are",
+                          draft->count - found, draft->count);
+    return summed ? DL2_OK
+                  : dl2_format(&dataset->remark, error,
+                               "SQL reads each image for the first time, since there are no "
+                               "check sums; the server's files serve after that");
 }
 
 /* Finds the rows in the server's files. The check sums that the table has prove what is read. */
@@ -590,27 +526,30 @@ static int find_in_pages(struct dl2_dataset *dataset, const struct listing *list
     return tell_found(dataset, draft, found, listing->what, error);
 }
 
+/* All that a listing takes of the server; its connection, or the pages', is there. */
+static int list_all(struct dl2_dataset *dataset, struct listing *listing, struct dl2_error *error)
+{
+    DL2_TRY(list_table(listing, error));
+    DL2_TRY(find_in_pages(dataset, listing, error));
+    DL2_TRY(make_commands(listing, error));
+    return make_version_command(listing, error);
+}
+
 int dl2_postgresql_list(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
 {
     struct dl2_postgresql_table *table = dataset->state;
-    struct listing listing = {.table = table, .what = path};
+    DL2_CLEANUP(listing_free) struct listing listing = {.table = table, .what = path};
     listing.scan.draft.container = dataset->container;
-    DL2_TRY(set_remark(dataset, NULL));
+    free(dataset->remark); /* of a listing whose connection was lost */
+    dataset->remark = NULL;
     DL2_TRY(connect_listing(dataset, &listing, error));
-    int status = list_table(&listing, error);
-    if (status == DL2_OK)
-        status = find_in_pages(dataset, &listing, error);
-    if (status == DL2_OK)
-        status = make_commands(&listing, error);
-    if (status == DL2_OK)
-        status = make_version_command(&listing, error);
+    const int status = list_all(dataset, &listing, error);
     if (status == DL2_OK) {
         table->draft = listing.scan.draft;
         listing.scan.draft = (struct dl2_index_draft){0};
         dataset->tables = listing.partitions;
         dataset->is_incomplete = listing.is_incomplete;
     }
-    listing_free(&listing);
     if (!table->pages) {
         dl2_database_pool_release(table->pool, listing.connection, status < 0);
     } else if (status < 0) {

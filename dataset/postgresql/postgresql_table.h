@@ -3,8 +3,8 @@
 #ifndef DL2_DATASET_POSTGRESQL_TABLE_H
 #define DL2_DATASET_POSTGRESQL_TABLE_H
 
-#include "dataset/postgresql/database.h"
 #include "dataset/packed.h"
+#include "dataset/postgresql/database.h"
 #include "dataset/postgresql/pages.h"
 
 /* Types by the numbers that every server gives them. */
@@ -41,7 +41,6 @@ struct dl2_postgresql_table {
     /* dataset->tables of them, by oid; NULL: it has none. */
     struct dl2_postgresql_partition *partitions;
     struct dl2_bytes partition_of; /* uint32_t: the number of each row's partition */
-    _Atomic(char *) *names;        /* of samples, for messages; NULL until one is needed */
     int64_t mtime_ns[2];           /* when the table was written; when it was opened */
 };
 

@@ -9,6 +9,7 @@
 
 #include "common/json.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -25,86 +26,67 @@ enum { PIECE = 64 << 10 };
 enum { COLUMN_COUNT = 8 };
 
 struct writing {
-    struct dl2_database_uri uri;
-    char *what; /* the address */
-    PGconn *connection;
-    char *table, *fresh; /* quoted */
+    struct dl2_database_place place;
+    char *what;  /* the place's address */
+    char *fresh; /* the new table, quoted */
     json_t *classes;
     uint64_t number;      /* of rows so far */
     struct dl2_bytes row; /* but for the image */
 };
-
-/* Runs the command that a format makes. */
-DL2_PRINTF(3, 4)
-static int run(const struct writing *writing, struct dl2_error *error, const char *format, ...)
-{
-    char *command;
-    va_list args;
-    va_start(args, format);
-    const int length = vasprintf(&command, format, args);
-    va_end(args);
-    if (length < 0)
-        return dl2_error_memory(error, "a table");
-    const int status = dl2_database_run(writing->connection, command, writing->what, error);
-    free(command);
-    return status;
-}
 
 /* ---- Beginning */
 
 /* The new table's name until it takes its place, in the same schema. */
 static int name_fresh(struct writing *writing, struct dl2_error *error)
 {
-    const char *table = writing->uri.table;
-    struct dl2_database_uri fresh = writing->uri;
+    const char *table = writing->place.uri.table;
+    struct dl2_database_uri fresh = writing->place.uri;
     char name[32];
     snprintf(name, sizeof name, "dl2-new-%016" PRIx64, XXH3_64bits(table, strlen(table)));
     fresh.table = name;
-    writing->fresh = dl2_database_table(writing->connection, &fresh, error);
+    writing->fresh = dl2_database_table(writing->place.connection, &fresh, error);
     return writing->fresh ? DL2_OK : DL2_ERR_ARGUMENT;
 }
 
 /* Refuses a table that dl2-transcode did not write. */
 static int check_old_table(const struct writing *writing, struct dl2_error *error)
 {
-    char *comment;
-    DL2_TRY(
-        dl2_database_comment(writing->connection, writing->table, writing->what, &comment, error));
-    json_t *json = comment ? json_loads(comment, 0, NULL) : NULL;
-    const bool free_name =
-        !comment || !strcmp(dl2_json_get_text(json, "schema", ""), DL2_DATABASE_SCHEMA);
-    json_decref(json);
-    free(comment);
-    return free_name ? DL2_OK
-                     : dl2_error_set(error, DL2_ERR_ARGUMENT,
-                                     "%s: the table %s is in the way: dl2-transcode did not write "
-                                     "it; name another table, or drop this one",
-                                     writing->what, writing->table);
+    DL2_AUTO_FREE char *comment = NULL;
+    DL2_TRY(dl2_database_comment(writing->place.connection, writing->place.table, writing->what,
+                                 &comment, error));
+    json_auto_t *json = comment ? json_loads(comment, 0, NULL) : NULL;
+    const bool is_own = !strcmp(dl2_json_get_text(json, "schema", ""), DL2_DATABASE_SCHEMA);
+    return !comment || is_own
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: the table %s is in the way: dl2-transcode did not write "
+                               "it; name another table, or drop this one",
+                               writing->what, writing->place.table);
 }
 
 static int lock_name(const struct writing *writing, struct dl2_error *error)
 {
-    const char *table = writing->uri.table;
-    const int status = run(writing, error, "SELECT pg_advisory_xact_lock(%" PRId64 ")",
-                           (int64_t)XXH3_64bits(table, strlen(table)));
-    if (status < 0)
-        dl2_error_prefix(error, "another dl2-transcode may be writing this table");
+    const char *table = writing->place.uri.table;
+    const int status = dl2_database_run(writing->place.connection, writing->what, error,
+                                        "SELECT pg_advisory_xact_lock(%" PRId64 ")",
+                                        (int64_t)XXH3_64bits(table, strlen(table)));
+    dl2_error_prefix(error, "another dl2-transcode may be writing this table");
     return status;
 }
 
 static int begin_copy(const struct writing *writing, struct dl2_error *error)
 {
     static const char header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
-    char *command;
-    if (asprintf(&command, "COPY %s (" COLUMNS ") FROM STDIN (FORMAT binary)", writing->fresh) < 0)
-        return dl2_error_memory(error, "a table");
-    PGresult *result = PQexec(writing->connection, command);
-    free(command);
+    PGconn *connection = writing->place.connection;
+    DL2_AUTO_FREE char *command = NULL;
+    DL2_TRY(dl2_format(&command, error, "COPY %s (" COLUMNS ") FROM STDIN (FORMAT binary)",
+                       writing->fresh));
+    PGresult *result = PQexec(connection, command);
     if (PQresultStatus(result) != PGRES_COPY_IN)
-        return dl2_database_failed(writing->connection, result, writing->what, error);
+        return dl2_database_failed(connection, result, writing->what, error);
     PQclear(result);
-    if (PQputCopyData(writing->connection, header, sizeof header) != 1)
-        return dl2_database_failed(writing->connection, NULL, writing->what, error);
+    if (PQputCopyData(connection, header, sizeof header) != 1)
+        return dl2_database_failed(connection, NULL, writing->what, error);
     return DL2_OK;
 }
 
@@ -121,33 +103,31 @@ static int list_classes(struct writing *writing, const char *const *classes, uns
 static int begin_writing(struct writing *writing, struct dl2_error *error)
 {
     DL2_TRY(dl2_writer_check_place(writing->what, error));
-    DL2_TRY(dl2_database_uri_parse(writing->what, &writing->uri, error));
-    DL2_TRY(dl2_database_connect(writing->uri.server, writing->what, &writing->connection, error));
-    writing->table = dl2_database_table(writing->connection, &writing->uri, error);
-    if (!writing->table)
-        return DL2_ERR_ARGUMENT;
+    DL2_TRY(dl2_database_open(&writing->place, writing->what, false, error));
+    PGconn *connection = writing->place.connection;
     DL2_TRY(name_fresh(writing, error));
-    DL2_TRY(run(writing, error, "BEGIN; SET LOCAL lock_timeout = '10s'"));
+    DL2_TRY(dl2_database_run(connection, writing->what, error,
+                             "BEGIN; SET LOCAL lock_timeout = '10s'"));
     DL2_TRY(lock_name(writing, error));
     DL2_TRY(check_old_table(writing, error));
-    DL2_TRY(run(writing, error,
-                "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
-                "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL, made jsonb)",
-                writing->fresh));
-    DL2_TRY(run(writing, error, "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
-                writing->fresh));
+    DL2_TRY(dl2_database_run(
+        connection, writing->what, error,
+        "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
+        "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL, made jsonb)",
+        writing->fresh));
+    DL2_TRY(dl2_database_run(connection, writing->what, error,
+                             "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
+                             writing->fresh));
     return begin_copy(writing, error);
 }
 
 static void sink_close(void *state)
 {
     struct writing *writing = state;
-    PQfinish(writing->connection); /* which rolls back what was not committed */
-    PQfreemem(writing->table);
+    dl2_database_close(&writing->place);
     PQfreemem(writing->fresh);
     json_decref(writing->classes);
     dl2_bytes_free(&writing->row);
-    dl2_database_uri_free(&writing->uri);
     free(writing->what);
     free(writing);
 }
@@ -215,7 +195,7 @@ static bool is_utf8(const char *text)
     return true;
 }
 
-static int check_sink_sample(const struct dl2_sink_sample *sample, struct dl2_error *error)
+static int check_sink_sample(const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     if (!is_utf8(sample->key) || (sample->class && !is_utf8(sample->class)))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -235,8 +215,8 @@ static int check_sink_sample(const struct dl2_sink_sample *sample, struct dl2_er
 /* The server ends a COPY that it cannot take; its reason is a result. */
 static int copy_failed(const struct writing *writing, struct dl2_error *error)
 {
-    return dl2_database_failed(writing->connection, PQgetResult(writing->connection), writing->what,
-                               error);
+    return dl2_database_failed(writing->place.connection, PQgetResult(writing->place.connection),
+                               writing->what, error);
 }
 
 static int send_bytes(const struct writing *writing, const void *data, size_t size,
@@ -244,14 +224,14 @@ static int send_bytes(const struct writing *writing, const void *data, size_t si
 {
     for (size_t sent = 0; sent < size;) {
         const size_t piece = size - sent < PIECE ? size - sent : PIECE;
-        if (PQputCopyData(writing->connection, (const char *)data + sent, (int)piece) != 1)
+        if (PQputCopyData(writing->place.connection, (const char *)data + sent, (int)piece) != 1)
             return copy_failed(writing, error);
         sent += piece;
     }
     return DL2_OK;
 }
 
-static int sink_add(void *state, const struct dl2_sink_sample *sample, struct dl2_error *error)
+static int sink_add(void *state, const struct dl2_new_sample *sample, struct dl2_error *error)
 {
     struct writing *writing = state;
     const uint16_t columns = htobe16(COLUMN_COUNT);
@@ -279,13 +259,13 @@ static int end_copy(const struct writing *writing, struct dl2_error *error)
 {
     static const char trailer[] = {'\377', '\377'};
     DL2_TRY(send_bytes(writing, trailer, sizeof trailer, error));
-    if (PQputCopyEnd(writing->connection, NULL) != 1)
+    if (PQputCopyEnd(writing->place.connection, NULL) != 1)
         return copy_failed(writing, error);
     PGresult *result;
     int status = DL2_OK;
-    while ((result = PQgetResult(writing->connection))) {
+    while ((result = PQgetResult(writing->place.connection))) {
         if (status == DL2_OK && PQresultStatus(result) != PGRES_COMMAND_OK)
-            status = dl2_database_failed(writing->connection, result, writing->what, error);
+            status = dl2_database_failed(writing->place.connection, result, writing->what, error);
         else
             PQclear(result);
     }
@@ -296,11 +276,10 @@ static int end_copy(const struct writing *writing, struct dl2_error *error)
 static int find_transaction(const struct writing *writing, json_int_t *number,
                             struct dl2_error *error)
 {
-    PGresult *result = PQexec(writing->connection, "SELECT txid_current()");
-    if (PQresultStatus(result) != PGRES_TUPLES_OK)
-        return dl2_database_failed(writing->connection, result, writing->what, error);
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    DL2_TRY(dl2_database_ask(writing->place.connection, writing->what, "SELECT txid_current()", 0,
+                             NULL, &result, error));
     *number = (json_int_t)strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-    PQclear(result);
     return DL2_OK;
 }
 
@@ -311,35 +290,40 @@ static int write_comment(const struct writing *writing, const json_t *summary, c
     struct timespec now;
     DL2_TRY(find_transaction(writing, &transaction, error));
     clock_gettime(CLOCK_REALTIME, &now);
-    json_t *json =
+    json_auto_t *json =
         json_pack("{s:s, s:I, s:I, s:O, s:O*, s:s*}", "schema", DL2_DATABASE_SCHEMA, "written_ns",
                   (json_int_t)now.tv_sec * 1000000000 + now.tv_nsec, "transaction", transaction,
-                  "classes", writing->classes, "variant", (json_t *)summary, "origin",
-                  origin);
-    const int status = json ? dl2_database_set_comment(writing->connection, writing->table,
-                                                       writing->what, json, error)
-                            : dl2_error_memory(error, "a table");
-    json_decref(json);
-    return status;
+                  "classes", writing->classes, "variant", (json_t *)summary, "origin", origin);
+    return json ? dl2_database_set_comment(writing->place.connection, writing->place.table,
+                                           writing->what, json, error)
+                : dl2_error_memory(error, "a table");
+}
+
+/* The new table takes the old one's place; `name` is its own, quoted. */
+static int replace_table(const struct writing *writing, const char *name, struct dl2_error *error)
+{
+    PGconn *connection = writing->place.connection;
+    DL2_TRY(dl2_database_run(connection, writing->what, error, "DROP TABLE IF EXISTS %s",
+                             writing->place.table));
+    return dl2_database_run(connection, writing->what, error, "ALTER TABLE %s RENAME TO %s",
+                            writing->fresh, name);
 }
 
 static int sink_finish(void *state, const json_t *summary, const char *origin,
                        struct dl2_error *error)
 {
     struct writing *writing = state;
-    char *name =
-        PQescapeIdentifier(writing->connection, writing->uri.table, strlen(writing->uri.table));
+    PGconn *connection = writing->place.connection;
+    const char *table = writing->place.uri.table;
+    DL2_TRY(end_copy(writing, error));
+    char *name = PQescapeIdentifier(connection, table, strlen(table));
     if (!name)
         return dl2_error_memory(error, "a table");
-    int status = end_copy(writing, error);
-    if (status == DL2_OK)
-        status = run(writing, error, "DROP TABLE IF EXISTS %s", writing->table);
-    if (status == DL2_OK)
-        status = run(writing, error, "ALTER TABLE %s RENAME TO %s", writing->fresh, name);
+    const int status = replace_table(writing, name, error);
     PQfreemem(name);
-    if (status == DL2_OK)
-        status = write_comment(writing, summary, origin, error);
-    return status == DL2_OK ? run(writing, error, "COMMIT") : status;
+    DL2_TRY(status);
+    DL2_TRY(write_comment(writing, summary, origin, error));
+    return dl2_database_run(connection, writing->what, error, "COMMIT");
 }
 
 const struct dl2_sink dl2_database_sink = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "dataset/remote/address.h"
 
+#include "common/scope.h"
 #include "dataset/dataset.h"
 
 #include <ctype.h>
@@ -32,20 +33,24 @@ static int address_error(const char *text, const char *why, struct dl2_error *er
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: %s", text, why);
 }
 
-static bool is_host(const char *text, size_t length)
+static bool has_only(const char *text, size_t length, const char *marks)
 {
     for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)text[i]) && !strchr("-._:[]", text[i]))
+        if (!isalnum((unsigned char)text[i]) && !strchr(marks, text[i]))
             return false;
-    return length > 0 && (isalnum((unsigned char)text[0]) || text[0] == '[');
+    return true;
+}
+
+static bool is_host(const char *text, size_t length)
+{
+    return length > 0 && (isalnum((unsigned char)text[0]) || text[0] == '[') &&
+           has_only(text, length, "-._:[]");
 }
 
 static bool is_bucket(const char *text, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
-            return false;
-    return length >= 3 && length <= 255 && isalnum((unsigned char)text[0]);
+    return length >= 3 && length <= 255 && isalnum((unsigned char)text[0]) &&
+           has_only(text, length, "-._");
 }
 
 /* A path that was given must be one that URLs can have, as it is. */
@@ -91,12 +96,10 @@ int dl2_address_parse(const char *text, struct dl2_address *address, struct dl2_
     size_t end = strlen(path);
     while (end && path[end - 1] == '/')
         end--;
-    address->place = scheme->is_s3 ? strndup(place, length) : NULL;
-    if (!scheme->is_s3 &&
-        asprintf(&address->place, "%s%.*s", scheme->start, (int)length, place) < 0)
-        address->place = NULL;
+    DL2_TRY(dl2_format(&address->place, error, "%s%.*s", scheme->is_s3 ? "" : scheme->start,
+                       (int)length, place));
     address->path = strndup(path, end);
-    if (!address->place || !address->path)
+    if (!address->path)
         return dl2_error_memory(error, "an address");
     return scheme->is_s3 ? DL2_OK : check_url_path(text, path, error);
 }
@@ -108,22 +111,26 @@ void dl2_address_free(struct dl2_address *address)
     *address = (struct dl2_address){0};
 }
 
-int dl2_percent_encode(struct dl2_bytes *out, const char *text, bool slash, struct dl2_error *error)
+char *dl2_percent_encode(const char *text, bool slash)
 {
     static const char digits[] = "0123456789ABCDEF";
-    for (; *text; text++) {
+    char *out = dl2_calloc(strlen(text) + 1, 3), *at = out;
+    for (; out && *text; text++) {
         const unsigned char byte = (unsigned char)*text;
-        const char code[3] = {'%', digits[byte >> 4], digits[byte & 15]};
         const bool plain = byte < 0x80 && (isalnum(byte) || strchr("-._~", byte));
-        DL2_TRY(plain || (slash && byte == '/') ? dl2_bytes_append(out, text, 1, error)
-                                                : dl2_bytes_append(out, code, 3, error));
+        if (plain || (slash && byte == '/')) {
+            *at++ = *text;
+        } else {
+            *at++ = '%';
+            *at++ = digits[byte >> 4];
+            *at++ = digits[byte & 15];
+        }
     }
-    return DL2_OK;
+    return out;
 }
 
 char *dl2_address_object(const struct dl2_address *address, const char *name)
 {
-    struct dl2_bytes out = DL2_BYTES_INIT;
     size_t length = strlen(address->path);
     for (; !strncmp(name, "../", 3); name += 3) {
         if (!length)
@@ -133,21 +140,14 @@ char *dl2_address_object(const struct dl2_address *address, const char *name)
         while (length && address->path[length - 1] == '/')
             length--;
     }
-    char *path = strndup(address->path, length);
-    int status = path ? DL2_OK : DL2_ERR_MEMORY;
-    if (status == DL2_OK)
-        status = address->is_s3 ? dl2_percent_encode(&out, path, true, NULL)
-                                : dl2_bytes_append(&out, path, length, NULL);
-    if (status == DL2_OK && length && *name)
-        status = dl2_bytes_append(&out, "/", 1, NULL);
-    if (status == DL2_OK)
-        status = dl2_percent_encode(&out, name, true, NULL);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&out, "", 1, NULL);
-    free(path);
-    if (status < 0)
-        dl2_bytes_free(&out);
-    return (char *)out.data;
+    DL2_AUTO_FREE char *path = strndup(address->path, length);
+    DL2_AUTO_FREE char *encoded = path && address->is_s3 ? dl2_percent_encode(path, true) : NULL;
+    DL2_AUTO_FREE char *rest = dl2_percent_encode(name, true);
+    const char *start = address->is_s3 ? encoded : path;
+    char *out = NULL;
+    if (start && rest)
+        dl2_format(&out, NULL, "%s%s%s", start, length && *name ? "/" : "", rest);
+    return out;
 }
 
 enum dl2_part dl2_part_of_address(const char *text, unsigned *depth)
@@ -172,14 +172,10 @@ enum dl2_part dl2_part_of_address(const char *text, unsigned *depth)
 
 int dl2_address_unsupported(const char *text, struct dl2_error *error)
 {
-    struct dl2_address address;
-    int status = dl2_address_parse(text, &address, error);
-    dl2_address_free(&address);
-    if (status == DL2_OK)
-        status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                               "%s: this build cannot read datasets over a network: it was made "
-                               "without libcurl and Expat (Debian: libcurl4-openssl-dev, "
-                               "libexpat1-dev)",
-                               text);
-    return status;
+    DL2_CLEANUP(dl2_address_free) struct dl2_address address;
+    DL2_TRY(dl2_address_parse(text, &address, error));
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                         "%s: this build cannot read datasets over a network: it was made without "
+                         "libcurl and Expat (Debian: libcurl4-openssl-dev, libexpat1-dev)",
+                         text);
 }

@@ -31,9 +31,9 @@ void dl2_address_free(struct dl2_address *address);
  */
 char *dl2_address_object(const struct dl2_address *address, const char *name);
 
-/* Appends text in percent-encoding, as the signatures of S3 want it; '/' stays if `slash`. */
-int dl2_percent_encode(struct dl2_bytes *out, const char *text, bool slash,
-                       struct dl2_error *error);
+/* A text in percent-encoding, as the signatures of S3 want it; '/' stays if `slash`. To be freed;
+ * NULL if memory runs out. */
+char *dl2_percent_encode(const char *text, bool slash);
 
 /* As dl2_part_of_path(), by the last two parts of the address alone. */
 enum dl2_part dl2_part_of_address(const char *text, unsigned *depth);

@@ -11,6 +11,7 @@
 #include "dataset/remote/disk_cache.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 
 #include <dirent.h>
 #include <endian.h>
@@ -80,9 +81,8 @@ struct found_entry {
 };
 
 struct found_entries {
-    struct found_entry *entries;
-    size_t count, room;
-    uint64_t bytes;
+    struct dl2_bytes list; /* struct found_entry */
+    uint64_t bytes;        /* of them */
 };
 
 static int compare_use(const void *a, const void *b)
@@ -94,21 +94,12 @@ static int compare_use(const void *a, const void *b)
 static void add_found(struct found_entries *found, const char *folder, const char *name,
                       const struct stat *info)
 {
-    if (found->count == found->room) {
-        const size_t room = found->room ? 2 * found->room : 1024;
-        struct found_entry *grown = dl2_realloc(found->entries, room, sizeof *grown);
-        if (!grown)
-            return;
-        found->entries = grown;
-        found->room = room;
-    }
-    struct found_entry *entry = &found->entries[found->count++];
-    snprintf(entry->name, sizeof entry->name, "%.2s/%.32s", folder, name);
-    entry->bytes = (uint64_t)info->st_blocks * 512 > (uint64_t)info->st_size
-                       ? (uint64_t)info->st_blocks * 512
-                       : (uint64_t)info->st_size;
-    entry->used_ns = dl2_mtime_ns(info);
-    found->bytes += entry->bytes;
+    struct found_entry entry = {.used_ns = dl2_mtime_ns(info)};
+    const uint64_t bytes = (uint64_t)info->st_size, blocks = (uint64_t)info->st_blocks * 512;
+    entry.bytes = blocks > bytes ? blocks : bytes;
+    snprintf(entry.name, sizeof entry.name, "%.2s/%.32s", folder, name);
+    if (dl2_bytes_append(&found->list, &entry, sizeof entry, NULL) == DL2_OK)
+        found->bytes += entry.bytes;
 }
 
 static void look_into(int root, const char *name, struct found_entries *found)
@@ -135,7 +126,7 @@ static void look_into(int root, const char *name, struct found_entries *found)
 /* Removes the entries that were used least recently; what is left, in bytes. */
 static uint64_t make_room(const struct dl2_disk_cache *cache)
 {
-    struct found_entries found = {0};
+    struct found_entries found = {DL2_BYTES_INIT, 0};
     const int root = open(cache->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *folder = root < 0 ? NULL : fdopendir(root);
     const struct dirent *entry;
@@ -143,16 +134,18 @@ static uint64_t make_room(const struct dl2_disk_cache *cache)
         if (is_hex(entry->d_name, 2))
             look_into(root, entry->d_name, &found);
     if (found.bytes > cache->limit) {
-        qsort(found.entries, found.count, sizeof *found.entries, compare_use);
-        for (size_t i = 0; i < found.count && found.bytes > cache->limit / 100 * KEEP_PERCENT; i++)
-            if (unlinkat(root, found.entries[i].name, 0) == 0 || errno == ENOENT)
-                found.bytes -= found.entries[i].bytes;
+        const struct found_entry *entries = (struct found_entry *)found.list.data;
+        const size_t count = found.list.size / sizeof *entries;
+        qsort(found.list.data, count, sizeof *entries, compare_use);
+        for (size_t i = 0; i < count && found.bytes > cache->limit / 100 * KEEP_PERCENT; i++)
+            if (unlinkat(root, entries[i].name, 0) == 0 || errno == ENOENT)
+                found.bytes -= entries[i].bytes;
     }
     if (folder)
         closedir(folder);
     else if (root >= 0)
         close(root);
-    free(found.entries);
+    dl2_bytes_free(&found.list);
     return found.bytes;
 }
 
@@ -311,11 +304,11 @@ void dl2_disk_cache_remove(struct dl2_disk_cache *cache, const struct dl2_cache_
     free(path);
 }
 
-void dl2_disk_cache_get_stats(struct dl2_disk_cache *cache, struct dl2_disk_cache_stats *stats)
+void dl2_disk_cache_get_stats(const struct dl2_disk_cache *cache, struct dl2_remote_stats *stats)
 {
-    *stats = (struct dl2_disk_cache_stats){.damaged = atomic_load(&cache->damaged),
-                                           .lost = atomic_load(&cache->lost),
-                                           .reason = atomic_load(&cache->reason)};
+    stats->cache_damaged = atomic_load(&cache->damaged);
+    stats->cache_lost = atomic_load(&cache->lost);
+    stats->cache_reason = atomic_load(&cache->reason);
 }
 
 /* ---- The folder */

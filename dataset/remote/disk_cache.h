@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "dataset/dataset.h"
 
 #include <stdint.h>
 
@@ -43,11 +44,7 @@ void dl2_disk_cache_put(struct dl2_disk_cache *cache, const struct dl2_cache_uni
 /* Removes the entry of a unit, whose bytes are not those that were wanted. */
 void dl2_disk_cache_remove(struct dl2_disk_cache *cache, const struct dl2_cache_unit *unit);
 
-struct dl2_disk_cache_stats {
-    uint64_t damaged; /* entries that were removed, since they were not as they were written */
-    uint64_t lost;    /* entries that could not be written */
-    int reason;       /* errno of the last of these */
-};
-void dl2_disk_cache_get_stats(struct dl2_disk_cache *cache, struct dl2_disk_cache_stats *stats);
+/* Sets cache_damaged, cache_lost and cache_reason. */
+void dl2_disk_cache_get_stats(const struct dl2_disk_cache *cache, struct dl2_remote_stats *stats);
 
 #endif

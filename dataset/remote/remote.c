@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "dataset/remote/remote.h"
 
+#include "common/scope.h"
 #include "config.h"
 #include "dataset/remote/address.h"
 #include "dataset/remote/credentials.h"
@@ -9,7 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,12 +95,6 @@ static int get_session(struct dl2_remote *remote, struct session **out, struct d
 
 /* ---- Where files are */
 
-static char *join3(const char *a, const char *b, const char *c)
-{
-    char *text;
-    return asprintf(&text, "%s%s%s", a, b, c) < 0 ? NULL : text;
-}
-
 static bool is_host_name(const char *bucket)
 {
     return !strpbrk(bucket, "._") &&
@@ -110,30 +105,27 @@ static bool is_host_name(const char *bucket)
 static char *root_url(const struct dl2_remote *remote)
 {
     const struct dl2_credentials *credentials = &remote->credentials;
-    const char *place = remote->address.place;
+    const char *place = remote->address.place, *region = credentials->region;
     char *url;
-    int length;
+    const char *more = region && !strncmp(region, "cn-", 3) ? ".cn" : "";
     if (!remote->address.is_s3)
-        return join3(place, "/", "");
-    const char *more = !strncmp(credentials->region, "cn-", 3) ? ".cn" : "";
-    if (credentials->endpoint)
-        length = asprintf(&url, "%s/%s/", credentials->endpoint, place);
+        dl2_format(&url, NULL, "%s/", place);
+    else if (credentials->endpoint)
+        dl2_format(&url, NULL, "%s/%s/", credentials->endpoint, place);
     else if (is_host_name(place))
-        length =
-            asprintf(&url, "https://%s.s3.%s.amazonaws.com%s/", place, credentials->region, more);
+        dl2_format(&url, NULL, "https://%s.s3.%s.amazonaws.com%s/", place, region, more);
     else
-        length =
-            asprintf(&url, "https://s3.%s.amazonaws.com%s/%s/", credentials->region, more, place);
-    return length < 0 ? NULL : url;
+        dl2_format(&url, NULL, "https://s3.%s.amazonaws.com%s/%s/", region, more, place);
+    return url;
 }
 
 char *dl2_remote_url(const struct dl2_remote *remote, const char *name)
 {
-    char *root = root_url(remote);
-    char *object = root ? dl2_address_object(&remote->address, name) : NULL;
-    char *url = object ? join3(root, object, "") : NULL;
-    free(root);
-    free(object);
+    DL2_AUTO_FREE char *root = root_url(remote);
+    DL2_AUTO_FREE char *object = root ? dl2_address_object(&remote->address, name) : NULL;
+    char *url = NULL;
+    if (object)
+        dl2_format(&url, NULL, "%s%s", root, object);
     return url;
 }
 
@@ -145,11 +137,18 @@ char *dl2_remote_shown(const struct dl2_remote *remote, const char *name)
     char *text;
     if (!address->is_s3)
         return dl2_remote_url(remote, name);
-    return asprintf(&text, "s3://%s/%s%s%s%s%s", address->place, address->path,
-                    *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
-                    endpoint ? endpoint : "") < 0
-               ? NULL
-               : text;
+    dl2_format(&text, NULL, "s3://%s/%s%s%s%s%s", address->place, address->path,
+               *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
+               endpoint ? endpoint : "");
+    return text;
+}
+
+/* What the cache knows a file by, with its ETag. */
+static char *cache_object(const char *shown, const char *etag)
+{
+    char *text;
+    dl2_format(&text, NULL, "%s\n%s", shown, etag);
+    return text;
 }
 
 /* ---- Opening */
@@ -186,10 +185,7 @@ static int open_parts(struct dl2_remote *remote, const char *address,
         .time_limit = options->time_limit > 0 ? options->time_limit : DEFAULT_TIME_LIMIT,
         .retry_limit = RETRY_LIMIT,
         .is_s3 = remote->address.is_s3,
-        .key = remote->credentials.key,
-        .secret = remote->credentials.secret,
-        .token = remote->credentials.token,
-        .region = remote->credentials.region,
+        .credentials = &remote->credentials,
     };
     if (!options->cache_dir)
         return DL2_OK;
@@ -354,7 +350,7 @@ static int look_in_cache(struct dl2_remote_reading *reading, const struct dl2_re
     uint64_t offset;
     if (!remote->cache || !etag)
         return DL2_OK;
-    reading->object = join3(reading->what, "\n", etag);
+    reading->object = cache_object(reading->what, etag);
     if (!reading->object)
         return dl2_error_memory(error, "a request");
     const struct dl2_cache_unit unit = {reading->object, read->unit};
@@ -449,47 +445,18 @@ int dl2_remote_read_end(struct dl2_remote_read *read, struct dl2_error *error)
 
 void dl2_remote_forget(struct dl2_remote_file *file, uint64_t unit)
 {
-    char *what = dl2_remote_shown(file->remote, file->name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(file->remote, file->name);
     const char *etag = atomic_load(&file->etag);
-    char *object = what && etag ? join3(what, "\n", etag) : NULL;
+    DL2_AUTO_FREE char *object = what && etag ? cache_object(what, etag) : NULL;
     if (object && file->remote->cache)
         dl2_disk_cache_remove(file->remote->cache, &(struct dl2_cache_unit){object, unit});
-    free(object);
-    free(what);
 }
 
 /* ---- Waiting for several */
 
-struct waiting {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    size_t left;
-};
-
-static void init_waiting(struct waiting *waiting, size_t left)
-{
-    pthread_mutex_init(&waiting->mutex, NULL);
-    pthread_cond_init(&waiting->changed, NULL);
-    waiting->left = left;
-}
-
 static void one_is_done(void *context)
 {
-    struct waiting *waiting = context;
-    pthread_mutex_lock(&waiting->mutex);
-    if (!--waiting->left)
-        pthread_cond_signal(&waiting->changed);
-    pthread_mutex_unlock(&waiting->mutex);
-}
-
-static void wait_for_all(struct waiting *waiting)
-{
-    pthread_mutex_lock(&waiting->mutex);
-    while (waiting->left)
-        pthread_cond_wait(&waiting->changed, &waiting->mutex);
-    pthread_mutex_unlock(&waiting->mutex);
-    pthread_cond_destroy(&waiting->changed);
-    pthread_mutex_destroy(&waiting->mutex);
+    sem_post(context);
 }
 
 static void transfer_is_done(struct dl2_remote_transfer *transfer, void *context)
@@ -498,19 +465,27 @@ static void transfer_is_done(struct dl2_remote_transfer *transfer, void *context
     one_is_done(context);
 }
 
+/* Waits until so many are done. */
+static void wait_for(sem_t *done, size_t count)
+{
+    while (count)
+        count -= sem_wait(done) == 0; /* a signal may interrupt it */
+    sem_destroy(done);
+}
+
 int dl2_remote_run(struct dl2_remote *remote, struct dl2_remote_transfer *transfers, size_t count,
                    struct dl2_error *error)
 {
     struct session *session;
-    struct waiting waiting;
+    sem_t done;
     DL2_TRY(get_session(remote, &session, error));
-    init_waiting(&waiting, count);
+    sem_init(&done, 0, 0);
     for (size_t i = 0; i < count; i++) {
         transfers[i].done = transfer_is_done;
-        transfers[i].context = &waiting;
+        transfers[i].context = &done;
         remote->driver->submit(session->transport, &transfers[i], count == 1);
     }
-    wait_for_all(&waiting);
+    wait_for(&done, count);
     for (size_t i = 0; i < count; i++)
         if (transfers[i].status < 0)
             return dl2_error_copy(error, &transfers[i].error);
@@ -526,16 +501,16 @@ void dl2_remote_read_reply(const struct dl2_remote *remote, const struct dl2_byt
 /* Begins all reads, waits, and ends all; the first error counts. */
 static int run_reads(struct dl2_remote_read *reads, size_t count, struct dl2_error *error)
 {
-    struct waiting waiting;
+    sem_t done;
     int status = DL2_OK;
-    init_waiting(&waiting, count);
+    sem_init(&done, 0, 0);
     for (size_t i = 0; i < count; i++) {
         reads[i].done = one_is_done;
-        reads[i].context = &waiting;
+        reads[i].context = &done;
         if (dl2_remote_read_begin(&reads[i]))
-            one_is_done(&waiting);
+            one_is_done(&done);
     }
-    wait_for_all(&waiting);
+    wait_for(&done, count);
     for (size_t i = 0; i < count; i++) {
         const int one = dl2_remote_read_end(&reads[i], error);
         status = status < 0 ? status : one;
@@ -557,29 +532,27 @@ int dl2_remote_read(struct dl2_remote_file *file, uint64_t unit, uint64_t offset
 static int read_start(struct dl2_remote *remote, const char *name, uint8_t *data, size_t size,
                       bool optional, struct dl2_remote_transfer *transfer, struct dl2_error *error)
 {
-    struct dl2_remote_reading naming = {.is_over = false};
+    DL2_AUTO_FREE char *url = dl2_remote_url(remote, name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(remote, name);
     struct dl2_error own = DL2_ERROR_INIT;
-    int status = name_reading(&naming, remote, name, &own);
-    *transfer = (struct dl2_remote_transfer){
-        .url = naming.url, .what = naming.what, .data = data, .size = size};
-    if (!naming.url && !strncmp(name, "../", 3))
-        status = 0; /* there is nothing above */
-    else if (status == DL2_OK) {
-        status = dl2_remote_run(remote, transfer, 1, &own);
-        const bool hidden = optional && (transfer->code == 403 || transfer->code == 401);
-        status = status == DL2_OK ? 1 : status == DL2_ERR_ARGUMENT || hidden ? 0 : status;
-    }
-    free(naming.url);
-    free(naming.what);
+    *transfer = (struct dl2_remote_transfer){.url = url, .what = what, .data = data, .size = size};
+    if (!url && !strncmp(name, "../", 3))
+        return 0; /* there is nothing above */
+    if (!url || !what)
+        return dl2_error_memory(error, "a request");
+    const int status = dl2_remote_run(remote, transfer, 1, &own);
+    const bool hidden = optional && (transfer->code == 403 || transfer->code == 401);
     transfer->url = transfer->what = NULL;
-    return status < 0 ? dl2_error_copy(error, &own) : status;
+    return status == DL2_OK                       ? 1
+           : status == DL2_ERR_ARGUMENT || hidden ? 0
+                                                  : dl2_error_copy(error, &own);
 }
 
 static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_bytes *out,
                      struct dl2_error *error)
 {
     const size_t rest = out->size - FIRST_BYTES, count = (rest + PIECE_BYTES - 1) / PIECE_BYTES;
-    struct dl2_remote_read *reads = dl2_calloc(count, sizeof *reads);
+    DL2_AUTO_FREE struct dl2_remote_read *reads = dl2_calloc(count, sizeof *reads);
     if (!reads)
         return dl2_error_memory(error, "requests");
     for (size_t i = 0, at = FIRST_BYTES; i < count; i++) {
@@ -592,19 +565,16 @@ static int read_rest(struct dl2_remote_file *file, bool is_fresh, struct dl2_byt
                                             .is_fresh = is_fresh};
         at += size;
     }
-    const int status = run_reads(reads, count, error);
-    free(reads);
-    return status;
+    return run_reads(reads, count, error);
 }
 
 int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_bytes, unsigned flags,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_remote_transfer transfer;
-    struct dl2_remote_file file;
     DL2_TRY(dl2_bytes_resize(out, FIRST_BYTES, error));
-    int status = read_start(remote, name, out->data, FIRST_BYTES, flags & DL2_LOAD_OPTIONAL,
-                            &transfer, error);
+    const int status = read_start(remote, name, out->data, FIRST_BYTES, flags & DL2_LOAD_OPTIONAL,
+                                  &transfer, error);
     if (status <= 0) {
         out->size = 0;
         return status;
@@ -617,21 +587,15 @@ int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_by
         out->size = transfer.got;
         return 1;
     }
-    uint8_t *start = malloc(FIRST_BYTES);
-    status = start ? DL2_OK : dl2_error_memory(error, "a file");
-    if (start)
-        memcpy(start, out->data, FIRST_BYTES);
-    if (status == DL2_OK)
-        status = dl2_bytes_resize(out, (size_t)transfer.total, error);
-    if (status == DL2_OK) {
-        memcpy(out->data, start, FIRST_BYTES);
-        status = dl2_remote_file_init(remote, name, transfer.total, transfer.etag, &file, error);
-        if (status == DL2_OK)
-            status = read_rest(&file, flags & DL2_LOAD_FRESH, out, error);
-        dl2_remote_file_free(&file);
-    }
-    free(start);
-    return status < 0 ? status : 1;
+    struct dl2_bytes whole = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_resize(&whole, (size_t)transfer.total, error));
+    memcpy(whole.data, out->data, FIRST_BYTES);
+    dl2_bytes_free(out);
+    *out = whole;
+    DL2_CLEANUP(dl2_remote_file_free) struct dl2_remote_file file = {.remote = NULL};
+    DL2_TRY(dl2_remote_file_init(remote, name, transfer.total, transfer.etag, &file, error));
+    DL2_TRY(read_rest(&file, flags & DL2_LOAD_FRESH, out, error));
+    return 1;
 }
 
 /* ---- Which files there are */
@@ -672,42 +636,24 @@ int dl2_remote_identify(struct dl2_remote_file *files, size_t count, struct dl2_
 static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
                      struct dl2_error *error)
 {
-    struct dl2_bytes url = DL2_BYTES_INIT;
-    char *root = root_url(remote), *what = dl2_remote_shown(remote, "");
-    struct dl2_remote_transfer transfer = {.what = what, .max_body = MAX_PAGE_BYTES};
-    int status = root && what ? DL2_OK : dl2_error_memory(error, "a listing");
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&url, root, strlen(root), error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&url, "?", 1, error);
-    if (status == DL2_OK && listing->next.size) {
-        status = dl2_bytes_append(&url, "continuation-token=", 19, error);
-        if (status == DL2_OK)
-            status = dl2_percent_encode(&url, (char *)listing->next.data, false, error);
-        if (status == DL2_OK)
-            status = dl2_bytes_append(&url, "&", 1, error);
-    }
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&url, "list-type=2&prefix=", 19, error);
-    if (status == DL2_OK)
-        status = dl2_percent_encode(&url, remote->address.path, false, error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&url, *remote->address.path ? "%2F" : "",
-                                  *remote->address.path ? 4 : 1, error);
-    if (status == DL2_OK) {
-        transfer.url = (char *)url.data;
-        status = dl2_remote_run(remote, &transfer, 1, error);
-    }
+    const char *path = remote->address.path;
+    const char *token = listing->next.size ? (char *)listing->next.data : NULL;
+    DL2_AUTO_FREE char *root = root_url(remote), *what = dl2_remote_shown(remote, ""), *url = NULL;
+    DL2_AUTO_FREE char *from = dl2_percent_encode(token ? token : "", false);
+    DL2_AUTO_FREE char *prefix = dl2_percent_encode(path, false);
+    if (!root || !what || !from || !prefix)
+        return dl2_error_memory(error, "a listing");
+    DL2_TRY(dl2_format(&url, error, "%s?%s%s%slist-type=2&prefix=%s%s", root,
+                       token ? "continuation-token=" : "", from, token ? "&" : "", prefix,
+                       *path ? "%2F" : ""));
+    struct dl2_remote_transfer transfer = {.url = url, .what = what, .max_body = MAX_PAGE_BYTES};
+    int status = dl2_remote_run(remote, &transfer, 1, error);
     if (status == DL2_OK) {
         status =
             remote->driver->read_listing(transfer.body.data, transfer.body.size, listing, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", what);
+        dl2_error_prefix(error, "%s", what);
     }
     dl2_bytes_free(&transfer.body);
-    dl2_bytes_free(&url);
-    free(root);
-    free(what);
     return status;
 }
 
@@ -770,11 +716,6 @@ void dl2_remote_get_stats(struct dl2_remote *remote, struct dl2_remote_stats *st
         stats->retries = atomic_load(&now->retries);
         stats->bytes = atomic_load(&now->bytes);
     }
-    if (remote->cache) {
-        struct dl2_disk_cache_stats cache;
-        dl2_disk_cache_get_stats(remote->cache, &cache);
-        stats->cache_damaged = cache.damaged;
-        stats->cache_lost = cache.lost;
-        stats->cache_reason = cache.reason;
-    }
+    if (remote->cache)
+        dl2_disk_cache_get_stats(remote->cache, stats);
 }

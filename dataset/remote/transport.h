@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/memory.h"
+#include "dataset/remote/credentials.h"
 
 #include <stdatomic.h>
 
@@ -18,9 +19,7 @@ struct dl2_transport_settings {
     unsigned requests;  /* under way at once */
     double time_limit;  /* seconds for one try of one request */
     double retry_limit; /* seconds from its first failure until a request is given up */
-    /* Of S3; borrowed. NULL: requests are not signed. */
-    const char *key, *secret, *token;
-    const char *region;
+    const struct dl2_credentials *credentials; /* borrowed; key NULL: requests are not signed */
     bool is_s3; /* the server's errors are S3's, and redirections are errors */
 };
 

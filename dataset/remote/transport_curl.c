@@ -259,15 +259,15 @@ static bool prepare_headers(struct dl2_transfer_slot *slot)
     if (transfer->match && transfer->match[0] == '"')
         good = add_header(slot, "If-Match", transfer->match);
     /* libcurl signs this header when it is there, and sends none of its own before 8.x. */
-    if (settings->key)
+    if (settings->credentials->key)
         good = good && add_header(slot, "x-amz-content-sha256",
                                   transfer->sent_size ? "UNSIGNED-PAYLOAD" : SHA256_OF_NOTHING);
     if (transfer->sent) {
         good = good && add_header(slot, "Content-Type", "application/octet-stream");
         good = good && add_header(slot, "Expect", ""); /* do not wait for "100 Continue" */
     }
-    if (settings->key && settings->token)
-        good = good && add_header(slot, "x-amz-security-token", settings->token);
+    if (settings->credentials->key && settings->credentials->token)
+        good = good && add_header(slot, "x-amz-security-token", settings->credentials->token);
     return good;
 }
 
@@ -305,10 +305,10 @@ static bool prepare(struct dl2_transfer_slot *slot)
         SET(CURLOPT_FOLLOWLOCATION, 1L);
         SET(CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
     }
-    if (settings->key) {
+    if (settings->credentials->key) {
         SET(CURLOPT_AWS_SIGV4, transport->signature);
-        SET(CURLOPT_USERNAME, settings->key);
-        SET(CURLOPT_PASSWORD, settings->secret);
+        SET(CURLOPT_USERNAME, settings->credentials->key);
+        SET(CURLOPT_PASSWORD, settings->credentials->secret);
     }
     if (transfer->data) {
         snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, transfer->offset,
@@ -458,9 +458,10 @@ static const char *advise(const struct dl2_transfer_slot *slot, const struct dl2
     if (!strcmp(store->code, "InvalidAccessKeyId") || !strcmp(store->code, "SignatureDoesNotMatch"))
         return "; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
     if ((code == 403 || code == 401) && settings->is_s3)
-        return settings->key ? "; these credentials may not read it"
-                             : "; no credentials were found, and it is not public: set "
-                               "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
+        return settings->credentials->key
+                   ? "; these credentials may not read it"
+                   : "; no credentials were found, and it is not public: set "
+                     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
     if (code == 429 || code == 503)
         return "; the server is too busy: ask for fewer requests at once (--requests)";
     return "";
@@ -714,7 +715,8 @@ static bool init_transport(struct dl2_transport *transport)
     transport->multi = curl_multi_init();
     if (!transport->slots || !transport->multi)
         return false;
-    if (settings->key && asprintf(&transport->signature, "aws:amz:%s:s3", settings->region) < 0) {
+    if (settings->credentials->key &&
+        asprintf(&transport->signature, "aws:amz:%s:s3", settings->credentials->region) < 0) {
         transport->signature = NULL;
         return false;
     }

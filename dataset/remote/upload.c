@@ -12,6 +12,7 @@
  */
 #include "dataset/remote/remote.h"
 
+#include "common/scope.h"
 #include "dataset/remote/address.h"
 #include "dataset/remote/listing.h"
 #include "dataset/remote/transport.h"
@@ -40,16 +41,15 @@ struct upload {
 __attribute__((format(printf, 2, 3))) static char *url_with(const struct upload *upload,
                                                             const char *format, ...)
 {
-    char *root = dl2_remote_url(upload->remote, upload->name), *query = NULL, *url = NULL;
+    DL2_AUTO_FREE char *root = dl2_remote_url(upload->remote, upload->name), *query = NULL;
+    char *url = NULL;
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&query, format, arguments) < 0)
         query = NULL;
     va_end(arguments);
-    if (root && query && asprintf(&url, "%s?%s", root, query) < 0)
-        url = NULL;
-    free(root);
-    free(query);
+    if (root && query)
+        dl2_format(&url, NULL, "%s?%s", root, query);
     return url;
 }
 
@@ -57,7 +57,7 @@ __attribute__((format(printf, 2, 3))) static char *url_with(const struct upload 
 static int ask(const struct upload *upload, const char *method, char *url, const char *body,
                struct dl2_store_error *reply, struct dl2_error *error)
 {
-    char *what = dl2_remote_shown(upload->remote, upload->name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(upload->remote, upload->name), *own = url;
     struct dl2_remote_transfer transfer = {.url = url,
                                            .what = what,
                                            .method = method,
@@ -73,22 +73,18 @@ static int ask(const struct upload *upload, const char *method, char *url, const
                                    reply->code, reply->message, reply->request);
     }
     dl2_bytes_free(&transfer.body);
-    free(url);
-    free(what);
     return status;
 }
 
 static int begin(struct upload *upload, struct dl2_error *error)
 {
     struct dl2_store_error reply;
-    struct dl2_bytes id = DL2_BYTES_INIT;
     DL2_TRY(ask(upload, "POST", url_with(upload, "uploads="), "", &reply, error));
     if (!*reply.upload)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: the store began no upload in parts",
                              upload->name);
-    DL2_TRY(dl2_percent_encode(&id, reply.upload, false, error));
-    upload->id = (char *)id.data;
-    return DL2_OK;
+    upload->id = dl2_percent_encode(reply.upload, false);
+    return upload->id ? DL2_OK : dl2_error_memory(error, "an upload");
 }
 
 static int send_parts(const struct upload *upload, struct dl2_remote_transfer *transfers,
@@ -208,7 +204,7 @@ int dl2_remote_store(struct dl2_remote *remote, const char *name, const void *da
     DL2_TRY(check_place(remote, error));
     if (size > PART_BYTES)
         return store_in_parts(&upload, error);
-    char *url = dl2_remote_url(remote, name), *what = dl2_remote_shown(remote, name);
+    DL2_AUTO_FREE char *url = dl2_remote_url(remote, name), *what = dl2_remote_shown(remote, name);
     struct dl2_remote_transfer transfer = {.url = url,
                                            .what = what,
                                            .method = "PUT",
@@ -218,8 +214,6 @@ int dl2_remote_store(struct dl2_remote *remote, const char *name, const void *da
     const int status = url && what ? dl2_remote_run(remote, &transfer, 1, error)
                                    : dl2_error_memory(error, "an upload");
     dl2_bytes_free(&transfer.body);
-    free(url);
-    free(what);
     return status;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/accuracy_plot.h"
 
+#include "common/scope.h"
 #include "report/pareto.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What is drawn of one network. */
@@ -88,8 +88,8 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
                       struct dl2_html *html)
 {
     const size_t count = view->study->variant_count;
-    double *costs = dl2_html_calloc(html, count + 1, sizeof *costs);
-    bool *front = dl2_html_calloc(html, count + 1, sizeof *front);
+    DL2_AUTO_FREE double *costs = dl2_html_calloc(html, count + 1, sizeof *costs);
+    DL2_AUTO_FREE bool *front = dl2_html_calloc(html, count + 1, sizeof *front);
     struct dl2_curve curve = {.plot = plot, .name = "Pareto front", .colour = DL2_PLOT_INK};
     for (size_t v = 0; costs && front && v < count; v++)
         costs[v] = !is_shown(view, v)                    ? NAN
@@ -118,8 +118,6 @@ static void add_front(struct dl2_plot *plot, const struct accuracy_view *view,
                        "'" DL2_PLOT_INK "' linewidth 1.3 pointtype 6 pointsize 1.25 title "
                        "'Pareto front'",
                        plot->blocks - 1);
-    free(costs);
-    free(front);
 }
 
 /* Labels are qualities, or names where a codec has none, in the codec's colour. */
@@ -157,12 +155,10 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     if (!shown)
         return;
     view.opacity = curves > 3 ? 0.48 / (double)curves : 0.16;
-    char name[256];
-    snprintf(name, sizeof name, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
     struct dl2_plot plot;
-    dl2_plot_begin(&plot, name, axis->title,
-                   "x difference-in-points half-width-of-95%-interval quality variant",
-                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, &plot, axis->title,
+                  "x difference-in-points half-width-of-95%-interval quality variant",
+                  DL2_PLOT_HEIGHT, "accuracy-%s-%s", axis->name, page->study->archs[arch]);
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
     dl2_part_codec_key(&plot, page->study, axis->front != DL2_FRONT_NONE ? 2 : 1);

@@ -17,7 +17,7 @@ void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t coun
     curve->intervals |= curve->bars && isfinite(numbers[2]);
 }
 
-void dl2_curve_draw_bars(const struct dl2_curve *curve)
+static void draw_bars(const struct dl2_curve *curve)
 {
     if (curve->intervals)
         dl2_plot_curve(curve->plot,
@@ -35,7 +35,7 @@ void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, dou
                        "%.2f noborder notitle",
                        columns, curve->colour, opacity);
     else
-        dl2_curve_draw_bars(curve);
+        draw_bars(curve);
 }
 
 void dl2_curve_draw_as(const struct dl2_curve *curve, const char *style)
@@ -54,7 +54,7 @@ void dl2_curve_draw(const struct dl2_curve *curve)
 {
     if (!curve->count)
         return;
-    dl2_curve_draw_bars(curve); /* first: gnuplot clears the line below each bar's point */
+    draw_bars(curve); /* first: gnuplot clears the line below each bar's point */
     dl2_curve_draw_as(curve, "linespoints");
 }
 

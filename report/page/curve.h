@@ -33,8 +33,6 @@ struct dl2_curve {
 /* `note` ends the line of the data: what the point is of; or NULL. */
 void dl2_curve_point(struct dl2_curve *curve, const double *numbers, size_t count,
                      const char *note);
-/* Draws the intervals: the first part of dl2_curve_draw(). */
-void dl2_curve_draw_bars(const struct dl2_curve *curve);
 /* Draws the intervals as a band between two columns ("1:4:5") if x rises, or falls, from point to
  * point; as bars otherwise. */
 void dl2_curve_draw_band(const struct dl2_curve *curve, const char *columns, double opacity);

@@ -79,16 +79,14 @@ static void add_variant(struct dl2_plot *plot, const struct dl2_shared_variant *
 void dl2_forest_plot(struct dl2_part_figures *figures, const struct dl2_several_studies *several,
                      const struct dl2_shared_network *network)
 {
-    char name[256];
     size_t rows = 0, row = 0, codecs = 0;
     for (size_t v = 0; v < network->variant_count; v++)
         rows += network->variants[v].count + 2;
     struct dl2_plot plot;
-    snprintf(name, sizeof name, "forest-%s", network->arch);
-    dl2_plot_begin(&plot, name, "Each dataset and their mean",
-                   "difference-in-points half-width-of-95%-interval; of means also that of the "
-                   "prediction interval; row",
-                   FRAME_HEIGHT + ROW_HEIGHT * (int)rows, figures->html->error);
+    dl2_part_plot(figures, &plot, "Each dataset and their mean",
+                  "difference-in-points half-width-of-95%-interval; of means also that of the "
+                  "prediction interval; row",
+                  FRAME_HEIGHT + ROW_HEIGHT * (int)rows, "forest-%s", network->arch);
     dl2_plot_axes(&plot, "top-1, points to the original", "");
     const struct dl2_plot_range x = find_range(network, several->question.tolerance);
     dl2_plot_script(&plot,

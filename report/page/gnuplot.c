@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/gnuplot.h"
 
+#include "common/file.h"
+
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -24,4 +26,12 @@ bool dl2_gnuplot_run(const char *gnuplot, const char *folder, const char *name)
         return false;
     int status;
     return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+int dl2_gnuplot_save(const char *folder, const char *name, const char *extension,
+                     const struct dl2_bytes *bytes, struct dl2_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, extension);
+    return dl2_file_write(path, bytes->data, bytes->size, error);
 }

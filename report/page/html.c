@@ -38,6 +38,13 @@ void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup)
     append(html, (const char *)markup->data, markup->size);
 }
 
+void dl2_html_take(struct dl2_html *html, struct dl2_html *part)
+{
+    dl2_html_bytes(html, &part->bytes);
+    dl2_html_check(html, part->status);
+    dl2_bytes_free(&part->bytes);
+}
+
 void dl2_html_text(struct dl2_html *html, const char *text)
 {
     json_t *mended = dl2_json_text(text); /* valid UTF-8 from here on */

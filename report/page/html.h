@@ -28,6 +28,8 @@ void *dl2_html_calloc(struct dl2_html *html, size_t count, size_t size);
 /* Appends markup unchanged. */
 void dl2_html_markup(struct dl2_html *html, const char *markup);
 void dl2_html_bytes(struct dl2_html *html, const struct dl2_bytes *markup);
+/* Appends another document, with its failure, and frees it. */
+void dl2_html_take(struct dl2_html *html, struct dl2_html *part);
 /* Escaped; what isn't UTF-8, or a control character, becomes U+FFFD. */
 void dl2_html_text(struct dl2_html *html, const char *text);
 /* "data:image/png;base64,..." of bytes of that kind. */

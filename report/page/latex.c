@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/page/latex.h"
 
-#include "common/file.h"
+#include "common/scope.h"
 #include "report/page/gnuplot.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Centimetres of a page for a pixel of the screen: most plots are 14 cm wide. */
@@ -58,15 +57,6 @@ static int append_script(struct dl2_bytes *bytes, const struct dl2_bytes *script
     return DL2_OK;
 }
 
-/* Writes FOLDER/NAME.EXTENSION. */
-static int write_file(const struct dl2_latex *latex, const char *name, const char *extension,
-                      const struct dl2_bytes *bytes, struct dl2_error *error)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", latex->folder, name, extension);
-    return dl2_file_write(path, bytes->data, bytes->size, error);
-}
-
 static int write_script(const struct dl2_latex *latex, const struct dl2_plot *plot,
                         struct dl2_error *error)
 {
@@ -75,14 +65,10 @@ static int write_script(const struct dl2_latex *latex, const struct dl2_plot *pl
              "# Run it in this folder: gnuplot %s.gp\n"
              "set terminal cairolatex pdf colortext size %.2fcm,%.2fcm\nset output '%s.tex'\n",
              plot->name, CENTIMETRES * DL2_PLOT_WIDTH, CENTIMETRES * plot->height, plot->name);
-    struct dl2_bytes script = DL2_BYTES_INIT;
-    int status = append(&script, head, strlen(head), error);
-    if (status == DL2_OK)
-        status = append_script(&script, &plot->script, error);
-    if (status == DL2_OK)
-        status = write_file(latex, plot->name, "gp", &script, error);
-    dl2_bytes_free(&script);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
+    DL2_TRY(append(&script, head, strlen(head), error));
+    DL2_TRY(append_script(&script, &plot->script, error));
+    return dl2_gnuplot_save(latex->folder, plot->name, "gp", &script, error);
 }
 
 static int add_figure(struct dl2_latex *latex, const struct dl2_plot *plot, struct dl2_error *error)
@@ -104,7 +90,7 @@ static int add_figure(struct dl2_latex *latex, const struct dl2_plot *plot, stru
 int dl2_latex_draw(struct dl2_latex *latex, const struct dl2_plot *plot, const char *gnuplot,
                    struct dl2_error *error)
 {
-    DL2_TRY(write_file(latex, plot->name, "dat", &plot->data, error));
+    DL2_TRY(dl2_gnuplot_save(latex->folder, plot->name, "dat", &plot->data, error));
     DL2_TRY(write_script(latex, plot, error));
     if (!dl2_gnuplot_run(gnuplot, latex->folder, plot->name))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -121,7 +107,7 @@ int dl2_latex_end(struct dl2_latex *latex, struct dl2_error *error)
                                       : dl2_error_set(error, DL2_ERR_ARGUMENT,
                                                       "--latex has no effect: there are no plots");
     if (status == DL2_OK)
-        status = write_file(latex, "figures", "tex", &latex->document, error);
+        status = dl2_gnuplot_save(latex->folder, "figures", "tex", &latex->document, error);
     dl2_bytes_free(&latex->document);
     return status;
 }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SECTION(name) dl2_section_##name,
 static void (*const sections[])(const struct dl2_page *page,
@@ -40,7 +41,7 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         sections[i](page, &body);
     /* A search may be all that there is. */
-    const bool search = page->search && page->search->report && !study->variant_count;
+    const bool search = page->search.report && !study->variant_count;
     char question[2048];
     snprintf(question, sizeof question,
              search ? "What a search found: %s" : "How far can %s be compressed?", page->title);
@@ -59,8 +60,25 @@ void dl2_page_write(const struct dl2_page *page, struct dl2_html *html)
     dl2_html_markup(html, "</p>\n");
     if (page->plotter && page->plotter->problem[0])
         dl2_html_element(html, "p class='warning'", "%s", page->plotter->problem);
-    dl2_html_bytes(html, &body.bytes);
-    dl2_html_check(html, body.status);
-    dl2_bytes_free(&body.bytes);
+    dl2_html_take(html, &body);
     dl2_page_close(html);
+}
+
+void dl2_page_free(struct dl2_page *page)
+{
+    dl2_plan_free(&page->plan);
+    for (size_t a = 0; page->analyses && page->speeds && a < page->study->arch_count; a++) {
+        dl2_analysis_free(&page->analyses[a]);
+        dl2_speeds_free(&page->speeds[a]);
+    }
+    free(page->analyses);
+    free(page->speeds);
+    dl2_image_scores_free(&page->scores);
+    dl2_codec_sizes_free(&page->sizes);
+    free(page->accuracy_sizes);
+    free(page->fronts);
+    free(page->losses);
+    dl2_conditions_free(&page->conditions);
+    dl2_loading_free(&page->loading);
+    dl2_search_results_free(&page->search);
 }

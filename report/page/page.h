@@ -15,30 +15,34 @@
 #include "report/search_results.h"
 #include "report/speed.h"
 
+/* What a page shows: all that is known of a study. Zero it first, but for plan.lock, -1. */
 struct dl2_page {
-    const char *title;   /* what was studied */
-    const char *folder;  /* where the results lie */
-    const char *command; /* what makes the study again, or NULL */
-    const char *about;   /* sentences about the dataset, or NULL */
-    const struct dl2_study *study;
-    const struct dl2_analysis *analyses;     /* one a network */
-    const struct dl2_speeds *speeds;         /* one a network */
-    struct dl2_conditions conditions;        /* borrowed */
-    struct dl2_loading loading;              /* borrowed */
-    const struct dl2_search_results *search; /* NULL, or without a report: none */
-    struct dl2_plotter *plotter;             /* NULL: the page has no plots */
-    const struct dl2_plan *plan;             /* whose notes stand on the first screen */
-    double tolerance;                        /* points */
-    struct dl2_codec_choice codecs;          /* how codecs are compared */
-    const bool *fronts;                      /* of dl2_pareto_of_bytes() */
-    const struct dl2_loss_change *losses;    /* of dl2_loss_changes_find(); NULL: none are known */
-    const struct dl2_image_scores *scores;
-    const struct dl2_codec_sizes *sizes;            /* what that found */
-    const struct dl2_accuracy_size *accuracy_sizes; /* [arch][variant] */
+    const char *title;              /* what was studied */
+    const char *folder;             /* where the results lie */
+    const char *command;            /* what makes the study again, or NULL */
+    const char *about;              /* sentences about the dataset, or NULL */
+    struct dl2_plotter *plotter;    /* borrowed; NULL: the page has no plots */
+    const struct dl2_study *study;  /* borrowed */
+    double tolerance;               /* points */
+    struct dl2_codec_choice codecs; /* how codecs are compared */
+    struct dl2_conditions conditions;
+    struct dl2_loading loading;
+    struct dl2_search_results search; /* without a report: there is none */
+    struct dl2_plan plan;             /* whose notes stand on the first screen */
+    struct dl2_analysis *analyses;    /* [arch_count] */
+    struct dl2_speeds *speeds;        /* [arch_count] */
+    bool *fronts;                     /* of dl2_pareto_of_bytes() */
+    struct dl2_loss_change *losses;   /* of dl2_loss_changes_find(); NULL: none are known */
+    struct dl2_image_scores scores;
+    struct dl2_codec_sizes sizes;
+    struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
 };
 
 /* Writes the page, and the plots into the plotter's folder. Failures are in html->status. */
 void dl2_page_write(const struct dl2_page *page, struct dl2_html *html);
+
+/* Frees what is not borrowed. */
+void dl2_page_free(struct dl2_page *page);
 
 /* The beginning of a page with its style, up to the question that it answers, and its end. */
 void dl2_page_open(struct dl2_html *html, const char *question);

@@ -4,6 +4,7 @@
 #include "common/json.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,14 +37,9 @@ void dl2_part_cell(struct dl2_html *html, double value, int digits)
 
 const char *dl2_part_badge(enum dl2_verdict verdict)
 {
-    switch (verdict) {
-    case DL2_VERDICT_WITHIN:
-        return "span class='badge within'";
-    case DL2_VERDICT_BEYOND:
-        return "span class='badge beyond'";
-    default:
-        return "span class='badge maybe'";
-    }
+    return verdict == DL2_VERDICT_WITHIN   ? "span class='badge within'"
+           : verdict == DL2_VERDICT_BEYOND ? "span class='badge beyond'"
+                                           : "span class='badge maybe'";
 }
 
 void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimate, int digits)
@@ -70,6 +66,20 @@ void dl2_part_percent_cell(struct dl2_html *html, double value, double low, doub
         dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 1, text[1]),
                          dl2_part_fixed(high, 1, text[2]));
     dl2_html_markup(html, "</td>");
+}
+
+void dl2_part_range_cell(struct dl2_html *html, double least, double most, int digits,
+                         const char *unit, const char *none)
+{
+    char low[32], high[32];
+    dl2_part_fixed(least, digits, low);
+    dl2_part_fixed(most, digits, high);
+    if (!(most >= least) || !isfinite(most - least))
+        dl2_html_element(html, "td", "%s", none);
+    else if (strcmp(low, high) != 0)
+        dl2_html_element(html, "td", "%s to %s%s", low, high, unit);
+    else
+        dl2_html_element(html, "td", "%s%s", low, unit);
 }
 
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio)
@@ -111,11 +121,6 @@ void dl2_part_difference_cell(struct dl2_html *html, const struct dl2_comparison
 const char *dl2_part_variant_name(const char *name)
 {
     return strcmp(name, "raw") ? name : "original";
-}
-
-const char *dl2_part_variant(const struct dl2_study_variant *variant)
-{
-    return dl2_part_variant_name(variant->name);
 }
 
 /* The parts of what a variant is one of a sequence of: "jpeg_444@320". Lengths. */
@@ -240,6 +245,35 @@ const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, 
     const char *name = dl2_part_arch(page, arch);
     snprintf(out, 320, "%s%s", name ? words : "", name ? name : "");
     return out;
+}
+
+void dl2_part_arch_heading(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+{
+    if (page->study->arch_count > 1)
+        dl2_html_element(html, "h3", "%s", page->study->archs[arch]);
+}
+
+void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, const char *first)
+{
+    dl2_table_heads(table, first);
+    dl2_table_heads(table, page->study->arch_count > 1 ? "<network" : "");
+}
+
+void dl2_part_arch_cell(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+{
+    if (page->study->arch_count > 1)
+        dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
+}
+
+void dl2_part_plot(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *title,
+                   const char *columns, int height, const char *name, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, name);
+    vsnprintf(text, sizeof text, name, arguments);
+    va_end(arguments);
+    dl2_plot_begin(plot, text, title, columns, height, figures->html->error);
 }
 
 static void open_figures(const struct dl2_part_figures *figures)

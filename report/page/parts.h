@@ -15,7 +15,6 @@ const char *dl2_part_fixed(double value, int digits, char out[32]); /* "0.915" *
 
 /* A variant's name as readers know it: raw is "original". Borrowed. */
 const char *dl2_part_variant_name(const char *name);
-const char *dl2_part_variant(const struct dl2_study_variant *variant);
 
 /* The colour of a variant's codec, the same in all plots of a study and for all settings and
  * resolutions of the codec; the original has its own. */
@@ -43,6 +42,10 @@ void dl2_part_estimate(struct dl2_html *html, const struct dl2_estimate *estimat
 void dl2_part_estimate_cell(struct dl2_html *html, const struct dl2_estimate *estimate, int digits);
 /* A <td> with "62.6 % (61.1 to 64.2)"; no interval where `low` is NAN. */
 void dl2_part_percent_cell(struct dl2_html *html, double value, double low, double high);
+/* A <td> with "5 to 12", from the least to the most, and the unit; "none" where that is not known.
+ */
+void dl2_part_range_cell(struct dl2_html *html, double least, double most, int digits,
+                         const char *unit, const char *none);
 /* A <td> with a ratio and its interval. */
 void dl2_part_ratio_cell(struct dl2_html *html, const struct dl2_ratio *ratio);
 
@@ -57,7 +60,8 @@ const char *dl2_part_badge(enum dl2_verdict verdict);
  * A group of plots:
  *
  *     struct dl2_part_figures figures = {.page = page, .html = html, .heading = "Training"};
- *     dl2_part_figure(&figures, &plot, NULL);   ... any number
+ *     dl2_part_plot(&figures, &plot, "Accuracy", "epoch top1", DL2_PLOT_HEIGHT, "top1-%s", arch);
+ *     dl2_part_figure(&figures, &plot, NULL);   ... any number of both
  *     dl2_part_figures_end(&figures);
  *
  * Without any picture nothing is written, not even the heading.
@@ -69,12 +73,20 @@ struct dl2_part_figures {
     const char *summary;        /* of a group that is folded up; or NULL */
     size_t shown;
 };
+/* Begins a plot, whose files get the name that the format makes (dl2_plot_begin()). */
+void dl2_part_plot(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *title,
+                   const char *columns, int height, const char *name, ...) DL2_PRINTF(6, 7);
 /* Draws and frees the plot. `detail` is added to its title in the page; or NULL. */
 void dl2_part_figure(struct dl2_part_figures *figures, struct dl2_plot *plot, const char *detail);
 void dl2_part_figures_end(struct dl2_part_figures *figures);
 
 /* What tells a network's figures from the others': its name, or NULL if it is the only one. */
 const char *dl2_part_arch(const struct dl2_page *page, size_t arch);
+/* The same above them, in a table's heads behind "variant", say, and in its rows. Nothing if it is
+ * the only one. */
+void dl2_part_arch_heading(struct dl2_html *html, const struct dl2_page *page, size_t arch);
+void dl2_part_arch_heads(struct dl2_table *table, const struct dl2_page *page, const char *first);
+void dl2_part_arch_cell(struct dl2_html *html, const struct dl2_page *page, size_t arch);
 /* Such as " with resnet10", to tell it from the others in a sentence; "" if it is the only one. */
 const char *dl2_part_arch_after(const struct dl2_page *page, const char *words, size_t arch,
                                 char out[320]);

@@ -2,6 +2,7 @@
 #include "report/page/plot.h"
 
 #include "common/file.h"
+#include "common/scope.h"
 #include "report/page/gnuplot.h"
 #include "report/page/latex.h"
 
@@ -377,14 +378,6 @@ static int embed(struct dl2_bytes *svg, const char *name, struct dl2_error *erro
     return DL2_OK;
 }
 
-static int write_file(const struct dl2_plotter *plotter, const struct dl2_plot *plot,
-                      const char *extension, const struct dl2_bytes *bytes)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%s", plotter->folder, plot->name, extension);
-    return dl2_file_write(path, bytes->data, bytes->size, plot->error);
-}
-
 /* Writes the script with its head. */
 static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot *plot)
 {
@@ -398,14 +391,10 @@ static int write_script(const struct dl2_plotter *plotter, const struct dl2_plot
              "set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,13' "
              "background '#ffffff' name '%s'\nset output '%s.svg'\n",
              plot->title, plot->name, DL2_PLOT_WIDTH, plot->height, identifier, plot->name);
-    struct dl2_bytes script = DL2_BYTES_INIT;
-    int status = dl2_bytes_append(&script, head, strlen(head), plot->error);
-    if (status == DL2_OK)
-        status = dl2_bytes_append(&script, plot->script.data, plot->script.size, plot->error);
-    if (status == DL2_OK)
-        status = write_file(plotter, plot, "gp", &script);
-    dl2_bytes_free(&script);
-    return status;
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes script = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_append(&script, head, strlen(head), plot->error));
+    DL2_TRY(dl2_bytes_append(&script, plot->script.data, plot->script.size, plot->error));
+    return dl2_gnuplot_save(plotter->folder, plot->name, "gp", &script, plot->error);
 }
 
 /* Runs the script that was written, unless gnuplot failed before: it would again. */
@@ -428,20 +417,22 @@ static int make_svg(const struct dl2_plot *plot, struct dl2_plotter *plotter, st
     return embed(svg, plot->name, plot->error);
 }
 
+static int write_and_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg)
+{
+    dl2_plot_script(plot, "\n");
+    DL2_TRY(plot->status);
+    DL2_TRY(dl2_gnuplot_save(plotter->folder, plot->name, "dat", &plot->data, plot->error));
+    DL2_TRY(write_script(plotter, plot));
+    DL2_TRY(make_svg(plot, plotter, svg));
+    return plotter->latex ? dl2_latex_draw(plotter->latex, plot, plotter->gnuplot, plot->error)
+                          : DL2_OK;
+}
+
 int dl2_plot_draw(struct dl2_plot *plot, struct dl2_plotter *plotter, struct dl2_bytes *svg)
 {
     *svg = (struct dl2_bytes)DL2_BYTES_INIT;
-    if (plot->curves && plotter) {
-        dl2_plot_script(plot, "\n");
-        if (plot->status == DL2_OK)
-            plot->status = write_file(plotter, plot, "dat", &plot->data);
-        if (plot->status == DL2_OK)
-            plot->status = write_script(plotter, plot);
-        if (plot->status == DL2_OK)
-            plot->status = make_svg(plot, plotter, svg);
-        if (plot->status == DL2_OK && plotter->latex)
-            plot->status = dl2_latex_draw(plotter->latex, plot, plotter->gnuplot, plot->error);
-    }
+    if (plot->curves && plotter)
+        plot->status = write_and_draw(plot, plotter, svg);
     dl2_bytes_free(&plot->data);
     dl2_bytes_free(&plot->script);
     free(plot->points);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy against speed. Against size it is in the answer. */
+#include "common/scope.h"
 #include "report/page/accuracy_plot.h"
 #include "report/page/sections.h"
-
-#include <stdlib.h>
 
 void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
 {
@@ -14,7 +13,7 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
         .heading = "Accuracy and speed",
         .note = "Bands and bars are 95% intervals of each variant by itself, those that verdicts "
                 "go by. Shaded: the tolerance below the original. Numbers are qualities."};
-    double *values = dl2_html_calloc(html, study->variant_count + 1, sizeof *values);
+    DL2_AUTO_FREE double *values = dl2_html_calloc(html, study->variant_count + 1, sizeof *values);
     for (size_t arch = 0; values && arch < study->arch_count; arch++) {
         const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)
@@ -31,6 +30,5 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
                               "train", "Top-1 accuracy against training speed",
                               "training, images a second", values, false, DL2_FRONT_HIGH});
     }
-    free(values);
     dl2_part_figures_end(&figures);
 }

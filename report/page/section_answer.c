@@ -1,13 +1,269 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The answer: what to choose, and how sure that is. */
+#include "common/json.h"
+#include "common/scope.h"
 #include "report/page/accuracy_plot.h"
-#include "report/page/compared.h"
-#include "report/page/decided.h"
+#include "report/page/page.h"
+#include "report/page/parts.h"
 #include "report/page/sections.h"
+#include "report/sentence.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+
+/* ---- The first screen's small print: what was trained, on what, and what the original is */
+
+/* A network's settings, as the first of its trainings has them: all that are here have the same. */
+static void write_network(struct dl2_html *html, const struct dl2_page *page, size_t arch)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_analysis *analysis = &page->analyses[arch];
+    const struct dl2_study_run *run = NULL;
+    for (size_t i = 0; i < study->run_count && !run; i++)
+        if (strcmp(study->runs[i].arch, study->archs[arch]) == 0)
+            run = &study->runs[i];
+    if (!run)
+        return;
+    const json_t *arguments = json_object_get(run->report, "arguments");
+    const json_t *size = json_object_get(arguments, "image-size");
+    dl2_html_text(html, study->archs[arch]);
+    if (json_is_integer(size))
+        dl2_html_format(html, ", input of %lld pixels squared",
+                        (long long)json_integer_value(size));
+    else if (json_is_string(size))
+        dl2_html_format(html, ", input of %s pixels", json_string_value(size));
+    dl2_html_format(html, ", %zu epoch%s, %zu seed%s", run->epochs, run->epochs == 1 ? "" : "s",
+                    analysis->seeds, analysis->seeds == 1 ? "" : "s");
+    if (run->train_images > 0 && run->val_images > 0)
+        dl2_html_format(html, "; trained on %.0f images, validated on %.0f", run->train_images,
+                        run->val_images);
+    dl2_html_markup(html, ". ");
+}
+
+static bool is_lossless(const char *format)
+{
+    static const char *const formats[] = {"png", "bmp", "gif", "tiff"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strcmp(format, formats[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The format that most of the original's images have, by the survey; NULL: it was not made. */
+static const char *main_format(const json_t *survey)
+{
+    const char *name, *most = NULL;
+    json_t *format;
+    double images = 0;
+    json_object_foreach(json_object_get(survey, "formats"), name, format)
+    {
+        const double own = dl2_json_get_real(format, "images", 0);
+        if (own > images) {
+            images = own;
+            most = name;
+        }
+    }
+    return most;
+}
+
+/* "Times smaller" than what? A variant loses less on top of what the original has lost already. */
+static void write_original(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    const size_t raw = dl2_study_find(study, "raw");
+    const double bits = raw < study->variant_count ? study->variants[raw].bits_per_pixel : NAN;
+    if (!isfinite(bits))
+        return;
+    char path[4608];
+    struct dl2_error why = DL2_ERROR_INIT; /* the survey's own section tells it */
+    json_auto_t *survey = NULL;
+    snprintf(path, sizeof path, "%s/survey.json", page->folder);
+    dl2_json_load(path, "dl2-survey/1", &survey, &why);
+    const char *format = main_format(survey);
+    dl2_html_format(html, "The original has %.3g bits per pixel", bits);
+    if (format)
+        dl2_html_format(html, ", %s", format);
+    if (format && is_lossless(format))
+        dl2_html_markup(html, ", stored without loss: a JPEG of high quality would be several "
+                              "times smaller already");
+    else if (format)
+        dl2_html_markup(html, ", encoded with loss already: variants lose once more");
+    else if (bits > 6) /* no lossy encoder is run at so many */
+        dl2_html_markup(html, ", so it is hardly compressed: a JPEG of high quality would be "
+                              "several times smaller already");
+    dl2_html_markup(html, ". ");
+}
+
+static void write_compared(const struct dl2_page *page, struct dl2_html *html)
+{
+    bool both = false;
+    dl2_html_markup(html, "<p class='note'>");
+    for (size_t a = 0; a < page->study->arch_count; a++) {
+        write_network(html, page, a);
+        both |= page->analyses[a].on_original != NULL;
+    }
+    dl2_html_format(html, "Each variant is validated on its own images%s. ",
+                    both ? ", and as a second question on the original's" : "");
+    write_original(html, page);
+    dl2_html_markup(html, "</p>\n");
+}
+
+/* ---- How the answer was decided: what the verdicts mean, and which chances the intervals count */
+
+/* Variants that were trained from fewer seeds than the original. */
+static void write_short_of_seeds(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_analysis *analysis = &page->analyses[a];
+            const struct dl2_comparison *comparison = &analysis->comparisons[v];
+            char text[320];
+            if (comparison->verdict == DL2_VERDICT_NONE || comparison->pairs == analysis->seeds)
+                continue;
+            dl2_html_format(html, "%s was trained from %zu of the original's %zu seeds%s. ",
+                            study->variants[v].name, comparison->pairs, analysis->seeds,
+                            dl2_part_arch_after(page, ", with ", a, text));
+        }
+}
+
+/* What the verdicts mean. */
+static void write_rules(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_analysis *first = &page->analyses[0];
+    dl2_html_format(html,
+                    "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
+                    "class the network found. “Within” is claimed: each codec's variants are "
+                    "tested from the largest file to the smallest, the first that fails ends its "
+                    "codec, and in at most 2.5%% of such studies any claim is wrong",
+                    page->tolerance, page->tolerance == 1 ? "" : "s");
+    if (first->codecs > 1)
+        dl2_html_format(html, ", which %zu codecs share", first->codecs);
+    dl2_html_format(html, ". “Could be”: the measured difference is within, but it is not claimed; "
+                          "“looks worse”: the measured difference is beyond, but its interval "
+                          "reaches within; “worse”: all of its interval is beyond. Intervals are "
+                          "95%%, of each variant by itself. ");
+    if (first->question.looks.count < 2) {
+        dl2_html_format(html,
+                        "All looks at a study share the 2.5%%; this one, look %zu, has %.2g%%. An "
+                        "interval is that of this look alone. ",
+                        page->plan.look, 100 * DL2_CLAIMS_LEVEL * first->question.looks.share[0]);
+        return;
+    }
+    dl2_html_format(html, "Seeds were added to the next variant of each codec until it was "
+                          "decided, with looks after ");
+    for (size_t i = 0; i < first->question.looks.count; i++)
+        dl2_html_format(html, "%s%zu", dl2_joint(i, first->question.looks.count),
+                        first->question.looks.seeds[i]);
+    dl2_html_format(html,
+                    "; all looks share the 2.5%%, and an interval holds at all of them together. ");
+}
+
+static void write_noise(struct dl2_html *html, const struct dl2_analysis *first)
+{
+    if (first->seeds < 2) {
+        dl2_html_format(html, "One training each can't tell chance from effect. ");
+        return;
+    }
+    if (!isfinite(first->noise.deviation))
+        return;
+    dl2_html_format(html,
+                    "Trainings from %zu seeds each, compared seed by seed; the noise of a single "
+                    "training, estimated from all variants together (%zu degrees of freedom), is "
+                    "%.2f points. A variant is judged by its own noise, which is drawn towards "
+                    "that by the weight of a quarter of a degree of freedom. ",
+                    first->seeds, first->noise.freedom, first->noise.deviation);
+    if (first->seeds < 4)
+        dl2_html_format(html, "With so few seeds the intervals are wide. ");
+}
+
+/* The intervals without the choice of images, of trainings that kept predictions. */
+static void write_training_chance(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    const char *before = "By the chance of training alone the intervals are ";
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            char text[72], with[320];
+            if (comparison->verdict == DL2_VERDICT_NONE || !comparison->images ||
+                !isfinite(comparison->half))
+                continue;
+            dl2_html_format(html, "%s%s for %s%s", before,
+                            dl2_interval(comparison->difference, comparison->half, 1, text),
+                            study->variants[v].name, dl2_part_arch_after(page, " with ", a, with));
+            before = ", ";
+        }
+    dl2_html_markup(html, *before == ',' ? ". " : "");
+}
+
+/* What a single training on the recommended variant might show. */
+static void write_single(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    for (size_t a = 0; a < study->arch_count; a++) {
+        const size_t pick = dl2_advice_pick(&page->analyses[a].smallest, study);
+        if (pick == study->variant_count)
+            continue;
+        const struct dl2_comparison *comparison = &page->analyses[a].comparisons[pick];
+        const double half = dl2_comparison_single(comparison);
+        char text[2][32], of[320];
+        if (comparison->pairs && isfinite(half))
+            dl2_html_format(html,
+                            "One new training%s on %s would end between %s and %s points of one "
+                            "on the original, on these images (95%% prediction interval). ",
+                            dl2_part_arch_after(page, " of ", a, of), study->variants[pick].name,
+                            dl2_signed(comparison->difference - half, text[0]),
+                            dl2_signed(comparison->difference + half, text[1]));
+    }
+}
+
+/* Which intervals cover the choice of validation images. */
+static void write_images(struct dl2_html *html, const struct dl2_page *page)
+{
+    const struct dl2_study *study = page->study;
+    size_t with = 0, without = 0;
+    for (size_t a = 0; a < study->arch_count; a++)
+        for (size_t v = 0; v < study->variant_count; v++) {
+            const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
+            if (comparison->verdict != DL2_VERDICT_NONE)
+                *(comparison->images ? &with : &without) += 1;
+        }
+    double val = NAN;
+    for (size_t i = 0; i < study->run_count && !(val > 0); i++)
+        val = study->runs[i].val_images;
+    if (!(val > 0))
+        return;
+    if (with)
+        dl2_html_format(html,
+                        "Verdicts and the table's intervals count two sources of chance: new "
+                        "trainings, and new validation images in place of these %.0f. They hold "
+                        "for this training set, recipe and split. ",
+                        val);
+    write_training_chance(html, page);
+    if (with && without)
+        dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
+    else if (without)
+        dl2_html_format(html,
+                        "The trainings kept no predictions (earlier versions keep none), so the "
+                        "intervals tell of the chance of training alone, not of the choice of the "
+                        "%.0f validation images, of which one is %.2g points. ",
+                        val, 100 / val);
+}
+
+static void write_decided(const struct dl2_page *page, struct dl2_html *html)
+{
+    dl2_html_markup(html, "<details><summary>How this was decided</summary><p class='note'>");
+    write_rules(html, page);
+    write_noise(html, &page->analyses[0]);
+    write_short_of_seeds(html, page);
+    write_images(html, page);
+    write_single(html, page);
+    dl2_html_markup(html, "</p></details>\n");
+}
+
+/* ---- Cards: what to choose */
 
 static void write_advice(struct dl2_html *html, const struct dl2_page *page, size_t arch,
                          const char *kicker, const struct dl2_advice *advice)
@@ -112,15 +368,15 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
 static void write_first_screen(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_study *study = page->study;
-    double *ratios = dl2_html_calloc(html, study->variant_count + 1, sizeof *ratios);
+    DL2_AUTO_FREE double *ratios = dl2_html_calloc(html, study->variant_count + 1, sizeof *ratios);
     if (!ratios)
         return;
-    for (size_t i = 0; i < page->plan->note_count; i++)
-        dl2_html_element(html, "p class='note changed'", "%s", page->plan->notes[i]);
+    for (size_t i = 0; i < page->plan.note_count; i++)
+        dl2_html_element(html, "p class='note changed'", "%s", page->plan.notes[i]);
     dl2_html_markup(html, "<div class='first'><div>\n");
     for (size_t a = 0; a < study->arch_count; a++)
         write_sentence(html, page, a);
-    dl2_write_compared(page, html);
+    write_compared(page, html);
     dl2_html_markup(html, "</div>\n");
     struct dl2_part_figures figures = {.page = page, .html = html};
     for (size_t v = 0; v < study->variant_count; v++)
@@ -138,14 +394,13 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
                               "are qualities. Rings are on the Pareto front: no other variant is "
                               "measured as small and as accurate, which chance may decide where "
                               "intervals overlap.</p>\n");
-    free(ratios);
 }
 
 void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
     if (study->arch_count == 0) {
-        if (!study->variant_count && page->search && page->search->report)
+        if (!study->variant_count && page->search.report)
             return; /* a search is all that there is */
         dl2_html_element(
             html, "p class='warning'", "%s",
@@ -170,5 +425,5 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
                 write_advice(html, page, a, kickers[kind], &speeds->fastest[kind]);
     }
     dl2_html_markup(html, "</div>\n");
-    dl2_write_decided(page, html);
+    write_decided(page, html);
 }

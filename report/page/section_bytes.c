@@ -3,13 +3,13 @@
  * Strong compression or fewer images? Each variant beside trainings on as many of the original's
  * images as have its bytes (make study-bytes).
  */
+#include "common/scope.h"
 #include "report/equal_bytes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *top1,
@@ -47,12 +47,10 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
     const struct dl2_study *study = figures->page->study;
     const size_t raw = dl2_study_find(study, "raw");
     const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].top1;
-    char name[128];
     struct dl2_plot plot;
-    snprintf(name, sizeof name, "accuracy-equal-bytes-%s", study->archs[arch]);
-    dl2_plot_begin(&plot, name, "Top-1 accuracy at equal bytes",
-                   "bytes-in-percent-of-the-original top1 half-width-of-95%-interval name",
-                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, &plot, "Top-1 accuracy at equal bytes",
+                  "bytes-in-percent-of-the-original top1 half-width-of-95%-interval name",
+                  DL2_PLOT_HEIGHT, "accuracy-equal-bytes-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "bytes of the training images, % of the original''s (logarithmic)",
                   "top-1 accuracy, %");
     dl2_plot_script(&plot,
@@ -83,8 +81,7 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
         const struct dl2_equal_bytes *pair = &pairs[p];
         char text[32], interval[72];
         dl2_table_row(table, page->study->variants[pair->variant].name);
-        if (page->study->arch_count > 1)
-            dl2_html_element(html, "td class='l'", "%s", page->study->archs[arch]);
+        dl2_part_arch_cell(html, page, arch);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
         dl2_part_estimate_cell(html, &pair->top1, 1);
         dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
@@ -113,11 +110,11 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
                 "an epoch of fewer images has fewer steps. Bars are 95% intervals over seeds."};
     struct dl2_html below = DL2_HTML_INIT(html->error); /* the table stands below the plots */
     struct dl2_table table = {.html = &below};
-    dl2_table_heads(&table, study->arch_count > 1 ? "variant|<network" : "variant");
+    dl2_part_arch_heads(&table, page, "variant");
     dl2_table_heads(&table, "bytes|top-1, %|images of\nthe original|bytes|top-1, %|"
                             "<compression ahead\nby, points");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
-        struct dl2_equal_bytes *pairs;
+        DL2_AUTO_FREE struct dl2_equal_bytes *pairs = NULL;
         size_t count;
         dl2_html_check(html, dl2_equal_bytes_find(study, &page->conditions, study->archs[arch],
                                                   &pairs, &count, html->error));
@@ -125,14 +122,12 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
             plot_bytes(&figures, arch, pairs, count);
             write_rows(&table, page, arch, pairs, count);
         }
-        free(pairs);
     }
     dl2_part_figures_end(&figures);
     if (table.rows && !figures.shown) /* without gnuplot */
         dl2_html_element(html, "h2", "%s", figures.heading);
     dl2_table_end(&table);
-    if (table.rows)
-        dl2_html_bytes(html, &below.bytes);
-    dl2_html_check(html, below.status);
-    dl2_bytes_free(&below.bytes);
+    if (!table.rows)
+        below.bytes.size = 0;
+    dl2_html_take(html, &below);
 }

@@ -5,22 +5,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <string.h>
-
-static void write_range(struct dl2_html *html, double least, double most, int digits)
-{
-    char low[32], high[32];
-    if (!(most >= least)) {
-        dl2_html_element(html, "td", "–");
-        return;
-    }
-    dl2_part_fixed(least, digits, low);
-    dl2_part_fixed(most, digits, high);
-    if (strcmp(low, high) != 0)
-        dl2_html_element(html, "td", "%s to %s", low, high);
-    else
-        dl2_html_element(html, "td", "%s", low);
-}
 
 static void write_codec(struct dl2_table *table, const struct dl2_study *study, size_t first)
 {
@@ -40,17 +24,17 @@ static void write_codec(struct dl2_table *table, const struct dl2_study *study, 
             loading[1] = fmax(loading[1], variant->load_rate);
         }
     }
-    write_range(html, encoding[0], encoding[1], 1);
-    write_range(html, loading[0], loading[1], 0);
+    dl2_part_range_cell(html, encoding[0], encoding[1], 1, "", "–");
+    dl2_part_range_cell(html, loading[0], loading[1], 0, "", "–");
 }
 
 static void plot_loading(struct dl2_part_figures *figures)
 {
     const struct dl2_study *study = figures->page->study;
     struct dl2_plot plot;
-    dl2_plot_begin(&plot, "loading-codecs", "Loading speed against size",
-                   "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
-                   figures->html->error);
+    dl2_part_plot(figures, &plot, "Loading speed against size",
+                  "bits-per-pixel images-a-second-and-core quality variant", DL2_PLOT_HEIGHT,
+                  "loading-codecs");
     dl2_plot_axes(&plot, "bits per pixel", "images a second and core (logarithmic)");
     dl2_part_codec_key(&plot, study, 0);
     dl2_plot_script(&plot, "set xrange [0:*]\nset logscale y\nset offsets 0, graph 0.05, 0, 0\n");
@@ -77,19 +61,16 @@ void dl2_section_codecs(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_study *study = page->study;
     size_t codecs = 0;
     bool external = false;
-    for (size_t v = study->variant_count; v-- > 0;) {
+    for (size_t v = 0; v < study->variant_count; v++) {
         const json_t *encoder = json_object_get(study->variants[v].made, "encoder");
         external |= json_object_get(encoder, "decode") != NULL;
-        if (!dl2_study_starts_codec(study, v))
-            continue;
-        codecs++;
+        codecs += dl2_study_starts_codec(study, v);
     }
     if (codecs < 2)
         return;
     dl2_html_markup(html, "<h2>Codecs</h2>\n");
     struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, "codec");
-    dl2_table_heads(&table, "encoding,\nCPU ms an image|loads, img/s\nand core");
+    dl2_table_heads(&table, "codec|encoding,\nCPU ms an image|loads, img/s\nand core");
     for (size_t v = 0; v < study->variant_count; v++)
         if (dl2_study_starts_codec(study, v))
             write_codec(&table, study, v);

@@ -6,6 +6,7 @@
  */
 #include "common/file.h"
 #include "common/json.h"
+#include "report/metric_guides.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -42,11 +43,6 @@ static int read_crop(struct gallery *gallery, const char *name, struct dl2_error
     return DL2_OK;
 }
 
-static const char *title_of(const struct gallery *gallery, const char *metric)
-{
-    return dl2_json_get_text(gallery->page->study->metric_titles, metric, metric);
-}
-
 /* "worst by SSIM and PSNR, best by CIEDE2000" */
 static void write_reasons(const struct gallery *gallery, struct dl2_html *html, const json_t *crop)
 {
@@ -59,9 +55,10 @@ static void write_reasons(const struct gallery *gallery, struct dl2_html *html, 
         {
             if (strcmp(dl2_json_get_text(reason, "kind", ""), kinds[k]) != 0)
                 continue;
-            dl2_html_format(html, "%s%s%s%s", !own && written ? "; " : "", own ? ", " : kinds[k],
-                            own ? "" : " by ",
-                            title_of(gallery, dl2_json_get_text(reason, "metric", "?")));
+            dl2_html_format(
+                html, "%s%s%s%s", !own && written ? "; " : "", own ? ", " : kinds[k],
+                own ? "" : " by ",
+                dl2_metric_title(gallery->page->study, dl2_json_get_text(reason, "metric", "?")));
             own++;
             written++;
         }
@@ -90,7 +87,7 @@ static int write_crop(struct gallery *gallery, const json_t *entry, const char *
     if (isfinite(study->variants[v].ratio))
         dl2_html_element(html, "small", " %.3g%%", 100 * study->variants[v].ratio);
     if (isfinite(score))
-        dl2_html_element(html, "small", " %s %s", title_of(gallery, metric),
+        dl2_html_element(html, "small", " %s %s", dl2_metric_title(study, metric),
                          dl2_part_fixed(score, 3, text));
     dl2_html_markup(html, "</figcaption></figure>\n");
     return DL2_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Image quality against size, by every metric: means, and on demand the spread over the images. */
 #include "common/json.h"
+#include "report/metric_guides.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -20,7 +21,7 @@ enum { LOW, HIGH, LOWER, UPPER, VALUES };
 
 static double value_of(const struct rate_view *view, size_t v, double values[VALUES])
 {
-    const struct dl2_image_scores *scores = view->page->scores;
+    const struct dl2_image_scores *scores = &view->page->scores;
     const struct dl2_score_spread *spread =
         &scores->spreads[v * scores->metrics.count + view->metric];
     values[LOW] = view->spread ? spread->percentiles[0] : spread->low;
@@ -109,21 +110,20 @@ static void add_codec(struct dl2_plot *plot, const struct rate_view *view, size_
 static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool spread)
 {
     const struct dl2_study *study = figures->page->study;
-    const struct dl2_metric_names *metrics = &figures->page->scores->metrics;
+    const struct dl2_metric_names *metrics = &figures->page->scores.metrics;
     const char *name = metrics->names[metric];
-    const char *label = dl2_json_get_text(study->metric_titles, name, name);
+    const char *label = dl2_metric_title(study, name);
     const char *unit = dl2_json_get_text(study->metric_units, name, "");
     const struct rate_view view = {figures->page, metric, spread};
-    char file[64], title[128], axis[128], clean[128];
+    char title[128], axis[128], clean[128];
     struct dl2_plot plot;
-    snprintf(file, sizeof file, "%s-%s", spread ? "spread" : "rate", name);
     snprintf(title, sizeof title, "%s against bits per pixel", label);
     snprintf(axis, sizeof axis, "%s%s%s%s", label, *unit ? ", " : "", unit,
              metrics->lower_is_better[metric] ? " (lower is better)" : "");
-    dl2_plot_begin(&plot, file, title,
-                   spread ? "bits-per-pixel median quality p5 p95 p25 p75 variant"
-                          : "bits-per-pixel mean quality low high p25 p75 variant",
-                   DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, &plot, title,
+                  spread ? "bits-per-pixel median quality p5 p95 p25 p75 variant"
+                         : "bits-per-pixel mean quality low high p25 p75 variant",
+                  DL2_PLOT_HEIGHT, "%s-%s", spread ? "spread" : "rate", name);
     dl2_plot_axes(&plot, "bits per pixel", dl2_plot_label(axis, clean, sizeof clean));
     const bool any = add_frame(&plot, &view);
     for (size_t v = 0; any && v < study->variant_count; v++)
@@ -134,7 +134,7 @@ static void plot_metric(struct dl2_part_figures *figures, size_t metric, bool sp
 
 void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
 {
-    const size_t count = page->scores->metrics.count;
+    const size_t count = page->scores.metrics.count;
     struct dl2_part_figures means = {
         .page = page,
         .html = html,
@@ -149,7 +149,7 @@ void dl2_section_distortion(const struct dl2_page *page, struct dl2_html *html)
         .html = html,
         .summary = "Spread over the images: medians, with half of the images in the thick line "
                    "and 90% in the thin one"};
-    for (size_t m = 0; m < count && page->scores->count; m++)
+    for (size_t m = 0; m < count && page->scores.count; m++)
         plot_metric(&spreads, m, true);
     dl2_part_figures_end(&spreads);
 }

@@ -5,7 +5,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <string.h>
 
 static const struct dl2_accuracy_size *size_at(const struct dl2_page *page, size_t a, size_t v)
 {
@@ -25,8 +24,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
     struct dl2_html *html = table->html;
     char text[32];
     dl2_table_row(table, page->study->variants[v].codec);
-    if (page->study->arch_count > 1)
-        dl2_html_element(html, "td class='l'", "%s", page->study->archs[a]);
+    dl2_part_arch_cell(html, page, a);
     for (int cost = 0; cost < DL2_COSTS; cost++)
         dl2_part_percent_cell(html, size->cost[cost], size->low[cost], size->high[cost]);
     dl2_html_markup(html, "<td class='l'>");
@@ -78,7 +76,7 @@ static void write_note(struct dl2_html *html, const struct dl2_page *page)
 void dl2_section_equal_accuracy(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    const size_t anchor = page->sizes->anchor;
+    const size_t anchor = page->sizes.anchor;
     struct dl2_table table = {.html = html};
     for (size_t a = 0; a < study->arch_count; a++)
         for (size_t v = 0; v < study->variant_count && has_curve(page, a, anchor); v++) {
@@ -87,7 +85,7 @@ void dl2_section_equal_accuracy(const struct dl2_page *page, struct dl2_html *ht
             if (!table.rows) {
                 dl2_html_element(html, "h2", "Size at equal accuracy, of %s",
                                  study->variants[anchor].codec);
-                dl2_table_heads(&table, study->arch_count > 1 ? "codec|<network" : "codec");
+                dl2_part_arch_heads(&table, page, "codec");
                 dl2_table_heads(&table, "bytes\n(95% interval)|encoding\ntime|loading\ntime|"
                                         "<top-1 at equal\nbytes, points|accuracies\nin common");
             }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The codecs' sizes at equal image quality, by every metric. */
-#include "common/json.h"
+#include "report/metric_guides.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
@@ -28,20 +28,19 @@ static void open_table(struct dl2_table *table, const char *anchor)
 void dl2_section_equal_quality(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
-    const struct dl2_metric_names *metrics = &page->sizes->metrics;
+    const struct dl2_metric_names *metrics = &page->sizes.metrics;
     struct dl2_table table = {.html = html};
     size_t narrow = 0, left_out = 0;
     for (size_t v = 0; v < study->variant_count; v++)
         for (size_t m = 0; m < metrics->count; m++) {
-            const struct dl2_codec_size *size = dl2_codec_size_at(study, page->sizes, m, v);
+            const struct dl2_codec_size *size = dl2_codec_size_at(study, &page->sizes, m, v);
             if (!size)
                 continue;
             if (!table.rows)
-                open_table(&table, study->variants[page->sizes->anchor].codec);
+                open_table(&table, study->variants[page->sizes.anchor].codec);
             dl2_table_row(&table, study->variants[v].codec);
-            dl2_html_element(
-                html, "td class='l'", "%s",
-                dl2_json_get_text(study->metric_titles, metrics->names[m], metrics->names[m]));
+            dl2_html_element(html, "td class='l'", "%s",
+                             dl2_metric_title(study, metrics->names[m]));
             dl2_part_percent_cell(html, size->per_image, size->low, size->high);
             write_percent(html, size->smaller, 0);
             dl2_html_element(html, "td", "%zu", size->images);

@@ -7,21 +7,21 @@
 
 #define MAX_FAILURES 200 /* named in the page, a stage's rest is counted */
 
-static void write_list(struct dl2_html *html, const char *heading, char *const *items, size_t count)
+static void write_list(struct dl2_html *html, const char *heading, const struct dl2_texts *items)
 {
-    if (!count)
+    if (!items->count)
         return;
     dl2_html_element(html, "h3", "%s", heading);
     dl2_html_markup(html, "<ul class='plain'>\n");
-    for (size_t i = 0; i < count; i++)
-        dl2_html_element(html, "li", "%s", items[i]);
+    for (size_t i = 0; i < items->count; i++)
+        dl2_html_element(html, "li", "%s", items->at[i]);
     dl2_html_markup(html, "</ul>\n");
 }
 
 static bool has_failures(const struct dl2_study *study)
 {
-    return study->broken_count || study->unfinished_count || study->failure_count ||
-           study->left_out_count;
+    return study->broken.count || study->unfinished.count || study->failure_count ||
+           study->left_out.count;
 }
 
 void dl2_section_warnings(const struct dl2_page *page, struct dl2_html *html)
@@ -30,15 +30,14 @@ void dl2_section_warnings(const struct dl2_page *page, struct dl2_html *html)
     if (!has_failures(study))
         return;
     dl2_html_markup(html, "<p class='warning'>");
-    if (study->broken_count + study->unfinished_count)
-        dl2_html_format(html, "%zu result%s could not be used. ",
-                        study->broken_count + study->unfinished_count,
-                        study->broken_count + study->unfinished_count == 1 ? "" : "s");
-    if (study->left_out_count)
+    const size_t unused = study->broken.count + study->unfinished.count;
+    if (unused)
+        dl2_html_format(html, "%zu result%s could not be used. ", unused, unused == 1 ? "" : "s");
+    if (study->left_out.count)
         dl2_html_format(html,
                         "%zu result%s left out, being of another study than this one or "
                         "not comparable. ",
-                        study->left_out_count, study->left_out_count == 1 ? " is" : "s are");
+                        study->left_out.count, study->left_out.count == 1 ? " is" : "s are");
     if (study->failure_count)
         dl2_html_format(html, "%zu thing%s went wrong with images on the way. ",
                         study->failure_count, study->failure_count == 1 ? "" : "s");
@@ -55,10 +54,9 @@ void dl2_section_failures(const struct dl2_page *page, struct dl2_html *html)
                               "the original.</p>\n");
         return;
     }
-    write_list(html, "Results that could not be read", study->broken, study->broken_count);
-    write_list(html, "Cut short, and left out above", study->unfinished, study->unfinished_count);
-    write_list(html, "Not of this study, or not comparable, and left out above", study->left_out,
-               study->left_out_count);
+    write_list(html, "Results that could not be read", &study->broken);
+    write_list(html, "Cut short, and left out above", &study->unfinished);
+    write_list(html, "Not of this study, or not comparable, and left out above", &study->left_out);
     for (size_t i = 0; i < study->failure_count;) {
         const char *stage = study->failures[i].stage;
         size_t end = i;

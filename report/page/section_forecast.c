@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What training on each variant would cost, forecast from trainings on the original. */
+#include "common/scope.h"
 #include "report/forecast.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static void write_row(struct dl2_table *table, const struct dl2_study_variant *variant,
                       const struct dl2_forecast *forecast, const struct dl2_comparison *comparison)
@@ -14,7 +14,7 @@ static void write_row(struct dl2_table *table, const struct dl2_study_variant *v
     const struct dl2_estimate trained = {-comparison->difference, dl2_comparison_half(comparison),
                                          comparison->pairs};
     struct dl2_html *html = table->html;
-    dl2_table_row(table, dl2_part_variant(variant));
+    dl2_table_row(table, dl2_part_variant_name(variant->name));
     dl2_part_cell(html, 100 * variant->ratio, 1);
     dl2_part_cell(html, forecast->as_is, 1);
     dl2_part_estimate_cell(html, &tuned, 1);
@@ -27,12 +27,10 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
 {
     const struct dl2_study *study = figures->page->study;
     const struct dl2_analysis *analysis = &figures->page->analyses[arch];
-    char name[128];
-    snprintf(name, sizeof name, "forecast-%s", study->archs[arch]);
     struct dl2_plot plot;
-    dl2_plot_begin(&plot, name, "Loss by training against loss by tuning",
-                   "tuned trained half-width-of-95%-interval as-is variant", DL2_PLOT_HEIGHT,
-                   figures->html->error);
+    dl2_part_plot(figures, &plot, "Loss by training against loss by tuning",
+                  "tuned trained half-width-of-95%-interval as-is variant", DL2_PLOT_HEIGHT,
+                  "forecast-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "loss of top-1 by tuning, points", "loss by training, points");
     double most = 1;
     struct dl2_curve curve = {.plot = &plot, .name = "variants"};
@@ -68,8 +66,7 @@ static void write_forecasts(const struct dl2_page *page, struct dl2_html *html, 
                             const struct dl2_forecast *forecasts)
 {
     const struct dl2_study *study = page->study;
-    if (dl2_part_arch(page, arch))
-        dl2_html_element(html, "h3", "%s", study->archs[arch]);
+    dl2_part_arch_heading(html, page, arch);
     struct dl2_table table = {.html = html};
     dl2_table_heads(&table, "variant|size, %|without tuning|tuned|trained");
     for (size_t v = 0; v < study->variant_count; v++)
@@ -83,7 +80,7 @@ void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
 {
     const struct dl2_study *study = page->study;
     struct dl2_part_figures figures = {.page = page, .html = html};
-    struct dl2_forecast *forecasts =
+    DL2_AUTO_FREE struct dl2_forecast *forecasts =
         dl2_html_calloc(html, study->variant_count + 1, sizeof *forecasts);
     bool any = false;
     for (size_t a = 0; forecasts && a < study->arch_count && html->status == DL2_OK; a++) {
@@ -105,5 +102,4 @@ void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
         plot_forecast(&figures, a, forecasts);
     }
     dl2_part_figures_end(&figures);
-    free(forecasts);
 }

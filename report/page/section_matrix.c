@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accuracy of what was trained on one variant and validated on another. */
+#include "common/scope.h"
 #include "report/matrix.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -65,7 +66,7 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
     for (size_t row = 0; row < matrix->rows; row++) {
         if (!matrix->has_row[row])
             continue;
-        dl2_table_row(&table, dl2_part_variant(&page->study->variants[row]));
+        dl2_table_row(&table, dl2_part_variant_name(page->study->variants[row].name));
         for (size_t c = 0; c < matrix->columns; c++)
             if (matrix->has_column[c])
                 write_cell(html, matrix, row, c);
@@ -82,12 +83,11 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
 void dl2_section_matrix(const struct dl2_page *page, struct dl2_html *html)
 {
     for (size_t a = 0; a < page->study->arch_count; a++) {
-        struct dl2_matrix matrix;
+        DL2_CLEANUP(dl2_matrix_free) struct dl2_matrix matrix = {0};
         const int status =
             dl2_matrix_make(page->study, page->study->archs[a], &matrix, html->error);
         dl2_html_check(html, status);
         if (status == DL2_OK && matrix.columns)
             write_matrix(html, page, a, &matrix);
-        dl2_matrix_free(&matrix);
     }
 }

@@ -1,15 +1,153 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the metrics tell of accuracy: which one should a quality be chosen by? */
 #include "common/json.h"
-#include "common/memory.h"
+#include "common/scope.h"
+#include "report/metric_guides.h"
+#include "report/metric_trust.h"
 #include "report/page/accuracy_plot.h"
-#include "report/page/breakage_table.h"
-#include "report/page/metric_tables.h"
+#include "report/page/html.h"
+#include "report/page/parts.h"
 #include "report/page/sections.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+
+/* ---- A table of the images that variants break, against the metrics' scores of them */
+
+static void write_share(struct dl2_html *html, double worse, double low, double high)
+{
+    char text[3][32];
+    dl2_html_markup(html, "<td>");
+    dl2_html_text(html, dl2_part_fixed(worse, 2, text[0]));
+    if (isfinite(worse))
+        dl2_html_element(html, "small", " (%s to %s)", dl2_part_fixed(low, 2, text[1]),
+                         dl2_part_fixed(high, 2, text[2]));
+    dl2_html_markup(html, "</td>");
+}
+
+/* SSIM where it was scored, else the first metric. */
+static size_t main_metric(const struct dl2_metric_names *metrics)
+{
+    for (size_t m = 0; m < metrics->count; m++)
+        if (strcmp(metrics->names[m], "ssim") == 0)
+            return m;
+    return 0;
+}
+
+/* Of one network: breakages[variant_count]. Writes nothing where none is known. */
+static void breakage_table(struct dl2_html *html, const struct dl2_study *study,
+                           const struct dl2_metric_names *metrics,
+                           const struct dl2_breakage *breakages)
+{
+    const size_t first = main_metric(metrics);
+    bool any = false;
+    for (size_t v = 0; v < study->variant_count; v++)
+        any |= breakages[v].seeds && breakages[v].metrics[first].kept;
+    if (!any)
+        return;
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html,
+                    "<h3>Are the images that a variant breaks those that it scores low?</h3>");
+    dl2_table_heads(&table, "variant|images\nbroken|mended|kept");
+    dl2_table_head(&table, "median, broken:\n%s", dl2_metric_title(study, metrics->names[first]));
+    dl2_table_head(&table, "median, kept:\n%s", dl2_metric_title(study, metrics->names[first]));
+    for (size_t m = 0; m < metrics->count; m++)
+        dl2_table_head(&table, "broken worse:\n%s", dl2_metric_title(study, metrics->names[m]));
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const struct dl2_breakage *breakage = &breakages[v];
+        if (!breakage->seeds)
+            continue;
+        dl2_table_row(&table, study->variants[v].name);
+        dl2_html_element(html, "td", "%zu", breakage->broken);
+        dl2_html_element(html, "td", "%zu", breakage->mended);
+        dl2_html_element(html, "td", "%zu", breakage->kept);
+        dl2_part_cell(html, breakage->metrics[first].broken_median, 4);
+        dl2_part_cell(html, breakage->metrics[first].kept_median, 4);
+        for (size_t m = 0; m < metrics->count; m++)
+            write_share(html, breakage->metrics[m].worse, breakage->metrics[m].low,
+                        breakage->metrics[m].high);
+    }
+    dl2_table_end(&table);
+    dl2_html_markup(
+        html, "<p class='note'>A variant breaks a validation image if the "
+              "network trained on the original gets it right and the one trained on the variant "
+              "gets it wrong, in more than half of the seeds. Mended is the reverse, which chance "
+              "alone brings about: where a variant breaks no more than it mends, it does no harm "
+              "that can be seen. Kept are those which the original gets right in more than half "
+              "of the seeds, without the broken. “Broken worse” is the probability that a broken "
+              "image has a worse score than a kept one (Mann-Whitney; 0.5 is chance), with its 95% "
+              "interval (Newcombe 2006, method 5), which tells of the choice of images.</p>\n");
+}
+
+/* ---- Tables of metrics, of one network: how they order the variants, and all their figures */
+
+static void write_figure_title(struct dl2_html *html, const struct dl2_study *study,
+                               const struct dl2_guide *figure)
+{
+    dl2_html_format(html, "%s",
+                    figure->metric ? dl2_metric_title(study, figure->metric) : "bits per pixel");
+    if (figure->metric)
+        dl2_html_element(html, "small", " %s", figure->title);
+}
+
+static void ranking_table(struct dl2_html *html, const struct dl2_study *study,
+                          const struct dl2_guides *guides)
+{
+    struct dl2_table table = {.html = html};
+    dl2_table_heads(&table, "variants ordered by|Kendall's tau\nwith accuracy|interval|"
+                            "pairs ordered\nas by accuracy|of those that\nare told apart");
+    for (size_t i = 0; i < guides->count; i++) {
+        const struct dl2_ranking *ranking = &guides->items[i].ranking;
+        char text[2][32];
+        if (!isfinite(ranking->tau))
+            continue;
+        dl2_table_bare_row(&table, "");
+        dl2_html_markup(html, "<th scope='row'>");
+        write_figure_title(html, study, &guides->items[i]);
+        dl2_html_markup(html, "</th>");
+        dl2_html_element(html, "td", "%s", dl2_part_fixed(ranking->tau, 2, text[0]));
+        dl2_html_element(html, "td", "%s to %s", dl2_part_fixed(ranking->low, 2, text[0]),
+                         dl2_part_fixed(ranking->high, 2, text[1]));
+        dl2_html_element(html, "td", "%zu of %zu", ranking->alike, ranking->pairs);
+        dl2_html_element(html, "td", "%zu of %zu", ranking->told_alike, ranking->told);
+    }
+    dl2_table_end(&table);
+}
+
+/* Every metric of every variant, beside the change in accuracy; folded up. */
+static void metric_table(struct dl2_html *html, const struct dl2_study *study,
+                         const struct dl2_analysis *analysis, const struct dl2_guides *guides)
+{
+    struct dl2_table table = {.html = html};
+    dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
+    dl2_table_heads(&table, "variant|top-1, points\nto the original");
+    for (size_t i = 0; i < guides->count; i++) {
+        dl2_html_markup(html, "<th scope='col'>");
+        write_figure_title(html, study, &guides->items[i]);
+        dl2_html_markup(html, "</th>");
+    }
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const double difference = analysis->comparisons[v].difference;
+        char text[32];
+        if (!study->variants[v].scored)
+            continue;
+        dl2_table_row(&table, study->variants[v].name);
+        dl2_html_element(html, "td", "%s",
+                         isfinite(difference) ? dl2_signed(difference, text) : "–");
+        for (size_t i = 0; i < guides->count; i++) {
+            const double value = dl2_guide_value(&guides->items[i], &study->variants[v]);
+            if (isinf(value))
+                dl2_html_markup(html, "<td>lossless</td>");
+            else
+                dl2_part_cell(html, value, fabs(value) < 2 ? 4 : 2);
+        }
+    }
+    dl2_table_end(&table);
+    dl2_html_markup(html, "</details>\n");
+}
+
+/* ---- The section */
 
 static void write_notes(struct dl2_html *html, const struct dl2_accuracy_order *order)
 {
@@ -33,7 +171,8 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
                          const struct dl2_metric_names *metrics)
 {
     const struct dl2_study *study = plots->page->study;
-    double *values = dl2_html_calloc(plots->html, study->variant_count + 1, sizeof *values);
+    DL2_AUTO_FREE double *values =
+        dl2_html_calloc(plots->html, study->variant_count + 1, sizeof *values);
     for (size_t m = 0; values && m < metrics->count; m++) {
         const char *metric = metrics->names[m];
         char title[128], label[64];
@@ -48,26 +187,23 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
             plots, arch,
             &(struct dl2_accuracy_axis){metric, title, label, values, false, DL2_FRONT_NONE});
     }
-    free(values);
     dl2_part_figures_end(plots);
 }
 
 static void write_guides(struct dl2_html *html, const struct dl2_page *page, size_t arch,
                          const struct dl2_guides *guides, const struct dl2_accuracy_order *order)
 {
-    const char *name = dl2_part_arch(page, arch);
     char answer[2048];
-    if (name)
-        dl2_html_element(html, "h3", "%s", name);
+    dl2_part_arch_heading(html, page, arch);
     dl2_guides_say(guides, page->study, answer, sizeof answer);
     if (answer[0])
         dl2_html_element(html, "p", "%s", answer);
     dl2_html_markup(html, answer[0] ? "\n" : "");
-    dl2_ranking_table(html, page->study, guides);
+    ranking_table(html, page->study, guides);
     dl2_html_markup(html, "<p class='note'>");
     write_notes(html, order);
     dl2_html_markup(html, "</p>\n");
-    dl2_metric_table(html, page->study, &page->analyses[arch], guides);
+    metric_table(html, page->study, &page->analyses[arch], guides);
 }
 
 static void write_network(const struct dl2_page *page, struct dl2_html *html, size_t arch,
@@ -75,7 +211,7 @@ static void write_network(const struct dl2_page *page, struct dl2_html *html, si
                           const struct dl2_breakage *breakages)
 {
     struct dl2_part_figures plots = {.page = page, .html = html};
-    struct dl2_accuracy_order order = {.signs = NULL};
+    DL2_CLEANUP(dl2_accuracy_order_free) struct dl2_accuracy_order order = {.signs = NULL};
     struct dl2_guides guides;
     int status =
         dl2_accuracy_order_make(page->study, &page->analyses[arch], arch, &order, html->error);
@@ -85,10 +221,9 @@ static void write_network(const struct dl2_page *page, struct dl2_html *html, si
     dl2_html_check(html, status);
     if (status == DL2_OK && guides.any) {
         write_guides(html, page, arch, &guides, &order);
-        dl2_breakage_table(html, page->study, metrics, breakages);
+        breakage_table(html, page->study, metrics, breakages);
     }
     plot_metrics(&plots, arch, metrics);
-    dl2_accuracy_order_free(&order);
 }
 
 void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
@@ -102,16 +237,15 @@ void dl2_section_metrics(const struct dl2_page *page, struct dl2_html *html)
             trained |= page->analyses[a].comparisons[v].verdict != DL2_VERDICT_NONE;
     if (!metrics.count || !trained)
         return;
-    struct dl2_breakage *breakages =
-        dl2_calloc(study->arch_count, study->variant_count * sizeof *breakages);
-    const int status = breakages
-                           ? dl2_breakages_find(study, &metrics, breakages, html->error)
-                           : dl2_error_memory(html->error, "%zu variants", study->variant_count);
-    if (status == DL2_OK) {
-        dl2_html_markup(html, "<h2 id='metrics'>Which metric tells of accuracy?</h2>\n");
-        for (size_t a = 0; a < study->arch_count; a++)
-            write_network(page, html, a, &metrics, breakages + a * study->variant_count);
-    }
+    DL2_AUTO_FREE struct dl2_breakage *breakages =
+        dl2_html_calloc(html, study->arch_count, study->variant_count * sizeof *breakages);
+    if (!breakages)
+        return;
+    const int status = dl2_breakages_find(study, &metrics, breakages, html->error);
     dl2_html_check(html, status);
-    free(breakages);
+    if (status < 0)
+        return;
+    dl2_html_markup(html, "<h2 id='metrics'>Which metric tells of accuracy?</h2>\n");
+    for (size_t a = 0; a < study->arch_count; a++)
+        write_network(page, html, a, &metrics, breakages + a * study->variant_count);
 }

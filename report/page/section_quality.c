@@ -5,7 +5,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_comparison *result)
 {
@@ -40,12 +39,10 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     const struct dl2_analysis *analysis = &figures->page->analyses[arch];
     const size_t raw = dl2_study_find(study, "raw");
     const double original = raw < study->variant_count ? analysis->comparisons[raw].top1.mean : NAN;
-    char name[128];
     struct dl2_plot plot;
-    snprintf(name, sizeof name, "accuracy-quality-%s", study->archs[arch]);
-    dl2_plot_begin(&plot, name, "Top-1 accuracy by quality",
-                   "quality top1 half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
-                   figures->html->error);
+    dl2_part_plot(figures, &plot, "Top-1 accuracy by quality",
+                  "quality top1 half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
+                  "accuracy-quality-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "quality, on each codec''s own scale", "top-1 accuracy, %");
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     dl2_part_codec_key(&plot, study, 0);

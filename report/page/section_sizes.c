@@ -27,26 +27,15 @@ static double header_bytes_each(const struct dl2_study_variant *variant)
 static void write_range(struct dl2_html *html, const struct dl2_study *study, size_t first,
                         double (*figure)(const struct dl2_study_variant *), const char *unit)
 {
-    const size_t end = dl2_study_end_of_codec(study, first);
     double least = INFINITY, most = -INFINITY;
-    char low[32], high[32];
     bool known = true;
-    for (size_t v = first; v < end; v++) {
+    for (size_t v = first; v < dl2_study_end_of_codec(study, first); v++) {
         const double value = figure(&study->variants[v]);
         known = known && isfinite(value);
         least = fmin(least, value);
         most = fmax(most, value);
     }
-    if (!known) {
-        dl2_html_element(html, "td", "not measured");
-        return;
-    }
-    dl2_part_fixed(least, 0, low);
-    dl2_part_fixed(most, 0, high);
-    if (strcmp(low, high) != 0)
-        dl2_html_element(html, "td", "%s to %s%s", low, high, unit);
-    else
-        dl2_html_element(html, "td", "%s%s", low, unit);
+    dl2_part_range_cell(html, least, known ? most : NAN, 0, unit, "not measured");
 }
 
 /* Of codecs that are recorded to have a choice. */

@@ -31,11 +31,9 @@ static void plot_histogram(struct dl2_part_figures *figures, const json_t *surve
     if (!isfinite(min) || !(max >= min) || !isfinite(max) || count == 0 || count > MAX_BINS)
         return;
     const double width = max > min ? (max - min) / (double)count : 1;
-    char name[64];
     struct dl2_plot plot;
-    snprintf(name, sizeof name, "survey-%s", histogram->figures);
-    dl2_plot_begin(&plot, name, histogram->title, "middle-of-the-bin images width",
-                   HISTOGRAM_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, &plot, histogram->title, "middle-of-the-bin images width",
+                  HISTOGRAM_HEIGHT, "survey-%s", histogram->figures);
     dl2_plot_axes(&plot, histogram->axis, "images");
     dl2_plot_block(&plot, histogram->figures);
     for (size_t i = 0; i < count; i++) {
@@ -117,7 +115,7 @@ static json_t *load_survey(const struct dl2_page *page, struct dl2_html *html,
 void dl2_section_about(const struct dl2_page *page, struct dl2_html *html)
 {
     struct dl2_error why = DL2_ERROR_INIT; /* the other section shows it */
-    json_t *survey = load_survey(page, html, &why);
+    json_auto_t *survey = load_survey(page, html, &why);
     const json_t *duplicates = json_object_get(survey, "duplicates");
     const long long leaks = dl2_json_get_integer(duplicates, "val_near_train", 0);
     if (page->about)
@@ -130,13 +128,12 @@ void dl2_section_about(const struct dl2_page *page, struct dl2_html *html)
                          "the survey: accuracies are too high, and losses of compression perhaps "
                          "too low. Take such images out of one of the two splits.",
                          leaks, leaks == 1 ? " has" : "s have");
-    json_decref(survey);
 }
 
 void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
 {
     struct dl2_error why = DL2_ERROR_INIT;
-    json_t *survey = load_survey(page, html, &why);
+    json_auto_t *survey = load_survey(page, html, &why);
     if (why.status && why.status != DL2_ERR_MEMORY)
         dl2_html_element(html, "p class='warning'",
                          "The survey in %s/survey.json can't be shown: %s", page->folder,
@@ -148,5 +145,4 @@ void dl2_section_survey(const struct dl2_page *page, struct dl2_html *html)
     for (size_t i = 0; i < sizeof histograms / sizeof *histograms; i++)
         plot_histogram(&figures, survey, &histograms[i]);
     dl2_part_figures_end(&figures);
-    json_decref(survey);
 }

@@ -27,9 +27,8 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page, size
     const bool raw = strcmp(study->variants[v].name, "raw") == 0;
     char text[32];
     struct dl2_html *html = table->html;
-    dl2_table_row(table, dl2_part_variant(&study->variants[v]));
-    if (study->arch_count > 1)
-        dl2_html_element(html, "td class='l'", "%s", study->archs[a]);
+    dl2_table_row(table, dl2_part_variant_name(study->variants[v].name));
+    dl2_part_arch_cell(html, page, a);
     dl2_part_estimate_cell(html, &speed->load_rate, 0);
     dl2_part_estimate_cell(html, &speed->train_rate, 0);
     dl2_part_estimate_cell(html, &speed->stall, 1);
@@ -83,7 +82,7 @@ void dl2_section_throughput(const struct dl2_page *page, struct dl2_html *html)
         return;
     dl2_html_markup(html, "<h2>Speed</h2>\n");
     struct dl2_table table = {.html = html};
-    dl2_table_heads(&table, study->arch_count > 1 ? "variant|<network" : "variant");
+    dl2_part_arch_heads(&table, page, "variant");
     dl2_table_heads(&table, "loads, img/s\nand core|trains,\nimages/s|waiting\nfor data, %");
     dl2_table_heads(&table, energy ? "energy,\nJ an image" : "");
     dl2_table_heads(&table, "epochs to\naccuracy|time to\naccuracy|loads, times\nas fast|"

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 static void write_table(struct dl2_html *html, const struct dl2_time_budgets *budgets)
 {
@@ -39,9 +38,8 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
 static void begin_plot(struct dl2_part_figures *figures, const struct dl2_time_budgets *budgets,
                        const char *kind, const char *title, const char *axis, struct dl2_plot *plot)
 {
-    char name[160];
-    snprintf(name, sizeof name, "%s-%s", kind, budgets->arch);
-    dl2_plot_begin(plot, name, title, "time top1 from to", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, plot, title, "time top1 from to", DL2_PLOT_HEIGHT, "%s-%s", kind,
+                  budgets->arch);
     dl2_plot_axes(plot, axis, "validation top-1, %");
     dl2_plot_script(plot, "set key outside right center vertical\n");
 }

@@ -40,24 +40,23 @@ static const struct {
                     {"network, MB/s", "*", 0.1}, /* else nobody uses it */
                     {"power, W", "*", 0}};
 
-static void begin_plot(const struct dl2_part_figures *figures, size_t arch,
+static void begin_plot(struct dl2_part_figures *figures, size_t arch,
                        const struct dl2_study_run *run, size_t rank, struct dl2_plot *plot)
 {
     const struct dl2_study *study = figures->page->study;
     const char *variant = study->variants[run->variant].name;
-    char name[256], title[256], suffix[32] = "", of_rank[32] = "";
+    char title[256], suffix[32] = "", of_rank[32] = "";
     if (json_array_size(json_object_get(run->report, "rank_timelines")) > 1)
         snprintf(of_rank, sizeof of_rank, ", rank %zu", rank);
     if (rank)
         snprintf(suffix, sizeof suffix, "-rank-%zu", rank);
-    snprintf(name, sizeof name, "timeline-%s-%s%s", study->archs[arch], variant, suffix);
     snprintf(title, sizeof title, "Training on %s, seed %llu%s",
              strcmp(variant, "raw") ? variant : "the original", (unsigned long long)run->seed,
              of_rank);
-    dl2_plot_begin(plot, name, title,
-                   "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
-                   "sent-MB/s power-W",
-                   0, figures->html->error);
+    dl2_part_plot(figures, plot, title,
+                  "time images/s processors-% card-% waiting-% process-GB card-GB received-MB/s "
+                  "sent-MB/s power-W",
+                  0, "timeline-%s-%s%s", study->archs[arch], variant, suffix);
     dl2_plot_block(plot, variant);
 }
 

@@ -38,10 +38,10 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
     const struct dl2_study *study = figures->page->study;
     const char *codec = study->variants[first].codec;
     char name[256], title[256];
-    snprintf(name, sizeof name, "curves-%s-%s", study->archs[arch], codec);
     snprintf(title, sizeof title, "Validation top-1 by epoch: %s", codec);
     struct dl2_plot plot;
-    dl2_plot_begin(&plot, name, title, "epoch top1", DL2_PLOT_HEIGHT, figures->html->error);
+    dl2_part_plot(figures, &plot, title, "epoch top1", DL2_PLOT_HEIGHT, "curves-%s-%s",
+                  study->archs[arch], codec);
     dl2_plot_axes(&plot, "epoch", "validation top-1, %");
     dl2_plot_script(&plot,
                     "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"

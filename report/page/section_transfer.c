@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Does a variant cost each network the same? */
+#include "common/scope.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
 #include "report/transfer.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static void write_row(struct dl2_table *table, const struct dl2_page *page,
                       const struct dl2_transfer *transfer)
@@ -39,7 +39,7 @@ static void write_row(struct dl2_table *table, const struct dl2_page *page,
 
 void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
 {
-    struct dl2_transfer *list;
+    DL2_AUTO_FREE struct dl2_transfer *list = NULL;
     size_t count, differ = 0;
     const int status = dl2_transfers_make(page->study, page->analyses, &list, &count, html->error);
     dl2_html_check(html, status);
@@ -68,5 +68,4 @@ void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
                               "by image. All networks saw images of the study&#39;s one input "
                               "size.</p>\n");
     }
-    free(list);
 }

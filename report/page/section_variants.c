@@ -6,7 +6,6 @@
 #include "report/page/sections.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* A variant's difference to the original, and whether that is harm that top-1 does not show; the
  * original's own loss. */
@@ -84,7 +83,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     if (page->study->arch_count) /* by rounds, where there are any */
         variant.load_rate = page->speeds[0].variants[v].load_rate.mean;
     dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
-    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant(&variant));
+    dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant_name(variant.name));
     dl2_html_element(html, "td", "%s",
                      isfinite(variant.bytes) ? dl2_part_bytes(variant.bytes, text) : "–");
     dl2_part_percent_cell(html, 100 * variant.ratio, NAN, NAN);

@@ -138,10 +138,8 @@ void dl2_several_page_write(const struct dl2_several_page *page, struct dl2_html
     dl2_html_markup(html, "<div class='first'><div>\n");
     write_answers(several, html);
     dl2_html_markup(html, "</div>\n");
-    dl2_html_bytes(html, &plots.bytes);
+    dl2_html_take(html, &plots);
     dl2_html_markup(html, "</div>\n");
-    dl2_html_check(html, plots.status);
-    dl2_bytes_free(&plots.bytes);
     if (figures.shown)
         dl2_html_markup(html, "<p class='note'>Bars are 95% intervals; the thin bar of a mean is "
                               "the 95% prediction interval of one more dataset. Bars may end at "

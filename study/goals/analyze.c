@@ -13,15 +13,13 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
     const char *folder = dl2_text("%s/analysis/%s", study->out, arch);
     const char *file = dl2_text("%s.json", folder), *table = dl2_text("%s.txt", folder);
     const struct dl2_words variants = dl2_plan_variants(plan), scores = dl2_plan_quality(plan);
-    const struct dl2_words train_flags = dl2_words_of_command(o->train_flags);
     dl2_words_add(&plan->targets, file);
     dl2_words_add(&plan->shown, table);
-    json_t *step = dl2_plan_step(plan, dl2_text("analysis/%s", arch), "run");
+    json_t *step = dl2_plan_step(plan, dl2_text("analysis/%s", arch), "run", file);
     if (!step)
         return;
-    dl2_step_add(step, "outputs", file);
-    dl2_step_add_all(step, "inputs", &variants);
-    dl2_step_add_all(step, "inputs", &scores);
+    dl2_step_add_all(step, "inputs", variants);
+    dl2_step_add_all(step, "inputs", scores);
     dl2_plan_settings(
         plan, step, "analyze",
         dl2_text("%s %s %s %s %s", o->image_size, o->batch, jobs, o->device, o->train_flags));
@@ -30,16 +28,16 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
                         dl2_text("%llu", 30 * strtoull(o->batch, NULL, 10)), "--arch", arch,
                         "--epochs", "4", "--batch", o->batch, "--image-size", o->image_size,
                         "--device", o->device, "--threads", jobs, "--out", folder, "--quiet", NULL);
-    dl2_words_add_all(&command, &train_flags);
-    dl2_step_command(step, &command);
+    dl2_words_add_command(&command, o->train_flags);
+    dl2_step_command(step, command);
     command = dl2_study_words(study, "dl2-load", "analyze", "-j", jobs, "--quiet", NULL);
-    dl2_words_add_all(&command, &study->decoding);
+    dl2_words_add_all(&command, study->decoding);
     dl2_words_more(&command, "--device-report", dl2_text("%s/experiment_report.json", folder),
                    "--quality", dl2_text("%s/quality", study->out), "--json", file, study->data,
                    NULL);
     for (size_t v = 0; v < study->variants.count; v++)
         dl2_words_add(&command, dl2_study_place(study, study->variants.at[v]));
-    dl2_step_command(step, &command);
+    dl2_step_command(step, command);
     json_object_set_new(step, "uses_device", json_true());
     dl2_step_set(step, "says", dl2_text("Analyzing %s", arch));
     dl2_step_set(step, "output", table);
@@ -48,11 +46,11 @@ static void plan_analysis(struct dl2_study_plan *plan, const char *arch)
     dl2_plan_close(plan, step, false);
 }
 
-static void plan_analyze(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_analyze(struct dl2_study_plan *plan)
 {
-    (void)values;
     for (size_t a = 0; a < plan->study->archs.count; a++)
         plan_analysis(plan, plan->study->archs.at[a]);
+    return (struct dl2_words){0};
 }
 
 static const struct dl2_goal goal_analyze = {

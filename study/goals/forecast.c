@@ -9,13 +9,12 @@ static const struct dl2_option forecast_variables[] = {
     {DL2_OPTION_END}};
 
 /* Two trainings on the original tell how much chance there is: those of DECIDE's first look. */
-struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuning)
+struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words seeds = dl2_seeds_in_order(study);
-    tuning = tuning ? tuning : "--epochs 1";
-    const struct dl2_words options = dl2_words_of_command(tuning);
+    const char *own = dl2_goal_value(study, "forecast", 0), *tuning = own ? own : "--epochs 1";
     const char *settings =
         dl2_text("%s %s %s %s %s", o->image_size, o->batch, o->device, tuning, o->train_flags);
     struct dl2_words files = {0}, runs = {0}, all = plan->runs;
@@ -23,8 +22,7 @@ struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuni
         for (size_t s = 0; s < seeds.count && s < 2; s++)
             dl2_words_add(&runs, dl2_text("raw/%s/seed-%s", study->archs.at[a], seeds.at[s]));
     plan->runs = runs;
-    dl2_plan_trainings(plan, NULL);
-    const struct dl2_words matrix = dl2_plan_matrix(plan, &runs);
+    const struct dl2_words matrix = dl2_plan_matrix(plan);
     plan->runs = all;
     for (size_t n = 0; n < study->train_on.count + 1; n++) {
         const char *name = n ? study->train_on.at[n - 1] : "raw";
@@ -35,19 +33,13 @@ struct dl2_words dl2_plan_forecast(struct dl2_study_plan *plan, const char *tuni
                                     "forecast", dl2_text("%s/forecast/tuned", study->out));
             dl2_words_more(&training.lasting, "--pretrained",
                            dl2_text("%s/checkpoint.safetensors", folder), NULL);
-            dl2_words_add_all(&training.lasting, &options);
+            dl2_words_add_command(&training.lasting, tuning);
             dl2_words_add(&training.inputs, dl2_text("%s/experiment_report.json", folder));
             dl2_words_add(&files, dl2_plan_training(plan, &training, settings, NULL));
         }
     }
-    dl2_words_add_all(&files, &matrix);
+    dl2_words_add_all(&files, matrix);
     return files;
-}
-
-static void plan_forecast(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
-{
-    const struct dl2_words files = dl2_plan_forecast(plan, values->at[0]);
-    dl2_plan_report(plan, &files);
 }
 
 static const struct dl2_goal goal_forecast = {
@@ -58,5 +50,5 @@ static const struct dl2_goal goal_forecast = {
     .section = "forecast",
     .folders = "forecast",
     .variables = forecast_variables,
-    .plan = plan_forecast,
+    .plan = dl2_plan_forecast,
 };

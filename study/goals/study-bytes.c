@@ -4,9 +4,8 @@
 #include <string.h>
 
 /* The subset has the part of the original's bytes that the variant has, as its training says. */
-static void plan_study_bytes(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_study_bytes(struct dl2_study_plan *plan)
 {
-    (void)values;
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     struct dl2_words files = {0};
@@ -30,7 +29,7 @@ static void plan_study_bytes(struct dl2_study_plan *plan, const struct dl2_goal_
         dl2_words_more(&training.inputs, twin, raw, NULL);
         dl2_words_add(&files, dl2_plan_training(plan, &training, settings, twin));
     }
-    dl2_plan_report(plan, &files);
+    return files;
 }
 
 static const struct dl2_goal goal_study_bytes = {

@@ -25,16 +25,15 @@ static bool has_tables(const struct dl2_study_settings *study)
     return study->data_is_table || study->table;
 }
 
-static void check_loading(const struct dl2_study_settings *study,
-                          const struct dl2_goal_values *values, bool is_asked)
+static void check_loading(const struct dl2_study_settings *study, bool is_asked)
 {
-    const struct dl2_words storages =
-        dl2_words_split(values->at[STORAGES] ? values->at[STORAGES] : "");
+    const char *text = dl2_goal_value(study, "study-loading", STORAGES);
+    const struct dl2_words storages = dl2_words_split(text ? text : "");
     for (size_t i = 0; i < storages.count; i++)
         if (strcmp(storages.at[i], "memory") != 0 && strcmp(storages.at[i], "disk") != 0)
-            dl2_setting_refuse("STORAGES", values->at[STORAGES], "memory and disk are known");
-    if (is_asked && has_tables(study) && dl2_words_have(&storages, "disk"))
-        dl2_setting_refuse("STORAGES", values->at[STORAGES],
+            dl2_setting_refuse("STORAGES", text, "memory and disk are known");
+    if (is_asked && has_tables(study) && dl2_words_have(storages, "disk"))
+        dl2_setting_refuse("STORAGES", text,
                            "a server keeps tables in its own memory: leave disk out");
 }
 
@@ -46,31 +45,6 @@ static struct dl2_words some_workers(unsigned jobs)
         dl2_words_add(&list, dl2_text("%u", workers));
     dl2_words_add(&list, dl2_text("%u", jobs));
     return list;
-}
-
-static void add_cells(struct dl2_study_plan *plan, json_t *step, const char *storage,
-                      const char *workers)
-{
-    const struct dl2_study_settings *study = plan->study;
-    const bool cold = strcmp(storage, "memory") != 0;
-    for (size_t n = 0; n < study->names.count; n++) {
-        const char *name = study->names.at[n];
-        const char *prefix = dl2_text("%s/jobs-%s", storage, workers);
-        struct dl2_cell cell = {
-            .path = dl2_text("%s/load/%s", prefix, name), .name = name, .workers = workers};
-        dl2_words_more(&cell.options, "--measure", study->options.measure, cold ? "--cold" : NULL,
-                       NULL);
-        dl2_step_cell(plan, step, &cell);
-        for (size_t a = 0; a < study->archs.count; a++) {
-            cell = (struct dl2_cell){.path = dl2_text("%s/%s/%s", prefix, study->archs.at[a], name),
-                                     .arch = study->archs.at[a],
-                                     .name = name,
-                                     .workers = workers};
-            if (cold)
-                dl2_words_add(&cell.options, "--cold");
-            dl2_step_cell(plan, step, &cell);
-        }
-    }
 }
 
 /* What memory saves is a matter of whole epochs, and not of chance: once, from a disk that nothing
@@ -91,42 +65,48 @@ static void add_cache_cells(struct dl2_study_plan *plan, json_t *step, const cha
     }
 }
 
-static void plan_study_loading(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+/* A variable's list, or the default. */
+static struct dl2_words list_of(const struct dl2_study_settings *study, size_t variable,
+                                const char *usual)
+{
+    const char *text = dl2_goal_value(study, "study-loading", variable);
+    return dl2_words_split(text ? text : usual);
+}
+
+static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const struct dl2_words workers =
-        values->at[WORKERS] ? dl2_words_split(values->at[WORKERS]) : some_workers(study->jobs);
-    const struct dl2_words storages = dl2_words_split(values->at[STORAGES] ? values->at[STORAGES]
-                                                      : has_tables(study)  ? "memory"
-                                                                           : "memory disk");
-    const struct dl2_words caches =
-        dl2_words_split(values->at[CACHES] ? values->at[CACHES] : "0 25 50 75 100");
+        list_of(study, WORKERS, dl2_words_join(some_workers(study->jobs), " "));
+    const struct dl2_words storages =
+        list_of(study, STORAGES, has_tables(study) ? "memory" : "memory disk");
+    const struct dl2_words caches = list_of(study, CACHES, "0 25 50 75 100");
     const struct dl2_words variants = dl2_plan_variants(plan);
     struct dl2_words files = {0};
     dl2_words_add(&files, dl2_text("%s/loading/.made", study->out));
-    json_t *step = dl2_plan_step(plan, "loading", "measure");
-    if (step) {
-        dl2_step_add(step, "outputs", files.at[0]);
-        dl2_plan_settings(plan, step, "loading",
-                          dl2_text("%s %s %s %s %s %u %s %s %s %s %s %s %s",
-                                   dl2_words_join(&study->names, " "), o->archs, o->image_size,
-                                   o->batch, o->device, study->jobs, o->rounds, o->measure,
-                                   dl2_words_join(&workers, " "), dl2_words_join(&storages, " "),
-                                   dl2_words_join(&caches, " "), o->load_flags, o->train_flags));
-        dl2_step_add(step, "inputs", dl2_plan_dataset(plan));
-        dl2_step_add_all(step, "inputs", &variants);
-        json_object_set_new(step, "uses_device", json_true());
-        json_object_set_new(step, "rounds", json_integer(study->rounds));
-        json_object_set_new(step, "cells", json_array());
-        for (size_t s = 0; s < storages.count; s++)
-            for (size_t w = 0; w < workers.count; w++)
-                add_cells(plan, step, storages.at[s], workers.at[w]);
-        for (size_t c = 0; c < caches.count; c++)
-            add_cache_cells(plan, step, caches.at[c]);
-        dl2_plan_close(plan, step, false);
-    }
-    dl2_plan_report(plan, &files);
+    json_t *step = dl2_plan_step(plan, "loading", "measure", files.at[0]);
+    if (!step)
+        return files;
+    dl2_plan_settings(plan, step, "loading",
+                      dl2_text("%s %s %s %s %s %u %s %s %s %s %s %s %s",
+                               dl2_words_join(study->names, " "), o->archs, o->image_size, o->batch,
+                               o->device, study->jobs, o->rounds, o->measure,
+                               dl2_words_join(workers, " "), dl2_words_join(storages, " "),
+                               dl2_words_join(caches, " "), o->load_flags, o->train_flags));
+    dl2_step_add(step, "inputs", dl2_plan_dataset(plan));
+    dl2_step_add_all(step, "inputs", variants);
+    dl2_step_rounds(plan, step);
+    for (size_t s = 0; s < storages.count; s++)
+        for (size_t w = 0; w < workers.count; w++)
+            for (size_t n = 0; n < study->names.count; n++)
+                dl2_step_cells(plan, step, dl2_text("%s/jobs-%s/", storages.at[s], workers.at[w]),
+                               study->names.at[n], workers.at[w],
+                               strcmp(storages.at[s], "memory") != 0);
+    for (size_t c = 0; c < caches.count; c++)
+        add_cache_cells(plan, step, caches.at[c]);
+    dl2_plan_close(plan, step, false);
+    return files;
 }
 
 static const struct dl2_goal goal_study_loading = {

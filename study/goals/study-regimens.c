@@ -30,7 +30,7 @@ static struct regimen read_regimen(const struct dl2_study_settings *study, const
     while (*text) {
         const size_t length = strcspn(text, ","), name = strcspn(text, ":,");
         const char *variant = dl2_text("%.*s", (int)name, text);
-        const bool known = dl2_words_have(&study->names, variant);
+        const bool known = dl2_words_have(study->names, variant);
         dl2_words_add(&regimen.variants, variant);
         regimen.epochs += text[name] == ':' ? strtod(text + name + 1, NULL) : 0;
         regimen.stages = dl2_text("%s%s%s%.*s", regimen.stages, *regimen.stages ? "," : "",
@@ -41,10 +41,9 @@ static struct regimen read_regimen(const struct dl2_study_settings *study, const
     return regimen;
 }
 
-static void check_regimens(const struct dl2_study_settings *study,
-                           const struct dl2_goal_values *values, bool is_asked)
+static void check_regimens(const struct dl2_study_settings *study, bool is_asked)
 {
-    const char *text = values->at[0] ? values->at[0] : "";
+    const char *own = dl2_goal_value(study, "study-regimens", 0), *text = own ? own : "";
     const struct dl2_words list = dl2_words_split(text);
     if (is_asked && !list.count)
         dl2_study_fail(DL2_EXIT_USAGE, "study-regimens needs REGIMENS, for example "
@@ -52,13 +51,12 @@ static void check_regimens(const struct dl2_study_settings *study,
     for (size_t i = 0; i < list.count; i++) {
         const struct regimen regimen = read_regimen(study, list.at[i]);
         for (size_t v = 0; v < regimen.variants.count; v++)
-            if (!dl2_words_have(&study->names, regimen.variants.at[v]))
+            if (!dl2_words_have(study->names, regimen.variants.at[v]))
                 dl2_setting_refuse("REGIMENS", text,
                                    "%s: %s is neither raw nor among the variants %s", list.at[i],
-                                   regimen.variants.at[v], dl2_words_join(&study->variants, " "));
+                                   regimen.variants.at[v], dl2_words_join(study->variants, " "));
         struct dl2_words command = dl2_study_words(study, "dl2-train", "--stages", "", "--batch",
                                                    study->options.batch, NULL);
-        const struct dl2_words flags = dl2_words_of_command(study->options.train_flags);
         /* The variants may not be there yet: the dataset stands for them. */
         const char *stages = "", *stage = list.at[i];
         for (; *stage; stage += strcspn(stage, ","), stage += *stage == ',') {
@@ -67,15 +65,10 @@ static void check_regimens(const struct dl2_study_settings *study,
                               (int)(length - name), stage + name);
         }
         command.at[2] = stages;
-        dl2_words_add_all(&command, &flags);
+        dl2_words_add_command(&command, study->options.train_flags);
         dl2_words_more(&command, "--list", "archs", NULL);
-        dl2_study_ask(study, "REGIMENS", text, &command);
+        dl2_study_ask(study, "REGIMENS", text, command);
     }
-}
-
-static const char *epochs_text(double epochs)
-{
-    return dl2_text("%.6g", epochs);
 }
 
 static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regimen,
@@ -85,7 +78,7 @@ static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regi
     const struct dl2_study_options *o = &study->options;
     const char *settings =
         dl2_text("%s %s %s %s", o->image_size, o->batch, o->device, o->train_flags);
-    const char *epochs = epochs_text(regimen->epochs);
+    const char *epochs = dl2_text("%.6g", regimen->epochs);
     for (size_t a = 0; a < study->archs.count; a++)
         for (size_t s = 0; s < study->seeds.count; s++) {
             struct dl2_training training = {.stage = "regimens",
@@ -112,16 +105,16 @@ static void plan_regimen(struct dl2_study_plan *plan, const struct regimen *regi
 }
 
 /* Beside each regimen the original alone, for as many epochs. */
-static void plan_study_regimens(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_study_regimens(struct dl2_study_plan *plan)
 {
-    const struct dl2_words list = dl2_words_split(values->at[0]);
+    const struct dl2_words list = dl2_words_split(dl2_goal_value(plan->study, "study-regimens", 0));
     struct dl2_words files = {0};
     dl2_plan_variants(plan);
     for (size_t i = 0; i < list.count; i++) {
         const struct regimen regimen = read_regimen(plan->study, list.at[i]);
         plan_regimen(plan, &regimen, &files);
     }
-    dl2_plan_report(plan, &files);
+    return files;
 }
 
 static const struct dl2_goal goal_study_regimens = {

@@ -6,20 +6,19 @@ static const struct dl2_option time_variables[] = {
      offsetof(struct dl2_goal_values, at[0]), .parse = dl2_setting_parse_times, .unset = "none"},
     {DL2_OPTION_END}};
 
-static void check_time(const struct dl2_study_settings *study, const struct dl2_goal_values *values,
-                       bool is_asked)
+static void check_time(const struct dl2_study_settings *study, bool is_asked)
 {
-    (void)study;
-    if (is_asked && (!values->at[0] || !*values->at[0]))
+    const char *budgets = dl2_goal_value(study, "study-time", 0);
+    if (is_asked && (!budgets || !*budgets))
         dl2_study_fail(DL2_EXIT_USAGE,
                        "study-time needs BUDGETS, for example BUDGETS=\"10m 30m 2h\"");
 }
 
-static void plan_study_time(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_study_time(struct dl2_study_plan *plan)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
-    const struct dl2_words budgets = dl2_words_split(values->at[0]);
+    const struct dl2_words budgets = dl2_words_split(dl2_goal_value(study, "study-time", 0));
     struct dl2_words files = {0};
     const char *settings =
         dl2_text("%s %s %s %u %s", o->image_size, o->batch, o->device, study->jobs, o->train_flags);
@@ -32,7 +31,7 @@ static void plan_study_time(struct dl2_study_plan *plan, const struct dl2_goal_v
             training.alone = true;
             dl2_words_add(&files, dl2_plan_training(plan, &training, settings, NULL));
         }
-    dl2_plan_report(plan, &files);
+    return files;
 }
 
 static const struct dl2_goal goal_study_time = {

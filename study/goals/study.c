@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_study(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_study(struct dl2_study_plan *plan)
 {
-    dl2_goal_find("report")->plan(plan, values);
+    return dl2_goal_find("report")->plan(plan);
 }
 
 static const struct dl2_goal goal_study = {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_survey(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_survey(struct dl2_study_plan *plan)
 {
-    (void)values;
     const struct dl2_words files = dl2_plan_survey(plan);
-    dl2_words_add(&plan->targets, files.at[0]);
     dl2_words_add(&plan->shown, dl2_text("%s/survey.txt", plan->study->out));
+    return (struct dl2_words){files.at, 1};
 }
 
 static const struct dl2_goal goal_survey = {

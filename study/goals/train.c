@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "study/goals.h"
 
-static void plan_train(struct dl2_study_plan *plan, const struct dl2_goal_values *values)
+static struct dl2_words plan_train(struct dl2_study_plan *plan)
 {
-    (void)values;
+    struct dl2_words files = {0};
     /* Groups of images go into DECIDE's decisions, so they are there before the first. */
-    if (plan->interim && plan->study->group_is_survey) {
-        const struct dl2_words survey = dl2_plan_survey(plan);
-        dl2_plan_ask_for(plan, &survey);
-    }
-    const struct dl2_words files = dl2_plan_trainings(plan, NULL);
-    dl2_plan_ask_for(plan, &files);
+    if (plan->interim && plan->study->group_is_survey)
+        files = dl2_plan_survey(plan);
+    dl2_words_add_all(&files, dl2_plan_trainings(plan, NULL));
+    return files;
 }
 
 static const struct dl2_goal goal_train = {

@@ -104,7 +104,7 @@ static int run(const struct dl2_dataset *dataset, const struct dl2_sampler *samp
     const struct dl2_fetch_config config = {.io = io};
     const struct dl2_loader_config loader = DL2_LOADER_DEFAULTS;
     const struct dl2_planner planner = dl2_planner_of(dataset, &loader);
-    struct dl2_sample_plan plan = {.place = 0};
+    struct dl2_sample_plan plan = {.epoch_position = 0};
     struct dl2_fetch *fetch;
     struct dl2_fetched fetched = {0};
     struct dl2_fetch_stats stats;

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     int info_status = dl2_image_read_info(data, size, &info, &info_error);
     int status = dl2_image_decode(data, size, &options, &image, &scratch, &error);
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     struct dl2_error colour_error = DL2_ERROR_INIT;
     const int colour_status = info_status == DL2_OK
                                   ? dl2_image_read_colour(data, size, &info, &colour, &colour_error)

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < CHOICE + 3 || memcmp(data + CHOICE, "\xff\xd8\xff", 3) != 0)
         return 0;
     struct dl2_decode_request part = DL2_DECODE_REQUEST_DEFAULTS, all;
-    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_jpeg_splice splice = {.jpeg = DL2_BYTES_INIT};
     struct dl2_decoder *decoder[2] = {NULL};
     struct dl2_image_info info;
     struct dl2_raster have, want;

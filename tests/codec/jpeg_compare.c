@@ -8,8 +8,10 @@ bool jpeg_compare_open(struct jpeg_compare *compare, const uint8_t *data, size_t
 {
     struct dl2_image_info other = {.orientation = 1};
     *info = other;
-    const int own = dl2_jpeg_open(&compare->own, data, size, 0, info, NULL);
-    const int libjpeg = dl2_jpeg_open(&compare->libjpeg, data, size, 0, &other, NULL);
+    compare->own.base.data = compare->libjpeg.base.data = data;
+    compare->own.base.size = compare->libjpeg.base.size = size;
+    const int own = dl2_jpeg_open(&compare->own, info, NULL);
+    const int libjpeg = dl2_jpeg_open(&compare->libjpeg, &other, NULL);
     if (own != libjpeg)
         abort();
     compare->own.libjpeg_only = false;
@@ -77,6 +79,8 @@ void jpeg_compare_free(struct jpeg_compare *compare)
 {
     dl2_jpeg_close(&compare->own);
     dl2_jpeg_close(&compare->libjpeg);
+    dl2_bytes_free(&compare->own.base.block);
+    dl2_bytes_free(&compare->libjpeg.base.block);
     for (size_t i = 0; i < 2; i++)
         dl2_image_free(&compare->images[i]);
 }

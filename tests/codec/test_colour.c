@@ -94,7 +94,7 @@ static void check_everywhere(const struct dl2_colour *colour, const struct dl2_i
 {
     for (size_t i = 0; dl2_codec_at(i); i++) {
         const struct dl2_codec *const codec = dl2_codec_at(i);
-        struct dl2_colour fitted = DL2_COLOUR_INIT, back = DL2_COLOUR_INIT;
+        struct dl2_colour fitted = {.form = DL2_COLOUR_SRGB}, back = {.form = DL2_COLOUR_SRGB};
         struct dl2_bytes file = DL2_BYTES_INIT, plain = DL2_BYTES_INIT;
         if (!codec->encode)
             continue;
@@ -148,7 +148,7 @@ static void test_keeps(void **state)
 {
     struct dl2_image rgb = DL2_IMAGE_INIT, gray = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT;
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     (void)state;
     sample_picture(&rgb, 47, 31, 3);
     sample_picture(&gray, 47, 31, 1);
@@ -190,7 +190,7 @@ static void test_judges(void **state)
     const struct dl2_codec *const jpeg = dl2_codec_find("jpeg");
     struct dl2_image rgb = DL2_IMAGE_INIT, gray = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT, file = DL2_BYTES_INIT;
-    struct dl2_colour colour = DL2_COLOUR_INIT, back = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB}, back = {.form = DL2_COLOUR_SRGB};
     struct dl2_icc facts;
     (void)state;
     sample_picture(&rgb, 20, 20, 3);
@@ -242,7 +242,7 @@ static void test_converts(void **state)
 {
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes icc = DL2_BYTES_INIT;
-    struct dl2_colour colour = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB};
     struct dl2_error error = DL2_ERROR_INIT;
     uint8_t expected[40 * 30 * 3];
     (void)state;

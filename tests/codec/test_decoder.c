@@ -593,7 +593,7 @@ static void only_what_is_needed_is_decoded(void **state)
  * those of the whole. */
 static void a_splice_is_a_jpeg(void **state)
 {
-    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_jpeg_splice splice = {.jpeg = DL2_BYTES_INIT};
     struct dl2_random random;
     unsigned spliced = 0, shifted = 0;
     dl2_random_init(&random, 5, DL2_RANDOM_TEST, 0, 0);
@@ -768,7 +768,7 @@ static void tiles_are_written(void **state)
     assert_int_equal(dl2_jpeg_tile_interval(64, 16, 16, 90), 0);
     assert_int_equal(dl2_jpeg_tile_interval(1, 8, 8, 90), 0);
     assert_int_equal(dl2_jpeg_tile_interval(512, 8, 8, 90), 16);
-    struct dl2_jpeg_splice splice = DL2_JPEG_SPLICE_INIT;
+    struct dl2_jpeg_splice splice = {.jpeg = DL2_BYTES_INIT};
     struct dl2_image image = DL2_IMAGE_INIT;
     for (uint32_t channels = 1; channels <= 3; channels += 2)
         for (int tiles = 0; tiles < 2; tiles++) {

@@ -302,10 +302,13 @@ static void the_environment_turns_it_off(void **state)
         request.height = recipe.height;
         if (off)
             setenv("DL2_JPEG", "libjpeg", 1);
-        assert_int_equal(dl2_jpeg_open(&decoder, jpeg.data, jpeg.size, 0, &info, NULL), DL2_OK);
+        decoder.base.data = jpeg.data;
+        decoder.base.size = jpeg.size;
+        assert_int_equal(dl2_jpeg_open(&decoder, &info, NULL), DL2_OK);
         assert_int_equal(dl2_jpeg_read(&decoder, &request, &image, &raster, NULL), DL2_OK);
         assert_int_equal(decoder.own, !off);
         dl2_jpeg_close(&decoder);
+        dl2_bytes_free(&decoder.base.block);
         dl2_image_free(&image);
     }
     unsetenv("DL2_JPEG");
@@ -331,7 +334,9 @@ static void windows_are_as_wide_as_pays(void **state)
         make_jpeg(recipes[i]);
         request.width = recipes[i]->width;
         request.height = recipes[i]->height;
-        assert_int_equal(dl2_jpeg_open(&decoder, jpeg.data, jpeg.size, 0, &info, NULL), DL2_OK);
+        decoder.base.data = jpeg.data;
+        decoder.base.size = jpeg.size;
+        assert_int_equal(dl2_jpeg_open(&decoder, &info, NULL), DL2_OK);
         assert_int_equal(dl2_jpeg_read(&decoder, &request, &image, &raster, NULL), DL2_OK);
         dl2_image_free(&image);
         assert_int_equal(decoder.own, i + 1);
@@ -342,6 +347,7 @@ static void windows_are_as_wide_as_pays(void **state)
         assert_int_equal(newest->window, windows[i]);
     }
     dl2_jpeg_close(&decoder);
+    dl2_bytes_free(&decoder.base.block);
 }
 
 /* Whatever our own decoder takes is what libjpeg makes of it. */

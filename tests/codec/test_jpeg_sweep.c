@@ -159,7 +159,7 @@ static void trials_are_what_files_decode_to(void **state)
                     struct dl2_encode_options options = {.effort = (int)(turn % 3),
                                                          .subsampling = samplings[s]};
                     const uint32_t height = sizes[size][1];
-                    void *trial;
+                    struct dl2_jpeg_trial *trial;
                     draw(sizes[size][0], height, turn % 4 ? 3 : 1, (enum content)content);
                     expect_ok(jpeg->trial_new(&image, &options, &trial, &error), &error);
                     for (size_t q = 0; q < sizeof qualities / sizeof *qualities; q++) {

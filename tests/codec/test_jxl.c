@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include "codec/codecs.h"
 #include "codec/decoder.h"
 #include "tests/codec/sample_files.h"
 #include "tests/unit.h"
@@ -254,15 +255,18 @@ static void expect_readable_after_unwrap(const struct dl2_bytes *file)
     struct dl2_raster raster;
     const uint8_t *jpeg;
     size_t size;
-    void *state = calloc(1, jxl->state_size);
+    struct dl2_codec_state *state = calloc(1, jxl->state_size);
     assert_non_null(state);
-    expect_ok(jxl->open(state, file->data, file->size, UINT64_MAX, &info, &error), &error);
+    state->data = file->data;
+    state->size = file->size;
+    expect_ok(jxl->open(state, &info, &error), &error);
     assert_int_equal(jxl->unwrap(state, &jpeg, &size, &error), 1);
     const struct dl2_decode_request all = {
         .width = info.width, .height = info.height, .reduction = 1};
     expect_ok(jxl->read(state, &all, &image, &raster, &error), &error);
     assert_int_equal(raster.planes[0].width, info.width);
     jxl->close(state);
+    dl2_bytes_free(&state->block);
     free(state);
     dl2_image_free(&image);
 }

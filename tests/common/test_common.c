@@ -163,6 +163,43 @@ static void long_errors_keep_their_reason(void **state)
     }
 }
 
+static void memory_and_texts_come_with_their_error(void **state)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    uint64_t *numbers = (void *)1;
+    char **list = NULL, *text;
+    size_t count = 0;
+    (void)state;
+    assert_int_equal(DL2_NEW(&numbers, SIZE_MAX / 4, "numbers", &error), DL2_ERR_MEMORY);
+    assert_null(numbers);
+    assert_string_equal(error.message, "out of memory for numbers");
+    assert_int_equal(DL2_NEW(&numbers, 3, "numbers", &error), DL2_OK);
+    assert_true(!numbers[0] && !numbers[2]);
+    free(numbers);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(dl2_format(&text, NULL, "%d-of-%d", i, 3), DL2_OK);
+        assert_int_equal(dl2_list_append(&list, &count, text, NULL), DL2_OK);
+    }
+    assert_int_equal(count, 3);
+    assert_string_equal(list[2], "2-of-3");
+    assert_null(list[3]);
+    assert_int_equal(dl2_list_append(&list, &count, NULL, NULL), DL2_ERR_MEMORY);
+    assert_int_equal(count, 3);
+    dl2_free_list(list);
+}
+
+static void fields_are_added_or_not_at_all(void **state)
+{
+    json_t *object = json_pack("{s:i}", "a", 1);
+    (void)state;
+    assert_true(dl2_json_add(object, json_pack("{s:i}", "b", 2)));
+    assert_false(dl2_json_add(object, NULL));
+    assert_false(dl2_json_add(NULL, json_object()));
+    assert_int_equal(json_object_size(object), 2);
+    assert_int_equal(dl2_json_get_integer(object, "b", 0), 2);
+    json_decref(object);
+}
+
 static void sizes_are_checked(void **state)
 {
     size_t out = 5;
@@ -920,6 +957,8 @@ int main(void)
         cmocka_unit_test(names_are_quoted),
         cmocka_unit_test(long_errors_keep_their_reason),
         cmocka_unit_test(system_errors_name_their_file),
+        cmocka_unit_test(memory_and_texts_come_with_their_error),
+        cmocka_unit_test(fields_are_added_or_not_at_all),
         cmocka_unit_test(sizes_are_checked),
         cmocka_unit_test(orientation_turns),
         cmocka_unit_test(image_sizes_have_limits),

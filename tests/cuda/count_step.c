@@ -39,7 +39,7 @@ enum { CONV, LINEAR, ATTENTION, NORM, LAYER_NORM, POOL, OTHER, UPDATE, KINDS };
 static void count_attention(const struct dl2_graph *g, const struct dl2_layer *l, double x,
                             double y, struct sum *sum)
 {
-    const double tokens = g->values[l->in].height, floats = 4 / ELEMENT * x / 3;
+    const double tokens = g->values[l->in].sides.height, floats = 4 / ELEMENT * x / 3;
     const double flops = 2 * tokens * tokens * g->batch * g->values[l->out].channels;
     call(sum, 2 * flops, x + y);
     call(sum, 5 * flops, x + y + y + x + floats);
@@ -57,9 +57,8 @@ static void count_layer(const struct dl2_graph *g, const struct dl2_layer *l, st
     case DL2_LAYER_CONV:
     case DL2_LAYER_LINEAR: {
         struct sum *s = &sums[l->kind == DL2_LAYER_CONV ? CONV : LINEAR];
-        double flops =
-            2 * w * batch *
-            (l->kind == DL2_LAYER_CONV ? (double)out->depth * out->height * out->width : l->rows);
+        double flops = 2 * w * batch *
+                       (l->kind == DL2_LAYER_CONV ? (double)dl2_sides_count(out->sides) : l->rows);
         call(s, flops, x + w * e + y);
         if (dl2_graph_wants_gradient(g, l->in))
             call(s, flops, y + w * e + x);

@@ -280,20 +280,20 @@ static struct convolution convolution_of(const struct descriptor *graph)
         abort();
     c.element = element_of(tensors[0]);
     c.shape = (struct dl2_conv_shape){.batch = x.n,
-                                      .in_depth = x.d,
-                                      .in_height = x.h,
-                                      .in_width = x.w,
+                                      .in.depth = x.d,
+                                      .in.height = x.h,
+                                      .in.width = x.w,
                                       .in_channels = x.c,
                                       .out_channels = w.n,
-                                      .kernel_depth = w.d,
-                                      .kernel_height = w.h,
-                                      .kernel_width = w.w,
-                                      .stride_depth = deep ? (unsigned)strides[0] : 1,
-                                      .stride_height = (unsigned)strides[deep],
-                                      .stride_width = (unsigned)strides[deep + 1],
-                                      .pad_depth = deep ? (unsigned)pads[0] : 0,
-                                      .pad_height = (unsigned)pads[deep],
-                                      .pad_width = (unsigned)pads[deep + 1],
+                                      .kernel.depth = w.d,
+                                      .kernel.height = w.h,
+                                      .kernel.width = w.w,
+                                      .stride.depth = deep ? (unsigned)strides[0] : 1,
+                                      .stride.height = (unsigned)strides[deep],
+                                      .stride.width = (unsigned)strides[deep + 1],
+                                      .pad.depth = deep ? (unsigned)pads[0] : 0,
+                                      .pad.height = (unsigned)pads[deep],
+                                      .pad.width = (unsigned)pads[deep + 1],
                                       .groups = x.c / w.c};
     const struct dl2_sides out = dl2_conv_out(&c.shape);
     if (y.n != x.n || y.c != w.n || y.d != out.depth || y.h != out.height || y.w != out.width)
@@ -610,10 +610,10 @@ static void convolve(void *from)
     struct dl2_conv *conv = NULL;
     const struct dl2_device_options options = {0};
     const struct dl2_sides y = dl2_conv_out(s);
-    size_t counts[3] = {(size_t)s->batch * s->in_depth * s->in_height * s->in_width *
+    size_t counts[3] = {(size_t)s->batch * s->in.depth * s->in.height * s->in.width *
                             s->in_channels,
-                        (size_t)s->out_channels * s->kernel_depth * s->kernel_height *
-                            s->kernel_width * s->in_channels / s->groups,
+                        (size_t)s->out_channels * s->kernel.depth * s->kernel.height *
+                            s->kernel.width * s->in_channels / s->groups,
                         (size_t)s->batch * s->out_channels * y.depth * y.height * y.width};
     float *floats[3], *bias = NULL;
     if (!ref && dl2_device_open("ref", &options, &ref, &error))
@@ -643,7 +643,7 @@ static void convolve(void *from)
     if (call->work.engine == number_of("DL2_FAKE_WRONG", -1))
         floats[out][counts[out] - 1] = (float)++wrong;
     dl2_elements_from_floats(c->element, floats[out], call->tensors[out], counts[out]);
-    ref->ops->conv_free(conv);
+    dl2_device_plan_free(conv);
     for (int i = 0; i < 3; i++)
         free(floats[i]);
     free(bias);

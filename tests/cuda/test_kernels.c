@@ -490,7 +490,7 @@ static void ingest(enum dl2_element element)
             ref->ops->ingest_run(plan, images, mixes ? other : NULL, want);
             RUN(dl2_gpu_ingest(element, &s, images, mixes ? other : NULL, y, state, NULL));
             near("ingest", element, y, want, n, 1);
-            ref->ops->ingest_free(plan);
+            dl2_device_plan_free(plan);
             free_all();
         }
 }
@@ -538,7 +538,7 @@ static void loss_case(enum dl2_element element, unsigned batch, unsigned classes
     RUN(dl2_gpu_loss(element, &s, l, labels, mixes ? partner : NULL, NULL, NULL, other, each, state,
                      NULL));
     assert_int_equal(other->counted, 2 * sums.counted - 2);
-    ref->ops->loss_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -578,25 +578,25 @@ static void loss(enum dl2_element element)
 static void pool(enum dl2_element element)
 {
     static const struct dl2_pool_shape shapes[] = {
-        {DL2_POOL_MAX, 2, 1, 12, 11, 16, 1, 6, 6, 1, 3, 3, 1, 2, 2, 0, 1, 1},
-        {DL2_POOL_MAX, 2, 1, 9, 7, 5, 1, 4, 3, 1, 3, 3, 1, 2, 2, 0, 0, 0},
-        {DL2_POOL_MAX, 1, 1, 8, 8, 24, 1, 4, 4, 1, 2, 2, 1, 2, 2, 0, 0, 0},
-        {DL2_POOL_MAX, 1, 1, 7, 7, 8, 1, 7, 7, 1, 3, 3, 1, 1, 1, 0, 1, 1},
-        {DL2_POOL_MAX, 1, 1, 16, 16, 8, 1, 1, 1, 1, 16, 16, 1, 1, 1, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 3, 1, 7, 7, 64, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 1, 7, 10, 8, 1, 3, 4, 1, 0, 0, 1, 0, 0, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 1, 3, 4, 5, 1, 6, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0},
-        {DL2_POOL_MAX, 2, 5, 6, 7, 16, 2, 3, 3, 2, 2, 2, 2, 2, 2, 0, 0, 0},
-        {DL2_POOL_MAX, 1, 4, 7, 6, 5, 4, 4, 3, 3, 3, 2, 1, 2, 2, 1, 1, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 2, 4, 5, 3, 16, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-        {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 3, 4, 3, 3, 2, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+        {DL2_POOL_MAX, 2, {1, 12, 11}, 16, {1, 6, 6}, {1, 3, 3}, {1, 2, 2}, {0, 1, 1}},
+        {DL2_POOL_MAX, 2, {1, 9, 7}, 5, {1, 4, 3}, {1, 3, 3}, {1, 2, 2}, {0, 0, 0}},
+        {DL2_POOL_MAX, 1, {1, 8, 8}, 24, {1, 4, 4}, {1, 2, 2}, {1, 2, 2}, {0, 0, 0}},
+        {DL2_POOL_MAX, 1, {1, 7, 7}, 8, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}},
+        {DL2_POOL_MAX, 1, {1, 16, 16}, 8, {1, 1, 1}, {1, 16, 16}, {1, 1, 1}, {0, 0, 0}},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 3, {1, 7, 7}, 64, {1, 1, 1}, {1, 0, 0}, {1, 0, 0}, {0, 0, 0}},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, {1, 7, 10}, 8, {1, 3, 4}, {1, 0, 0}, {1, 0, 0}, {0, 0, 0}},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, {1, 3, 4}, 5, {1, 6, 7}, {1, 0, 0}, {1, 0, 0}, {0, 0, 0}},
+        {DL2_POOL_MAX, 2, {5, 6, 7}, 16, {2, 3, 3}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}},
+        {DL2_POOL_MAX, 1, {4, 7, 6}, 5, {4, 4, 3}, {3, 3, 2}, {1, 2, 2}, {1, 1, 0}},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 2, {4, 5, 3}, 16, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+        {DL2_POOL_ADAPTIVE_AVERAGE, 1, {5, 3, 4}, 3, {3, 2, 5}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct dl2_pool_shape *s = &shapes[i];
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_pool *plan = NULL;
-        size_t in = (size_t)s->batch * s->in_depth * s->in_height * s->in_width * s->channels;
-        size_t out = (size_t)s->batch * s->out_depth * s->out_height * s->out_width * s->channels;
+        size_t in = (size_t)s->batch * s->in.depth * s->in.height * s->in.width * s->channels;
+        size_t out = (size_t)s->batch * s->out.depth * s->out.height * s->out.width * s->channels;
         float *x = fresh(in), *dy = fresh(out), *want = fresh(out), *dwant = fresh(in);
         for (size_t k = 0; k < in; k += 3) /* ties, and windows of negative numbers */
             x[k] = -2;
@@ -610,7 +610,7 @@ static void pool(enum dl2_element element)
         near("pool", element, y, want, out, 1);
         RUN(dl2_gpu_pool_backward(element, s, ldy, winner, dx, NULL));
         near("pool_backward", element, dx, dwant, in, 1);
-        ref->ops->pool_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
     }
 }
@@ -705,7 +705,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
         RUN(dl2_gpu_norm_keep_running(gmean, gvar, &s, kept, NULL));
         RUN(dl2_gpu_norm_apply(element, &s, lx, lr, gamma, beta, kept, gy, NULL, NULL));
         near("norm, evaluated", element, gy, y, n, 2);
-        ref->ops->norm_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
         return;
     }
@@ -749,7 +749,7 @@ static void norm_one(enum dl2_element element, const struct norm_case *test, boo
     if (gdr)
         near("dresidual", element, gdr, dresidual, n, 1);
     near("dx", element, gdx, dx, n, 4);
-    ref->ops->norm_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -841,7 +841,7 @@ static void layer_norm_one(enum dl2_element element, const struct layer_norm_cas
     near("layer norm's dbeta", DL2_ELEMENT_F32, gdbeta, dbeta, c, 1);
     if (c > 2) /* else it is 0, but for rounding */
         near("layer norm's dx", element, gdx, dx, n, loose);
-    ref->ops->layer_norm_free(plan);
+    dl2_device_plan_free(plan);
     free_all();
 }
 
@@ -959,26 +959,24 @@ static void depthwise(enum dl2_element element)
     for (int i = 0; i < 6; i++) {
         unsigned c = cases[i].channels;
         struct dl2_conv_shape s = {.batch = cases[i].batch,
-                                   .in_depth = 1,
-                                   .in_height = cases[i].height,
-                                   .in_width = cases[i].width,
+                                   .in.depth = 1,
+                                   .in.height = cases[i].height,
+                                   .in.width = cases[i].width,
                                    .in_channels = c,
                                    .out_channels = c,
-                                   .kernel_depth = 1,
-                                   .kernel_height = 3,
-                                   .kernel_width = 3,
-                                   .stride_depth = 1,
-                                   .stride_height = cases[i].stride,
-                                   .stride_width = cases[i].stride,
-                                   .pad_height = cases[i].pad,
-                                   .pad_width = cases[i].pad,
+                                   .kernel.depth = 1,
+                                   .kernel.height = 3,
+                                   .kernel.width = 3,
+                                   .stride.depth = 1,
+                                   .stride.height = cases[i].stride,
+                                   .stride.width = cases[i].stride,
+                                   .pad.height = cases[i].pad,
+                                   .pad.width = cases[i].pad,
                                    .groups = c};
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_conv *plan = NULL;
-        unsigned oh = dl2_window_out(s.in_height, 3, s.stride_height, s.pad_height);
-        unsigned ow = dl2_window_out(s.in_width, 3, s.stride_width, s.pad_width);
-        size_t in = (size_t)s.batch * s.in_height * s.in_width * c;
-        size_t out = (size_t)s.batch * oh * ow * c;
+        size_t in = (size_t)s.batch * s.in.height * s.in.width * c;
+        size_t out = s.batch * dl2_sides_count(dl2_conv_out(&s)) * c;
         float *x = fresh(in), *w = fresh(9 * c), *dy = fresh(out);
         float *y = fresh(out), *dx = fresh(in), *dw = fresh(9 * c);
         void *lx = low_precision(element, x, in, 0), *lw = low_precision(element, w, 9 * c, 0);
@@ -1001,7 +999,7 @@ static void depthwise(enum dl2_element element)
         for (unsigned k = 0; k < 9 * c; k++)
             dw[k] *= 2;
         near("depthwise backward weights, accumulated", DL2_ELEMENT_F32, gdw, dw, 9 * c, 1);
-        ref->ops->conv_free(plan);
+        dl2_device_plan_free(plan);
         free_all();
     }
 }

@@ -179,24 +179,20 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
         const struct dl2_layer *l = &graph.layers[i];
         const struct dl2_value *in = &graph.values[l->in], *out = &graph.values[l->out];
         if (attention && l->kind == DL2_LAYER_ATTENTION)
-            ask_attention((struct dl2_attention_shape){batch, in->height, out->channels, l->heads});
+            ask_attention(
+                (struct dl2_attention_shape){batch, in->sides.height, out->channels, l->heads});
         if (attention || l->kind != DL2_LAYER_CONV ||
             l->groups > 1) /* depthwise ones have our own kernels */
             continue;
         struct dl2_conv_shape shape;
         memset(&shape, 0, sizeof shape);
         shape.batch = batch;
-        shape.in_depth = in->depth;
-        shape.in_height = in->height;
-        shape.in_width = in->width;
+        shape.in = in->sides;
         shape.in_channels = in->channels;
         shape.out_channels = out->channels;
-        shape.kernel_depth = l->window.kernel_depth;
-        shape.kernel_height = shape.kernel_width = l->window.kernel;
-        shape.stride_depth = l->window.stride_depth;
-        shape.stride_height = shape.stride_width = l->window.stride;
-        shape.pad_depth = l->window.pad_depth;
-        shape.pad_height = shape.pad_width = l->window.pad;
+        shape.kernel = l->window.kernel;
+        shape.stride = l->window.stride;
+        shape.pad = l->window.pad;
         shape.groups = l->groups;
         ask_all(&shape);
         shape.bias = l->bias;
@@ -232,18 +228,18 @@ static void every_convolution_has_plans(void **state)
     (void)state;
     /* Odd sizes, too. */
     ask_all(&(struct dl2_conv_shape){.batch = 3,
-                                     .in_depth = 1,
-                                     .in_height = 13,
-                                     .in_width = 11,
+                                     .in.depth = 1,
+                                     .in.height = 13,
+                                     .in.width = 11,
                                      .in_channels = 5,
                                      .out_channels = 7,
-                                     .kernel_depth = 1,
-                                     .kernel_height = 3,
-                                     .kernel_width = 2,
-                                     .stride_depth = 1,
-                                     .stride_height = 2,
-                                     .stride_width = 1,
-                                     .pad_height = 1,
+                                     .kernel.depth = 1,
+                                     .kernel.height = 3,
+                                     .kernel.width = 2,
+                                     .stride.depth = 1,
+                                     .stride.height = 2,
+                                     .stride.width = 1,
+                                     .pad.height = 1,
                                      .groups = 1});
     ask_networks(false);
 }
@@ -259,17 +255,17 @@ static void what_cannot_be_is_named(void **state)
 {
     (void)state;
     const struct dl2_cudnn_request request = {.conv = {.batch = 4,
-                                                       .in_depth = 1,
-                                                       .in_height = 8,
-                                                       .in_width = 8,
+                                                       .in.depth = 1,
+                                                       .in.height = 8,
+                                                       .in.width = 8,
                                                        .in_channels = 8,
                                                        .out_channels = 9,
-                                                       .kernel_depth = 1,
-                                                       .kernel_height = 3,
-                                                       .kernel_width = 3,
-                                                       .stride_depth = 1,
-                                                       .stride_height = 1,
-                                                       .stride_width = 1,
+                                                       .kernel.depth = 1,
+                                                       .kernel.height = 3,
+                                                       .kernel.width = 3,
+                                                       .stride.depth = 1,
+                                                       .stride.height = 1,
+                                                       .stride.width = 1,
                                                        .groups = 8}};
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_cudnn_plans plans;

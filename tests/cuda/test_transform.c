@@ -125,7 +125,7 @@ static void compare(struct picture *pictures, uint32_t count, uint32_t side, uin
     const size_t bytes = (size_t)side * side * channels;
     uint8_t *want = malloc(bytes), *have[2];
     void *table = malloc(dl2_gpu_plan_bytes(count));
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    struct dl2_resizer resizer = {.kernels = NULL};
     for (int order = 0; order < 2; order++) {
         struct dl2_gpu_plan plan;
         have[order] = malloc(count * bytes);

@@ -79,9 +79,9 @@ is "$(sed -n 's/^digest //p' "$work/digest")" "$wanted" "the digest after $kille
 
 # ---- A server that stays away: as long as the address says. A training then ends with a checkpoint, from which it comes
 # to the same weights, whether the server went while training or while validating.
-expect 1 dl2-load check "$(at photos)&patience=soon"
-said "patience=soon: it is a number of seconds, 0 to 604800"
-for word in patience=60 access=sql key=id; do # where a table is written, also one that is up to date
+expect 1 dl2-load check "$(at photos)&timeout=soon"
+said "timeout=soon: it is a number of seconds, 0 to 604800"
+for word in timeout=60 access=sql key=id; do # where a table is written, also one that is up to date
     for how in --copy --q=10; do
         expect 2 dl2-transcode $how "$src" "$(at photos)&$word"
         said "${word%=*}= has no effect on a table that is written: "
@@ -104,7 +104,7 @@ interrupted() { # NAME OPTIONS...: trains, without the server from a moment in t
         epochs=$((2 * epochs))
     done
     is $code 1 "exit status of a training whose server went away"
-    [ $took -lt 15 ] || fail "patience=1: waited for $took s"
+    [ $took -lt 15 ] || fail "timeout=1: waited for $took s"
     said 'the same command with --resume goes on from there'
     [ -e "$work/$name/checkpoint.safetensors" ] || fail "no checkpoint: $(cat "$work/err")"
     grep -q '"completed": false' "$work/$name/experiment_report.json" || fail 'no report, or a completed one'
@@ -115,8 +115,8 @@ interrupted() { # NAME OPTIONS...: trains, without the server from a moment in t
     is "$(weights "$work/$name")" "$(weights "$work/$name-whole")" "weights of $name after the server was away"
 }
 if ! slow; then
-    interrupted lost-training -d "$(at photos)&patience=1" --skip-validation
-    interrupted lost-validation -d "$src" --val "$(at photos)&patience=1"
+    interrupted lost-training -d "$(at photos)&timeout=1" --skip-validation
+    interrupted lost-validation -d "$src" --val "$(at photos)&timeout=1"
 fi
 
 # ---- Cut short while writing: nothing is left, the old table stays, and a rerun completes

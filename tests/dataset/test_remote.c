@@ -317,7 +317,7 @@ static bool has_text(struct dl2_disk_cache *cache, const char *object, uint64_t 
 static void test_cache(void **state)
 {
     struct dl2_disk_cache *cache, *other;
-    struct dl2_disk_cache_stats stats;
+    struct dl2_remote_stats stats;
     const char *folder = "a/b";
     (void)state;
     assert_int_equal(dl2_disk_cache_open(at(folder), 1 << 20, &cache, NULL), DL2_OK);
@@ -362,8 +362,8 @@ static void test_cache(void **state)
             break;
     }
     dl2_disk_cache_get_stats(cache, &stats);
-    assert_true(stats.damaged > 10);
-    assert_int_equal(stats.lost, 0);
+    assert_true(stats.cache_damaged > 10);
+    assert_int_equal(stats.cache_lost, 0);
     dl2_disk_cache_close(cache);
 }
 

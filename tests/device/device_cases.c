@@ -44,7 +44,7 @@ void norm_eval(void **state)
         finish(d);
         near(subjects[k].name, "batch norm, evaluation", want, y, 4,
              tolerance_of(&subjects[k], 3e-5));
-        d->ops->norm_free(norm);
+        dl2_device_plan_free(norm);
     }
 }
 
@@ -123,7 +123,7 @@ void elu_near_and_far(void **state)
             else if (!(fabs(y[i] - want) <= (3e-7 + more) * fabs(want)))
                 fail_msg("%s: ELU of %.9g is %.9g, not %.9g", subjects[k].name, x[i], y[i], want);
         }
-        d->ops->norm_free(norm);
+        dl2_device_plan_free(norm);
     }
     free(x);
     free(y);
@@ -295,7 +295,7 @@ void ingest(void **state)
                 finish(d);
                 near(subjects[k].name, "ingest", want, got, count,
                      tolerance_of(&subjects[k], 1e-6));
-                d->ops->ingest_free(ingest);
+                dl2_device_plan_free(ingest);
             }
             free(images);
             free(want);
@@ -617,7 +617,7 @@ void recordings(void **state)
         finish(d);
         near(subjects[k].name, "a replay", direct, replayed, outs, 0);
         ops->recording_free(recording);
-        ops->conv_free(conv);
+        dl2_device_plan_free(conv);
     }
     free(first);
     free(second);
@@ -639,17 +639,20 @@ void shapes_that_make_no_sense(void **state)
     const struct dl2_conv_shape unbiased =
         FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, false, DL2_RELU);
     /* No depth at all, a stride of none, a clip too short, and what no convolution ends with. */
-    const struct dl2_conv_shape shallow = {1, 0, 8, 8, 3, 4, 1, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
-    const struct dl2_conv_shape frozen = {1, 3, 8, 8, 3, 4, 1, 3, 3, 0, 1, 1, 0, 1, 1, 1, false};
-    const struct dl2_conv_shape brief = {1, 2, 8, 8, 3, 4, 3, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape shallow = {1,         {0, 8, 8}, 3, 4,    {1, 3, 3},
+                                           {1, 1, 1}, {0, 1, 1}, 1, false};
+    const struct dl2_conv_shape frozen = {1,         {3, 8, 8}, 3, 4,    {1, 3, 3},
+                                          {0, 1, 1}, {0, 1, 1}, 1, false};
+    const struct dl2_conv_shape brief = {1,         {2, 8, 8}, 3, 4,    {3, 3, 3},
+                                         {1, 1, 1}, {0, 1, 1}, 1, false};
     const struct dl2_conv_shape relu6 =
         FLAT_CONV(1, 8, 8, 3, 4, 3, 3, 1, 1, 1, 1, 1, true, DL2_RELU6);
     const struct dl2_conv_shape *bad[] = {&large,       &empty,    &huge,   &stuck,
                                           &uneven,      &shallow,  &frozen, &brief,
                                           &none_at_all, &unbiased, &relu6};
     const struct dl2_pool_shape pool = FLAT_POOL(DL2_POOL_MAX, 1, 4, 4, 1, 3, 3, 2, 2, 2, 2, 2, 2);
-    const struct dl2_pool_shape short_clip = {
-        DL2_POOL_MAX, 1, 1, 4, 4, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0};
+    const struct dl2_pool_shape short_clip = {DL2_POOL_MAX, 1,         {1, 4, 4}, 1,
+                                              {1, 2, 2},    {2, 2, 2}, {2, 2, 2}, {0, 0, 0}};
     const struct dl2_attention_shape odd[] = {
         {1, 4, 6, 4}, {1, 4, 6, 0}, {1, 0, 6, 3}, {1, 1u << 20, 1, 1}};
     for (size_t k = 0; k < subject_count; k++) {

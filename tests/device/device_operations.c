@@ -74,15 +74,15 @@ static void run_conv(const struct op *op, struct dl2_device *d)
         d->ops->conv_backward_weights(conv, t.x, t.dy, t.dw, t.db, true);
     d->ops->conv_backward_data(conv, t.dy, t.w, t.dx);
     finish(d);
-    d->ops->conv_free(conv);
+    dl2_device_plan_free(conv);
 }
 
 static struct op conv_op(const void *shape)
 {
     const struct dl2_conv_shape *s = shape;
     const struct dl2_sides out = dl2_conv_out(s);
-    const size_t pixels = (size_t)s->in_depth * s->in_height * s->in_width;
-    const size_t taps = (size_t)s->kernel_depth * s->kernel_height * s->kernel_width;
+    const size_t pixels = (size_t)s->in.depth * s->in.height * s->in.width;
+    const size_t taps = (size_t)s->kernel.depth * s->kernel.height * s->kernel.width;
     size_t window = taps * s->in_channels / s->groups;
     return op_of((struct op){.name = "convolution",
                              .run = run_conv,
@@ -105,7 +105,7 @@ static void run_linear(const struct op *op, struct dl2_device *d)
         d->ops->linear_backward_weights(linear, t.x, t.dy, t.dw, t.db, true);
     d->ops->linear_backward_data(linear, t.dy, t.w, t.dx);
     finish(d);
-    d->ops->linear_free(linear);
+    dl2_device_plan_free(linear);
 }
 
 static struct op linear_op(const void *shape)
@@ -128,14 +128,14 @@ static void run_pool(const struct op *op, struct dl2_device *d)
     d->ops->pool_forward(pool, t.x, t.y);
     d->ops->pool_backward(pool, t.dy, t.dx);
     finish(d);
-    d->ops->pool_free(pool);
+    dl2_device_plan_free(pool);
 }
 
 static struct op pool_op(const void *shape)
 {
     const struct dl2_pool_shape *s = shape;
-    const size_t ins = (size_t)s->in_depth * s->in_height * s->in_width * s->channels;
-    const size_t outs = (size_t)s->out_depth * s->out_height * s->out_width * s->channels;
+    const size_t ins = (size_t)s->in.depth * s->in.height * s->in.width * s->channels;
+    const size_t outs = (size_t)s->out.depth * s->out.height * s->out.width * s->channels;
     return op_of((struct op){.name = s->kind == DL2_POOL_MAX ? "max pooling" : "average pooling",
                              .run = run_pool,
                              .shape = s,
@@ -180,7 +180,7 @@ static void run_norm(const struct op *op, struct dl2_device *d)
     if (dresidual != dmore)
         d->ops->copy(d, dmore, dresidual, count * dl2_element_size(d->element));
     finish(d);
-    d->ops->norm_free(norm);
+    dl2_device_plan_free(norm);
 }
 
 struct op norm_op(const void *shape)
@@ -249,7 +249,7 @@ static void run_loss(const struct op *op, struct dl2_device *d)
     op->y[batch + 2] = (float)(sums.top1 - 3) / 2;
     op->y[batch + 3] = (float)(sums.top5 - 4) / 2;
     assert_true(op->y[batch + 1] == counted(test) && (counted(test) || op->y[batch] == 0));
-    d->ops->loss_free(loss);
+    dl2_device_plan_free(loss);
 }
 
 struct op loss_op(const void *shape)
@@ -329,7 +329,7 @@ static void run_layer_norm(const struct op *op, struct dl2_device *d)
         d->ops->copy(d, t.dx, t.dy, op->out_count * dl2_element_size(d->element));
     }
     finish(d);
-    d->ops->layer_norm_free(norm);
+    dl2_device_plan_free(norm);
 }
 
 struct op layer_norm_op(const void *shape)
@@ -352,7 +352,7 @@ static void run_attention(const struct op *op, struct dl2_device *d)
     d->ops->attention_forward(attention, t.x, t.y);
     d->ops->attention_backward(attention, t.x, t.y, t.dy, t.dx);
     finish(d);
-    d->ops->attention_free(attention);
+    dl2_device_plan_free(attention);
 }
 
 struct op attention_op(const void *shape)
@@ -511,11 +511,11 @@ static const struct dl2_conv_shape convs[] = {
     FLAT_CONV(1, 2, 2, 1, 1, 3, 3, 1, 1, 1, 1, 1, true),
     FLAT_CONV(2, 4, 5, 4, 6, 3, 3, 1, 1, 1, 1, 2, true),
     FLAT_CONV(1, 5, 5, 3, 3, 3, 3, 2, 2, 1, 1, 3, false),
-    {2, 3, 4, 5, 2, 3, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, true},
-    {1, 5, 6, 5, 3, 2, 3, 2, 3, 2, 1, 2, 0, 1, 1, 1, false},
-    {1, 2, 4, 3, 4, 4, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, false},
-    {1, 4, 3, 5, 4, 6, 3, 3, 1, 1, 1, 1, 1, 1, 0, 2, true},
-    {1, 1, 4, 4, 2, 2, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, false},
+    {2, {3, 4, 5}, 2, 3, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, true},
+    {1, {5, 6, 5}, 3, 2, {3, 2, 3}, {2, 1, 2}, {0, 1, 1}, 1, false},
+    {1, {2, 4, 3}, 4, 4, {1, 1, 1}, {2, 2, 2}, {0, 0, 0}, 1, false},
+    {1, {4, 3, 5}, 4, 6, {3, 3, 1}, {1, 1, 1}, {1, 1, 0}, 2, true},
+    {1, {1, 4, 4}, 2, 2, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, false},
     /* from here on too large for differences */
     FLAT_CONV(2, 17, 15, 3, 19, 7, 7, 2, 2, 3, 3, 1, false),
     FLAT_CONV(3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true),
@@ -532,11 +532,11 @@ static const struct dl2_conv_shape convs[] = {
     FLAT_CONV(1, 23, 21, 1, 8, 11, 11, 4, 4, 2, 2, 1, true, DL2_RELU),
     FLAT_CONV(1, 11, 12, 33, 33, 5, 5, 1, 1, 2, 2, 33, true, DL2_RELU),
     FLAT_CONV(3, 13, 11, 17, 33, 3, 3, 1, 1, 1, 1, 1, true, DL2_ELU),
-    {2, 4, 9, 10, 3, 16, 3, 7, 7, 1, 2, 2, 1, 3, 3, 1, false},
-    {1, 5, 6, 5, 17, 33, 3, 3, 3, 1, 1, 1, 1, 1, 1, 1, true, DL2_ELU},
-    {2, 5, 6, 7, 16, 32, 3, 3, 3, 2, 2, 2, 1, 1, 1, 1, true, DL2_RELU},
-    {2, 5, 7, 6, 64, 32, 1, 1, 1, 2, 2, 2, 0, 0, 0, 1, false},
-    {1, 4, 7, 5, 24, 24, 3, 3, 3, 1, 1, 1, 1, 1, 1, 24, true},
+    {2, {4, 9, 10}, 3, 16, {3, 7, 7}, {1, 2, 2}, {1, 3, 3}, 1, false},
+    {1, {5, 6, 5}, 17, 33, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 1, true, DL2_ELU},
+    {2, {5, 6, 7}, 16, 32, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}, 1, true, DL2_RELU},
+    {2, {5, 7, 6}, 64, 32, {1, 1, 1}, {2, 2, 2}, {0, 0, 0}, 1, false},
+    {1, {4, 7, 5}, 24, 24, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, 24, true},
 };
 
 static const struct dl2_linear_shape linears[] = {{1, 1, 1, true},
@@ -553,16 +553,16 @@ static const struct dl2_pool_shape pools[] = {
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 2, 5, 3, 3, 1, 1, 0, 0, 0, 0, 0, 0),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 7, 2, 3, 4, 0, 0, 0, 0, 0, 0),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 1, 1, 2, 2, 3, 3, 0, 0, 0, 0, 0, 0),
-    {DL2_POOL_MAX, 1, 4, 5, 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 0, 0},
-    {DL2_POOL_MAX, 1, 5, 4, 5, 1, 3, 2, 3, 3, 3, 3, 2, 2, 2, 1, 1, 1},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 3, 4, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 1, 5, 3, 4, 2, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_MAX, 1, {4, 5, 4}, 2, {2, 2, 2}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}},
+    {DL2_POOL_MAX, 1, {5, 4, 5}, 1, {3, 2, 3}, {3, 3, 3}, {2, 2, 2}, {1, 1, 1}},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, {3, 4, 2}, 1, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 1, {5, 3, 4}, 2, {3, 2, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
     FLAT_POOL(DL2_POOL_MAX, 3, 31, 29, 17, 15, 14, 3, 3, 2, 2, 0, 0),
     FLAT_POOL(DL2_POOL_MAX, 2, 16, 16, 32, 8, 8, 3, 3, 2, 2, 1, 1),
     FLAT_POOL(DL2_POOL_ADAPTIVE_AVERAGE, 7, 8, 8, 65, 1, 1, 0, 0, 0, 0, 0, 0),
-    {DL2_POOL_MAX, 2, 9, 21, 20, 33, 9, 10, 10, 1, 2, 2, 1, 2, 2, 0, 0, 0},
-    {DL2_POOL_MAX, 3, 9, 11, 12, 32, 4, 5, 6, 2, 2, 2, 2, 2, 2, 0, 0, 0},
-    {DL2_POOL_ADAPTIVE_AVERAGE, 5, 4, 7, 7, 64, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+    {DL2_POOL_MAX, 2, {9, 21, 20}, 33, {9, 10, 10}, {1, 2, 2}, {1, 2, 2}, {0, 0, 0}},
+    {DL2_POOL_MAX, 3, {9, 11, 12}, 32, {4, 5, 6}, {2, 2, 2}, {2, 2, 2}, {0, 0, 0}},
+    {DL2_POOL_ADAPTIVE_AVERAGE, 5, {4, 7, 7}, 64, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
 };
 
 static void prepare_pool(struct op *op, enum purpose purpose)

@@ -85,12 +85,13 @@ typedef int layer_run(struct dl2_device *d, const void *x, const void *w, void *
 static int convolve(struct dl2_device *d, const void *x, const void *w, void *y,
                     struct dl2_error *error)
 {
-    const struct dl2_conv_shape shape = {8, 1, 16, 16, 64, 64, 1, 3, 3, 1, 1, 1, 0, 1, 1, 1, false};
+    const struct dl2_conv_shape shape = {8,         {1, 16, 16}, 64, 64,   {1, 3, 3},
+                                         {1, 1, 1}, {0, 1, 1},   1,  false};
     struct dl2_conv *conv = NULL;
     DL2_TRY(d->ops->conv_create(d, &shape, &conv, error));
     d->ops->conv_forward(conv, x, w, NULL, y);
     int status = d->ops->sync(d, error);
-    d->ops->conv_free(conv);
+    dl2_device_plan_free(conv);
     return status;
 }
 
@@ -102,7 +103,7 @@ static int multiply(struct dl2_device *d, const void *x, const void *w, void *y,
     DL2_TRY(d->ops->linear_create(d, &shape, &linear, error));
     d->ops->linear_forward(linear, x, w, NULL, y);
     int status = d->ops->sync(d, error);
-    d->ops->linear_free(linear);
+    dl2_device_plan_free(linear);
     return status;
 }
 
@@ -126,7 +127,7 @@ static int normalise(struct dl2_device *d, const void *x, const void *w, void *y
         float *at = memory;
         d->ops->norm_train(norm, x, x, at, at + CHANNELS, at + 2 * CHANNELS, at + 3 * CHANNELS, y);
         status = d->ops->sync(d, error);
-        d->ops->norm_free(norm);
+        dl2_device_plan_free(norm);
     }
     d->ops->free(d, memory);
     return status;

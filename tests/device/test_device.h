@@ -24,11 +24,14 @@
 /* The shapes of images, without what clips have beside. */
 #define FLAT_CONV(batch, h, w, in, out, kh, kw, sh, sw, ph, pw, ...)                               \
     {                                                                                              \
-        batch, 1, h, w, in, out, 1, kh, kw, 1, sh, sw, 0, ph, pw, __VA_ARGS__                      \
+        batch, {1, h, w}, in, out, {1, kh, kw}, {1, sh, sw}, {0, ph, pw}, __VA_ARGS__              \
     }
 #define FLAT_POOL(kind, batch, h, w, channels, oh, ow, kh, kw, sh, sw, ph, pw)                     \
     {                                                                                              \
-        kind, batch, 1, h, w, channels, 1, oh, ow, 1, kh, kw, 1, sh, sw, 0, ph, pw                 \
+        kind, batch, {1, h, w}, channels, {1, oh, ow}, {1, kh, kw}, {1, sh, sw},                   \
+        {                                                                                          \
+            0, ph, pw                                                                              \
+        }                                                                                          \
     }
 
 /* -- device_subjects.c: tensors, a host copy and a place on a device -- */

@@ -136,7 +136,7 @@ static void straighten(const struct dl2_encoded *image, struct dl2_raster *raste
 /* Of the limit alone, as far reduced as the loader itself would. */
 static bool fake_decode(struct dl2_decode_slot *slot, const struct dl2_encoded *image, uint8_t *out)
 {
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    struct dl2_resizer resizer = {.kernels = NULL};
     struct dl2_decoder *decoder;
     struct dl2_image_info info;
     struct dl2_raster raster;

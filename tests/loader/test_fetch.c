@@ -345,31 +345,30 @@ static int verify_pack(const struct dl2_dataset *dataset, size_t index,
 }
 
 static int read_pack(const struct dl2_dataset *dataset, size_t index,
-                     const struct dl2_slice_range *slices, struct dl2_bytes *scratch,
-                     const uint8_t **data, size_t *size, struct dl2_error *error)
+                     const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                     struct dl2_error *error)
 {
     struct pack *pack = dataset->state;
     atomic_fetch_add(&pack->read, 1);
     const struct timespec delay = {0, (long)pack->delay_us * 1000};
     if (pack->delay_us)
         nanosleep(&delay, NULL);
-    DL2_TRY(dl2_bytes_resize(scratch, size_of((unsigned)index), error));
-    if (pread(pack->fd, scratch->data, scratch->size, (off_t)pack->offsets[index]) !=
-        (ssize_t)scratch->size)
+    DL2_TRY(dl2_bytes_resize(out, size_of((unsigned)index), error));
+    if (pread(pack->fd, out->data, out->size, (off_t)pack->offsets[index]) != (ssize_t)out->size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s[%zu]: cut short", pack->path, index);
-    *data = scratch->data;
-    *size = scratch->size;
-    return verify_pack(dataset, index, slices, *data, *size, error);
+    return verify_pack(dataset, index, slices, out->data, out->size, error);
 }
 
-static void sample_of_pack(const struct dl2_dataset *dataset, size_t index,
-                           struct dl2_sample *sample)
+static struct dl2_entry describe_pack(const struct dl2_dataset *dataset, size_t index)
 {
-    *sample = (struct dl2_sample){
-        .key = "x", .path = "pack[x]", .name = "x", .label = -1, .bytes = size_of((unsigned)index)};
+    return (struct dl2_entry){.sample = {.key = "x",
+                                         .path = "pack[x]",
+                                         .name = "x",
+                                         .label = -1,
+                                         .bytes = size_of((unsigned)index)}};
 }
 
-static const struct dl2_reader pack_reader = {.sample = sample_of_pack,
+static const struct dl2_reader pack_reader = {.describe = describe_pack,
                                               .read = read_pack,
                                               .locate = locate_in_pack,
                                               .verify = verify_pack,

@@ -268,8 +268,8 @@ static void clips_and_images(void **state)
         const char *arch;
         unsigned frames, pixels;
         const char *says;
-    } cases[] = {{"convcolumn", 0, 32, "convcolumn sees clips; these are images"},
-                 {"resnet10", 8, 32, "resnet10 sees images; these are clips"},
+    } cases[] = {{"convcolumn", 0, 32, "convcolumn sees clips: choose a network for images"},
+                 {"resnet10", 8, 32, "resnet10 sees single images: choose a network for clips"},
                  {"convcolumn", 7, 32, "clips of 7 frames of 32x32 are too small for convcolumn"},
                  {"convcolumn", 8, 12, "clips of 8 frames of 12x12 are too small for convcolumn"}};
     struct dl2_device *device = opened(dl2_device_at(0), 1);

@@ -294,7 +294,7 @@ static void test_filters_from_before(void **state)
         assert_int_equal(
             resize_with(interpolation, &in, box, i % 3 == 1, size[0], size[1], 3, used), 0);
         struct dl2_resizer before = resizer;
-        resizer = (struct dl2_resizer)DL2_RESIZER_INIT;
+        resizer = (struct dl2_resizer){.kernels = NULL};
         assert_int_equal(
             resize_with(interpolation, &in, box, i % 3 == 1, size[0], size[1], 3, fresh), 0);
         dl2_resizer_free(&resizer);

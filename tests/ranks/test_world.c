@@ -42,8 +42,9 @@ static void check_sums(const struct dl2_world *world)
         CHECK(floats && doubles);
         for (size_t i = 0; i < count; i++)
             doubles[i] = floats[i] = number(world->rank, i, round);
-        CHECK(world->ops->sum_floats(world, round % 2, floats, count, &error) == DL2_OK);
-        CHECK(world->ops->sum_doubles(world, round % 2, doubles, count, &error) == DL2_OK);
+        CHECK(world->ops->sum(world, round % 2, DL2_WORLD_FLOATS, floats, count, &error) == DL2_OK);
+        CHECK(world->ops->sum(world, round % 2, DL2_WORLD_DOUBLES, doubles, count, &error) ==
+              DL2_OK);
         for (size_t i = 0; i < count; i += 1 + i / 64) {
             float f = number(0, i, round);
             double d = f;

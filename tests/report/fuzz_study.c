@@ -94,60 +94,33 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_study study;
     must(dl2_study_collect(root, NULL, &study, &error) == DL2_OK);
-    struct dl2_analysis *analyses = calloc(study.arch_count + 1, sizeof *analyses);
-    struct dl2_speeds *speeds = calloc(study.arch_count + 1, sizeof *speeds);
-    must(analyses && speeds);
+    struct dl2_page page = {.title = "fuzz", .folder = root, .study = &study, .tolerance = 1};
+    page.analyses = calloc(study.arch_count + 1, sizeof *page.analyses);
+    page.speeds = calloc(study.arch_count + 1, sizeof *page.speeds);
+    must(page.analyses && page.speeds);
     const struct dl2_question question = {.tolerance = 1, .looks = {2, {1, 3}, {0}}, .draws = 3};
-    struct dl2_plan plan;
-    const int opened = dl2_plan_open(root, &study, &question, &plan, NULL);
+    const int opened = dl2_plan_open(root, &study, &question, &page.plan, NULL);
     for (size_t a = 0; a < study.arch_count; a++) {
-        must(dl2_analyse(&study, study.archs[a], opened < 0 ? &question : &plan.questions[a],
-                         &analyses[a], &error) == DL2_OK);
-        must(dl2_speeds_analyse(&study, &analyses[a], NAN, &speeds[a], &error) == DL2_OK);
+        must(dl2_analyse(&study, study.archs[a], opened < 0 ? &question : &page.plan.questions[a],
+                         &page.analyses[a], &error) == DL2_OK);
+        must(dl2_speeds_analyse(&study, &page.analyses[a], NAN, &page.speeds[a], &error) == DL2_OK);
     }
     if (opened == DL2_OK)
-        must(dl2_plan_record(&plan, &study, analyses, &error) == DL2_OK);
-    const struct dl2_codec_choice choice = {.anchor = NULL};
-    struct dl2_codec_sizes sizes;
-    struct dl2_accuracy_size *accuracy_sizes;
-    struct dl2_image_scores scores;
-    must(dl2_image_scores_read(&study, dl2_codec_anchor(&study, &choice), &scores, &error) ==
-         DL2_OK);
-    must(dl2_codec_sizes_find(&study, &scores, &choice, &sizes, &error) == DL2_OK);
-    must(dl2_accuracy_sizes_find(&study, analyses, speeds, sizes.anchor, &accuracy_sizes, &error) ==
-         DL2_OK);
-    bool *fronts = dl2_pareto_of_bytes(&study, analyses);
-    struct dl2_loss_change *losses;
-    must(fronts && dl2_loss_changes_find(&study, analyses, &losses, &error) == DL2_OK);
-    const struct dl2_page page = {.title = "fuzz",
-                                  .folder = root,
-                                  .study = &study,
-                                  .analyses = analyses,
-                                  .speeds = speeds,
-                                  .plan = &plan,
-                                  .fronts = fronts,
-                                  .losses = losses,
-                                  .scores = &scores,
-                                  .sizes = &sizes,
-                                  .accuracy_sizes = accuracy_sizes,
-                                  .tolerance = 1};
+        must(dl2_plan_record(&page.plan, &study, page.analyses, &error) == DL2_OK);
+    must(dl2_image_scores_read(&study, dl2_codec_anchor(&study, &page.codecs), &page.scores,
+                               &error) == DL2_OK);
+    must(dl2_codec_sizes_find(&study, &page.scores, &page.codecs, &page.sizes, &error) == DL2_OK);
+    must(dl2_accuracy_sizes_find(&study, page.analyses, page.speeds, page.sizes.anchor,
+                                 &page.accuracy_sizes, &error) == DL2_OK);
+    page.fronts = dl2_pareto_of_bytes(&study, page.analyses);
+    must(page.fronts &&
+         dl2_loss_changes_find(&study, page.analyses, &page.losses, &error) == DL2_OK);
     struct dl2_html html = DL2_HTML_INIT(&error);
     dl2_page_write(&page, &html);
     must(html.status == DL2_OK);
     dl2_bytes_free(&html.bytes);
-    for (size_t a = 0; a < study.arch_count; a++) {
-        dl2_analysis_free(&analyses[a]);
-        dl2_speeds_free(&speeds[a]);
-    }
-    dl2_image_scores_free(&scores);
-    dl2_codec_sizes_free(&sizes);
-    free(accuracy_sizes);
-    free(fronts);
-    free(losses);
-    free(analyses);
-    free(speeds);
+    dl2_page_free(&page);
     dl2_study_free(&study);
-    dl2_plan_free(&plan);
     must(unlink(path) == 0);
     if (path != plan_path) /* what this wrote */
         unlink(plan_path);

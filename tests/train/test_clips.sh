@@ -36,6 +36,7 @@ differ one/$CK uniform/$CK "--frame-sampling"
 # Clips that are too short are counted.
 expect 0 dl2-train -d few $clips -b 8 -e 1 --frame-step 2 --skip-validation --out short
 said 'few: 16 of 16 clips have fewer frames than the 15 that --frames reaches over'
+grep -q ' clips/s, ' "$work/out" || fail "no rate of clips: $(cat "$work/out")"
 
 # One frame of a clip is an image; other networks, data and options are refused by name.
 expect 0 run -d few --frames 1 -e 1 --out frame

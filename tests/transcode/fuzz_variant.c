@@ -51,14 +51,17 @@ static void remove_root(void)
 
 static void init(struct dl2_variant *variant)
 {
-    static const struct dl2_decode_options decode = DL2_DECODE_DEFAULTS;
-    static const struct dl2_writer_options tree = {.container = "folder"};
+    static const struct dl2_transcode_options options = {.source = "source",
+                                                         .dest = root,
+                                                         .decode = DL2_DECODE_DEFAULTS,
+                                                         .pack = {.container = "folder"},
+                                                         .never_larger = true,
+                                                         .colour = DL2_COLOURS_KEEP};
     const struct dl2_transcode_target target = {
         .codec = dl2_codec_find("ppm"),
         .encode = DL2_ENCODE_DEFAULTS,
         .resolution = {.short_side = 9, .filter = DL2_LANCZOS}};
-    must(dl2_variant_init(variant, root, "source", &target, &decode, true, DL2_COLOURS_KEEP, &tree,
-                          NULL) == DL2_OK);
+    must(dl2_variant_init(variant, &options, &target, NULL) == DL2_OK);
 }
 
 static void make_variant(void)
@@ -76,7 +79,7 @@ static void make_variant(void)
     char *output = dl2_path_join(variant.root, "a.ppm");
     must(output && dl2_file_write(output, "abc", OUTPUT_BYTES, NULL) == DL2_OK);
     free(output);
-    dl2_variant_free(&variant, ITEMS);
+    dl2_variant_free(&variant);
     atexit(remove_root);
 }
 
@@ -99,6 +102,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             must(variant.records[0].bytes == OUTPUT_BYTES);
         must(variant.records[1].state != DL2_RECORD_VALID);
     }
-    dl2_variant_free(&variant, ITEMS);
+    dl2_variant_free(&variant);
     return 0;
 }

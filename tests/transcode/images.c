@@ -58,7 +58,7 @@ static void save_colour(const char *root, const char *name, const char *codec_na
                         const struct dl2_colour *colour)
 {
     const struct dl2_codec *const codec = dl2_codec_find(codec_name);
-    struct dl2_colour fitted = DL2_COLOUR_INIT;
+    struct dl2_colour fitted = {.form = DL2_COLOUR_SRGB};
     struct dl2_image image = DL2_IMAGE_INIT;
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     struct dl2_encode_options options = DL2_ENCODE_DEFAULTS;
@@ -89,7 +89,7 @@ static void make_colours(const char *root, bool odd)
     static const uint16_t deep[4] = {0, 300, 40000, 65535};
     static const uint16_t clear[8] = {10, 20, 30, 128, 40, 50, 60, 255};
     static const uint8_t inks[4] = {10, 200, 30, 40};
-    struct dl2_colour colour = DL2_COLOUR_INIT, profile = DL2_COLOUR_INIT;
+    struct dl2_colour colour = {.form = DL2_COLOUR_SRGB}, profile = {.form = DL2_COLOUR_SRGB};
     struct dl2_bytes bytes = DL2_BYTES_INIT;
     char path[4096];
     dl2_colour_set_cicp(&colour, 12, 13);

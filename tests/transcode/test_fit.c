@@ -136,7 +136,7 @@ static void filter_is_the_loaders(void **state)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_image image = DL2_IMAGE_INIT;
-    struct dl2_resizer resizer = DL2_RESIZER_INIT;
+    struct dl2_resizer resizer = {.kernels = NULL};
     struct dl2_random random;
     static double plane[40 * 32];
     uint8_t out[INPUT * INPUT];

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * rgb_block() of jpeg_color_kernels.inc in vectors: each 128-bit lane has eight pixels. Before it:
- * `vector`, LANES of it, OP(name) for an intrinsic, BROADCAST(row) to all lanes, LOAD_HALF(from) of
- * half a vector, and LANE(v, i).
- */
+/* The loops of jpeg_color_kernels.inc, with rgb_block() in vectors: each lane has eight pixels. */
 #include "codec/jpeg/jpeg_color.h"
+
+#include "common/vectors.h"
 
 #define RGB_BLOCK
 
@@ -46,8 +44,8 @@ static void rgb_block(const uint8_t *restrict y, const uint8_t *restrict cb,
             OP(add_epi16)(OP(add_epi16)(luma, OP(slli_epi16)(u, 1)), scale_words(u, BLUE));
         const vector rg = OP(packus_epi16)(r, g), bb = OP(packus_epi16)(b, b);
         /* No byte is in both; adding is or. */
-        const vector first = OP(add_epi8)(OP(shuffle_epi8)(rg, rg_first),
-                                          OP(shuffle_epi8)(bb, b_first));
+        const vector first =
+            OP(add_epi8)(OP(shuffle_epi8)(rg, rg_first), OP(shuffle_epi8)(bb, b_first));
         const vector last =
             OP(add_epi8)(OP(shuffle_epi8)(rg, rg_last), OP(shuffle_epi8)(bb, b_last));
 #define STORE_LANE(lane)                                                                           \
@@ -65,3 +63,7 @@ static void rgb_block(const uint8_t *restrict y, const uint8_t *restrict cb,
 #undef STORE_LANE
     }
 }
+
+#define KERNELS VARIANT(dl2_jpeg_color_kernels)
+#define NAME    VARIANT_NAME
+#include "codec/jpeg/jpeg_color_kernels.inc"

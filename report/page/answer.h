@@ -7,26 +7,10 @@
 #ifndef DL2_REPORT_ANSWER_H
 #define DL2_REPORT_ANSWER_H
 
-#include "report/accuracy_sizes.h"
-#include "report/analysis.h"
-#include "report/codec_sizes.h"
-#include "report/plan.h"
-#include "report/speed.h"
-
-/* What an answer is made of. All is borrowed; analyses and speeds are [study->arch_count]. */
-struct dl2_answer {
-    const struct dl2_study *study;
-    const struct dl2_analysis *analyses;
-    const struct dl2_speeds *speeds;
-    const struct dl2_plan *plan;
-    const struct dl2_codec_sizes *sizes;
-    const struct dl2_accuracy_size *accuracy_sizes; /* [arch_count][variant_count] */
-    const bool *fronts;                             /* of dl2_pareto_of_bytes() */
-    double tolerance;                               /* points of top-1 */
-};
+#include "report/page/page.h"
 
 /* The answer as JSON: a new reference, or NULL if memory runs out. */
-json_t *dl2_answer_make(const struct dl2_answer *answer);
+json_t *dl2_answer_make(const struct dl2_page *page);
 
 /* Writes it to `path` and its table to `table`, each whole or not at all. DL2_ERR_ARGUMENT if there
  * are files of these names that are not an answer's. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "report/answer.h"
+#include "report/page/answer.h"
+
 #include "common/file.h"
 #include "common/json.h"
-#include "common/memory.h"
 #include "common/quote.h"
+#include "common/scope.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,9 +29,9 @@ static void set_named(json_t *object, const char *name, json_t *value)
 
 /* ---- In sentences */
 
-static json_t *make_sentences(const struct dl2_answer *answer)
+static json_t *make_sentences(const struct dl2_page *page)
 {
-    const struct dl2_study *study = answer->study;
+    const struct dl2_study *study = page->study;
     json_t *lines = json_array();
     if (!study->arch_count)
         json_array_append_new(lines, json_string("Nothing was trained yet: the report is of size "
@@ -40,15 +41,15 @@ static json_t *make_sentences(const struct dl2_answer *answer)
     for (size_t a = 0; a < study->arch_count; a++) {
         if (study->arch_count > 1)
             json_array_append_new(lines, json_sprintf("%s:", study->archs[a]));
-        json_array_append_new(lines, dl2_json_text(answer->analyses[a].smallest.text));
+        json_array_append_new(lines, dl2_json_text(page->analyses[a].smallest.text));
         for (int kind = 0; kind < DL2_SPEED_KINDS; kind++) {
-            const struct dl2_advice *advice = &answer->speeds[a].fastest[kind];
+            const struct dl2_advice *advice = &page->speeds[a].fastest[kind];
             if (advice->sure < study->variant_count || advice->likely < study->variant_count)
                 json_array_append_new(lines, dl2_json_text(advice->text));
         }
     }
-    for (size_t i = 0; i < answer->plan->note_count; i++)
-        json_array_append_new(lines, dl2_json_text(answer->plan->notes[i]));
+    for (size_t i = 0; i < page->plan.note_count; i++)
+        json_array_append_new(lines, dl2_json_text(page->plan.notes[i]));
     return lines;
 }
 
@@ -136,13 +137,12 @@ static json_t *make_cost(const struct dl2_accuracy_size *size, enum dl2_cost cos
                      make_interval(size->low[cost] - 100, size->high[cost] - 100));
 }
 
-static json_t *make_equal_accuracy(const struct dl2_answer *answer, size_t a)
+static json_t *make_equal_accuracy(const struct dl2_page *page, size_t a)
 {
-    const struct dl2_study *study = answer->study;
+    const struct dl2_study *study = page->study;
     json_t *list = json_array();
     for (size_t v = 0; v < study->variant_count; v++) {
-        const struct dl2_accuracy_size *size =
-            &answer->accuracy_sizes[a * study->variant_count + v];
+        const struct dl2_accuracy_size *size = &page->accuracy_sizes[a * study->variant_count + v];
         if (!dl2_study_starts_codec(study, v) || !size->variants)
             continue;
         json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:I, s:I}",
@@ -159,24 +159,24 @@ static json_t *make_equal_accuracy(const struct dl2_answer *answer, size_t a)
     return list;
 }
 
-static json_t *make_network(const struct dl2_answer *answer, size_t a)
+static json_t *make_network(const struct dl2_page *page, size_t a)
 {
-    const struct dl2_study *study = answer->study;
-    const struct dl2_analysis *analysis = &answer->analyses[a];
-    const struct dl2_speeds *speeds = &answer->speeds[a];
+    const struct dl2_study *study = page->study;
+    const struct dl2_analysis *analysis = &page->analyses[a];
+    const struct dl2_speeds *speeds = &page->speeds[a];
     json_t *variants = json_object(), *fastest = json_object();
     for (size_t v = 0; v < study->variant_count; v++) {
-        json_t *variant = make_comparison(study, &analysis->comparisons[v], v, answer->tolerance);
+        json_t *variant = make_comparison(study, &analysis->comparisons[v], v, page->tolerance);
         if (strcmp(study->variants[v].name, "raw") == 0) {
             json_object_set_new(variant, "reason", json_string("original"));
             json_object_set_new(variant, "seeds", json_integer((json_int_t)analysis->seeds));
         } else if (analysis->on_original) {
             json_object_set_new(
                 variant, "on_original",
-                make_comparison(study, &analysis->on_original[v], v, answer->tolerance));
+                make_comparison(study, &analysis->on_original[v], v, page->tolerance));
         }
         json_object_set_new(variant, "pareto_front",
-                            json_boolean(answer->fronts[a * study->variant_count + v]));
+                            json_boolean(page->fronts[a * study->variant_count + v]));
         json_object_set_new(variant, "speed", make_speeds(&speeds->variants[v]));
         set_named(variants, study->variants[v].name, variant);
     }
@@ -191,7 +191,7 @@ static json_t *make_network(const struct dl2_answer *answer, size_t a)
                      "new_study_times_images",
                      dl2_json_real(analysis->needed.few ? analysis->needed.times_images : NAN),
                      "fastest", fastest, "variants", variants, "equal_accuracy",
-                     make_equal_accuracy(answer, a));
+                     make_equal_accuracy(page, a));
 }
 
 static json_t *make_variant(const struct dl2_study_variant *variant)
@@ -242,14 +242,14 @@ static json_t *make_equal_quality(const struct dl2_study *study,
                      "rates", list);
 }
 
-json_t *dl2_answer_make(const struct dl2_answer *answer)
+json_t *dl2_answer_make(const struct dl2_page *page)
 {
-    const struct dl2_study *study = answer->study;
+    const struct dl2_study *study = page->study;
     json_t *variants = json_object(), *networks = json_object();
     for (size_t v = 0; v < study->variant_count; v++)
         set_named(variants, study->variants[v].name, make_variant(&study->variants[v]));
     for (size_t a = 0; a < study->arch_count; a++)
-        set_named(networks, study->archs[a], make_network(answer, a));
+        set_named(networks, study->archs[a], make_network(page, a));
     if (json_object_size(variants) != study->variant_count ||
         json_object_size(networks) != study->arch_count) {
         json_decref(variants);
@@ -257,9 +257,9 @@ json_t *dl2_answer_make(const struct dl2_answer *answer)
         return NULL;
     }
     return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
-                     answer->tolerance, "look", (json_int_t)answer->plan->look, "sentences",
-                     make_sentences(answer), "variants", variants, "networks", networks,
-                     "equal_quality", make_equal_quality(study, answer->sizes));
+                     page->tolerance, "look", (json_int_t)page->plan.look, "sentences",
+                     make_sentences(page), "variants", variants, "networks", networks,
+                     "equal_quality", make_equal_quality(study, &page->sizes));
 }
 
 /* ---- As a table */
@@ -340,27 +340,23 @@ static void print_table(FILE *out, const json_t *answer)
 
 static int save_table(const json_t *answer, const char *path, struct dl2_error *error)
 {
-    char *text = NULL;
+    DL2_AUTO_FREE char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return dl2_error_memory(error, "%s", path);
     print_table(out, answer);
     const bool whole = !ferror(out);
-    const int status = fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
-                                                 : dl2_error_memory(error, "%s", path);
-    free(text);
-    return status;
+    return fclose(out) == 0 && whole ? dl2_file_write(path, text, size, error)
+                                     : dl2_error_memory(error, "%s", path);
 }
 
 /* Files of these names may be somebody else's: an answer is only written over another one. */
 static int expect_answer(const char *json, const char *table, struct dl2_error *error)
 {
-    json_t *old = NULL;
-    struct dl2_error own = DL2_ERROR_INIT;
+    json_auto_t *old = NULL;
     const bool any = access(json, F_OK) == 0;
-    const bool ours = any && dl2_json_load(json, SCHEMA, &old, &own) == DL2_OK;
-    json_decref(old);
+    const bool ours = any && dl2_json_load(json, SCHEMA, &old, NULL) == DL2_OK;
     if (ours || (!any && access(table, F_OK) != 0))
         return DL2_OK;
     return dl2_error_set(
@@ -380,9 +376,8 @@ int dl2_answer_save(const json_t *answer, const char *path, const char *table,
 
 int dl2_answer_print_saved(const char *path, struct dl2_error *error)
 {
-    json_t *answer;
+    json_auto_t *answer = NULL;
     DL2_TRY(dl2_json_load(path, SCHEMA, &answer, error));
     dl2_answer_print(answer);
-    json_decref(answer);
     return DL2_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Several models that are trained in turns on one stream of batches: the steps and epochs of run.c,
- * of all runs that are furthest behind.
+ * The loop of training: the steps and epochs of run.c, of one run, or of several that are trained
+ * in turns on one stream of batches.
  */
 #include "common/clock.h"
+#include "ranks/world.h"
 #include "train/run.h"
 #include "train/trainer.h"
 
@@ -11,19 +12,39 @@
 
 /* -- a pass -- */
 
-/* What a step of one run comes to: if its loss became NaN or infinite, it ends alone. */
-static int after_step(struct dl2_run *run, int status, const struct dl2_error *reason,
-                      struct dl2_error *error)
-{
-    if (status < 0 && run->phase == DL2_RUN_DIVERGED)
-        return dl2_run_end_diverged(run, reason, error);
-    return status < 0 ? dl2_error_copy(error, reason) : DL2_OK;
-}
-
 /* Is the run to have batches of the source, in the pass that goes on? */
 static bool draws_from(const struct dl2_run *run, const struct dl2_source *source)
 {
     return run->phase == DL2_RUN_TRAINING && run->source == source;
+}
+
+/* With config->run.cold: the pass of the stage reads from the disk. */
+static int make_cold(struct dl2_stream *stream, size_t stage, struct dl2_error *error)
+{
+    if (!stream->config->run.cold)
+        return DL2_OK;
+    const int status =
+        dl2_world_rank(stream->config->world) == 0
+            ? dl2_fetch_evict(stream->stages[stage].dataset, &stream->resident, error)
+            : DL2_OK;
+    return dl2_stream_agree(stream, status, error);
+}
+
+/* The batches of the run's source begin where it stands. */
+static int start_feed_at(const struct dl2_run *run, struct dl2_error *error)
+{
+    const struct dl2_run_state *state = &run->state;
+    struct dl2_source *source = run->source;
+    struct dl2_loader_position at;
+    uint32_t *missing;
+    source->next = state->batch;
+    DL2_TRY(dl2_checkpoint_get_missing(state, run->config->world, &at, &missing, error));
+    if (!missing)
+        return dl2_feed_start_epoch(source->feed, state->pass, state->batch - run->visit_begin,
+                                    error);
+    const int status = dl2_feed_resume(source->feed, &at, error);
+    free(missing);
+    return status;
 }
 
 /* Begins the pass where the run that is furthest behind in it stands; if there is one. */
@@ -35,7 +56,7 @@ static int start_feed(struct dl2_stream *stream, struct dl2_source *source, stru
         if (draws_from(run, source) && (!first || run->state.batch < first->state.batch))
             first = run;
     }
-    return first ? dl2_run_start_feed(first, error) : DL2_OK;
+    return first ? start_feed_at(first, error) : DL2_OK;
 }
 
 /* Does the run train on the feed's next batch? A run that was resumed further on waits for the
@@ -69,7 +90,7 @@ static int begin_steps(struct dl2_stream *stream, struct dl2_error *error)
             status = dl2_run_begin_step(run, &reason);
         else if (run->phase == DL2_RUN_TRAINING && run->step.done == 0 && asked_to_stop(run))
             status = stop_waiting(run, &reason);
-        DL2_TRY(after_step(run, status, &reason, error));
+        DL2_TRY(dl2_run_end_diverged(run, status, &reason, error));
         any |= run->phase == DL2_RUN_TRAINING;
     }
     return any;
@@ -81,13 +102,26 @@ static int end_step(struct dl2_run *run, struct dl2_error *error)
     return dl2_run_save_step(run, error);
 }
 
-/* The source's next batch, for all runs that take it. */
+/* The source's next batch, and the seconds until it came. */
+static int next_batch(struct dl2_stream *stream, const struct dl2_source *source,
+                      struct dl2_batch **batch, double *waited, struct dl2_error *error)
+{
+    const double began = dl2_clock_wall();
+    const int got = dl2_feed_next(source->feed, batch, error);
+    *waited = dl2_clock_wall() - began;
+    stream->data_failed = got < 0;
+    if (got == 0)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the loader ended an epoch early");
+    return got < 0 ? got : DL2_OK;
+}
+
+/* Trains all runs that take the source's next batch. */
 static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
                          struct dl2_error *error)
 {
     struct dl2_batch *batch;
     double waited;
-    DL2_TRY(dl2_source_next(stream, source, &batch, &waited, error));
+    DL2_TRY(next_batch(stream, source, &batch, &waited, error));
     int status = DL2_OK;
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         struct dl2_run *run = &stream->runs[i];
@@ -101,13 +135,15 @@ static int train_on_next(struct dl2_stream *stream, struct dl2_source *source,
     for (size_t i = 0; i < stream->run_count; i++)
         if (draws_from(&stream->runs[i], source))
             dl2_network_wait_input(stream->runs[i].network);
-    dl2_source_release(stream, source, batch, waited);
+    dl2_monitor_count(stream->monitor, batch->count, waited);
+    dl2_feed_release(source->feed, batch);
+    source->next++;
     for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
         struct dl2_run *run = &stream->runs[i];
         struct dl2_error reason = DL2_ERROR_INIT;
         if (draws_from(run, source) && takes_batch(run) && run->step.batches &&
             run->step.done == run->step.batches)
-            status = after_step(run, end_step(run, &reason), &reason, error);
+            status = dl2_run_end_diverged(run, end_step(run, &reason), &reason, error);
     }
     return status;
 }
@@ -125,11 +161,19 @@ static int train_on_each(struct dl2_stream *stream, struct dl2_error *error)
     return DL2_OK;
 }
 
+/* The samples of the source's pass that could not be read. */
+static int note_bad(struct dl2_stream *stream, const struct dl2_source *source,
+                    struct dl2_error *error)
+{
+    return dl2_stream_note_bad(stream, source->feed, &stream->stages[source->stage],
+                               "and others took their places", error);
+}
+
 /* Trains the runs that are in the pass, one of which is `member`. */
-static int train_pass(struct dl2_stream *stream, const struct dl2_run *member,
+static int take_steps(struct dl2_stream *stream, const struct dl2_run *member,
                       struct dl2_error *error)
 {
-    DL2_TRY(dl2_run_make_cold(member, error));
+    DL2_TRY(make_cold(stream, member->state.stage, error));
     for (size_t i = 0; i < stream->run_count; i++)
         dl2_run_start_clock(&stream->runs[i]);
     for (size_t k = 0; k < stream->source_count; k++)
@@ -139,15 +183,13 @@ static int train_pass(struct dl2_stream *stream, const struct dl2_run *member,
         DL2_TRY(train_on_each(stream, error));
     for (size_t k = 0; k < stream->source_count && any == 0; k++)
         if (stream->sources[k].feed)
-            any = dl2_source_note_bad(stream, &stream->sources[k], error);
+            any = note_bad(stream, &stream->sources[k], error);
     return any;
 }
 
 /* -- turns -- */
 
-/* One pass, or what is left of one, and what follows it, of the runs that are furthest behind; the
- * others wait. */
-static int run_pass(struct dl2_stream *stream, struct dl2_error *error)
+int dl2_stream_train_pass(struct dl2_stream *stream, struct dl2_error *error)
 {
     const struct dl2_run *member = NULL;
     uint64_t pass = UINT64_MAX;
@@ -162,13 +204,11 @@ static int run_pass(struct dl2_stream *stream, struct dl2_error *error)
         if (run->phase == DL2_RUN_TRAINING)
             member = run;
     }
-    if (member)
-        DL2_TRY(train_pass(stream, member, error));
-    return dl2_stream_end_pass(stream, error);
+    return member ? take_steps(stream, member, error) : DL2_OK;
 }
 
-/* All runs look for their end, then those that are furthest behind have a pass. Returns
- * whether there was any. */
+/* All runs look for their end, then those that are furthest behind have a pass, and what follows
+ * it. Returns whether there was any. */
 static int take_turns(struct dl2_stream *stream, struct dl2_error *error)
 {
     bool any = false;
@@ -177,20 +217,16 @@ static int take_turns(struct dl2_stream *stream, struct dl2_error *error)
             DL2_TRY(dl2_run_look_for_end(&stream->runs[i], error));
         any |= !dl2_run_is_over(&stream->runs[i]);
     }
-    if (any)
-        DL2_TRY(run_pass(stream, error));
-    return any;
+    if (!any)
+        return 0;
+    DL2_TRY(dl2_stream_train_pass(stream, error));
+    DL2_TRY(dl2_stream_end_pass(stream, error));
+    return 1;
 }
 
-static int run_to_end(struct dl2_stream *stream, struct dl2_error *error)
+int dl2_stream_train_to_end(struct dl2_stream *stream, struct dl2_error *error)
 {
-    int status = DL2_OK;
-    for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
-        status = dl2_run_prepare(&stream->runs[i], error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", stream->runs[i].name);
-    }
-    DL2_TRY(status);
+    int status;
     do
         status = take_turns(stream, error);
     while (status > 0);
@@ -199,7 +235,27 @@ static int run_to_end(struct dl2_stream *stream, struct dl2_error *error)
     return status;
 }
 
+static int train(struct dl2_stream *stream, struct dl2_error *error)
+{
+    struct dl2_run *runs = stream->runs;
+    int status = DL2_OK;
+    for (size_t i = 0; i < stream->run_count && status == DL2_OK; i++) {
+        status = dl2_run_prepare(&runs[i], error);
+        if (status < 0 && stream->several)
+            dl2_error_prefix(error, "%s", runs[i].name);
+    }
+    DL2_TRY(status);
+    if (stream->config->run.time_budget > 0 && !dl2_run_is_over(runs)) /* it is of one run */
+        DL2_TRY(dl2_run_probe_validation(runs, error));
+    return dl2_stream_train_to_end(stream, error);
+}
+
+int dl2_train(struct dl2_train_model *model, struct dl2_error *error)
+{
+    return dl2_stream_train(model, 1, false, train, error);
+}
+
 int dl2_train_models(struct dl2_train_model *models, size_t count, struct dl2_error *error)
 {
-    return dl2_stream_train(models, count, true, run_to_end, error);
+    return dl2_stream_train(models, count, true, train, error);
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locals that end with their scope, whichever way it is left. */
+#ifndef DL2_COMMON_SCOPE_H
+#define DL2_COMMON_SCOPE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a struct and the function that frees what it holds, which gets its address:
+ * DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT; */
+#define DL2_CLEANUP(function) __attribute__((cleanup(function)))
+
+/* Of pointers to a block of malloc(), or NULL: DL2_AUTO_FREE double *values = NULL; */
+#define DL2_AUTO_FREE DL2_CLEANUP(dl2_free_local)
+
+static inline void dl2_free_local(void *pointer)
+{
+    void *block;
+    memcpy(&block, pointer, sizeof block);
+    free(block);
+}
+
+#endif

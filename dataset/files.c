@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "dataset/files.h"
+
+#include "common/file.h"
+#include "common/scope.h"
+
+#include <inttypes.h>
+
+/* Largest encoded sample that is read, bytes. */
+#define MAX_SAMPLE_BYTES ((uint64_t)1 << 31)
+
+int dl2_files_read_names(struct dl2_dataset *dataset, struct dl2_error *error)
+{
+    struct dl2_files *files = dataset->state;
+    DL2_AUTO_FREE const char **names = dl2_calloc(files->count, sizeof *names);
+    if (!names)
+        return dl2_error_memory(error, "a dataset");
+    for (size_t i = 0; i < files->count; i++)
+        names[i] = files->entries[i].sample.name;
+    DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree;
+    DL2_TRY(dl2_tree_read(names, files->count, NULL, &tree, error));
+    for (size_t i = 0; i < files->count; i++) {
+        files->entries[i].part = tree.parts[i];
+        files->entries[i].sample.label = tree.labels[i];
+    }
+    dataset->count = files->count;
+    dataset->has_parts = tree.has_parts;
+    dataset->classes = tree.classes;
+    dataset->class_count = tree.class_count;
+    dataset->parts = tree.names;
+    tree.classes = NULL;
+    tree.names = (struct dl2_part_list){0};
+    return DL2_OK;
+}
+
+int dl2_files_load(const struct dl2_files *files, const char *path, size_t number,
+                   uint64_t max_bytes, struct dl2_bytes *out, struct dl2_error *error)
+{
+    if (!files->remote)
+        return dl2_file_read(path, max_bytes, out, error);
+    struct dl2_remote_file *file = &files->remote[number];
+    if (file->bytes > max_bytes)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%s: %" PRIu64 " bytes pass the limit of %" PRIu64, path, file->bytes,
+                             max_bytes);
+    DL2_TRY(dl2_bytes_resize(out, (size_t)file->bytes, error));
+    return dl2_remote_read(file, 0, 0, out->data, out->size, error);
+}
+
+void dl2_files_free(struct dl2_files *files)
+{
+    for (size_t i = 0; i < files->remote_count; i++)
+        dl2_remote_file_free(&files->remote[i]);
+    free(files->remote);
+    free(files->entries);
+}
+
+struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number)
+{
+    const struct dl2_files *files = dataset->state;
+    const struct dl2_file_entry *entry = &files->entries[number];
+    return (struct dl2_entry){.sample = entry->sample, .part = entry->part};
+}
+
+/* Files are not cut into slices. */
+int dl2_files_read(const struct dl2_dataset *dataset, size_t number,
+                   const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                   struct dl2_error *error)
+{
+    (void)slices;
+    const struct dl2_files *files = dataset->state;
+    const struct dl2_file_entry *entry = &files->entries[number];
+    return dl2_files_load(files, entry->sample.path, entry->number, MAX_SAMPLE_BYTES, out, error);
+}
+
+bool dl2_files_locate(const struct dl2_dataset *dataset, size_t number,
+                      const struct dl2_slice_range *slices, struct dl2_location *location)
+{
+    (void)slices;
+    const struct dl2_files *files = dataset->state;
+    const struct dl2_file_entry *entry = &files->entries[number];
+    *location =
+        (struct dl2_location){.path = entry->sample.path,
+                              .fd = -1,
+                              .bytes = entry->sample.bytes,
+                              .remote = files->remote ? &files->remote[entry->number] : NULL};
+    return true;
+}
+
+size_t dl2_files_ignored(const struct dl2_dataset *dataset)
+{
+    const struct dl2_files *files = dataset->state;
+    return files->ignored;
+}

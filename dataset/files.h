@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples that are files of their own: what the readers of a folder and of a list of images share.
+ * Both have a struct dl2_files first in dataset->state. Only this room's files include this header.
+ */
+#ifndef DL2_DATASET_FILES_H
+#define DL2_DATASET_FILES_H
+
+#include "dataset/container.h"
+
+struct dl2_file_entry {
+    struct dl2_sample sample; /* its strings are the container's */
+    uint32_t number;          /* of a remote folder's file; of a list's line */
+    uint8_t part;
+};
+
+struct dl2_files {
+    struct dl2_file_entry *entries;
+    size_t count;
+    size_t ignored;                 /* other files */
+    struct dl2_remote_file *remote; /* of a remote folder, by name; else NULL */
+    size_t remote_count;
+};
+
+/* Sets parts and labels of all entries, and the dataset's classes, by the samples' names. */
+int dl2_files_read_names(struct dl2_dataset *dataset, struct dl2_error *error);
+/* Reads a file; `number` is its one among the remote files. */
+int dl2_files_load(const struct dl2_files *files, const char *path, size_t number,
+                   uint64_t max_bytes, struct dl2_bytes *out, struct dl2_error *error);
+void dl2_files_free(struct dl2_files *files);
+
+/* Functions of struct dl2_reader. */
+struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number);
+int dl2_files_read(const struct dl2_dataset *dataset, size_t number,
+                   const struct dl2_slice_range *slices, struct dl2_bytes *out,
+                   struct dl2_error *error);
+bool dl2_files_locate(const struct dl2_dataset *dataset, size_t number,
+                      const struct dl2_slice_range *slices, struct dl2_location *location);
+size_t dl2_files_ignored(const struct dl2_dataset *dataset);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "quality/score_source.h"
+
+#include "common/file.h"
+#include "common/memory.h"
+#include "dataset/remote_options.h"
+#include "dataset/tell.h"
+#include "quality/image_dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Largest encoded file that is read, bytes. */
+#define MAX_FILE_BYTES ((uint64_t)1 << 31)
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct dl2_score_key *a = left, *b = right;
+    int order = strcmp(a->key, b->key);
+    return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+int dl2_score_source_open(struct dl2_score_source *source, const char *path,
+                          const struct dl2_scoring_options *scoring, struct dl2_error *error)
+{
+    *source = (struct dl2_score_source){.file = path, .count = 1};
+    if (!dl2_is_file(path) || dl2_dataset_is_known(path)) {
+        struct dl2_dataset_options options = dl2_image_dataset_options(scoring->samples);
+        options.subset = scoring->subset;
+        options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
+        DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
+        dl2_dataset_tell(source->dataset, path, false, scoring->progress);
+        source->count = dl2_dataset_count(source->dataset);
+    }
+    DL2_TRY(DL2_NEW(&source->keys, source->count, "keys", error));
+    for (size_t i = 0; i < source->count; i++) {
+        struct dl2_sample sample;
+        dl2_score_source_sample(source, i, &sample);
+        source->keys[i] = (struct dl2_score_key){sample.key, i};
+    }
+    qsort(source->keys, source->count, sizeof *source->keys, compare_keys);
+    return DL2_OK;
+}
+
+void dl2_score_source_close(struct dl2_score_source *source)
+{
+    dl2_dataset_close(source->dataset);
+    free(source->keys);
+    *source = (struct dl2_score_source){0};
+}
+
+void dl2_score_source_sample(const struct dl2_score_source *source, size_t index,
+                             struct dl2_sample *sample)
+{
+    if (source->dataset)
+        dl2_dataset_sample(source->dataset, index, sample);
+    else
+        *sample = (struct dl2_sample){
+            .key = "", .path = source->file, .name = dl2_path_base(source->file), .label = -1};
+}
+
+int dl2_score_source_read(const struct dl2_score_source *source, size_t index,
+                          struct dl2_bytes *scratch, const uint8_t **data, size_t *size,
+                          struct dl2_error *error)
+{
+    if (source->dataset)
+        return dl2_dataset_read(source->dataset, index, scratch, data, size, error);
+    DL2_TRY(dl2_file_read(source->file, MAX_FILE_BYTES, scratch, error));
+    *data = scratch->data;
+    *size = scratch->size;
+    return DL2_OK;
+}
+
+/* The first of this key in order, or behind where it would be; *count is how many there are. */
+static const struct dl2_score_key *find_key(const struct dl2_score_source *source, const char *key,
+                                            size_t *count)
+{
+    size_t low = 0, high = source->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(source->keys[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *count = 0;
+    while (low + *count < source->count && !strcmp(source->keys[low + *count].key, key))
+        ++*count;
+    return source->keys + low;
+}
+
+int dl2_score_source_find(const struct dl2_score_source *source, const char *key, bool *found,
+                          size_t *index, struct dl2_error *error)
+{
+    size_t count;
+    const struct dl2_score_key *first = find_key(source, key, &count);
+    *found = count > 0;
+    if (count)
+        *index = first->index;
+    if (count < 2)
+        return DL2_OK;
+    struct dl2_sample one, other;
+    dl2_score_source_sample(source, first[0].index, &one);
+    dl2_score_source_sample(source, first[1].index, &other);
+    return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                         "%s and %s differ in their extensions alone, so neither can be paired",
+                         one.path, other.path);
+}
+
+int dl2_score_source_extra(const struct dl2_score_source *source,
+                           const struct dl2_score_source *other, char ***extra, size_t *count,
+                           struct dl2_error *error)
+{
+    for (size_t i = 0; source->dataset && i < source->count; i++) {
+        const char *key = source->keys[i].key;
+        size_t found;
+        find_key(other, key, &found);
+        if (!found && (!i || strcmp(key, source->keys[i - 1].key) != 0))
+            DL2_TRY(dl2_list_append(extra, count, strdup(key), error));
+    }
+    return DL2_OK;
+}

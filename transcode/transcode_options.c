@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "transcode/transcode_options.h"
+
+#include "dataset/subset_options.h"
+#include "dataset/writer.h"
+#include "transcode/colours.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_CONTAINERS = 16 };
+
+static const char *const lists[] = {[DL2_LIST_CODECS] = "codecs",
+                                    [DL2_LIST_CONTAINERS] = "containers",
+                                    [DL2_LIST_SETTINGS] = "settings",
+                                    [DL2_LIST_VARIANTS] = "variants",
+                                    NULL};
+
+static const char *const no_yes[] = {[false] = "no", [true] = "yes", NULL};
+static const char *containers[MAX_CONTAINERS + 1]; /* filled in by dl2_transcode_details() */
+
+#define AT(member) offsetof(struct dl2_transcode_arguments, member)
+
+static int parse_crop_area(const char *text, void *value, struct dl2_error *error)
+{
+    double *area = value;
+    char rest;
+    if (sscanf(text, "%lf,%lf%c", &area[0], &area[1], &rest) == 2 && area[0] > 0 &&
+        area[0] <= area[1] && area[1] <= 1)
+        return DL2_OK;
+    return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not two parts from 0 to 1, as 0.08,1",
+                         text);
+}
+
+const struct dl2_option dl2_transcode_rows[] = {
+    {DL2_OPTION_GROUP, .help = "Options for encoding:"},
+    {DL2_OPTION_TEXT, "codec", 'c', "LIST",
+     "Codecs to encode with, of those below, each with settings if wanted, as in "
+     "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
+     "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
+     AT(codecs), .list = "codecs", .commands = DL2_ENCODES},
+    {DL2_OPTION_TEXT, "q", 'q', "LIST",
+     "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
+     "(from, to, step)",
+     AT(qualities), .commands = DL2_ENCODES},
+    {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
+     "A quality for each image instead: the lowest at which it has this score by a metric of "
+     "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
+     "most, as bytes=20000 or bpp=0.5; each is a variant of its own, as jpeg-ssim0.95",
+     AT(targets), .commands = DL2_ENCODES},
+    {DL2_OPTION_TEXT, "q-range", 0, "FROM:TO", "Qualities that --target tries", AT(range),
+     .unset = "1:100", .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "target-rule", 0, "at-least|nearest",
+     "File that an image has with --target: the smallest that meets it (the largest that keeps a "
+     "size), or the one nearest to it on either side",
+     AT(rule), .words = dl2_target_rules, .commands = DL2_ENCODES},
+    {DL2_OPTION_REAL, "target-tolerance", 0, "SHARE",
+     "Closeness to the target at which a search may end, as a share of what is lost (mean squared "
+     "error, 1 - SSIM, 100 - SSIMULACRA2, a distance) or of the bytes; JPEG tries all qualities "
+     "for a score",
+     AT(tolerance), .min = 0, .max = 1, .commands = DL2_ENCODES},
+    {DL2_OPTION_UINT, "probes", 0, "N",
+     "Files that a search makes of an image at most; JPEG makes none for a score", AT(probes),
+     .min = 1, .max = 100, .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "on-miss", 0, "best|copy|fail",
+     "Where no quality meets the target: take the nearest file, copy the source's if it is of the "
+     "variant's codec, or fail the image",
+     AT(miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
+     "Chroma subsampling of codecs that have the choice", AT(subsampling),
+     .words = dl2_subsampling_words, .unset = "420", .commands = DL2_ENCODES},
+    {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
+     "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
+     "means",
+     AT(efforts), .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
+     "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
+     "3% more bytes; progressive files have none",
+     AT(restart), .words = dl2_restart_words, .unset = "tiles", .commands = DL2_ENCODES},
+    {DL2_OPTION_SWITCH, "never-larger", 0, "yes|no",
+     "Copy a source file unchanged into a lossy variant of its own codec if it is at or below the "
+     "variant's quality, with chroma no finer (known of JPEG alone), or no larger than what would "
+     "be encoded; not if it is resized, must be turned upright, has transparent pixels, or is a "
+     "JPEG of RGB, "
+     "CMYK or arithmetic codes",
+     AT(never_larger), .words = no_yes, .commands = DL2_ENCODES},
+    {DL2_OPTION_TEXT, "short", 0, "LIST",
+     "Resize images to these lengths of their shorter side, pixels, for example 160,320,full; each "
+     "is a variant of its own, as jpeg-75@320; smaller images keep their size",
+     AT(sizes[DL2_SHORT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
+    {DL2_OPTION_TEXT, "max-side", 0, "LIST", "The same by the longer side: 512 is --fit 512x512",
+     AT(sizes[DL2_MAX_SIDE]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
+    {DL2_OPTION_TEXT, "fit", 0, "WxH,...",
+     "The same by both sides: no wider than W and no higher than H, as jpeg-75@640x480",
+     AT(sizes[DL2_FIT]), .unset = "full", .commands = DL2_ENCODES | DL2_FITS},
+    {DL2_OPTION_CHOICE, "filter", 0, "lanczos|box|bilinear",
+     "Filter of resized images, as Pillow has it; one other than lanczos is part of the variant's "
+     "name, as in jpeg-75@320-box",
+     AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_FITS},
+    {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
+     AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
+     "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
+     "description, convert the numbers to sRGB, or keep the numbers and drop the description",
+     AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+     .commands = DL2_WRITES | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
+    {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
+     .min = 1, .max = 4294967295.0, .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
+    {DL2_OPTION_UINT64, "memory", 0, "MIB",
+     "Memory for all images in work together, which limits how many large ones are in work at "
+     "once",
+     AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
+     .commands = DL2_ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
+     .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
+
+    {DL2_OPTION_GROUP, .help = "Options for output:"},
+    {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
+     AT(container), .words = containers, .commands = DL2_WRITES},
+    {DL2_OPTION_UINT, "shard", 0, "MIB",
+     "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
+     .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
+    {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
+     "Pack images in a random order, the same for the same seed, so that a program that reads "
+     "one shard after the other meets all classes from the beginning",
+     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = DL2_WRITES},
+    {DL2_OPTION_FLAG, "copy", 0, NULL,
+     "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
+     .commands = DL2_WRITES},
+    {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE", AT(index)},
+    {DL2_OPTION_FLAG, "survey", 0, NULL,
+     "Only say what is in SOURCE: formats, sizes, JPEG qualities, mean and deviation, near "
+     "duplicates, files that cannot be read",
+     AT(survey)},
+    {DL2_OPTION_TEXT, "json", 0, "FILE", "Write the survey to FILE, too", AT(json),
+     .commands = DL2_SURVEYS},
+    {DL2_OPTION_TEXT, "groups", 0, "FILE",
+     "Write the survey's near duplicates to FILE, too, a line KEY, tab, GROUP for each image, as "
+     "dl2-report --group takes it",
+     AT(groups), .commands = DL2_SURVEYS},
+    {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
+     "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
+     .commands = DL2_ENCODES},
+    {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force),
+     .commands = DL2_WRITES},
+    {DL2_OPTION_FLAG, "prune", 0, NULL,
+     "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
+     "DEST that SOURCE lacks) instead of naming them",
+     AT(prune), .commands = DL2_WRITES},
+
+    {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
+    {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = DL2_ENCODES},
+
+    {DL2_OPTION_GROUP, .help = "Options for fitted tables:"},
+    {DL2_OPTION_TEXT, "fit-tables", 0, "FILE",
+     "Only fit JPEG quantisation tables to SOURCE's training images and to what a training sees of "
+     "them, at each resolution; write FILE, for --codec jpeg:tables=FILE, which names the variants",
+     AT(fit_tables)},
+    {DL2_OPTION_UINT, "input-size", 0, "N",
+     "Side of the training's input, pixels: tables are fitted to random crops of images, resized "
+     "to it; and --target's input_psnr and input_ssim compare images at it",
+     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .commands = DL2_FITS | DL2_ENCODES},
+    {DL2_OPTION_PARSE, "crop-area", 0, "MIN,MAX",
+     "The part of an image's area that the training's crops have, as of dl2-train", AT(crop_area),
+     .parse = parse_crop_area, .unset = "0.08,1", .commands = DL2_FITS},
+    {DL2_OPTION_TEXT, "sensitivity", 0, "FILE",
+     "Fit the tables to a network, too: FILE is what dl2-train --sensitivity wrote",
+     AT(sensitivity), .commands = DL2_FITS},
+
+    {DL2_OPTION_GROUP, .help = "Options for scripts:"},
+    {DL2_OPTION_FLAG, "identify", 0, NULL,
+     "Only say what SOURCE is: name, container, images, bytes, classes, \"complete no\" of a "
+     "variant that is not finished, and a fingerprint that changes with anything in it; "
+     "one line each, the word and the value with a tab between them",
+     AT(identify)},
+    {DL2_OPTION_CHOICE, "list", 0, "WHAT",
+     "Check the other options, list what this build has, and exit: codecs (name, lossy or "
+     "lossless, extension), containers (name, read or read,write, extensions, summary), settings "
+     "(codec, name, values, default, help) or variants, that the other options would make (name, "
+     "codec, quality or -, place in DEST, file of tables, which need not be there, or -); one line "
+     "each, with tabs between the columns",
+     AT(list), .words = lists},
+    {DL2_OPTION_END},
+};
+
+char *dl2_transcode_details(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    fprintf(out, "Codecs of this build:\n");
+    for (size_t i = 0; dl2_codec_at(i); i++) {
+        const struct dl2_codec *codec = dl2_codec_at(i);
+        if (!codec->encode)
+            continue;
+        fprintf(out, "  %-5s %s%s", codec->name, codec->lossy ? "quality 1-100" : "lossless",
+                codec->has_subsampling ? ", subsampling" : "");
+        if (codec->max_effort >= 0 && codec->usual_effort < 0)
+            fprintf(out, ",\n        effort 0-%d (%s; default auto)", codec->max_effort,
+                    codec->effort_help);
+        else if (codec->max_effort >= 0)
+            fprintf(out, ",\n        effort 0-%d (%s; default %d)", codec->max_effort,
+                    codec->effort_help, codec->usual_effort);
+        for (size_t s = 0; codec->settings && codec->settings[s].name; s++)
+            fprintf(out, ",\n        %s: %s", codec->settings[s].name, codec->settings[s].help);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "\nContainers:\n");
+    for (size_t i = 0; i < MAX_CONTAINERS && (containers[i] = dl2_container_name(i)); i++)
+        fprintf(out, "  %-6s  %s\n", containers[i], dl2_container_summary(containers[i]));
+    fputs("\n"
+          "Makes DEST/CODEC-QUALITY, or with a size DEST/CODEC-QUALITY@SIZE, for each, with the "
+          "tree of SOURCE, a dl2-variant.json that "
+          "describes it, and a dl2-variant.jsonl with one line per image. EXIF orientation is "
+          "applied, gray stays gray where the codec can, and transparent pixels are laid over the "
+          "background. The content of a file, not its name, decides whether it is an image. DEST "
+          "may not lie in SOURCE: the next run would take the variants for images of it.\n\n"
+          "A rerun makes only what is missing or out of date: no file, another size than was "
+          "written, a source of another size or time, other options, another version of the "
+          "codec's library. A run that was killed leaves no half-written file; run it again to "
+          "complete it.\n\n"
+          "With --short, --max-side or --fit, images become smaller and never larger, with their "
+          "aspect. Masks beside them (of the image's size, gray or with a palette, or called "
+          "NAME.mask.EXT or NAME.seg.EXT) get the same size, by the nearest pixel. Coordinates in "
+          "other files beside them stay those of the source.\n\n"
+          "The same command without --part makes what parts have left, and completes the variants, "
+          "with the bytes of one run.\n\n"
+          "What lies beside images comes along as it is: files of the same name up to the "
+          "extension, members of a sample in tar, metadata in gulp. What a container cannot hold "
+          "is counted on stderr.\n\n"
+          "With --container other than folder, a variant is a few large files, in a folder for "
+          "each split if SOURCE has splits, with a dl2-index.bin that makes opening fast and holds "
+          "a checksum of every image. It is made as a whole: if anything is out of date, all of it "
+          "is made again. --copy makes DEST such a container of SOURCE's bytes as they are, or "
+          "class folders from one. --index writes a dl2-index.bin beside shards that another "
+          "program packed. --survey writes nothing but its FILEs.\n\n"
+          "SOURCE may be an address: https://HOST/PATH of shards with their index, or "
+          "s3://BUCKET/PREFIX, also of a folder; it is read alone.\n\n"
+          "If DEST is postgresql://HOST/DATABASE?table=NAME, a variant is the table "
+          "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
+          "Each is written as a whole, in one transaction. The table's comment and its column "
+          "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
+          "An external codec is two commands: in them %i is the input file, %o the output "
+          "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
+          "write any format that this build reads. Commands run without a shell; quotes keep "
+          "blanks, commas and semicolons in a word. Without %q there is one variant, called NAME. "
+          "To read such a variant, "
+          "pass --decoder to each program: none runs commands that a dataset comes with.\n\n"
+          "Exit status: 0 success, 1 an image or the run failed (named on stderr), 2 wrong "
+          "usage.\n\n"
+          "Examples:\n"
+          "  $ dl2-transcode --survey photos\n"
+          "  $ dl2-transcode --identify photos\n"
+          "  $ dl2-transcode --q 10,25,50,75 photos variants\n"
+          "  $ dl2-transcode --q 50,70 --short 160,320,full photos variants\n"
+          "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
+          "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
+          "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
+          "  $ dl2-transcode --copy --container=tar photos shards\n"
+          "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
+          "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
+          out);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of dl2-transcode: its table of options, and the text of --help. */
+#ifndef DL2_TRANSCODE_TRANSCODE_OPTIONS_H
+#define DL2_TRANSCODE_TRANSCODE_OPTIONS_H
+
+#include "transcode/select_targets.h"
+
+/* The task of a run; as bits, the rows' `commands`. */
+enum dl2_transcode_task {
+    DL2_ENCODE,
+    DL2_COPY,
+    DL2_INDEX,
+    DL2_SURVEY,
+    DL2_IDENTIFY,
+    DL2_FIT_TABLES,
+};
+enum {
+    DL2_ENCODES = 1 << DL2_ENCODE,
+    DL2_WRITES = DL2_ENCODES | 1 << DL2_COPY,
+    DL2_SURVEYS = 1 << DL2_SURVEY,
+    DL2_IDENTIFIES = 1 << DL2_IDENTIFY,
+    DL2_FITS = 1 << DL2_FIT_TABLES,
+};
+
+/* Of a struct dl2_transcode_arguments. */
+extern const struct dl2_option dl2_transcode_rows[];
+
+/* The end of --help: this build's codecs and containers, one line each, then the text. To free;
+ * NULL: no memory. To be called before the options are parsed. */
+char *dl2_transcode_details(void);
+
+#endif

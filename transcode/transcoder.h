@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One pass over a source's images, private to the files that make it. Each calls only files below:
+ *
+ *     transcode.c      the pass from beginning to end; parts, ranks, and the pass that follows them
+ *     finish_image.c   an image in the source's order: packs it, and records it or why it failed
+ *     encode_image.c   an image on any thread: decodes it once, encodes it for all variants
+ *     target_curves.c  what targets expect of qualities, from a sample of the images
+ *     source_image.c   reads and decodes a source image, within the limit of memory
+ */
+#ifndef DL2_TRANSCODE_TRANSCODER_H
+#define DL2_TRANSCODE_TRANSCODER_H
+
+#include "common/thread.h"
+#include "pixels/resize.h"
+#include "quality/image_dataset.h"
+#include "transcode/clip_packer.h"
+#include "transcode/masks.h"
+#include "transcode/output_folder.h"
+#include "transcode/reuse.h"
+#include "transcode/transcode.h"
+#include "transcode/variant.h"
+
+#include <pthread.h>
+
+enum {
+    /* Memory that a worker keeps from image to image. */
+    DL2_KEPT_IMAGE_BYTES = 64 << 20,
+    /* What an image costs whatever its size, in bytes of the source. */
+    DL2_IMAGE_COST = 8192,
+};
+
+/* A worker thread, with the source image that it works on. */
+struct dl2_transcode_worker {
+    struct dl2_transcoder *run;
+    struct dl2_transcode_slot *slot;
+    struct dl2_bytes file, taken;
+    /* The variants that are encoded together, and what they become: [variant_count] */
+    struct dl2_bytes *encoded;
+    size_t *members;
+    int *qualities;
+    struct dl2_image image, scratch, resized;
+    const struct dl2_image *shown; /* `image`, or `resized` for the variants that are made of it */
+    const uint8_t *source;         /* the encoded image */
+    size_t source_size;
+    uint64_t gated; /* bytes that it was let through the gate with */
+    float decode_cpu;
+    struct dl2_source_colours colours;
+    struct dl2_reuse reuse; /* may variants have it as it is, if it is not resized? */
+    struct dl2_image_resizer resizer;
+    struct dl2_mask_resizer masks;
+    struct dl2_target_searcher searcher;
+};
+
+/* Of an image and a variant: a new record, or why there is none. */
+struct dl2_transcode_outcome {
+    struct dl2_record record;
+    struct dl2_bytes encoded; /* of a packed variant: to be put there in order */
+    char *message;            /* of a failure */
+    bool tried;
+};
+
+/* An image from the beginning of its work until it is recorded. */
+struct dl2_transcode_slot {
+    size_t index; /* of the item */
+    const struct dl2_source_item *item;
+    struct dl2_transcode_outcome *outcomes; /* [variant_count] */
+    /* [resolution_count]: what lies beside the image, as it is, and from 1 on as far as it is
+     * another at that resolution */
+    struct dl2_sidecars *sidecars;
+};
+
+/* Lets work through while its memory fits under the limit, or where nothing else is being done. */
+struct dl2_transcode_gate {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    uint64_t limit, used;
+};
+
+struct dl2_transcoder {
+    const struct dl2_transcode_options *options;
+    struct dl2_progress *progress;
+    struct dl2_dataset *dataset;
+    struct dl2_source_items source;
+    struct dl2_variant *variants;
+    size_t variant_count;
+    struct dl2_transcode_worker *workers;
+    struct dl2_transcode_slot *slots;   /* [window] */
+    struct dl2_resolution *resolutions; /* of the variants, each once, full first */
+    size_t resolution_count;
+    size_t *resolution_of;           /* [variant_count] */
+    struct dl2_target_curve *curves; /* [variant_count] of those whose targets are searched */
+    struct dl2_unresized unresized;
+    struct dl2_transcode_gate gate;
+    size_t *todo; /* item numbers */
+    size_t todo_count;
+    struct dl2_output_lock *lock;
+    bool packed; /* variants are containers, not folders of files */
+    /* [variant_count], of packed variants of clips, but in a part's pass; else NULL */
+    struct dl2_clip_packer *clips;
+    /* The part that this pass makes; 0 of 0: it makes all that is missing and completes. */
+    struct dl2_work_part part;
+    bool alone;   /* a part by itself, no rank */
+    bool joins;   /* other such parts are at work */
+    bool is_done; /* there was nothing to make, for no part */
+    bool follows; /* parts of this process' run have been made */
+    struct dl2_part_file part_file;
+    char *parts_stem; /* of a part by itself */
+    char digest[32];  /* likewise: what is to be done */
+    uint16_t *owners; /* [source.count] the parts that have the items; NULL: no part */
+};
+
+/* Has a variant to be made of an item? */
+static inline bool dl2_transcoder_needs(const struct dl2_transcoder *run, size_t v, size_t index)
+{
+    return run->variants[v].records[index].state == DL2_RECORD_MISSING;
+}
+
+/* Has any? */
+static inline bool dl2_transcoder_needs_any(const struct dl2_transcoder *run, size_t index)
+{
+    bool any = false;
+    for (size_t v = 0; v < run->variant_count && !any; v++)
+        any = dl2_transcoder_needs(run, v, index);
+    return any;
+}
+
+/* Has a part made it, so that it only has to be packed? */
+static inline bool dl2_transcoder_packs(const struct dl2_transcoder *run, size_t v, size_t index)
+{
+    return !run->part.count && run->variants[v].records[index].state == DL2_RECORD_STAGED;
+}
+
+/* What lies beside a slot's image in variants of a resolution. */
+static inline const struct dl2_sidecars *dl2_slot_sidecars(const struct dl2_transcode_slot *slot,
+                                                           size_t resolution)
+{
+    return slot->sidecars[resolution].count ? &slot->sidecars[resolution] : &slot->sidecars[0];
+}
+
+/* ---- source_image.c */
+
+void dl2_gate_init(struct dl2_transcode_gate *gate, uint64_t limit);
+void dl2_gate_free(struct dl2_transcode_gate *gate);
+
+int dl2_worker_init(struct dl2_transcode_worker *worker, struct dl2_transcoder *run,
+                    struct dl2_error *error);
+void dl2_worker_free(struct dl2_transcode_worker *worker);
+
+/* Reads the file of an item. */
+int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl2_error *error);
+/* Decodes it into worker->image, which then has the colours of the run's rule. A `sampled` one may
+ * take memory for each variant, also for those that have it. dl2_worker_leave() must follow, on
+ * failure, too. */
+int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
+                      struct dl2_error *error);
+/* Ends the work on an image: lets others through the gate. */
+void dl2_worker_leave(struct dl2_transcode_worker *worker);
+/* The options with which worker->shown is encoded for the variant. */
+int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_variant *variant,
+                       struct dl2_encode_options *encode, struct dl2_error *error);
+
+/* ---- encode_image.c, finish_image.c: struct dl2_parallel's functions, for items of `todo` */
+
+int dl2_encode_image(void *run, unsigned worker, size_t slot, size_t n, struct dl2_error *error);
+int dl2_finish_image(void *run, size_t slot, size_t n, struct dl2_error *error);
+
+void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
+/* How long an item takes, in proportion. */
+double dl2_finish_cost(const struct dl2_transcoder *run, size_t index);
+/* Ends the clips that were gathered last, and says what they lack. */
+int dl2_finish_clips(struct dl2_transcoder *run, struct dl2_error *error);
+
+/* ---- target_curves.c */
+
+/* Makes run->curves, with the workers. */
+int dl2_target_curves_make(struct dl2_transcoder *run, struct dl2_error *error);
+
+#endif
