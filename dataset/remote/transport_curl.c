@@ -262,10 +262,8 @@ static bool prepare_headers(struct dl2_transfer_slot *slot)
     if (settings->credentials->key)
         good = good && add_header(slot, "x-amz-content-sha256",
                                   transfer->sent_size ? "UNSIGNED-PAYLOAD" : SHA256_OF_NOTHING);
-    if (transfer->sent) {
+    if (transfer->sent)
         good = good && add_header(slot, "Content-Type", "application/octet-stream");
-        good = good && add_header(slot, "Expect", ""); /* do not wait for "100 Continue" */
-    }
     if (settings->credentials->key && settings->credentials->token)
         good = good && add_header(slot, "x-amz-security-token", settings->credentials->token);
     return good;
