@@ -23,6 +23,7 @@ libdataset_la_SOURCES = \
 	dataset/remote/disk_cache.c dataset/remote/disk_cache.h \
 	dataset/remote/remote.c dataset/remote/remote.h \
 	dataset/remote/transport.h \
+	dataset/remote/upload.c \
 	dataset/remote_container.c dataset/remote_container.h \
 	dataset/remote_options.c dataset/remote_options.h \
 	dataset/scan.c \
@@ -39,6 +40,7 @@ libdataset_la_SOURCES = \
 	dataset/variant_facts.c dataset/variant_facts.h \
 	dataset/volume.c dataset/volume.h dataset/volume_npy.c \
 	dataset/volumes.c \
+	dataset/store_place.c dataset/store_place.h \
 	dataset/writer.c dataset/writer.h
 libdataset_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(XXHASH_CFLAGS)
 libdataset_la_LIBADD = libcommon.la $(ZLIB_LIBS) $(XXHASH_LIBS)

@@ -5,6 +5,7 @@
 #include "common/file.h"
 #include "common/scope.h"
 #include "dataset/packed.h"
+#include "dataset/store_place.h"
 #include "dataset/variant_facts.h"
 
 #include <dirent.h>
@@ -39,6 +40,7 @@ struct dl2_writer {
     const char *origin;
     struct dl2_writer_options options;
     char *root;
+    struct dl2_store_place *store; /* where the files of `root` go; NULL: they stay */
     struct dl2_index_draft draft;
     struct group *groups;
     size_t group_count;
@@ -217,6 +219,19 @@ static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
                : dl2_error_system(error, "%s: cannot be removed", path);
 }
 
+static bool is_own_object(const char *name, bool top)
+{
+    return is_written_here(name) || (top && may_stay(name, top));
+}
+
+static int prepare_store(struct dl2_writer *writer, struct dl2_error *error)
+{
+    DL2_TRY(dl2_store_place_open(writer->root, is_own_object, &writer->store, error));
+    free(writer->root);
+    writer->root = strdup(dl2_store_place_folder(writer->store));
+    return writer->root ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
 static int prepare_folder(struct dl2_writer *writer, struct dl2_error *error)
 {
     bool own;
@@ -255,7 +270,8 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     if (status == DL2_OK)
         status = writer->sink
                      ? writer->sink->open(path, classes, class_count, &writer->sink_state, error)
-                     : prepare_folder(writer, error);
+                 : dl2_dataset_is_remote(path) ? prepare_store(writer, error)
+                                               : prepare_folder(writer, error);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -370,6 +386,16 @@ static int close_file(FILE **file, const char *path, int64_t *mtime_ns, struct d
     return status;
 }
 
+/* Sends a closed file, by its final name, to the store if there is one. */
+static int send_closed(const struct dl2_writer *writer, const char *path, struct dl2_error *error)
+{
+    for (size_t i = 0; writer->store && i < writer->rename_count; i++)
+        if (writer->renames[i][1] == path)
+            return dl2_store_place_send(writer->store, writer->renames[i][0],
+                                        path + strlen(writer->root) + 1, error);
+    return DL2_OK;
+}
+
 static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
 {
     struct dl2_shard_output *output = &group->output;
@@ -381,7 +407,9 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
     DL2_TRY(close_file(&output->companion, output->companion_path, &shard->mtime_ns, error));
     shard->bytes = output->bytes;
     group->number++;
-    return DL2_OK;
+    DL2_TRY(send_closed(writer, output->path, error));
+    return writer->format->companion.start ? send_closed(writer, output->companion_path, error)
+                                           : DL2_OK;
 }
 
 /* ---- Samples */
@@ -399,7 +427,8 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
         return DL2_OK;
     if (part >= DL2_PARTS) {
         DL2_TRY(note_folder(writer, dl2_part_name(&writer->draft.parts, part), error));
-        DL2_TRY(write_mark(writer, error));
+        if (!writer->store)
+            DL2_TRY(write_mark(writer, error));
     }
     DL2_AUTO_FREE char *folder = dl2_path_join(writer->root, group->folder);
     return folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
@@ -684,11 +713,31 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
     if (out)
         writer->format->write_classes((const char *const *)writer->draft.classes,
                                       writer->draft.class_count, out);
-    if (!out || fclose(out) != 0)
+    const bool whole = out && !ferror(out);
+    if (!out || fclose(out) != 0 || !whole)
         return dl2_error_memory(error, "a dataset");
     DL2_TRY(dl2_format(&path, error, "%s/%s%s", writer->root, group->folder,
                        writer->format->classes_name));
-    return size ? dl2_file_write(path, text, size, error) : DL2_OK;
+    if (!size)
+        return DL2_OK;
+    DL2_TRY(dl2_file_write(path, text, size, error));
+    return writer->store
+               ? dl2_store_place_send(writer->store, path, path + strlen(writer->root) + 1, error)
+               : DL2_OK;
+}
+
+/* Sends dl2-variant.json, which in a folder the caller writes, and the index, which is the last. */
+static int complete_store(const struct dl2_writer *writer, struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *facts = dl2_path_join(writer->root, "dl2-variant.json");
+    DL2_AUTO_FREE char *index = dl2_path_join(writer->root, DL2_INDEX_NAME);
+    if (!facts || !index)
+        return dl2_error_memory(error, "a dataset");
+    if (writer->summary) {
+        DL2_TRY(dl2_facts_save(writer->root, writer->summary, error));
+        DL2_TRY(dl2_store_place_send(writer->store, facts, "dl2-variant.json", error));
+    }
+    return dl2_store_place_send(writer->store, index, DL2_INDEX_NAME, error);
 }
 
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
@@ -700,11 +749,11 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
     for (size_t i = 0; i < writer->group_count; i++)
         if (writer->draft.class_count)
             DL2_TRY(write_classes(writer, &writer->groups[i], error));
-    for (size_t i = 0; i < writer->rename_count; i++)
+    for (size_t i = 0; !writer->store && i < writer->rename_count; i++)
         if (rename(writer->renames[i][0], writer->renames[i][1]) != 0)
             return dl2_error_system(error, "%s: cannot be put in its place", writer->renames[i][1]);
     DL2_TRY(dl2_index_draft_save(&writer->draft, writer->root, error));
-    DL2_TRY(remove_mark(writer, error));
+    DL2_TRY(writer->store ? complete_store(writer, error) : remove_mark(writer, error));
     writer->finished = true;
     return DL2_OK;
 }
@@ -724,8 +773,10 @@ void dl2_writer_close(struct dl2_writer *writer)
     free(writer->groups);
     if (writer->sink_state)
         writer->sink->close(writer->sink_state);
-    if (!writer->sink && !writer->finished &&
-        clear_folder(writer->root, &writer->folders, true, true, NULL) == DL2_OK)
+    if (writer->store)
+        dl2_store_place_close(writer->store, writer->finished);
+    else if (!writer->sink && !writer->finished &&
+             clear_folder(writer->root, &writer->folders, true, true, NULL) == DL2_OK)
         remove_mark(writer, NULL);
     for (size_t i = 0; i < writer->rename_count; i++) {
         free(writer->renames[i][0]);

@@ -6,6 +6,9 @@
  *   tar   WebDataset's shards, shard-000000.tar, with NAME.jpg and NAME.cls for each sample
  *   postgresql  a table, if the path is the address of one; all of it in one transaction
  *
+ * The path of the first two may be s3://BUCKET/PREFIX: shards are made in TMPDIR and sent one by
+ * one, and the index is the last object. Then no mark and no temporary name is needed.
+ *
  * Each but the last has a small binary index, dl2-index.bin (docs/formats.md), with which a dataset
  * opens in milliseconds, and which holds a check sum of every sample. Shards are written under
  * temporary names, and the index is written last. Until then the file .dl2-unfinished lies beside
@@ -89,9 +92,8 @@ int dl2_writer_reserve(const char *path, const struct dl2_writer_options *option
                        const struct dl2_dataset *source, struct dl2_error *error);
 
 /*
- * DL2_ERR_ARGUMENT for an address http://, https:// or s3://, which can only be read, and for that
- * of a table with words that have no effect on writing, such as timeout=; the message says why.
- * dl2_writer_open() asks, too.
+ * DL2_ERR_ARGUMENT for the address of a table with words that have no effect on writing, such as
+ * timeout=; the message says why. dl2_writer_open() asks, too.
  */
 int dl2_writer_check_place(const char *path, struct dl2_error *error);
 

@@ -108,6 +108,12 @@ static int read_record(const struct copy *copy, struct dl2_bytes *record, struct
     return status;
 }
 
+/* Is DEST a folder of this machine? A table has its own record and lock, a store has none. */
+static bool is_local(const char *dest)
+{
+    return !dl2_dataset_is_database(dest) && !dl2_dataset_is_remote(dest);
+}
+
 /* Was DEST copied from SOURCE as it is now? */
 static bool has_same_origin(const struct copy *copy)
 {
@@ -126,8 +132,8 @@ static bool has_same_origin(const struct copy *copy)
 /* Writes the record, or removes it if it would say nothing. */
 static int write_record(const struct copy *copy, struct dl2_error *error)
 {
-    if (dl2_dataset_is_database(copy->options->dest))
-        return DL2_OK; /* its comment has the origin */
+    if (!is_local(copy->options->dest))
+        return DL2_OK;
     struct dl2_bytes record = DL2_BYTES_INIT;
     char *path;
     int status = dl2_format(&path, error, "%s/" RECORD_NAME, copy->options->dest);
@@ -176,7 +182,8 @@ static bool is_current(const struct copy *copy)
     const char *dest = copy->options->dest;
     everything.by_frame = true;
     everything.samples = packs_clips(copy) ? DL2_SAMPLES_CLIPS : DL2_SAMPLES_IMAGES;
-    if (copy->options->force || dl2_dataset_open(dest, &everything, &there, NULL) < 0)
+    if (copy->options->force || dl2_dataset_is_remote(dest) ||
+        dl2_dataset_open(dest, &everything, &there, NULL) < 0)
         return false;
     bool same = !strcmp(dl2_dataset_container(there), copy->options->pack.container) &&
                 (packs_clips(copy) || !dl2_output_has_clips(dest)) &&
@@ -542,7 +549,7 @@ static void tell_left_out(const struct copy *copy)
     dl2_progress_tell(copy->progress, dest, dl2_clip_packer_left_out(&copy->clip));
 }
 
-/* Completes DEST. A table takes the summary along; else that is the last of the files. */
+/* Completes DEST. The summary is the last of a folder's files; else the writer takes it along. */
 static int complete_copy(struct copy *copy, struct dl2_error *error)
 {
     if (copy->writer) {
@@ -555,7 +562,7 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
     }
     DL2_TRY(write_record(copy, error));
     tell_left_out(copy);
-    return copy->summary && !dl2_dataset_is_database(copy->options->dest)
+    return copy->summary && is_local(copy->options->dest)
                ? dl2_facts_save(copy->options->dest, copy->summary, error)
                : DL2_OK;
 }
@@ -603,8 +610,9 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
                         .packed = dl2_container_is_packed(options->pack.container),
                         .origin = "0000000000000000"};
     struct dl2_output_lock lock = {.fd = -1};
-    int status = dl2_output_check_copy(options->source, options->dest, error);
-    const bool folder = !dl2_dataset_is_database(options->dest); /* a table has its own lock */
+    int status =
+        dl2_output_check_copy(options->source, options->dest, options->pack.container, error);
+    const bool folder = is_local(options->dest);
     if (status == DL2_OK && folder)
         status = dl2_make_folders(options->dest, error);
     if (status == DL2_OK && folder)

@@ -108,13 +108,21 @@ static int resolve_both(const char *source, const char *dest, char **real_source
 static bool are_folders(const char *source, const char *dest)
 {
     return !dl2_dataset_is_database(source) && !dl2_dataset_is_database(dest) &&
-           !dl2_dataset_is_remote(source);
+           !dl2_dataset_is_remote(source) && !dl2_dataset_is_remote(dest);
 }
 
-int dl2_output_check_copy(const char *source, const char *dest, struct dl2_error *error)
+int dl2_output_check_copy(const char *source, const char *dest, const char *container,
+                          struct dl2_error *error)
 {
     char *real_source, *real_dest;
     DL2_TRY(dl2_writer_check_place(dest, error));
+    if (dl2_dataset_is_remote(dest) && !dl2_container_is_packed(container))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: only packed datasets are written to a store: add --container=tar",
+                             dest);
+    if (dl2_dataset_is_remote(dest) && !strcmp(source, dest))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: DEST is SOURCE itself; name another prefix", dest);
     if (!are_folders(source, dest)) {
         bool same;
         DL2_TRY(dl2_facts_same_table(source, dest, &same, error));
@@ -171,6 +179,11 @@ int dl2_output_check_variants(const char *source, const char *dest,
     char *real_source = NULL, *real_dest = NULL;
     const bool folders = are_folders(source, dest);
     int status = dl2_writer_check_place(dest, error);
+    if (dl2_dataset_is_remote(dest))
+        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: variants are made in a folder; dl2-transcode --copy "
+                               "--container=tar packs one into a store",
+                               dest);
     if (status == DL2_OK && folders)
         status = resolve_both(source, dest, &real_source, &real_dest, error);
     if (status == DL2_OK && folders && !strcmp(real_source, real_dest))

@@ -17,7 +17,8 @@ int dl2_output_check_variants(const char *source, const char *dest,
                               const struct dl2_variant *variants, size_t count,
                               struct dl2_error *error);
 /* The same of a DEST that is a copy: neither may lie in the other. */
-int dl2_output_check_copy(const char *source, const char *dest, struct dl2_error *error);
+int dl2_output_check_copy(const char *source, const char *dest, const char *container,
+                          struct dl2_error *error);
 
 /*
  * Removes the file `name` of the folder `root`, and the folders above it that are empty then. One

@@ -233,11 +233,6 @@ int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_u
 
 int dl2_writer_check_place(const char *path, struct dl2_error *error)
 {
-    if (dl2_dataset_is_remote(path))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: what lies behind http://, https:// and s3:// is read, and cannot "
-                             "be written yet; write to a folder, and upload that",
-                             path);
     if (!dl2_dataset_is_database(path))
         return DL2_OK;
     DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;

@@ -14,7 +14,7 @@ enum { MAX_TEXT = 4096, MAX_DEPTH = 16 };
 struct reading {
     XML_Parser parser;
     int depth;
-    bool in_object, is_listing, is_error, truncated;
+    bool in_object, is_listing, is_error, is_upload, truncated;
     char text[MAX_TEXT]; /* of the element that is being read */
     size_t length;
     const char *wrong; /* why reading stopped; NULL: nothing is wrong */
@@ -49,6 +49,7 @@ static void start_element(void *context, const char *name, const char **attribut
     if (reading->depth == 0) {
         reading->is_listing = !strcmp(name, "ListBucketResult");
         reading->is_error = !strcmp(name, "Error");
+        reading->is_upload = !strcmp(name, "InitiateMultipartUploadResult");
     }
     if (++reading->depth > MAX_DEPTH)
         stop(reading, DL2_ERR_FORMAT, "its elements are nested too deep");
@@ -188,6 +189,9 @@ static void end_element(void *context, const char *name)
         end_of_listing(reading, local_name(name));
     else if (reading->store && reading->is_error)
         end_of_error(reading, local_name(name));
+    else if (reading->store && reading->is_upload && reading->depth == 2 &&
+             !strcmp(local_name(name), "UploadId"))
+        copy_text(reading, reading->store->upload, sizeof reading->store->upload);
     reading->length = 0;
     reading->depth--;
 }

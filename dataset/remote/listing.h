@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The XML of S3: pages of a listing (ListObjectsV2), and errors. Only the files of this room
- * include this header.
+ * The XML of S3: pages of a listing (ListObjectsV2), errors, and uploads. Only the files of this
+ * room include this header.
  */
 #ifndef DL2_DATASET_LISTING_H
 #define DL2_DATASET_LISTING_H
@@ -27,9 +27,10 @@ struct dl2_listing {
 int dl2_listing_read(const uint8_t *text, size_t size, struct dl2_listing *listing,
                      struct dl2_error *error);
 
-/* Reads code, message and request id out of S3's <Error>, "" for what is not there. */
+/* Reads code, message and request id out of S3's <Error>, or the id of an upload in parts that S3
+ * has begun (<InitiateMultipartUploadResult>): "" for what is not there. */
 struct dl2_store_error {
-    char code[64], message[256], request[128], region[64];
+    char code[64], message[256], request[128], region[64], upload[1024];
 };
 void dl2_store_error_read(const uint8_t *text, size_t size, struct dl2_store_error *out);
 

@@ -119,7 +119,7 @@ static char *root_url(const struct dl2_remote *remote)
     return url;
 }
 
-static char *object_url(const struct dl2_remote *remote, const char *name)
+char *dl2_remote_url(const struct dl2_remote *remote, const char *name)
 {
     DL2_AUTO_FREE char *root = root_url(remote);
     DL2_AUTO_FREE char *object = root ? dl2_address_object(&remote->address, name) : NULL;
@@ -130,13 +130,13 @@ static char *object_url(const struct dl2_remote *remote, const char *name)
 }
 
 /* For messages: "s3://bucket/key", with the endpoint if the store is not AWS itself; or the URL. */
-static char *object_shown(const struct dl2_remote *remote, const char *name)
+char *dl2_remote_shown(const struct dl2_remote *remote, const char *name)
 {
     const struct dl2_address *address = &remote->address;
     const char *endpoint = remote->credentials.endpoint;
     char *text;
     if (!address->is_s3)
-        return object_url(remote, name);
+        return dl2_remote_url(remote, name);
     dl2_format(&text, NULL, "s3://%s/%s%s%s%s%s", address->place, address->path,
                *address->path && *name ? "/" : "", name, endpoint ? " at " : "",
                endpoint ? endpoint : "");
@@ -311,8 +311,8 @@ static void reading_done(struct dl2_remote_transfer *transfer, void *context)
 static int name_reading(struct dl2_remote_reading *reading, const struct dl2_remote *remote,
                         const char *name, struct dl2_error *error)
 {
-    reading->url = object_url(remote, name);
-    reading->what = object_shown(remote, name);
+    reading->url = dl2_remote_url(remote, name);
+    reading->what = dl2_remote_shown(remote, name);
     reading->transfer.url = reading->url;
     reading->transfer.what = reading->what;
     return reading->url && reading->what ? DL2_OK : dl2_error_memory(error, "a request");
@@ -445,7 +445,7 @@ int dl2_remote_read_end(struct dl2_remote_read *read, struct dl2_error *error)
 
 void dl2_remote_forget(struct dl2_remote_file *file, uint64_t unit)
 {
-    DL2_AUTO_FREE char *what = object_shown(file->remote, file->name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(file->remote, file->name);
     const char *etag = atomic_load(&file->etag);
     DL2_AUTO_FREE char *object = what && etag ? cache_object(what, etag) : NULL;
     if (object && file->remote->cache)
@@ -473,19 +473,29 @@ static void wait_for(sem_t *done, size_t count)
     sem_destroy(done);
 }
 
-/* Sends one request and waits for its end. */
-static int run_transfer(struct dl2_remote *remote, struct dl2_remote_transfer *transfer,
-                        struct dl2_error *error)
+int dl2_remote_run(struct dl2_remote *remote, struct dl2_remote_transfer *transfers, size_t count,
+                   struct dl2_error *error)
 {
     struct session *session;
     sem_t done;
     DL2_TRY(get_session(remote, &session, error));
     sem_init(&done, 0, 0);
-    transfer->done = transfer_is_done;
-    transfer->context = &done;
-    remote->driver->submit(session->transport, transfer, true);
-    wait_for(&done, 1);
-    return transfer->status < 0 ? dl2_error_copy(error, &transfer->error) : DL2_OK;
+    for (size_t i = 0; i < count; i++) {
+        transfers[i].done = transfer_is_done;
+        transfers[i].context = &done;
+        remote->driver->submit(session->transport, &transfers[i], count == 1);
+    }
+    wait_for(&done, count);
+    for (size_t i = 0; i < count; i++)
+        if (transfers[i].status < 0)
+            return dl2_error_copy(error, &transfers[i].error);
+    return DL2_OK;
+}
+
+void dl2_remote_read_reply(const struct dl2_remote *remote, const struct dl2_bytes *body,
+                           struct dl2_store_error *out)
+{
+    remote->driver->read_reply(body->data, body->size, out);
 }
 
 /* Begins all reads, waits, and ends all; the first error counts. */
@@ -522,15 +532,15 @@ int dl2_remote_read(struct dl2_remote_file *file, uint64_t unit, uint64_t offset
 static int read_start(struct dl2_remote *remote, const char *name, uint8_t *data, size_t size,
                       bool optional, struct dl2_remote_transfer *transfer, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *url = object_url(remote, name);
-    DL2_AUTO_FREE char *what = object_shown(remote, name);
+    DL2_AUTO_FREE char *url = dl2_remote_url(remote, name);
+    DL2_AUTO_FREE char *what = dl2_remote_shown(remote, name);
     struct dl2_error own = DL2_ERROR_INIT;
     *transfer = (struct dl2_remote_transfer){.url = url, .what = what, .data = data, .size = size};
     if (!url && !strncmp(name, "../", 3))
         return 0; /* there is nothing above */
     if (!url || !what)
         return dl2_error_memory(error, "a request");
-    const int status = run_transfer(remote, transfer, &own);
+    const int status = dl2_remote_run(remote, transfer, 1, &own);
     const bool hidden = optional && (transfer->code == 403 || transfer->code == 401);
     transfer->url = transfer->what = NULL;
     return status == DL2_OK                       ? 1
@@ -628,7 +638,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
 {
     const char *path = remote->address.path;
     const char *token = listing->next.size ? (char *)listing->next.data : NULL;
-    DL2_AUTO_FREE char *root = root_url(remote), *what = object_shown(remote, ""), *url = NULL;
+    DL2_AUTO_FREE char *root = root_url(remote), *what = dl2_remote_shown(remote, ""), *url = NULL;
     DL2_AUTO_FREE char *from = dl2_percent_encode(token ? token : "", false);
     DL2_AUTO_FREE char *prefix = dl2_percent_encode(path, false);
     if (!root || !what || !from || !prefix)
@@ -637,7 +647,7 @@ static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
                        token ? "continuation-token=" : "", from, token ? "&" : "", prefix,
                        *path ? "%2F" : ""));
     struct dl2_remote_transfer transfer = {.url = url, .what = what, .max_body = MAX_PAGE_BYTES};
-    int status = run_transfer(remote, &transfer, error);
+    int status = dl2_remote_run(remote, &transfer, 1, error);
     if (status == DL2_OK) {
         status =
             remote->driver->read_listing(transfer.body.data, transfer.body.size, listing, error);

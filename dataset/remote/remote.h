@@ -8,6 +8,7 @@
  *     listing.c                  the XML of S3
  *     disk_cache.c               a folder that keeps what was read
  *     remote.c                   all of it together
+ *     upload.c                   writing objects of S3
  *
  * Threads: any number at once; open and close on one. The child of a fork may read what its parent
  * opened: it has connections of its own.
@@ -96,6 +97,28 @@ int dl2_remote_list(struct dl2_remote *remote, struct dl2_listing *listing,
                     struct dl2_error *error);
 void dl2_listing_free(struct dl2_listing *listing);
 
+/*
+ * Writes an object of S3, in parts if it is large: afterwards it is there whole, or what was there
+ * before is. DL2_ERR_ARGUMENT for HTTP. `data` may be NULL if there is nothing in it.
+ */
+int dl2_remote_store(struct dl2_remote *remote, const char *name, const void *data, size_t size,
+                     struct dl2_error *error);
+/* The same with the bytes of a file, which nobody may change meanwhile. */
+int dl2_remote_store_file(struct dl2_remote *remote, const char *name, const char *path,
+                          struct dl2_error *error);
+/* Removes an object of S3, if there is one. */
+int dl2_remote_remove(struct dl2_remote *remote, const char *name, struct dl2_error *error);
+
 void dl2_remote_get_stats(struct dl2_remote *remote, struct dl2_remote_stats *stats);
+
+/* For upload.c: a file's URL, and its name for messages, strings to free or NULL; sends requests
+ * and waits for all, where the first error counts; reads what S3 replied. */
+struct dl2_remote_transfer;
+char *dl2_remote_url(const struct dl2_remote *remote, const char *name);
+char *dl2_remote_shown(const struct dl2_remote *remote, const char *name);
+int dl2_remote_run(struct dl2_remote *remote, struct dl2_remote_transfer *transfers, size_t count,
+                   struct dl2_error *error);
+void dl2_remote_read_reply(const struct dl2_remote *remote, const struct dl2_bytes *body,
+                           struct dl2_store_error *out);
 
 #endif

@@ -42,6 +42,10 @@ struct dl2_remote_transfer {
     uint64_t offset;
     size_t size;
     size_t max_body;
+    const char *method; /* NULL: GET */
+    /* The request's body, borrowed until done(); NULL: none. */
+    const uint8_t *sent;
+    size_t sent_size;
     const char *match; /* the object must still have this ETag; NULL: any */
     /* Called once, on the transport's thread or in dl2_transport_submit(); it must be quick. The
      * transfer is the caller's again. */
@@ -66,6 +70,7 @@ struct dl2_remote_transfer {
 
 struct dl2_transport;
 struct dl2_listing;
+struct dl2_store_error;
 struct dl2_transport_driver {
     int (*create)(const struct dl2_transport_settings *settings, struct dl2_transport **out,
                   struct dl2_error *error);
@@ -78,6 +83,8 @@ struct dl2_transport_driver {
     /* Reads a page of S3's listing. See listing.h. */
     int (*read_listing)(const uint8_t *text, size_t size, struct dl2_listing *listing,
                         struct dl2_error *error);
+    /* Reads another reply of S3. See listing.h. */
+    void (*read_reply)(const uint8_t *text, size_t size, struct dl2_store_error *out);
 };
 
 extern const struct dl2_transport_driver dl2_transport_curl;

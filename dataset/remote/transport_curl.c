@@ -260,7 +260,10 @@ static bool prepare_headers(struct dl2_transfer_slot *slot)
         good = add_header(slot, "If-Match", transfer->match);
     /* libcurl signs this header when it is there, and sends none of its own before 8.x. */
     if (settings->credentials->key)
-        good = good && add_header(slot, "x-amz-content-sha256", SHA256_OF_NOTHING);
+        good = good && add_header(slot, "x-amz-content-sha256",
+                                  transfer->sent_size ? "UNSIGNED-PAYLOAD" : SHA256_OF_NOTHING);
+    if (transfer->sent)
+        good = good && add_header(slot, "Content-Type", "application/octet-stream");
     if (settings->credentials->key && settings->credentials->token)
         good = good && add_header(slot, "x-amz-security-token", settings->credentials->token);
     return good;
@@ -309,6 +312,12 @@ static bool prepare(struct dl2_transfer_slot *slot)
         snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, transfer->offset,
                  transfer->offset + transfer->size - 1);
         SET(CURLOPT_RANGE, range);
+    }
+    if (transfer->method)
+        SET(CURLOPT_CUSTOMREQUEST, transfer->method);
+    if (transfer->sent) {
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->sent_size);
+        SET(CURLOPT_POSTFIELDS, transfer->sent);
     }
 #undef SET
     return good;
@@ -758,4 +767,5 @@ const struct dl2_transport_driver dl2_transport_curl = {
     .submit = curl_submit,
     .stats = curl_stats,
     .read_listing = dl2_listing_read,
+    .read_reply = dl2_store_error_read,
 };

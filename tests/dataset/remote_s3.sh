@@ -86,6 +86,48 @@ expect 0 dl2-load bench s3://bucket/data/folder --image-size 16 -b 4 --epochs 2 
 is "$(digest)" "$wanted" 'pixels from the cache'
 grep -q 'all of 6 reads of 6' "$work/out" || fail "$(cat "$work/out")"
 
+# ---- Writing: shards in parts of 8 MiB, the index last
+TMPDIR=$work/staging
+export TMPDIR
+mkdir "$TMPDIR"
+for n in 1 2 3; do
+    mkdir -p "$work/large/train/rose"
+    { printf 'P5 3000 3000 255\n'; head -c 9000000 /dev/urandom; } >"$work/large/train/rose/$n.pgm"
+done
+expect 0 dl2-transcode --quiet --copy --container tar "$work/large" s3://bucket/made/large
+check 0 s3://bucket/made/large
+grep -q '3 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
+expect 0 dl2-transcode --quiet --copy s3://bucket/made/large "$work/large-again"
+diff -r -x '.dl2-*' "$work/large" "$work/large-again" || fail 'a shard of several parts came back otherwise'
+bench "$work/up/folder"
+wanted=$(digest)
+for container in gulp tar; do # the second replaces the first
+    expect 0 dl2-transcode --quiet --copy --container $container "$work/up/folder" s3://bucket/made/small
+    bench s3://bucket/made/small
+    is "$(digest)" "$wanted" "pixels of a copy as $container"
+done
+expect 0 dl2-transcode --quiet --q 50 "$work/up/folder" "$work/variants"
+expect 0 dl2-transcode --quiet --copy --container tar "$work/variants/jpeg-50" s3://bucket/made/jpeg-50
+expect 0 dl2-quality "$work/up/folder" s3://bucket/made/jpeg-50
+is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
+refused() { # STATUS TEXT OPTION... DEST
+    wanted=$1 text=$2
+    shift 2
+    while [ $# -gt 1 ]; do options="$options $1"; shift; done
+    # shellcheck disable=SC2086
+    expect "$wanted" dl2-transcode --quiet $options "$work/up/folder" "$1"
+    said "$text"
+    options=
+}
+options=
+refused 2 'add --container=tar' --copy s3://bucket/made/other
+refused 2 'variants are made in a folder' --q=50 s3://bucket/made/other
+refused 2 'is in the way' --copy --container=tar s3://bucket/data/folder
+refused 2 'can only be read' --copy --container=tar "$endpoint/x"
+refused 2 NoSuchBucket --copy --container=tar s3://none/x
+check 0 s3://bucket/data/folder
+unset TMPDIR
+
 # ---- What is wrong has its name, its status, and what to do; secrets stay secret
 for case in "bucket/data/none:has no object below" "none/data:NoSuchBucket" \
     "bucket/data/bare:without its dl2-index.bin"; do
