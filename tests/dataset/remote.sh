@@ -165,10 +165,12 @@ expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/b.csv" "$work/local" 
 cmp "$work/a.csv" "$work/b.csv" || fail 'other scores behind HTTP'
 for dest in "$at/new" s3://bucket/new; do
     expect 2 dl2-transcode --quiet --copy "$work/local" "$dest"
-    said "cannot be written"
+    said "only packed datasets are written to a store"
     expect 2 dl2-transcode --quiet --q 30 "$work/local" "$dest"
-    said "cannot be written"
+    said "variants are made in a folder"
 done
+expect 2 dl2-transcode --quiet --copy --container tar "$work/local" "$at/new"
+said "can only be read"
 expect 2 dl2-transcode --quiet --index "$at/tar"
 train() { dl2-train --quiet -j 1 --threads 1 -a convnet --image-size 16 -b 4 -e 2 "$@"; }
 expect 0 train -d "$at/tar" --out "$work/run" --cache-dir "$work/cache"

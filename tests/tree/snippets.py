@@ -49,7 +49,8 @@ GIVEN_SHELL = {
     "docs/coming-from.md": "dl2-transcode --quiet --copy --container=tar scenes shards",
     "docs/analysis.md": "cp -r study-out/demo photos-study",
     "docs/formats.md": "ln -s study-out/demo/train/raw/convnet/seed-0 run1; dl2-transcode --quiet --copy --container=tar photos shards",
-    "docs/loading.md": """dl2-transcode --quiet --copy --container=tar scenes shards
+    "docs/loading.md": """export PYTHONPATH=$PWD/build/python
+        dl2-transcode --quiet --copy --container=tar scenes shards
         [ -n "$DL2_NO_SERVER" ] || { dl2-transcode --quiet --copy photos 'postgresql:///mydb?table=p' &&
             psql -qc 'CREATE TABLE pictures AS SELECT key AS id, image AS jpeg, label AS species, split AS fold FROM p' \\
                  -c 'CREATE INDEX ON pictures (id)' mydb; }""",
