@@ -172,7 +172,7 @@ static void ask_network(const struct dl2_arch *arch, unsigned batch, unsigned pi
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_graph graph = {.arch = arch->name, .batch = batch, .train = true, .error = &error};
     int images = dl2_graph_images(&graph, arch->frames, pixels, pixels, 3);
-    graph.logits = arch->build(&graph, images, 1000);
+    graph.logits = arch->build(&graph, images, arch->labels == DL2_LABEL_CLASS ? 1000 : 21);
     if (dl2_graph_plan(&graph, 2) < 0)
         fail_msg("%s: %s", arch->name, error.message);
     for (size_t i = 0; i < graph.layer_count; i++) {
@@ -208,9 +208,10 @@ static void ask_networks(bool attention)
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++)
         ask_network(arch,
-                    arch->frames             ? 16
-                    : arch->image_size == 64 ? 128
-                                             : 256,
+                    arch->labels != DL2_LABEL_CLASS ? 2
+                    : arch->frames                  ? 16
+                    : arch->image_size == 64        ? 128
+                                                    : 256,
                     arch->image_size, attention);
     for (int kind = attention ? 1 : 0; kind < 3; kind += 2) {
         static const char *const names[] = {"convolutions", "attention", "convolutions with bias"};
