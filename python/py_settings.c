@@ -186,16 +186,20 @@ struct source {
     const struct dl2_loader_config *config;
 };
 
-/* Defaults that are values, too, say nothing of whether they were given; False says no. */
+/* Defaults that are values, too, say nothing of whether they were given; False says no, and so does
+ * an empty range. */
 static bool is_given(const void *context, const struct dl2_loader_setting *setting)
 {
     const struct source *source = context;
+    const void *at = (const char *)source->config + setting->offset;
     const bool is_flag = setting->kind == DL2_SETTING_BOOL;
+    const double *range = setting->kind == DL2_SETTING_RANGE ? at : NULL;
+    if (range && range[0] == 0 && range[1] == 0)
+        return false;
     if (setting->kind != DL2_SETTING_RANGE && setting->kind != DL2_SETTING_CHANNELS && !is_flag)
         return dl2_loader_is_set(source->config, setting);
     PyObject *value = source->kwargs ? PyDict_GetItemString(source->kwargs, setting->name) : NULL;
-    return value && value != Py_None &&
-           (!is_flag || *(const bool *)((const char *)source->config + setting->offset));
+    return value && value != Py_None && (!is_flag || *(const bool *)at);
 }
 
 static void translate(const void *context, const struct dl2_loader_setting *setting, bool cleared,

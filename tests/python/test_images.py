@@ -29,7 +29,7 @@ class Sizes(unittest.TestCase):
         loader(image_size=(24, 40)).resume(json.loads(json.dumps(state)))
         with self.assertRaisesRegex(ValueError, r"image_size .*24, 40.*, this loader \(40, 24\)"):
             loader(image_size=(40, 24)).resume(state)
-        for wrong, error in ((24,), TypeError), ((24, 40, 3), TypeError), ("224", TypeError), ((24, 0), ValueError), ((24, 70000), ValueError):
+        for wrong, error in ((24,), TypeError), ((24, 40, 3, 1), TypeError), ("224", TypeError), ((24, 0), ValueError), ((24, 70000), ValueError):
             with self.assertRaisesRegex(error, "image_size"):
                 loader(image_size=wrong)
 

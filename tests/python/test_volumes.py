@@ -227,7 +227,7 @@ class Volumes(unittest.TestCase):
             loader(place, train=False, channels=1)
 
     def test_bytes_read(self):
-        place = f"{scratch.name}/large"
+        place = f"{scratch.name}/bytes-read"
         save(f"{place}/val/a/0.npy", numpy.zeros((40, 120, 160), numpy.float32))
         for size in (16, 32, 48), (16, 64, 150), (8, 120, 160), (40, 3, 137):
             with loader(place, train=False, batch=1, image_size=size) as ours:
