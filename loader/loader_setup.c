@@ -18,9 +18,10 @@
 static int check_channel(const struct dl2_loader_config *config, unsigned c,
                          struct dl2_error *error)
 {
-    const double mean = config->mean[c], std = config->std[c];
+    /* Volumes may have more channels than there are means. */
     if (config->dtype == DL2_UINT8 || config->volume_depth)
         return DL2_OK;
+    const double mean = config->mean[c], std = config->std[c];
     if (!isfinite(mean))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the mean of channel %u is %g, no number", c,
                              mean);
