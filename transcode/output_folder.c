@@ -120,9 +120,9 @@ int dl2_output_check_copy(const char *source, const char *dest, const char *cont
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: only packed datasets are written to a store: add --container=tar",
                              dest);
-    if (dl2_dataset_is_remote(dest) && !strcmp(source, dest))
+    if (dl2_dataset_share_prefix(source, dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: DEST is SOURCE itself; name another prefix", dest);
+                             "%s: DEST and SOURCE lie in each other; name another prefix", dest);
     if (!are_folders(source, dest)) {
         bool same;
         DL2_TRY(dl2_facts_same_table(source, dest, &same, error));

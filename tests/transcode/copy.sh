@@ -143,6 +143,13 @@ done
 # A DEST within SOURCE is refused before anything is made.
 expect 2 dl2-transcode --quiet --copy "$src" "$src/train/../new/dest"
 said "lie in each other"
+# A store's prefix is cleared before anything is written, so its source must not lie there.
+for pair in b0b/p:b0b/p b0b//p/:b0b/p b0b/p:b0b b0b/p/train:b0b/p b0b/p:b0b/p/tar b0b:b0b; do
+    for scheme in s3 S3; do
+        expect 2 dl2-transcode --quiet --copy --container=tar "$scheme://${pair%%:*}" "s3://${pair#*:}"
+        said "lie in each other"
+    done
+done
 [ ! -e "$src/new" ] || fail "a DEST that is refused was made"
 
 # Options without effect are refused, and nothing is made.
