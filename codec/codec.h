@@ -363,8 +363,12 @@ int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image
                            const struct dl2_encode_options *options, const int *qualities,
                            struct dl2_bytes *outs, size_t count, struct dl2_error *error);
 
-/* The chroma subsampling that an encode option comes to: "420", "422" or "444", the first for NULL;
- * NULL where `wanted` is none of them. */
+/* The words of two settings that several codecs may have, NULL-ended: "420", "422", "444"; "tiles",
+ * "none". The first is the default. */
+extern const char *const dl2_subsamplings[], *const dl2_restarts[];
+
+/* The chroma subsampling that an encode option comes to, the default for NULL; NULL where `wanted`
+ * is none of them. */
 const char *dl2_subsampling_find(const char *wanted);
 
 /* Every codec's name and version as a JSON object, and as lines for --version. */

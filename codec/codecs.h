@@ -97,9 +97,6 @@ void dl2_flatten(const uint8_t *in, uint8_t *out, size_t pixels, uint32_t channe
  * others stay. `multiplied`: its samples have been multiplied by their opacities. */
 void dl2_flatten_deep(struct dl2_deep_image *image, const uint8_t background[3], bool multiplied);
 
-/* The words of two settings that several codecs may have; NULL ends them. */
-extern const char *const dl2_subsamplings[], *const dl2_restarts[];
-
 /* "tiles" or "none", as dl2_subsampling_find(). */
 const char *dl2_restart_find(const char *wanted);
 

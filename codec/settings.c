@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "codec/settings.h"
 
-#include "codec/codecs.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

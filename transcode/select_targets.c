@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const dl2_subsampling_words[] = {"420", "422", "444", NULL};
-const char *const dl2_restart_words[] = {"tiles", "none", NULL};
 const char *const dl2_filter_words[] = {"lanczos", "box", "bilinear", NULL};
 static const enum dl2_interpolation filter_numbers[] = {DL2_LANCZOS, DL2_BOX, DL2_BILINEAR};
 static const char *const size_names[] = {"short", "max-side", "fit"};
@@ -332,12 +330,12 @@ static int complete_codecs(struct dl2_selection *selection, struct dl2_error *er
         if (item->codec->has_subsampling && !item->subsampling) {
             subsampled = true;
             if (arguments->subsampling != DL2_ENCODERS_OWN)
-                item->subsampling = dl2_subsampling_words[arguments->subsampling];
+                item->subsampling = dl2_subsamplings[arguments->subsampling];
         }
         if (item->codec->has_restart && !item->restart) {
             restarted = true;
             if (arguments->restart != DL2_ENCODERS_OWN)
-                item->restart = dl2_restart_words[arguments->restart];
+                item->restart = dl2_restarts[arguments->restart];
         }
         forget_usual(item);
     }

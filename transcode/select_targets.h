@@ -43,9 +43,8 @@ struct dl2_transcode_arguments {
     unsigned list;
 };
 
-/* Words of options, NULL-ended. */
-extern const char *const dl2_subsampling_words[], *const dl2_restart_words[],
-                                                      *const dl2_filter_words[];
+/* The words of --filter, NULL-ended. */
+extern const char *const dl2_filter_words[];
 
 enum { DL2_MAX_CODECS = 32, DL2_MAX_RESOLUTIONS = 64, DL2_MAX_GOALS = 64 };
 

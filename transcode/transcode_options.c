@@ -68,7 +68,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling),
-     .words = dl2_subsampling_words, .unset = "420", .commands = DL2_ENCODES},
+     .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
@@ -76,7 +76,7 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
      "3% more bytes; progressive files have none",
-     AT(restart), .words = dl2_restart_words, .unset = "tiles", .commands = DL2_ENCODES},
+     AT(restart), .words = dl2_restarts, .unset = "tiles", .commands = DL2_ENCODES},
     {DL2_OPTION_SWITCH, "never-larger", 0, "yes|no",
      "Copy a source file unchanged into a lossy variant of its own codec if it is at or below the "
      "variant's quality, with chroma no finer (known of JPEG alone), or no larger than what would "
