@@ -48,6 +48,8 @@ int main(int argc, char **argv)
         struct dl2_augmentation *augmentation;
         status = dl2_augmentation_parse(argv[i], &augmentation, &error);
         if (status == DL2_OK)
+            status = dl2_augmentation_check(augmentation, false, &error);
+        if (status == DL2_OK)
             printf("%s %.1f\n", argv[i], measure(augmentation, image, &pixels));
         dl2_augmentation_free(augmentation);
     }
