@@ -65,7 +65,7 @@ enum dl2_record_state {
 
 /* The facts that a variant keeps about an item. */
 struct dl2_record {
-    uint64_t bytes;
+    uint64_t bytes; /* of the image; until that is made, of the output that is there */
     uint32_t width, height;
     uint32_t source_width, source_height; /* upright */
     float encode_cpu, decode_cpu;         /* seconds */
@@ -123,8 +123,8 @@ struct dl2_variant {
     FILE *journal;
     double flushed;                   /* when the journal was last written out, dl2_clock_wall() */
     size_t made;                      /* images written in this run */
+    struct dl2_variant_totals totals; /* after dl2_variant_finish() or dl2_variant_end_part() */
     json_t *losses;                   /* sums of reductions, likewise */
-    struct dl2_variant_totals totals; /* after dl2_variant_finish() */
 };
 
 /* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
