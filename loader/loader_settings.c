@@ -184,8 +184,9 @@ static int check_values(const struct dl2_loader_config *config,
              was_given(config, source, dl2_loader_setting("resize")),
          "resize", "has no effect with {val_crop} squash, which resizes to {image_size}"},
         {config->normalization == DL2_NORMALIZATION_WINDOW &&
-             !(config->window_min < config->window_max),
-         "window", "must be two numbers with {normalization} window, first the smaller one"},
+             !(config->window_min < config->window_max &&
+               isfinite(config->window_max - config->window_min)),
+         "window", "must be two finite numbers with {normalization} window, first the smaller one"},
         {config->normalization != DL2_NORMALIZATION_WINDOW &&
              (config->window_min != 0 || config->window_max != 0),
          "window", "needs {normalization} window"},

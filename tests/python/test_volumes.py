@@ -316,7 +316,8 @@ class Refusals(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "holds volumes", dl2.Loader, root, 2, 8)
         cases = (({"image_size": 8}, "normalization"), ({"dtype": "uint8"}, "floats"), ({"resize": 9, "train": False}, "resize"),
                  ({"flip": True}, "flip"), ({"augment": "jitter:hue=0.1"}, "jitter"), ({"cache_bytes": 9}, "cache_bytes"),
-                 ({"window": (0, 1)}, "window"), ({"foreground": 0.5}, "mask"), ({"mask": "mask.png"}, "mask.npy"),
+                 ({"window": (0, 1)}, "window"), ({"normalization": "window", "window": (0, float("inf"))}, "window .*finite"),
+                 ({"foreground": 0.5}, "mask"), ({"mask": "mask.png"}, "mask.npy"),
                  ({"image_size": (4, 5, 6, 7)}, "4 numbers"), ({"frames": 2}, "frames"), ({"mean": (0.1,)}, "mean"),
                  ({"augment": "blur:kernel=3"}, "kernel"))
         for settings, text in cases:
