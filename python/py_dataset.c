@@ -308,8 +308,12 @@ static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
         [DL2_VOXEL_U64] = "uint64",  [DL2_VOXEL_I64] = "int64",  [DL2_VOXEL_F32] = "float32",
         [DL2_VOXEL_F64] = "float64",
     };
-    const Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
-    if ((index == -1 && PyErr_Occurred()) || !use_sample(self, index))
+    Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
+    if (index == -1 && PyErr_Occurred())
+        return NULL;
+    if (index < 0 && self->dataset)
+        index += (Py_ssize_t)dl2_dataset_count(self->dataset);
+    if (!use_sample(self, index))
         return NULL;
     struct dl2_volume *volume;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -552,7 +556,7 @@ static PyMethodDef methods[] = {
      "volume($self, index, /)\n--\n\n"
      "What the header of a volume says, a new dict: 'channels', 'size' (depth, height, width) in\n"
      "voxels, 'spacing' between them in the same order (0: the file has none) and 'type', such\n"
-     "as 'int16'. ValueError of other datasets."},
+     "as 'int16'. Negative numbers count from the end. ValueError of other datasets."},
     {"frames", (PyCFunction)dataset_frames, METH_O,
      "frames($self, text, /)\n--\n\n"
      "Frames of a clip, a list of bytes: 'train/rose/clip7' has all of them, "

@@ -85,6 +85,7 @@ class Volumes(unittest.TestCase):
         self.assertEqual(dataset.layout, "train 9 volumes in 2 classes, val 9")
         self.assertEqual(dataset.keys[0], "train/a/v0")
         self.assertEqual(dataset.volume(0), {"channels": 1, "size": (8, 11, 20), "spacing": (0, 0, 0), "type": "float32"})
+        self.assertEqual(dataset.volume(-1)["size"], (11, 18, 19))
 
     def test_training(self):
         with loader(**LABELS, mask_fill=9, seed=3) as ours:
