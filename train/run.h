@@ -130,7 +130,7 @@ struct dl2_run {
     size_t label_room; /* of those */
     json_t *pixels;    /* a validation's figures of pixels, by set; NULL: none */
     struct dl2_budget budget;
-    double best_kept;         /* top-1 of the weights in `best`; -1: none of this run's are there */
+    double best_kept;         /* score of the weights in `best`; -1: none of this run's are there */
     struct dl2_step_log *log; /* rank 0's; NULL: none */
     double joules_seen; /* the monitor's, up to which state.joules counts; NAN without a card */
     struct dl2_run_state state;

@@ -193,8 +193,13 @@ int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
     return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
 }
 
-/* The epoch and its top-1, in the metadata of its weights. */
+/* The epoch and its top-1, or of pixels its mean IoU, in the metadata of its weights. */
 #define BEST_KEY "dl2.best"
+
+static const char *score_name(const struct dl2_run *run)
+{
+    return dl2_run_labels_pixels(run) ? "miou" : "top1";
+}
 
 void dl2_run_find_best(struct dl2_run *run)
 {
@@ -207,7 +212,7 @@ void dl2_run_find_best(struct dl2_run *run)
         const char *text = dl2_safetensors_text(&file, BEST_KEY);
         json_auto_t *best = text ? json_loads(text, 0, NULL) : NULL;
         if (dl2_json_get_integer(best, "epoch", 0) == (long long)state->best_epoch &&
-            dl2_json_get_real(best, "top1", -1) == state->best_top1)
+            dl2_json_get_real(best, score_name(run), -1) == state->best_top1)
             run->best_kept = state->best_top1;
         dl2_safetensors_free(&file);
     }
@@ -223,17 +228,17 @@ static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_
                      struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const double top1 = dl2_train_val_score(val);
-    if (!config->run.keep_best || dl2_world_rank(config->world) > 0 || !(top1 > run->best_kept) ||
+    const double score = dl2_train_val_score(val);
+    if (!config->run.keep_best || dl2_world_rank(config->world) > 0 || !(score > run->best_kept) ||
         !dl2_run_state_compares(&run->state, val->images_sum))
         return DL2_OK;
     json_auto_t *texts = dl2_run_export_texts(run);
-    json_auto_t *best = json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, "top1", top1);
+    json_auto_t *best = json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, score_name(run), score);
     char *text = best ? json_dumps(best, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_object_set_new(texts, BEST_KEY, json_string(text ? text : "{}"));
     free(text);
     DL2_TRY(dl2_weights_save(run->best, run->network, texts, error));
-    run->best_kept = top1;
+    run->best_kept = score;
     return DL2_OK;
 }
 

@@ -33,7 +33,7 @@ expect 0 run -d few $few --out one
 expect 0 run -d few $few --run-epochs 1 --keep-best --out parts
 expect 0 run -d few $few -j 1 --resume --keep-best --out parts
 same one/$CK parts/$CK "a run in two parts"
-[ -s parts/best.safetensors ] || fail "no weights of the best epoch"
+grep -aq 'dl2.best[^}]*miou' parts/best.safetensors || fail "no weights of the best epoch by mean IoU"
 for container in gulp tar; do
     expect 0 dl2-transcode --quiet --copy --container=$container few few-$container
     expect 0 run -d few-$container $few --skip-validation --out $container
