@@ -658,9 +658,9 @@ static int check_labels(const struct dl2_train_config *config, const struct dl2_
                                        mask, arch->name);
     if (arch->labels == DL2_LABEL_VOLUME && needs_data && !config->data.synthetic)
         return dl2_program_usage_error(program,
-                                       "--arch %s learns the classes of a volume's voxels, and no "
-                                       "dataset here holds volumes: only --loader synthetic can "
-                                       "train it",
+                                       "--arch %s learns the classes of a volume's voxels, and "
+                                       "dl2-train reads no volumes yet: only --loader synthetic "
+                                       "can train it",
                                        arch->name);
     if (arch->labels == DL2_LABEL_MASK && needs_data && !mask && !config->data.synthetic)
         return dl2_program_usage_error(program,

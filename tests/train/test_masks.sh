@@ -60,7 +60,7 @@ refused 'name the masks beside the images by --mask'
 expect 2 run -d few -a unet --mask mask.pgm --out none
 refused 'mask needs --classes'
 expect 2 run -d few -a unet3d --out none
-refused 'no dataset here holds volumes'
+refused 'dl2-train reads no volumes yet'
 expect 2 run -d few -a resnet10 --classes 3 --out none
 refused 'classes needs --mask'
 for option in '--mixup 0.2' '--cutmix 1'; do
