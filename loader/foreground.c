@@ -95,7 +95,7 @@ static struct voxels *look(struct dl2_volume *labels, struct dl2_error *error, i
     return found;
 }
 
-int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index,
+int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index, const char *path,
                         struct dl2_volume *labels, struct dl2_random *random, size_t voxel[3],
                         struct dl2_error *error)
 {
@@ -127,6 +127,6 @@ int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index,
     /* The file may have been replaced by a smaller one. */
     if (voxel[0] >= size[0])
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "its labels are not of the size that they had before");
+                             "%s: its labels are not of the size that they had before", path);
     return 1;
 }

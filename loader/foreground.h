@@ -21,8 +21,8 @@ void dl2_foreground_destroy(struct dl2_foreground *foreground);
 size_t dl2_foreground_memory(const struct dl2_foreground *foreground);
 
 /* Draws a voxel of a sample's foreground, from its labels. Returns 1, 0 if it has none, or an
- * error. */
-int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index,
+ * error, which names a file: the sample's `path` or that of its labels. */
+int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index, const char *path,
                         struct dl2_volume *labels, struct dl2_random *random, size_t voxel[3],
                         struct dl2_error *error);
 

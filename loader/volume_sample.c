@@ -4,7 +4,6 @@
 #include "common/half.h"
 #include "loader/engine.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -48,11 +47,10 @@ static int check_sizes(const struct dl2_volume *volume, const struct dl2_volume 
     return DL2_OK;
 }
 
-/* Draws the first voxel along an axis; with `shown`, so that the patch has this voxel. */
+/* Draws the first voxel along an axis of a volume that is larger than the patch; with `shown`, so
+ * that the patch has this voxel. */
 static int64_t draw_first(struct dl2_random *random, size_t size, size_t patch, const size_t *shown)
 {
-    if (size <= patch)
-        return -(int64_t)((patch - size) / 2);
     size_t low = 0, high = size - patch;
     if (shown && *shown + 1 > patch)
         low = *shown + 1 - patch;
@@ -62,29 +60,33 @@ static int64_t draw_first(struct dl2_random *random, size_t size, size_t patch, 
 }
 
 /* Decides what the patch shows. */
-static int choose_patch(struct dl2_volume_sample *sample, const struct dl2_loader_config *config,
+static int choose_patch(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
                         struct dl2_foreground *foreground, const struct dl2_volume *volume,
                         struct dl2_volume *labels, struct dl2_sample_plan *plan,
                         struct dl2_loader_stats *stats, struct dl2_error *error)
 {
+    const struct dl2_loader_config *config = planner->config;
     const struct dl2_volume_info *info = dl2_volume_info(volume);
     struct dl2_random *random = &plan->random;
     struct dl2_patch *patch = &sample->patch;
+    struct dl2_sample facts;
     size_t voxel[3];
     int shows = 0;
     if (config->train && config->foreground > 0 &&
         dl2_random_uniform(random) < config->foreground) {
-        shows = dl2_foreground_draw(foreground, plan->index, labels, random, voxel, error);
+        dl2_dataset_sample(planner->dataset, plan->index, &facts);
+        shows =
+            dl2_foreground_draw(foreground, plan->index, facts.path, labels, random, voxel, error);
         DL2_TRY(shows);
         stats->no_foreground += !shows;
     }
     bool padded = false;
     for (int i = 0; i < 3; i++) {
         const size_t size = info->size[i], wanted = sample->voxels.size[i];
-        const int64_t first = config->train
+        const int64_t middle = ((int64_t)size - (int64_t)wanted) / 2;
+        const int64_t first = config->train && size > wanted
                                   ? draw_first(random, size, wanted, shows ? &voxel[i] : NULL)
-                              : size >= wanted ? (int64_t)((size - wanted) / 2)
-                                               : -(int64_t)((wanted - size) / 2);
+                                  : middle;
         patch->first[i] = (int32_t)first;
         patch->size[i] = (uint32_t)size;
         patch->spacing[i] = info->spacing[i];
@@ -157,7 +159,7 @@ int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_pl
             dl2_error_prefix(error, "%s", facts.path);
     }
     if (status == DL2_OK)
-        status = choose_patch(sample, config, foreground, volume, labels, plan, stats, error);
+        status = choose_patch(sample, planner, foreground, volume, labels, plan, stats, error);
     if (status == DL2_OK)
         status = read_patch(sample, config, volume, labels, error);
     end_reading(volume, planner, fetch, stats);
