@@ -77,14 +77,18 @@ double dl2_random_normal(struct dl2_random *random)
     return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * v);
 }
 
+void dl2_random_shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
+{
+    for (uint32_t i = count; i > 1; i--) {
+        const uint32_t other = dl2_random_below(random, i), item = items[i - 1];
+        items[i - 1] = items[other];
+        items[other] = item;
+    }
+}
+
 void dl2_random_permutation(struct dl2_random *random, uint32_t *order, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         order[i] = i;
-    for (uint32_t i = count; i > 1; i--) {
-        uint32_t j = dl2_random_below(random, i);
-        uint32_t swapped = order[i - 1];
-        order[i - 1] = order[j];
-        order[j] = swapped;
-    }
+    dl2_random_shuffle(random, order, count);
 }

@@ -62,7 +62,9 @@ double dl2_random_uniform(struct dl2_random *random);               /* [0, 1), 5
 uint32_t dl2_random_below(struct dl2_random *random, uint32_t end); /* [0, end), unbiased */
 double dl2_random_normal(struct dl2_random *random);                /* mean 0, variance 1 */
 
-/* Fisher-Yates over order[0 .. count-1], which becomes a permutation of 0 .. count-1. */
+/* Fisher-Yates. */
+void dl2_random_shuffle(struct dl2_random *random, uint32_t *items, uint32_t count);
+/* order[0 .. count-1] becomes a permutation of 0 .. count-1. */
 void dl2_random_permutation(struct dl2_random *random, uint32_t *order, uint32_t count);
 
 #ifdef __cplusplus

@@ -282,15 +282,6 @@ int dl2_sampler_init_for(struct dl2_sampler *sampler, const struct dl2_loader_co
     return init_sampler(sampler, config, (uint32_t)dl2_dataset_count(dataset), dataset, error);
 }
 
-void dl2_shuffle(struct dl2_random *random, uint32_t *items, uint32_t count)
-{
-    for (uint32_t i = count; i > 1; i--) {
-        const uint32_t other = dl2_random_below(random, i), item = items[i - 1];
-        items[i - 1] = items[other];
-        items[other] = item;
-    }
-}
-
 /* Puts chunks in random order, then shuffles the samples of `window` chunks at a time. */
 static void shuffle_by_chunks(const struct dl2_sampler *sampler, struct dl2_random *random,
                               uint32_t *order)
@@ -306,7 +297,7 @@ static void shuffle_by_chunks(const struct dl2_sampler *sampler, struct dl2_rand
         for (uint32_t k = 0; k < length; k++)
             order[done++] = first + k;
         if ((i + 1) % config->shuffle_window == 0 || i + 1 == chunks) {
-            dl2_shuffle(random, order + window_start, done - window_start);
+            dl2_random_shuffle(random, order + window_start, done - window_start);
             window_start = done;
         }
     }

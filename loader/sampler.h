@@ -27,7 +27,6 @@
 #define DL2_LOADER_SAMPLER_H
 
 #include "common/error.h"
-#include "common/random.h"
 #include "loader/loader.h"
 
 #include <stdint.h>
@@ -69,8 +68,6 @@ int dl2_sampler_init_for(struct dl2_sampler *sampler, const struct dl2_loader_co
                          const struct dl2_dataset *dataset, struct dl2_error *error);
 void dl2_sampler_set_epoch(struct dl2_sampler *sampler, uint64_t epoch);
 void dl2_sampler_free(struct dl2_sampler *sampler);
-/* Fisher-Yates. */
-void dl2_shuffle(struct dl2_random *random, uint32_t *items, uint32_t count);
 
 /* The number of samples of a partition; 0 where there is no such partition. */
 uint32_t dl2_partition_size(uint32_t count, unsigned partition, unsigned partitions);

@@ -7,7 +7,6 @@
 #include "common/random.h"
 #include "common/thread.h"
 #include "dataset/server_fit.h"
-#include "loader/sampler.h"
 #include "train/run.h"
 
 #include <errno.h>
@@ -259,7 +258,7 @@ static size_t choose(struct hop *hop)
         if (is_due(hop, i))
             hop->chosen[count++] = (uint32_t)i;
     if (hop->options->order == DL2_HOP_RANDOM)
-        dl2_shuffle(&random, hop->chosen, count);
+        dl2_random_shuffle(&random, hop->chosen, count);
     for (size_t i = 1; i < count; i++) { /* stable, so that equals stay in their order */
         const uint32_t number = hop->chosen[i];
         size_t k = i;
