@@ -451,10 +451,12 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         memcpy(out, job->clip.data, recipe->sample_bytes);
         break;
     default:
-        if (has_volumes(recipe))
-            dl2_volume_sample_store(&job->volume, recipe->planner.config, to);
-        else
+        if (has_volumes(recipe)) {
+            name = "dtype";
+            status = dl2_volume_sample_store(&job->volume, recipe->planner.config, to, error);
+        } else {
             status = store_pixels(job, recipe, to, error);
+        }
         break;
     }
     const double seconds = dl2_clock_wall() - start;

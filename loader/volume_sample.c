@@ -179,34 +179,45 @@ void dl2_volume_sample_normalize(struct dl2_volume_sample *sample,
                           config->window_max);
 }
 
-/* `from` is one channel. */
-static void store_channel(const float *from, size_t count, enum dl2_dtype dtype, void *out,
+/* `from` is one channel. False: a value is too large for the type. */
+static bool store_channel(const float *from, size_t count, enum dl2_dtype dtype, void *out,
                           size_t first, size_t stride)
 {
     float *floats = out;
     uint16_t *halves = out;
+    bool fits = true;
     if (dtype == DL2_FLOAT32 && stride == 1)
         memcpy(floats + first, from, count * sizeof *from);
     else if (dtype == DL2_FLOAT32)
         for (size_t i = 0; i < count; i++)
             floats[first + i * stride] = from[i];
     else if (dtype == DL2_FLOAT16)
-        for (size_t i = 0; i < count; i++)
-            halves[first + i * stride] = dl2_float_to_half(from[i]);
+        for (size_t i = 0; i < count; i++) {
+            const uint16_t half = dl2_float_to_half(from[i]);
+            halves[first + i * stride] = half;
+            fits &= (half & 0x7c00) != 0x7c00; /* else it is infinite */
+        }
     else
         for (size_t i = 0; i < count; i++)
             halves[first + i * stride] = dl2_float_to_bfloat(from[i]);
+    return fits;
 }
 
-void dl2_volume_sample_store(const struct dl2_volume_sample *sample,
-                             const struct dl2_loader_config *config, void *out)
+int dl2_volume_sample_store(const struct dl2_volume_sample *sample,
+                            const struct dl2_loader_config *config, void *out,
+                            struct dl2_error *error)
 {
     const struct dl2_voxels *voxels = &sample->voxels;
     const size_t count = voxels->size[0] * voxels->size[1] * voxels->size[2];
     const bool planes = config->layout == DL2_NCHW;
+    bool fits = true;
     for (size_t c = 0; c < voxels->channels; c++)
-        store_channel(voxels->data + c * count, count, config->dtype, out, planes ? c * count : c,
-                      planes ? 1 : voxels->channels);
+        fits &= store_channel(voxels->data + c * count, count, config->dtype, out,
+                              planes ? c * count : c, planes ? 1 : voxels->channels);
+    return fits ? DL2_OK
+                : dl2_error_set(error, DL2_ERR_FORMAT,
+                                "it has values beyond 65504, the largest of float16: load bfloat16 "
+                                "or float32, or normalize");
 }
 
 /* ---- settings ---- */

@@ -37,9 +37,11 @@ int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_pl
                            struct dl2_error *error);
 void dl2_volume_sample_normalize(struct dl2_volume_sample *sample,
                                  const struct dl2_loader_config *config);
-/* Writes the voxels in the type and the layout of the settings. */
-void dl2_volume_sample_store(const struct dl2_volume_sample *sample,
-                             const struct dl2_loader_config *config, void *out);
+/* Writes the voxels in the type and the layout of the settings. DL2_ERR_FORMAT for values that are
+ * too large for the type. */
+int dl2_volume_sample_store(const struct dl2_volume_sample *sample,
+                            const struct dl2_loader_config *config, void *out,
+                            struct dl2_error *error);
 
 /* Checks what settings ask of a dataset of volumes: their type, and the first volume's channels. */
 int dl2_volumes_check(const struct dl2_dataset *dataset, const struct dl2_loader_config *config,

@@ -224,6 +224,10 @@ class Volumes(unittest.TestCase):
             numpy.testing.assert_array_equal(numpy.array(next(iter(ours)).images), numpy.moveaxis(wanted, 1, -1))
         with loader(place, train=False, batch=3, dtype="float16") as ours:
             numpy.testing.assert_array_equal(numpy.array(next(iter(ours)).images), wanted.astype(numpy.float16))
+        save(f"{place}/val/a/1.npy", noise((4, 9, 12, 14), 1).astype(numpy.float32) * 1e4)
+        with loader(place, train=False, batch=3, dtype="float16") as ours, self.assertWarns(UserWarning):
+            self.assertEqual([found[2] for _, found in sorted(epoch(ours).items())], [0, -1, 0])
+            self.assertRegex(ours.bad[0], "1.npy: dtype: it has values beyond 65504")
         with self.assertRaisesRegex(ValueError, "first volume has 4"):
             loader(place, train=False, channels=1)
 
