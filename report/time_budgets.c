@@ -54,12 +54,12 @@ static struct dl2_time_budgets *find_arch(struct dl2_time_budgets **list, size_t
 static int add_budget(struct dl2_time_budgets **list, size_t *count,
                       const struct dl2_condition *condition, size_t arch, struct dl2_error *error)
 {
-    struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch], error);
     const double seconds = seconds_of(condition->name);
-    if (!budgets)
-        return DL2_ERR_MEMORY;
     if (!isfinite(seconds))
         return DL2_OK;
+    struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch], error);
+    if (!budgets)
+        return DL2_ERR_MEMORY;
     DL2_TRY(dl2_list_grow((void **)&budgets->items, budgets->count, sizeof *budgets->items, error));
     budgets->items[budgets->count++] =
         (struct dl2_time_budget){condition, seconds, &condition->analyses[arch]};

@@ -142,7 +142,6 @@ void dl2_section_time(const struct dl2_page *page, struct dl2_html *html)
     const int status = dl2_time_budgets_find(&page->conditions, &list, &count, html->error);
     dl2_html_check(html, status);
     for (size_t i = 0; status == DL2_OK && i < count; i++)
-        if (list[i].count)
-            write_network(page, &list[i], i == 0, count > 1 ? list[i].arch : NULL, html);
+        write_network(page, &list[i], i == 0, count > 1 ? list[i].arch : NULL, html);
     dl2_time_budgets_free(list, count);
 }
