@@ -93,7 +93,7 @@ static int add_variant(struct dl2_study *study, const char *name, struct dl2_stu
 {
     size_t index = dl2_study_find(study, name);
     if (index == study->variant_count) {
-        DL2_TRY(dl2_list_grow((void **)&study->variants, index, sizeof *study->variants, error));
+        DL2_TRY(dl2_grow(&study->variants, index, sizeof *study->variants, error));
         study->variants[index] = (struct dl2_study_variant){.codec = ""};
         DL2_TRY(dl2_copy_text(name, &study->variants[index].name, error));
         study->variant_count++;
@@ -277,7 +277,7 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
         return dl2_texts_add(&study->unfinished, path, error);
     struct dl2_study_variant *variant;
     DL2_TRY(add_variant(study, name, &variant, error));
-    DL2_TRY(dl2_list_grow((void **)&study->runs, study->run_count, sizeof *study->runs, error));
+    DL2_TRY(dl2_grow(&study->runs, study->run_count, sizeof *study->runs, error));
     struct dl2_study_run *run = &study->runs[study->run_count++];
     *run = (struct dl2_study_run){.variant = (size_t)(variant - study->variants),
                                   .report = json_incref(report)};
@@ -291,11 +291,8 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
         snprintf(text, sizeof text, "%s: it has no final top-1 accuracy", path);
         DL2_TRY(dl2_texts_add(&study->broken, text, error));
     }
-    if (dl2_study_find_arch(study, arch) == study->arch_count) {
-        DL2_TRY(
-            dl2_list_grow((void **)&study->archs, study->arch_count, sizeof *study->archs, error));
-        DL2_TRY(dl2_copy_text(arch, &study->archs[study->arch_count++], error));
-    }
+    if (dl2_study_find_arch(study, arch) == study->arch_count)
+        DL2_TRY(dl2_list_append(&study->archs, &study->arch_count, strdup(arch), error));
     char of[512];
     snprintf(of, sizeof of, "%s, %s, seed %s", name, arch, seed);
     return add_failures(study, "train", of, json_object_get(report, "bad"), "path", NULL, error);

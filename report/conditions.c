@@ -31,7 +31,7 @@ static int add_condition(const char *folder, const char *goal, const char *name,
     if (status == DL2_OK)
         status = dl2_copy_text(name, &own.name, &why);
     if (status == DL2_OK)
-        status = dl2_list_grow((void **)&conditions->items, conditions->count, sizeof own, &why);
+        status = dl2_grow(&conditions->items, conditions->count, sizeof own, &why);
     if (status < 0) {
         free(own.name);
         dl2_study_free(&own.study);

@@ -22,7 +22,7 @@ static int add_setup(const char *folder, const char *storage, const char *name,
     int length = 0;
     if (sscanf(name, "jobs-%u%n", &jobs, &length) != 1 || (size_t)length != strlen(name))
         return DL2_OK;
-    DL2_TRY(dl2_list_grow((void **)&loading->items, loading->count, sizeof *loading->items, error));
+    DL2_TRY(dl2_grow(&loading->items, loading->count, sizeof *loading->items, error));
     struct dl2_loading_setup *setup = &loading->items[loading->count++];
     *setup = (struct dl2_loading_setup){.jobs = jobs};
     DL2_TRY(dl2_copy_text(storage, &setup->storage, error));
@@ -55,8 +55,7 @@ static int add_network(struct dl2_loading *loading, const char *network, struct 
     for (size_t i = 0; i < loading->network_count; i++)
         if (strcmp(loading->networks[i], network) == 0)
             return DL2_OK;
-    DL2_TRY(
-        dl2_list_grow((void **)&loading->networks, loading->network_count, sizeof network, error));
+    DL2_TRY(dl2_grow(&loading->networks, loading->network_count, sizeof network, error));
     loading->networks[loading->network_count++] = network;
     return DL2_OK;
 }

@@ -30,7 +30,6 @@ libreport_la_SOURCES = \
 	report/pareto.c report/pareto.h \
 	report/plan.c report/plan.h \
 	report/power.c report/power.h \
-	report/lists.c report/lists.h \
 	report/loading.c report/loading.h \
 	report/loss_change.c report/loss_change.h \
 	report/matrix.c report/matrix.h \
@@ -81,6 +80,7 @@ libreport_la_SOURCES = \
 	report/several_studies.c report/several_studies.h \
 	report/speed.c report/speed.h \
 	report/study.c report/study.h \
+	report/texts.c report/texts.h \
 	report/time_budgets.c report/time_budgets.h \
 	report/timeline.c report/timeline.h \
 	report/transfer.c report/transfer.h

@@ -53,7 +53,7 @@ static int add_round(struct dl2_rounds *rounds, const char *path, const char *ne
         return dl2_error_copy(error, &why);
     if (status < 0)
         return dl2_texts_add(&rounds->broken, why.message, error);
-    DL2_TRY(dl2_list_grow((void **)&rounds->items, rounds->count, sizeof *rounds->items, error));
+    DL2_TRY(dl2_grow(&rounds->items, rounds->count, sizeof *rounds->items, error));
     struct dl2_round *round = &rounds->items[rounds->count++];
     *round = (struct dl2_round){.number = number,
                                 .report = json_incref(report),

@@ -12,7 +12,7 @@
 
 #include "common/error.h"
 #include "report/inference.h"
-#include "report/lists.h"
+#include "report/texts.h"
 
 #include <jansson.h>
 #include <stddef.h>

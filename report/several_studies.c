@@ -292,8 +292,7 @@ static int add_variant(struct dl2_several_studies *several, const char *name,
     snprintf(what, sizeof what, "%s, %s", name, network->arch);
     if (left < 2)
         return note_alone(several, what, has, notes, error);
-    DL2_TRY(dl2_list_grow((void **)&network->variants, network->variant_count,
-                          sizeof *network->variants, error));
+    DL2_TRY(dl2_grow(&network->variants, network->variant_count, sizeof *network->variants, error));
     struct dl2_shared_variant *variant = &network->variants[network->variant_count++];
     *variant = (struct dl2_shared_variant){0};
     DL2_TRY(dl2_copy_text(name, &variant->name, error));
@@ -361,8 +360,7 @@ static int add_network(struct dl2_several_studies *several, const char *arch, bo
     DL2_TRY(keep_alike(several, compare_networks, arch, has, &left, notes, error));
     if (left < 2)
         return note_alone(several, arch, has, notes, error);
-    DL2_TRY(dl2_list_grow((void **)&several->networks, several->network_count,
-                          sizeof *several->networks, error));
+    DL2_TRY(dl2_grow(&several->networks, several->network_count, sizeof *several->networks, error));
     struct dl2_shared_network *network = &several->networks[several->network_count++];
     *network = (struct dl2_shared_network){.arch = arch};
     for (size_t i = 0; i < several->count; i++)

@@ -2,6 +2,7 @@
 #include "report/study.h"
 
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -96,8 +97,7 @@ int dl2_study_note_broken(struct dl2_study *study, const struct dl2_error *why,
 int dl2_study_add_failure(struct dl2_study *study, const char *stage, const char *name,
                           const char *what, const char *why, struct dl2_error *error)
 {
-    DL2_TRY(dl2_list_grow((void **)&study->failures, study->failure_count, sizeof *study->failures,
-                          error));
+    DL2_TRY(dl2_grow(&study->failures, study->failure_count, sizeof *study->failures, error));
     struct dl2_study_failure *failure = &study->failures[study->failure_count];
     *failure = (struct dl2_study_failure){NULL, NULL};
     study->failure_count++;
@@ -182,7 +182,7 @@ void dl2_study_free(struct dl2_study *study)
     free(study->runs);
     free(study->failures);
     dl2_rounds_free(&study->rounds);
-    dl2_texts_free(&(struct dl2_texts){study->archs, study->arch_count});
+    dl2_free_list(study->archs);
     dl2_texts_free(&study->broken);
     dl2_texts_free(&study->unfinished);
     dl2_texts_free(&study->left_out);

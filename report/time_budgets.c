@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/time_budgets.h"
 
+#include "common/memory.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,7 @@ static int add_names(struct dl2_time_budgets *budgets, const struct dl2_study *s
             known++;
         if (known < budgets->name_count)
             continue;
-        DL2_TRY(dl2_list_grow((void **)&budgets->names, known, sizeof *budgets->names, error));
+        DL2_TRY(dl2_grow(&budgets->names, known, sizeof *budgets->names, error));
         budgets->names[budgets->name_count++] = study->variants[v].name;
     }
     return DL2_OK;
@@ -45,7 +47,7 @@ static struct dl2_time_budgets *find_arch(struct dl2_time_budgets **list, size_t
     for (size_t i = 0; i < *count; i++)
         if (strcmp((*list)[i].arch, arch) == 0)
             return &(*list)[i];
-    if (dl2_list_grow((void **)list, *count, sizeof **list, error) < 0)
+    if (dl2_grow(list, *count, sizeof **list, error) < 0)
         return NULL;
     (*list)[*count] = (struct dl2_time_budgets){.arch = arch};
     return &(*list)[(*count)++];
@@ -60,7 +62,7 @@ static int add_budget(struct dl2_time_budgets **list, size_t *count,
     struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch], error);
     if (!budgets)
         return DL2_ERR_MEMORY;
-    DL2_TRY(dl2_list_grow((void **)&budgets->items, budgets->count, sizeof *budgets->items, error));
+    DL2_TRY(dl2_grow(&budgets->items, budgets->count, sizeof *budgets->items, error));
     budgets->items[budgets->count++] =
         (struct dl2_time_budget){condition, seconds, &condition->analyses[arch]};
     return DL2_OK;

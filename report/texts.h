@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists that grow item by item. */
-#ifndef DL2_REPORT_LISTS_H
-#define DL2_REPORT_LISTS_H
+/* Texts, and lists of them. */
+#ifndef DL2_REPORT_TEXTS_H
+#define DL2_REPORT_TEXTS_H
 
 #include "common/error.h"
 
 #include <stddef.h>
 
-/* Makes room for one more item in a list, which doubles at powers of two. */
-int dl2_list_grow(void **items, size_t count, size_t size, struct dl2_error *error);
+/* Sets *out to a copy of the text, which the caller frees; NULL if memory runs out. */
 int dl2_copy_text(const char *text, char **out, struct dl2_error *error);
 
-/* Texts that the list owns; zero it before. */
+/* Texts that the list owns. Zero it first. */
 struct dl2_texts {
     char **at;
     size_t count;
