@@ -26,14 +26,14 @@ bool dl2_size_add(size_t a, size_t b, size_t *out);
 void *dl2_calloc(size_t count, size_t size);
 
 /*
- * Makes *pointer such items, of its own type, to free; `what` is for the message of DL2_ERR_MEMORY,
- * which leaves *pointer NULL.
+ * Sets *pointer to `count` zeroed items of its own type, which the caller frees. `what` names them
+ * in the message of DL2_ERR_MEMORY, after which *pointer is NULL.
  */
 #define DL2_NEW(pointer, count, what, error)                                                       \
     dl2_new(pointer, count, sizeof **(pointer), what, error)
 int dl2_new(void *pointer, size_t count, size_t size, const char *what, struct dl2_error *error);
 
-/* Makes *text what printf() would print: to free; NULL after DL2_ERR_MEMORY. */
+/* Sets *text to what printf() would print; the caller frees it. NULL after DL2_ERR_MEMORY. */
 int dl2_format(char **text, struct dl2_error *error, const char *format, ...) DL2_PRINTF(3, 4);
 
 /* realloc() of `count` items; the old block stays valid on NULL. */
@@ -75,8 +75,8 @@ int dl2_bytes_insert(struct dl2_bytes *bytes, size_t at, const void *data, size_
 void dl2_bytes_swap(struct dl2_bytes *a, struct dl2_bytes *b);
 void dl2_bytes_free(struct dl2_bytes *bytes);
 
-/* Adds `text`, which it takes over, to a list of `*count` texts that ends with NULL, which grows;
- * *list is NULL at first. NULL in `text` counts as no memory. */
+/* Adds `text`, which it takes over, to a list of `*count` texts that ends with NULL. *list is NULL
+ * before the first. DL2_ERR_MEMORY also if `text` is NULL. */
 int dl2_list_append(char ***list, size_t *count, char *text, struct dl2_error *error);
 
 /* Copies of texts and the array of them, in one block to be freed; NULL if memory runs out. */

@@ -32,7 +32,7 @@ void dl2_progress_update(struct dl2_progress *progress, size_t done, const char 
  */
 void dl2_progress_message(struct dl2_progress *progress, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same of "PLACE: TEXT", with a text that it frees; nothing where that is NULL. */
+/* Prints "PLACE: TEXT" in the same way, and frees the text; nothing if that is NULL. */
 void dl2_progress_tell(struct dl2_progress *progress, const char *place, char *text);
 /* Clears the bar, or ends with a plain line of totals. */
 void dl2_progress_end(struct dl2_progress *progress);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a struct and the function that frees what it holds, which gets its address:
+/* For a struct that `function`, which gets its address, frees:
  * DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT; */
 #define DL2_CLEANUP(function) __attribute__((cleanup(function)))
 
-/* Of pointers to a block of malloc(), or NULL: DL2_AUTO_FREE double *values = NULL; */
+/* For pointers to free(); set at once: DL2_AUTO_FREE double *values = NULL; */
 #define DL2_AUTO_FREE DL2_CLEANUP(dl2_free_local)
 
 static inline void dl2_free_local(void *pointer)
