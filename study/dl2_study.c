@@ -398,8 +398,9 @@ int main(int argc, char **argv)
     struct dl2_common_options common = {0};
     char **arguments;
     size_t count;
-    if (dl2_path_of_program())
-        self = dl2_path_of_program();
+    const char *path = dl2_path_of_program();
+    if (path)
+        self = path;
     const struct dl2_program program = {
         .name = "dl2-study",
         .synopsis = "run [GOAL...]\nplan [GOAL...]\nstatus FOLDER\ndo FOLDER STEP",

@@ -73,8 +73,9 @@ _Noreturn void dl2_setting_refuse(const char *name, const char *value, const cha
 /* Takes the variables of the environment, which make sets, for the options that were not given. */
 void dl2_study_read_environment(struct dl2_study_options *options);
 
-/* Fills in the defaults of `rows`, dl2_study_options(), and finds where things lie. Ends the
- * program at a setting that is wrong, as the next three do; nothing was written until then. */
+/* Fills in the defaults and finds where things lie. Ends the program at a setting that is wrong, as
+ * the next three do; nothing was written until then. `rows` are dl2_study_options(), which this
+ * cannot call: they are the goals' too, and goals need what is found here. */
 void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option *rows);
 /* The rest: looks at the dataset, and checks the settings that no program knows. */
 void dl2_study_resolve(struct dl2_study_settings *study);
