@@ -159,8 +159,6 @@ void dl2_dataset_close(struct dl2_dataset *dataset)
 
 /* ---- What is in it */
 
-/* ---- What is in it */
-
 /* Image `image` of the split, but that a frame of a clip has another key. */
 static struct dl2_entry entry_of(const struct dl2_dataset *dataset, size_t image)
 {

@@ -410,7 +410,11 @@ const uint32_t *dl2_dataset_partition(const struct dl2_dataset *dataset, unsigne
 bool dl2_dataset_is_database(const char *path);
 /* Is this an address http://..., https://... or s3://...? Asks no server. */
 bool dl2_dataset_is_remote(const char *path);
-/* Do two addresses s3://... lie in each other, however they are written? Asks no server. */
+/*
+ * Do two such addresses lie in each other, however they are written, one perhaps as s3:// and one
+ * as the URL that this leads to? Asks no server, so other names of a host are others. False if one
+ * is none.
+ */
 bool dl2_dataset_share_prefix(const char *a, const char *b);
 
 /* What a remote dataset has asked for since it was opened, in this process. */

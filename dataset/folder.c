@@ -511,10 +511,10 @@ static int folder_read_sidecar(const struct dl2_dataset *dataset, size_t number,
 {
     const struct folder *folder = dataset->state;
     const struct dl2_files *files = &folder->files;
-    const char *path = files->entries[number].sample.path;
+    const struct dl2_sample *sample = &files->entries[number].sample;
     DL2_AUTO_FREE char *sidecar = NULL;
-    DL2_TRY(
-        dl2_format(&sidecar, error, "%.*s.%s", (int)dl2_path_stem_length(path), path, extension));
+    DL2_TRY(dl2_format(&sidecar, error, "%.*s%s.%s", (int)folder->name_offset, sample->path,
+                       sample->key, extension)); /* NAME.nii.gz has NAME.json */
     const struct dl2_remote_file *remote = NULL;
     if (files->remote)
         remote = bsearch(sidecar + folder->name_offset, files->remote, files->remote_count,

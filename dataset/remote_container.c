@@ -16,6 +16,14 @@ static const char how_to_index[] =
     "make the index where the shards lie, by dl2-transcode --index FOLDER, and copy its "
     "dl2-index.bin beside them";
 
+static int is_unfinished(const char *address, struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: this dataset was not written to its end: %s lies there; copy it "
+                         "again when it is complete",
+                         address, DL2_UNFINISHED_NAME);
+}
+
 /* What the index says that it is of. */
 static int take_index(struct dl2_dataset *dataset, const char *address, struct dl2_error *error)
 {
@@ -37,10 +45,7 @@ static int take_index(struct dl2_dataset *dataset, const char *address, struct d
     status = dl2_remote_load(dataset->remote, DL2_UNFINISHED_NAME, 1 << 20, DL2_LOAD_OPTIONAL,
                              &ignored, error);
     if (status == 1)
-        return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s: this dataset was not written to its end: %s lies there; copy it "
-                             "again when it is complete",
-                             address, DL2_UNFINISHED_NAME);
+        return is_unfinished(address, error);
     dataset->container = index.container;
     return status < 0 ? status : DL2_OK;
 }
@@ -66,6 +71,8 @@ static int take_listing(struct dl2_dataset *dataset, const char *address, struct
     for (size_t i = 0; i < listing->count; i++) {
         const char *name = (const char *)listing->strings.data + listing->objects[i].key;
         const struct dl2_container *packed = container_of_shard(name);
+        if (!strcmp(name, DL2_UNFINISHED_NAME))
+            return is_unfinished(address, error);
         if (packed)
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "%s: a packed dataset (%s: %s) without its %s, by which it is "

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A packed dataset that is written to S3: its files are made in a folder of this machine, and each
- * goes to the store when it is whole. dl2-index.bin goes first of what an earlier dataset has left,
- * and comes last: shards without it are refused by readers.
+ * goes to the store when it is whole. What may lie there, and what is removed, the caller decides.
  *
  * Threads: one at a time.
  */
@@ -11,24 +10,37 @@
 
 #include "common/error.h"
 
+#include <stddef.h>
+
 struct dl2_store_place;
 
-/*
- * Makes room at an address s3://..., where only objects may be whose names is_own() knows: the last
- * part of a name; `top` if it is all of it. They are removed. DL2_ERR_ARGUMENT for others, which
- * stay, and for http:// and https://.
- */
-int dl2_store_place_open(const char *address, bool (*is_own)(const char *name, bool top),
-                         struct dl2_store_place **out, struct dl2_error *error);
+/* Lists what lies at an address s3://, and makes the folder. DL2_ERR_ARGUMENT for http://. */
+int dl2_store_place_open(const char *address, struct dl2_store_place **out,
+                         struct dl2_error *error);
 
 /* The folder to write to, in TMPDIR or /tmp. */
 const char *dl2_store_place_folder(const struct dl2_store_place *place);
 
-/* Sends a file of the folder, as the object `name` below the address, and removes it there. */
+/* The objects that were there when they were listed, by their paths from the address; NULL behind
+ * the last. */
+const char *dl2_store_place_object(const struct dl2_store_place *place, size_t number);
+/* Lists them again. */
+int dl2_store_place_list(struct dl2_store_place *place, struct dl2_error *error);
+/* An object's address for messages, to be freed. */
+char *dl2_store_place_shown(const struct dl2_store_place *place, const char *name);
+
+/* Copies an object into the folder, if it was listed. */
+int dl2_store_place_fetch(struct dl2_store_place *place, const char *name, struct dl2_error *error);
+
+/* Sends a file of the folder, as the object `name` below the address. */
 int dl2_store_place_send(struct dl2_store_place *place, const char *path, const char *name,
                          struct dl2_error *error);
 
-/* Removes the folder, and, unless `complete`, what was sent. */
-void dl2_store_place_close(struct dl2_store_place *place, bool complete);
+/* Removes an object, if it is there. */
+int dl2_store_place_remove(struct dl2_store_place *place, const char *name,
+                           struct dl2_error *error);
+
+/* Removes the folder. */
+void dl2_store_place_close(struct dl2_store_place *place);
 
 #endif

@@ -9,7 +9,7 @@
  *
  *   .npy          NumPy's format, versions 1 to 3, in C order: integers of 8 to 64 bits, float32,
  *                 float64 and bool, of either byte order. It has no spacing.
- *   .nii, .nii.gz NIfTI-1, three dimensions or four, the fourth for channels: integers of 8 to 32
+ *   .nii, .nii.gz NIfTI-1, three dimensions or four, the fourth for channels: integers of 8 to 64
  *                 bits, float32, float64, of either byte order, with the file's scale. The x axis
  *                 is the width. The orientation (qform, sform) is not applied. A .nii.gz is
  *                 decompressed from its start to the end of the part.

@@ -66,17 +66,27 @@ static bool is_numbered(const char *name, const struct dl2_numbered_name *form)
     return digits && !strcmp(name + length + digits, form->end);
 }
 
-/* Does a writer of any packed container give files this name? */
+/* Does a writer of any packed container give shards this name? */
+static bool is_shard(const char *name)
+{
+    const struct dl2_container *container;
+    for (size_t i = 0; (container = dl2_container_at(i)); i++)
+        if (container->shards && is_numbered(name, &container->shards->shard))
+            return true;
+    return false;
+}
+
+/* The same of any file. */
 static bool is_written_here(const char *name)
 {
     const struct dl2_container *container;
     for (size_t i = 0; (container = dl2_container_at(i)); i++) {
         const struct dl2_shard_format *format = container->shards;
-        if (format && (is_numbered(name, &format->shard) || is_numbered(name, &format->companion) ||
-                       !strcmp(name, format->classes_name)))
+        if (format &&
+            (is_numbered(name, &format->companion) || !strcmp(name, format->classes_name)))
             return true;
     }
-    return !strcmp(name, DL2_INDEX_NAME);
+    return is_shard(name) || !strcmp(name, DL2_INDEX_NAME);
 }
 
 /* Is it ".NAME.dl2-tmp" of such a name? */
@@ -92,10 +102,14 @@ static bool is_temporary(const char *name)
     return is_written_here(inner);
 }
 
+static bool is_facts(const char *name)
+{
+    return !strcmp(name, DL2_FACTS_SUMMARY_NAME) || !strcmp(name, DL2_FACTS_LINES_NAME);
+}
+
 static bool may_stay(const char *name, bool top)
 {
-    return name[0] == '.' ||
-           (top && (!strcmp(name, "dl2-variant.json") || !strcmp(name, "dl2-variant.jsonl")));
+    return name[0] == '.' || (top && is_facts(name));
 }
 
 /*
@@ -137,6 +151,55 @@ static int clear_folder(const char *path, const struct dl2_part_list *splits, bo
     return status;
 }
 
+/*
+ * The same in a store. The facts go, too: the writer sends those of the new dataset. An object
+ * whose name is hidden, or ends with the slash of a folder, stays.
+ */
+static int clear_objects(struct dl2_writer *writer, bool own, bool remove, struct dl2_error *error)
+{
+    const char *name;
+    for (size_t i = 0; (name = dl2_store_place_object(writer->store, i)); i++) {
+        const char *slash = strchr(name, '/');
+        const bool top = !slash || !dl2_part_find(&writer->folders, name, (size_t)(slash - name));
+        const char *inner = top ? name : slash + 1;
+        if (!*inner || *inner == '.')
+            continue;
+        if (!own || !(is_written_here(inner) || (top && is_facts(inner)))) {
+            DL2_AUTO_FREE char *shown = dl2_store_place_shown(writer->store, name);
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "%s is in the way: a packed dataset needs a prefix of its own, or "
+                                 "one that dl2-transcode has packed",
+                                 shown ? shown : name);
+        }
+        if (remove)
+            DL2_TRY(dl2_store_place_remove(writer->store, name, error));
+    }
+    return DL2_OK;
+}
+
+static int clear(struct dl2_writer *writer, bool own, bool remove, struct dl2_error *error)
+{
+    return writer->store ? clear_objects(writer, own, remove, error)
+                         : clear_folder(writer->root, &writer->folders, own, remove, error);
+}
+
+static bool lists_shard(const struct dl2_index *index, const char *name)
+{
+    uint32_t n = 0;
+    while (n < index->shard_count && strcmp(dl2_index_shard(index, n).name, name) != 0)
+        n++;
+    return n < index->shard_count;
+}
+
+static bool lists_all_objects(const struct dl2_index *index, const struct dl2_store_place *store)
+{
+    const char *name;
+    for (size_t i = 0; (name = dl2_store_place_object(store, i)); i++)
+        if (is_shard(dl2_path_base(name)) && !lists_shard(index, name))
+            return false;
+    return true;
+}
+
 /* Does the index list all shards that are there? Other programs may have added some. */
 static bool lists_all_shards(const struct dl2_index *index, const char *root)
 {
@@ -144,11 +207,10 @@ static bool lists_all_shards(const struct dl2_index *index, const char *root)
     const struct dl2_container *container = dl2_shards_probe(root);
     if (!container || dl2_shards_list(container, root, &list, NULL) < 0)
         return false;
-    size_t known = 0;
     for (size_t i = 0; i < list.count; i++)
-        for (uint32_t n = 0; n < index->shard_count; n++)
-            known += !strcmp(dl2_index_shard(index, n).name, list.files[i].name);
-    return known == list.count;
+        if (!lists_shard(index, list.files[i].name))
+            return false;
+    return true;
 }
 
 /* The mark: this text, and after it, each behind a zero byte, the names of writer->folders. */
@@ -188,7 +250,8 @@ static int find_own_container(struct dl2_writer *writer, bool *own, struct dl2_e
         return read_mark(writer, mark, error);
     if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0)
         return DL2_OK;
-    *own = index.is_own && lists_all_shards(&index, writer->root);
+    *own = index.is_own && (writer->store ? lists_all_objects(&index, writer->store)
+                                          : lists_all_shards(&index, writer->root));
     for (uint32_t i = 0; *own && i < index.part_count; i++)
         DL2_TRY(note_folder(writer, dl2_index_part(&index, i), error));
     return DL2_OK;
@@ -206,11 +269,15 @@ static int write_mark(const struct dl2_writer *writer, struct dl2_error *error)
         DL2_TRY(dl2_bytes_append(&text, "", 1, error));
         DL2_TRY(dl2_bytes_append(&text, name, strlen(name), error));
     }
-    return dl2_file_write(path, text.data, text.size, error);
+    DL2_TRY(dl2_file_write(path, text.data, text.size, error));
+    return writer->store ? dl2_store_place_send(writer->store, path, DL2_UNFINISHED_NAME, error)
+                         : DL2_OK;
 }
 
 static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
 {
+    if (writer->store)
+        return dl2_store_place_remove(writer->store, DL2_UNFINISHED_NAME, error);
     DL2_AUTO_FREE char *path = dl2_path_join(writer->root, DL2_UNFINISHED_NAME);
     if (!path)
         return dl2_error_memory(error, "a dataset");
@@ -219,27 +286,28 @@ static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
                : dl2_error_system(error, "%s: cannot be removed", path);
 }
 
-static bool is_own_object(const char *name, bool top)
+/* Makes the folder of a place in a store the root, with what tells whose the objects there are. */
+static int open_store(struct dl2_writer *writer, struct dl2_error *error)
 {
-    return is_written_here(name) || (top && may_stay(name, top));
-}
-
-static int prepare_store(struct dl2_writer *writer, struct dl2_error *error)
-{
-    DL2_TRY(dl2_store_place_open(writer->root, is_own_object, &writer->store, error));
+    DL2_TRY(dl2_store_place_open(writer->root, &writer->store, error));
     free(writer->root);
     writer->root = strdup(dl2_store_place_folder(writer->store));
-    return writer->root ? DL2_OK : dl2_error_memory(error, "a dataset");
+    if (!writer->root)
+        return dl2_error_memory(error, "a dataset");
+    DL2_TRY(dl2_store_place_fetch(writer->store, DL2_UNFINISHED_NAME, error));
+    return dl2_store_place_fetch(writer->store, DL2_INDEX_NAME, error);
 }
 
-static int prepare_folder(struct dl2_writer *writer, struct dl2_error *error)
+static int prepare(struct dl2_writer *writer, struct dl2_error *error)
 {
     bool own;
+    if (dl2_dataset_is_remote(writer->root))
+        DL2_TRY(open_store(writer, error));
     DL2_TRY(find_own_container(writer, &own, error));
-    DL2_TRY(clear_folder(writer->root, &writer->folders, own, false, error));
+    DL2_TRY(clear(writer, own, false, error));
     DL2_TRY(dl2_make_folders(writer->root, error));
     DL2_TRY(write_mark(writer, error));
-    return own ? clear_folder(writer->root, &writer->folders, true, true, error) : DL2_OK;
+    return own ? clear(writer, true, true, error) : DL2_OK;
 }
 
 int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
@@ -270,8 +338,7 @@ int dl2_writer_open(const char *path, const struct dl2_writer_options *options,
     if (status == DL2_OK)
         status = writer->sink
                      ? writer->sink->open(path, classes, class_count, &writer->sink_state, error)
-                 : dl2_dataset_is_remote(path) ? prepare_store(writer, error)
-                                               : prepare_folder(writer, error);
+                     : prepare(writer, error);
     if (status == DL2_OK)
         status = dl2_index_draft_set_classes(&writer->draft, classes, class_count, error);
     if (status < 0) {
@@ -427,8 +494,7 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
         return DL2_OK;
     if (part >= DL2_PARTS) {
         DL2_TRY(note_folder(writer, dl2_part_name(&writer->draft.parts, part), error));
-        if (!writer->store)
-            DL2_TRY(write_mark(writer, error));
+        DL2_TRY(write_mark(writer, error));
     }
     DL2_AUTO_FREE char *folder = dl2_path_join(writer->root, group->folder);
     return folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
@@ -726,16 +792,16 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
                : DL2_OK;
 }
 
-/* Sends dl2-variant.json, which in a folder the caller writes, and the index, which is the last. */
+/* Sends dl2-variant.json, which in a folder the caller writes, and the index. */
 static int complete_store(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *facts = dl2_path_join(writer->root, "dl2-variant.json");
+    DL2_AUTO_FREE char *facts = dl2_path_join(writer->root, DL2_FACTS_SUMMARY_NAME);
     DL2_AUTO_FREE char *index = dl2_path_join(writer->root, DL2_INDEX_NAME);
     if (!facts || !index)
         return dl2_error_memory(error, "a dataset");
     if (writer->summary) {
         DL2_TRY(dl2_facts_save(writer->root, writer->summary, error));
-        DL2_TRY(dl2_store_place_send(writer->store, facts, "dl2-variant.json", error));
+        DL2_TRY(dl2_store_place_send(writer->store, facts, DL2_FACTS_SUMMARY_NAME, error));
     }
     return dl2_store_place_send(writer->store, index, DL2_INDEX_NAME, error);
 }
@@ -753,7 +819,9 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
         if (rename(writer->renames[i][0], writer->renames[i][1]) != 0)
             return dl2_error_system(error, "%s: cannot be put in its place", writer->renames[i][1]);
     DL2_TRY(dl2_index_draft_save(&writer->draft, writer->root, error));
-    DL2_TRY(writer->store ? complete_store(writer, error) : remove_mark(writer, error));
+    if (writer->store)
+        DL2_TRY(complete_store(writer, error));
+    DL2_TRY(remove_mark(writer, error));
     writer->finished = true;
     return DL2_OK;
 }
@@ -773,11 +841,11 @@ void dl2_writer_close(struct dl2_writer *writer)
     free(writer->groups);
     if (writer->sink_state)
         writer->sink->close(writer->sink_state);
-    if (writer->store)
-        dl2_store_place_close(writer->store, writer->finished);
-    else if (!writer->sink && !writer->finished &&
-             clear_folder(writer->root, &writer->folders, true, true, NULL) == DL2_OK)
+    if (!writer->sink && !writer->finished &&
+        (!writer->store || dl2_store_place_list(writer->store, NULL) == DL2_OK) &&
+        clear(writer, true, true, NULL) == DL2_OK)
         remove_mark(writer, NULL);
+    dl2_store_place_close(writer->store);
     for (size_t i = 0; i < writer->rename_count; i++) {
         free(writer->renames[i][0]);
         free(writer->renames[i][1]);

@@ -6,8 +6,8 @@
  *   tar   WebDataset's shards, shard-000000.tar, with NAME.jpg and NAME.cls for each sample
  *   postgresql  a table, if the path is the address of one; all of it in one transaction
  *
- * The path of the first two may be s3://BUCKET/PREFIX: shards are made in TMPDIR and sent one by
- * one, and the index is the last object. Then no mark and no temporary name is needed.
+ * The path of the first two may be s3://BUCKET/PREFIX: files are made in TMPDIR and sent one by
+ * one.
  *
  * Each but the last has a small binary index, dl2-index.bin (docs/formats.md), with which a dataset
  * opens in milliseconds, and which holds a check sum of every sample. Shards are written under

@@ -111,23 +111,6 @@ void dl2_address_free(struct dl2_address *address)
     *address = (struct dl2_address){0};
 }
 
-/* Is a path the prefix, or does it lie below it? */
-static bool lies_below(const char *path, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-    return !strncmp(path, prefix, length) && (!length || !path[length] || path[length] == '/');
-}
-
-bool dl2_dataset_share_prefix(const char *a, const char *b)
-{
-    DL2_CLEANUP(dl2_address_free) struct dl2_address one = {0};
-    DL2_CLEANUP(dl2_address_free) struct dl2_address other = {0};
-    return dl2_address_parse(a, &one, NULL) == DL2_OK &&
-           dl2_address_parse(b, &other, NULL) == DL2_OK && one.is_s3 && other.is_s3 &&
-           !strcmp(one.place, other.place) &&
-           (lies_below(one.path, other.path) || lies_below(other.path, one.path));
-}
-
 char *dl2_percent_encode(const char *text, bool slash)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -261,6 +261,9 @@ void dl2_store_error_read(const uint8_t *text, size_t size, struct dl2_store_err
     if (!reading)
         return;
     reading->store = out;
+    /* Blanks keep a connection open while S3 puts parts together; XML must not begin with them. */
+    while (size && isspace(*text))
+        text++, size--;
     parse(reading, text, size);
     free(reading);
 }

@@ -228,6 +228,31 @@ void dl2_remote_close(struct dl2_remote *remote)
     free(remote);
 }
 
+/* Is a URL the prefix, or does it lie below it? */
+static bool lies_below(const char *url, const char *prefix)
+{
+    size_t length = strlen(prefix);
+    length -= prefix[length - 1] == '/'; /* that of a whole bucket or host */
+    return !strncmp(url, prefix, length) && (!url[length] || url[length] == '/');
+}
+
+static char *url_of_address(const char *address)
+{
+    struct dl2_remote *remote;
+    if (dl2_remote_open(address, &(struct dl2_remote_options){0}, &remote, NULL) < 0)
+        return NULL;
+    char *url = dl2_remote_url(remote, "");
+    dl2_remote_close(remote);
+    return url;
+}
+
+bool dl2_dataset_share_prefix(const char *a, const char *b)
+{
+    DL2_AUTO_FREE char *one = url_of_address(a);
+    DL2_AUTO_FREE char *other = url_of_address(b);
+    return one && other && (lies_below(one, other) || lies_below(other, one));
+}
+
 bool dl2_remote_lists(const struct dl2_remote *remote)
 {
     return remote->address.is_s3;

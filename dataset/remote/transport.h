@@ -17,7 +17,7 @@
 
 struct dl2_transport_settings {
     unsigned requests;  /* under way at once */
-    double time_limit;  /* seconds for one try of one request */
+    double time_limit;  /* seconds for one try of one request; with a body, without any progress */
     double retry_limit; /* seconds from its first failure until a request is given up */
     const struct dl2_credentials *credentials; /* borrowed; key NULL: requests are not signed */
     bool is_s3; /* the server's errors are S3's, and redirections are errors */

@@ -20,6 +20,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +291,6 @@ static bool prepare(struct dl2_transfer_slot *slot)
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
-    SET(CURLOPT_TIMEOUT_MS, (long)(settings->time_limit * 1000));
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_HEADERFUNCTION, take_header);
     SET(CURLOPT_HEADERDATA, slot);
@@ -315,9 +315,14 @@ static bool prepare(struct dl2_transfer_slot *slot)
     }
     if (transfer->method)
         SET(CURLOPT_CUSTOMREQUEST, transfer->method);
+    /* A body takes as long as those that share the way make it: it must only not stand still. */
     if (transfer->sent) {
+        SET(CURLOPT_LOW_SPEED_LIMIT, 1L);
+        SET(CURLOPT_LOW_SPEED_TIME, (long)ceil(settings->time_limit));
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)transfer->sent_size);
         SET(CURLOPT_POSTFIELDS, transfer->sent);
+    } else {
+        SET(CURLOPT_TIMEOUT_MS, (long)(settings->time_limit * 1000));
     }
 #undef SET
     return good;
@@ -457,7 +462,8 @@ static const char *advise(const struct dl2_transfer_slot *slot, const struct dl2
         return "; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
     if ((code == 403 || code == 401) && settings->is_s3)
         return settings->credentials->key
-                   ? "; these credentials may not read it"
+                   ? slot->transfer->sent ? "; these credentials may not write it"
+                                          : "; these credentials may not read it"
                    : "; no credentials were found, and it is not public: set "
                      "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE";
     if (code == 429 || code == 503)

@@ -144,21 +144,24 @@ static int complete(const struct upload *upload, const struct dl2_remote_transfe
 {
     struct dl2_store_error reply = {.code = ""};
     struct dl2_bytes list = DL2_BYTES_INIT;
+    struct dl2_error own = DL2_ERROR_INIT;
     char line[DL2_ETAG_BYTES + 96];
-    int status = dl2_bytes_append(&list, "<CompleteMultipartUpload>", 25, error);
+    int status = dl2_bytes_append(&list, "<CompleteMultipartUpload>", 25, &own);
     for (size_t i = 0; i < upload->parts && status == DL2_OK; i++) {
         const int length =
             snprintf(line, sizeof line, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag></Part>",
                      i + 1, transfers[i].etag);
-        status = dl2_bytes_append(&list, line, (size_t)length, error);
+        status = dl2_bytes_append(&list, line, (size_t)length, &own);
     }
     if (status == DL2_OK)
-        status = dl2_bytes_append(&list, "</CompleteMultipartUpload>", 27, error);
+        status = dl2_bytes_append(&list, "</CompleteMultipartUpload>", 27, &own);
     if (status == DL2_OK)
         status = ask(upload, "POST", url_with(upload, "uploadId=%s", upload->id),
-                     (const char *)list.data, &reply, error);
+                     (const char *)list.data, &reply, &own);
     dl2_bytes_free(&list);
-    return status == DL2_ERR_ARGUMENT && is_there(upload) ? DL2_OK : status;
+    if (status == DL2_OK || (status == DL2_ERR_ARGUMENT && is_there(upload)))
+        return DL2_OK;
+    return dl2_error_copy(error, &own);
 }
 
 static void abandon(const struct upload *upload)
@@ -246,7 +249,8 @@ int dl2_remote_remove(struct dl2_remote *remote, const char *name, struct dl2_er
 {
     const struct upload upload = {.remote = remote, .name = name};
     struct dl2_store_error reply;
+    struct dl2_error own = DL2_ERROR_INIT;
     DL2_TRY(check_place(remote, error));
-    const int status = ask(&upload, "DELETE", dl2_remote_url(remote, name), "", &reply, error);
-    return status == DL2_ERR_ARGUMENT ? DL2_OK : status; /* there is none */
+    const int status = ask(&upload, "DELETE", dl2_remote_url(remote, name), "", &reply, &own);
+    return status == DL2_ERR_ARGUMENT ? DL2_OK : dl2_error_copy(error, &own); /* there is none */
 }

@@ -126,6 +126,44 @@ refused 2 'is in the way' --copy --container=tar s3://bucket/data/folder
 refused 2 'can only be read' --copy --container=tar "$endpoint/x"
 refused 2 NoSuchBucket --copy --container=tar s3://none/x
 check 0 s3://bucket/data/folder
+# What another program has packed stays, also below DEST; nor is SOURCE written over, whatever its address ends with.
+for dest in s3://bucket/data/bare s3://bucket/data s3://bucket/made; do
+    refused 2 'is in the way' --copy --container=tar $dest
+done
+for source in s3://bucket/made/large "$endpoint/bucket/made/large"; do
+    for dest in s3://bucket/made s3://bucket/made/large/ s3://bucket//made/large/more; do
+        expect 2 dl2-transcode --quiet --copy --container=tar "$source" "$dest"
+        said 'DEST and SOURCE lie in each other'
+    done
+done
+check 0 s3://bucket/made/large
+# What is there after a killed run: the mark, and shards without an index. Hidden objects are nobody's.
+objects() { # put|remove|list KEY...
+    AWS_ENDPOINT_URL=$endpoint "$DL2_S3_PYTHON" -c 'import boto3, sys
+s3, how, keys = boto3.client("s3", region_name="us-east-1"), sys.argv[1], sys.argv[2:]
+for key in keys:
+    if how == "put":
+        s3.put_object(Bucket="bucket", Key=key, Body=b"x")
+    elif how == "remove":
+        s3.delete_object(Bucket="bucket", Key=key)
+    else:
+        print(*sorted(o["Key"][len(key):] for o in s3.list_objects_v2(Bucket="bucket", Prefix=key)["Contents"]))' "$@"
+}
+is "$(objects list made/small/)" 'dl2-index.bin train/classes.txt train/shard-000000.tar val/classes.txt val/shard-000000.tar' 'objects of a packed dataset'
+wanted=$(objects list made/small/)
+objects put made/small/.dl2-unfinished made/small/.keep made/small/train/
+check 1 s3://bucket/made/small
+said 'not written to its end'
+objects remove made/small/dl2-index.bin
+check 1 s3://bucket/made/small
+said 'not written to its end'
+expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" s3://bucket/made/small
+check 0 s3://bucket/made/small
+is "$(objects list made/small/)" ".keep ${wanted%% *} train/ ${wanted#* }" 'objects after a rerun'
+objects put made/small/shard-000007.tar # of another program
+refused 2 'is in the way' --copy --container=tar s3://bucket/made/small
+check 0 s3://bucket/made/small
+is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
 unset TMPDIR
 
 # ---- What is wrong has its name, its status, and what to do; secrets stay secret

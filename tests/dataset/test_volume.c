@@ -199,13 +199,31 @@ static void test_dataset(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* The name of a volume ends where its extension begins, also where that has two parts. */
+static void test_sidecar(void **state)
+{
+    (void)state;
+    struct dl2_dataset *dataset;
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    if (dl2_volume_unreadable("1.nii.gz"))
+        skip();
+    put("scans/a/1.nii.gz");
+    put_bytes("scans/a/1.json", "{}", 2);
+    options.keep = no_image;
+    options.takes_volumes = true;
+    assert_int_equal(dl2_dataset_open(at("scans"), &options, &dataset, NULL), DL2_OK);
+    assert_int_equal(dl2_dataset_read_sidecar(dataset, 0, "json", &text, NULL), 1);
+    assert_int_equal(text.size, 2);
+    dl2_bytes_free(&text);
+    dl2_dataset_close(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_bytes),
-        TEST(test_damage),
-        TEST(test_labels),
-        TEST(test_dataset),
+        TEST(test_bytes),   TEST(test_damage),  TEST(test_labels),
+        TEST(test_dataset), TEST(test_sidecar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
