@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libcommon.la
 libcommon_la_SOURCES = \
+	common/accuracy_kind.c common/accuracy_kind.h \
 	common/clock.c common/clock.h \
 	common/device_name.c common/device_name.h \
 	common/error.c common/error.h \

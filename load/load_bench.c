@@ -487,6 +487,15 @@ static json_t *scaling_json(const struct bench *bench)
     return list;
 }
 
+/* Of datasets of clips. */
+static void add_frames(json_t *loading, const struct dl2_loader_config *config)
+{
+    static const char *const names[] = {"frames", "frame-step", "frame-sampling"};
+    json_auto_t *all = dl2_options_json(dl2_loader_options, config);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        json_object_set(loading, names[i], json_object_get(all, names[i]));
+}
+
 static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
@@ -511,6 +520,8 @@ static json_t *config_json(const struct dl2_load_options *options)
         json_object_update(loading, sampling);
     if (loading && config->volume_depth)
         json_object_update(loading, volumes);
+    if (loading && config->frames)
+        add_frames(loading, config);
     return loading;
 }
 

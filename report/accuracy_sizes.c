@@ -11,7 +11,7 @@
 struct points {
     size_t count;
     size_t variants[DL2_BD_POINTS];
-    double top1[DL2_BD_POINTS];
+    double accuracy[DL2_BD_POINTS];
 };
 
 /* What all codecs of a network are compared with. */
@@ -21,22 +21,22 @@ struct comparison {
     size_t own, anchor;             /* first variants */
 };
 
-/* `top1` has an accuracy of each variant, `stride` numbers apart. */
-static void find_points(const struct comparison *comparison, size_t first, const double *top1,
+/* `accuracy` has an accuracy of each variant, `stride` numbers apart. */
+static void find_points(const struct comparison *comparison, size_t first, const double *accuracy,
                         size_t stride, struct points *points)
 {
     const double *bytes = comparison->costs[DL2_COST_BYTES];
     points->count = 0;
     for (size_t v = first; v < dl2_study_end_of_codec(comparison->study, first); v++) {
-        if (!(bytes[v] > 0) || !isfinite(top1[v * stride]) || points->count == DL2_BD_POINTS)
+        if (!(bytes[v] > 0) || !isfinite(accuracy[v * stride]) || points->count == DL2_BD_POINTS)
             continue;
         size_t at = points->count++;
         for (; at && bytes[points->variants[at - 1]] > bytes[v]; at--) {
             points->variants[at] = points->variants[at - 1];
-            points->top1[at] = points->top1[at - 1];
+            points->accuracy[at] = points->accuracy[at - 1];
         }
         points->variants[at] = v;
-        points->top1[at] = top1[v * stride];
+        points->accuracy[at] = accuracy[v * stride];
     }
 }
 
@@ -46,9 +46,9 @@ static size_t pool_falls(struct points *points)
     size_t falls = 0, used = 0, ends[DL2_BD_POINTS];
     double best = -INFINITY, means[DL2_BD_POINTS];
     for (size_t i = 0; i < points->count; i++) {
-        falls += points->top1[i] < best;
-        best = fmax(best, points->top1[i]);
-        means[used] = points->top1[i];
+        falls += points->accuracy[i] < best;
+        best = fmax(best, points->accuracy[i]);
+        means[used] = points->accuracy[i];
         ends[used++] = i + 1;
         for (; used > 1 && means[used - 2] > means[used - 1]; used--) {
             const size_t start = used > 2 ? ends[used - 3] : 0;
@@ -61,23 +61,23 @@ static size_t pool_falls(struct points *points)
     }
     for (size_t level = 0, i = 0; level < used; level++)
         for (; i < ends[level]; i++)
-            points->top1[i] = means[level];
+            points->accuracy[i] = means[level];
     return falls;
 }
 
-/* log(own cost / anchor's) at equal top-1. */
+/* log(own cost / anchor's) at equal accuracy. */
 static double log_ratio_of_cost(const struct comparison *comparison, const struct points points[2],
                                 enum dl2_cost cost, double *overlap)
 {
     struct dl2_bd_curve curves[2] = {{.count = 0}, {.count = 0}};
     for (int c = 0; c < 2; c++)
         for (size_t i = 0; i < points[c].count; i++)
-            dl2_bd_add(&curves[c], points[c].top1[i],
+            dl2_bd_add(&curves[c], points[c].accuracy[i],
                        comparison->costs[cost][points[c].variants[i]]);
     return dl2_bd_log_ratio(&curves[0], &curves[1], &DL2_BD_EVERYWHERE, overlap);
 }
 
-/* Points of top-1 that the own curve is above the anchor's, over the bytes of both. */
+/* Points of accuracy that the own curve is above the anchor's, over the bytes of both. */
 static double gain_of(const struct comparison *comparison, const struct points points[2])
 {
     struct dl2_bd_curve curves[2] = {{.count = 0}, {.count = 0}};
@@ -86,7 +86,7 @@ static double gain_of(const struct comparison *comparison, const struct points p
         for (size_t i = 0; i < points[c].count; i++)
             dl2_bd_add_log(&curves[c],
                            log(comparison->costs[DL2_COST_BYTES][points[c].variants[i]]),
-                           -points[c].top1[i]);
+                           -points[c].accuracy[i]);
     return -dl2_bd_log_ratio(&curves[0], &curves[1], &DL2_BD_EVERYWHERE, &overlap);
 }
 
@@ -111,7 +111,8 @@ static void find_intervals(const struct comparison *comparison,
     for (size_t d = 0; d < DL2_REPETITIONS; d++) {
         const size_t firsts[2] = {comparison->own, comparison->anchor};
         for (int c = 0; c < 2; c++)
-            find_points(comparison, firsts[c], repetitions->top1 + d, DL2_REPETITIONS, &points[c]);
+            find_points(comparison, firsts[c], repetitions->accuracy + d, DL2_REPETITIONS,
+                        &points[c]);
         draws[DL2_COSTS * DL2_REPETITIONS + d] = gain_of(comparison, points);
         pool_falls(&points[0]);
         pool_falls(&points[1]);
@@ -127,14 +128,14 @@ static void find_intervals(const struct comparison *comparison,
         find_interval(draws + DL2_COSTS * DL2_REPETITIONS, &size->gain_low, &size->gain_high);
 }
 
-static void compare(const struct comparison *comparison, const double *top1,
+static void compare(const struct comparison *comparison, const double *accuracy,
                     struct dl2_accuracy_size *size)
 {
     struct points points[2];
     double overlap;
     *size = (struct dl2_accuracy_size){.gain = NAN, .gain_low = NAN, .gain_high = NAN};
-    find_points(comparison, comparison->own, top1, 1, &points[0]);
-    find_points(comparison, comparison->anchor, top1, 1, &points[1]);
+    find_points(comparison, comparison->own, accuracy, 1, &points[0]);
+    find_points(comparison, comparison->anchor, accuracy, 1, &points[1]);
     if (comparison->own != comparison->anchor)
         size->gain = gain_of(comparison, points);
     size->variants = points[0].count;
@@ -156,7 +157,7 @@ static double *make_figures(const struct dl2_study *study, const struct dl2_anal
     const size_t count = study->variant_count;
     double *figures = dl2_calloc(count + 1, (DL2_COSTS + 1) * sizeof *figures);
     for (size_t v = 0; figures && v < count; v++) {
-        figures[v] = analysis->comparisons[v].top1.mean;
+        figures[v] = analysis->comparisons[v].accuracy.mean;
         for (int cost = 0; cost < DL2_COSTS; cost++)
             figures[(size_t)(cost + 1) * count + v] =
                 dl2_variant_cost(&study->variants[v], (enum dl2_cost)cost);
@@ -175,7 +176,7 @@ static int compare_network(const struct dl2_study *study, const struct dl2_analy
     struct comparison comparison = {.study = study, .anchor = anchor};
     DL2_AUTO_FREE double *figures = make_figures(study, analysis, speeds, &comparison);
     DL2_AUTO_FREE double *draws = dl2_calloc(DL2_COSTS + 1, DL2_REPETITIONS * sizeof *draws);
-    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.top1 = NULL};
+    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.accuracy = NULL};
     if (!figures || !draws)
         return dl2_error_memory(error, "codecs at equal accuracy");
     DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
@@ -184,7 +185,7 @@ static int compare_network(const struct dl2_study *study, const struct dl2_analy
             continue;
         comparison.own = v;
         compare(&comparison, figures, &sizes[v]);
-        if (repetitions.top1 && v != anchor)
+        if (repetitions.accuracy && v != anchor)
             find_intervals(&comparison, &repetitions, draws, &sizes[v]);
     }
     return DL2_OK;

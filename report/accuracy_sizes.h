@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Codecs compared at equal accuracy, by Bjontegaard's comparison (report/bd_rate.h) with top-1 in
- * the place of image quality: what a codec, with its settings and resolution, needs to keep as much
- * accuracy as the anchor's. The costs are bytes, CPU time of encoding, and that of loading.
+ * Codecs compared at equal accuracy, by Bjontegaard's comparison (report/bd_rate.h) with accuracy
+ * in the place of image quality: what a codec, with its settings and resolution, needs to keep as
+ * much accuracy as the anchor's. The costs are bytes, CPU time of encoding, and that of loading.
  *
  * A curve has the codec's variants. Where a larger file is less accurate, accuracies are first made
  * not to fall by pooling neighbours (isotonic regression: Barlow, Bartholomew, Bremner & Brunk,
@@ -17,12 +17,12 @@
 #include "report/repetitions.h"
 #include "report/speed.h"
 
-/* What one codec needs, in percent of the anchor's at equal top-1; NAN: not known. */
+/* What one codec needs, in percent of the anchor's at equal accuracy; NAN: not known. */
 struct dl2_accuracy_size {
     double cost[DL2_COSTS];
     double low[DL2_COSTS], high[DL2_COSTS]; /* NAN also if the curves have accuracies in common in
                                                fewer than 95% of the repetitions */
-    double gain; /* points of top-1 that it is ahead at equal bytes, over the bytes in common */
+    double gain; /* points of accuracy that it is ahead at equal bytes, over the bytes in common */
     double gain_low, gain_high;
     double overlap;  /* percent of the accuracies that both have; 0: none in common */
     size_t variants; /* with an accuracy and bytes; below 2 there is no curve */

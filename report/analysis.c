@@ -58,7 +58,7 @@ static struct stretch find_runs(const struct dl2_study *study, const char *arch,
 static const struct dl2_study_run *run_of(struct stretch stretch, uint64_t seed)
 {
     for (size_t i = 0; i < stretch.count; i++)
-        if (stretch.runs[i].seed == seed && isfinite(stretch.runs[i].top1))
+        if (stretch.runs[i].seed == seed && isfinite(stretch.runs[i].accuracy))
             return &stretch.runs[i];
     return NULL;
 }
@@ -93,11 +93,11 @@ static const struct dl2_study_run *run_at(const struct block *block, size_t vari
     return block->runs[variant * block->seeds + seed];
 }
 
-static double top1_of(const struct block *block, const struct dl2_study_run *run)
+static double accuracy_of(const struct block *block, const struct dl2_study_run *run)
 {
     if (!block->on_original || run->variant == block->raw)
-        return run->top1;
-    return run->on_original ? run->original_top1 : NAN;
+        return run->accuracy;
+    return run->on_original ? run->original_accuracy : NAN;
 }
 
 static const uint8_t *correct_of(const struct block *block, const struct dl2_study_run *run)
@@ -115,7 +115,7 @@ static bool is_repetition(const struct block *block, size_t variant, size_t seed
         if (!own || !original)
             continue;
         const uint8_t *correct = correct_of(block, own);
-        if (top1_of(block, own) != original->top1 ||
+        if (accuracy_of(block, own) != original->accuracy ||
             (correct && original->correct && memcmp(correct, original->correct, own->images) != 0))
             return false;
         pairs++;
@@ -133,7 +133,7 @@ static int estimate_noise(const struct block *block, size_t seeds, struct dl2_no
             continue;
         for (size_t s = 0; s < seeds; s++) {
             const struct dl2_study_run *run = run_at(block, v, s);
-            block->accuracies[rows * seeds + s] = run ? 100 * top1_of(block, run) : NAN;
+            block->accuracies[rows * seeds + s] = run ? 100 * accuracy_of(block, run) : NAN;
         }
         rows++;
     }
@@ -197,7 +197,7 @@ static int compare_images(const struct block *block, size_t variant, size_t seed
 /* Welch's t-test, of all seeds. */
 static void compare_unpaired(struct dl2_comparison *comparison, const struct dl2_estimate *original)
 {
-    const struct dl2_estimate *own = &comparison->top1;
+    const struct dl2_estimate *own = &comparison->accuracy;
     comparison->difference = own->mean - original->mean;
     if (own->count < 2 || original->count < 2)
         return;
@@ -224,19 +224,19 @@ static int compare(const struct block *block, size_t variant, size_t seeds,
 {
     const size_t none = block->study->variant_count;
     const struct dl2_estimate *original =
-        block->raw < none ? &analysis->comparisons[block->raw].top1 : NULL;
+        block->raw < none ? &analysis->comparisons[block->raw].accuracy : NULL;
     const size_t draws = seeds == block->seeds ? analysis->question.draws : 0;
     comparison->difference = comparison->half = comparison->half_both = NAN;
     comparison->low = comparison->high = NAN;
     comparison->training = comparison->both = (struct dl2_spread){.variance = INFINITY};
     comparison->pairs = comparison->images = comparison->units = 0;
-    if (!original || variant == block->raw || !original->count || !comparison->top1.count)
+    if (!original || variant == block->raw || !original->count || !comparison->accuracy.count)
         return DL2_OK;
     for (size_t s = 0; s < seeds; s++) {
         const struct dl2_study_run *own = run_at(block, variant, s);
         const struct dl2_study_run *raw = run_at(block, block->raw, s);
         if (own && raw)
-            scratch[comparison->pairs++] = 100 * top1_of(block, own) - 100 * raw->top1;
+            scratch[comparison->pairs++] = 100 * accuracy_of(block, own) - 100 * raw->accuracy;
     }
     if (!comparison->pairs)
         compare_unpaired(comparison, original);
@@ -376,7 +376,7 @@ static int compare_with_original(const struct dl2_study *study, struct stretch r
         const struct stretch own = find_runs(study, analysis->arch, v);
         for (size_t s = 0; s < raw.count; s++) {
             const struct dl2_study_run *run = run_of(own, raw.runs[s].seed);
-            runs[v * raw.count + s] = run && isfinite(top1_of(&block, run)) ? run : NULL;
+            runs[v * raw.count + s] = run && isfinite(accuracy_of(&block, run)) ? run : NULL;
         }
     }
     return claim_all(&block, looks->count ? looks : &once, analysis, scratch, error);
@@ -622,7 +622,7 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
     struct dl2_sentence writer = {advice->text, sizeof advice->text, 0};
     advice->text[0] = advice->gain[0] = '\0';
     advice->sure = advice->likely = none;
-    if (raw == none || analysis->comparisons[raw].top1.count == 0) {
+    if (raw == none || analysis->comparisons[raw].accuracy.count == 0) {
         dl2_say(&writer, "The original was not trained on, so nothing can be said of accuracy.");
         return;
     }
@@ -645,14 +645,13 @@ static void write_advice(const struct dl2_study *study, struct dl2_analysis *ana
     snprintf(advice->gain, sizeof advice->gain, "%.3g times smaller",
              1 / study->variants[pick].ratio);
     if (advice->sure < none)
-        dl2_say(&writer,
-                "%s is the smallest variant shown to lose less than %s of top-1 accuracy: ",
-                study->variants[pick].name, points);
+        dl2_say(&writer, "%s is the smallest variant shown to lose less than %s of %s: ",
+                study->variants[pick].name, points, dl2_study_accuracy(study)->title);
     else
         dl2_say(&writer,
-                "No smaller variant is shown to lose less than %s of top-1 accuracy. %s is the "
+                "No smaller variant is shown to lose less than %s of %s. %s is the "
                 "smallest that may: ",
-                points, study->variants[pick].name);
+                points, dl2_study_accuracy(study)->title, study->variants[pick].name);
     say_gain(&writer, study, analysis, pick);
     say_on_original(&writer, analysis, pick);
     if (advice->sure < none && advice->likely < none) {
@@ -700,10 +699,10 @@ int dl2_analyse(const struct dl2_study *study, const char *arch,
         const struct stretch own = find_runs(study, arch, v);
         comparison->blocker = v;
         const bool other = question->on_original && own.runs != raw.runs;
-        comparison->top1 = estimate(own,
-                                    other ? offsetof(struct dl2_study_run, original_top1)
-                                          : offsetof(struct dl2_study_run, top1),
-                                    other, scratch);
+        comparison->accuracy = estimate(own,
+                                        other ? offsetof(struct dl2_study_run, original_accuracy)
+                                              : offsetof(struct dl2_study_run, accuracy),
+                                        other, scratch);
         comparison->top5 = estimate(own, offsetof(struct dl2_study_run, top5), false, scratch);
     }
     DL2_TRY(compare_with_original(study, raw, analysis, scratch, error));

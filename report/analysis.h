@@ -2,7 +2,7 @@
 /*
  * Analyses a study: which variants keep the original's accuracy?
  *
- * Accuracies are top-1 in percent, differences in percentage points. A variant's difference to the
+ * Accuracies are in percent, differences in percentage points. A variant's difference to the
  * original is taken between trainings of the same seed, image by image where the trainings kept
  * their predictions. It has two intervals: by the chance of training, and with the choice of
  * validation images (report/inference.h). A variant that shares no seed with the original is
@@ -34,7 +34,7 @@ const char *dl2_verdict_text(enum dl2_verdict verdict);
 
 /* What is asked of a study. */
 struct dl2_question {
-    double tolerance; /* points of top-1 that a variant may lose */
+    double tolerance; /* points of accuracy that a variant may lose */
     /* The numbers of seeds after which the study was looked at while seeds were added to what was
      * open; count 0: it is looked at once, with all seeds and the whole error. */
     struct dl2_looks looks;
@@ -45,21 +45,21 @@ struct dl2_question {
     bool on_original;   /* validated on the original's images, not on each variant's own */
 };
 
-struct dl2_comparison {             /* one variant, one network */
-    struct dl2_estimate top1, top5; /* percent */
-    double difference;              /* to the original, points; NAN where it can't be told */
-    size_t pairs;                   /* seeds that both were trained from */
-    struct dl2_spread training;     /* of the difference, by the chance of training; points */
-    struct dl2_spread both;         /* with the choice of images; freedom 0 without predictions */
-    double half, half_both;         /* of the two 95% intervals; INFINITY: unknown */
-    double low, high;               /* the bootstrap's 95% interval, points; NAN: not drawn */
-    size_t images;                  /* validation images that `both` is about; 0: no predictions */
-    size_t units;                   /* groups of them, or as many as images */
-    enum dl2_verdict verdict;       /* NONE for the original itself */
-    size_t blocker; /* the larger variant of its codec that ended the tests, or itself */
-    double level;   /* of its one-sided test; 0: not reached */
-    size_t reached; /* seeds of the look at which it was first tested */
-    size_t decided; /* seeds after which it was decided; 0: it is open */
+struct dl2_comparison {                 /* one variant, one network */
+    struct dl2_estimate accuracy, top5; /* percent */
+    double difference;                  /* to the original, points; NAN where it can't be told */
+    size_t pairs;                       /* seeds that both were trained from */
+    struct dl2_spread training;         /* of the difference, by the chance of training; points */
+    struct dl2_spread both;   /* with the choice of images; freedom 0 without predictions */
+    double half, half_both;   /* of the two 95% intervals; INFINITY: unknown */
+    double low, high;         /* the bootstrap's 95% interval, points; NAN: not drawn */
+    size_t images;            /* validation images that `both` is about; 0: no predictions */
+    size_t units;             /* groups of them, or as many as images */
+    enum dl2_verdict verdict; /* NONE for the original itself */
+    size_t blocker;           /* the larger variant of its codec that ended the tests, or itself */
+    double level;             /* of its one-sided test; 0: not reached */
+    size_t reached;           /* seeds of the look at which it was first tested */
+    size_t decided;           /* seeds after which it was decided; 0: it is open */
 };
 
 /* A recommendation. Indices are variants, study->variant_count where there is none. */

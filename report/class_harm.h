@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which classes does a variant harm? Top-1 over all images hides a class that is lost as long as
+ * Which classes does a variant harm? Accuracy over all images hides a class that is lost as long as
  * others gain. A class's recall is the share of its validation images that a network finds.
  *
  * Per class, the difference of recall to the original is a table of seeds and images, with both

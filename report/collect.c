@@ -239,20 +239,22 @@ static int read_run(struct dl2_study_run *run, struct dl2_error *error)
     run->train_images = dl2_json_get_real(run->report, "train_images", NAN);
     run->val_images =
         dl2_json_get_real(final, "images", dl2_json_get_real(run->report, "val_images", NAN));
-    run->top1 = dl2_json_get_real(final, "top1", NAN);
-    run->top5 = dl2_json_get_real(final, "top5", NAN);
+    run->accuracy = dl2_accuracy_of(final);
+    /* Of pixels it would say nothing. */
+    run->top5 = dl2_accuracy_kind_of(final) == &dl2_accuracy_top1
+                    ? dl2_json_get_real(final, "top5", NAN)
+                    : NAN;
     run->trainers = most_trainers(run->report);
     run->epochs = count;
     if (!count)
         return DL2_OK;
-    run->val_top1 = dl2_calloc(count, sizeof *run->val_top1);
-    if (!run->val_top1)
+    run->val_accuracy = dl2_calloc(count, sizeof *run->val_accuracy);
+    if (!run->val_accuracy)
         return dl2_error_memory(error, "%zu epochs", count);
     size_t i;
     json_array_foreach(epochs, i, epoch)
     {
-        run->val_top1[i] =
-            dl2_json_get_real(json_array_get(json_object_get(epoch, "val"), 0), "top1", NAN);
+        run->val_accuracy[i] = dl2_accuracy_of(json_array_get(json_object_get(epoch, "val"), 0));
         run->seconds += dl2_json_get_real(epoch, "seconds", 0);
     }
     return DL2_OK;
@@ -286,9 +288,19 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     DL2_TRY(dl2_copy_text(arch, &run->arch, error));
     DL2_TRY(dl2_copy_text(path, &run->path, error));
     DL2_TRY(read_run(run, error));
-    if (!isfinite(run->top1)) {
+    const struct dl2_accuracy_kind *first = dl2_study_accuracy(study),
+                                   *own = dl2_accuracy_kind_of(
+                                       json_array_get(json_object_get(report, "final"), 0));
+    if (own != first) {
+        dl2_study_remove_run(study, study->run_count - 1);
+        return dl2_study_leave_out(study, error,
+                                   "%s, %s, seed %s: its accuracy is %s, that of the "
+                                   "trainings before it %s",
+                                   name, arch, seed, own->name, first->name);
+    }
+    if (!isfinite(run->accuracy)) {
         char text[4700];
-        snprintf(text, sizeof text, "%s: it has no final top-1 accuracy", path);
+        snprintf(text, sizeof text, "%s: it has no final accuracy", path);
         DL2_TRY(dl2_texts_add(&study->broken, text, error));
     }
     if (dl2_study_find_arch(study, arch) == study->arch_count)
@@ -469,8 +481,8 @@ static int read_predictions(const struct dl2_study_run *run, const json_t *final
     snprintf(path, sizeof path, "%.*s%s", (int)(dl2_path_base(run->path) - run->path), run->path,
              name);
     DL2_TRY(dl2_prediction_table_read(path, table, error));
-    const double top1 = (double)table->right / (double)table->known;
-    if ((double)table->known != images || fabs(top1 - reported) > 0.25 / images)
+    const double accuracy = (double)table->right / (double)table->known;
+    if ((double)table->known != images || fabs(accuracy - reported) > 0.25 / images)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "%s: %zu of %zu images are right, where the report beside it has "
                              "top-1 %.6g of %.0f: it is of another training",
@@ -557,8 +569,8 @@ static int collect_predictions(struct dl2_study *study, size_t number, struct dl
             const struct dl2_val_set own = dl2_study_val_set(run, set);
             if (!dl2_val_set_equal(&own, &original))
                 continue;
-            run->original_top1 = dl2_json_get_real(json_array_get(final, set), "top1", NAN);
-            run->on_original = isfinite(run->original_top1);
+            run->original_accuracy = dl2_accuracy_of(json_array_get(final, set));
+            run->on_original = isfinite(run->original_accuracy);
             DL2_TRY(collect_set(study, run, set, reference, &run->original_correct, NULL, error));
             break;
         }

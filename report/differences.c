@@ -15,7 +15,7 @@ size_t dl2_pairs_find(const struct dl2_study *study, const char *arch, size_t va
     size_t count = 0;
     for (size_t i = 0; variant != raw && i < study->run_count; i++) {
         const struct dl2_study_run *own = &study->runs[i];
-        if (own->variant != variant || strcmp(own->arch, arch) != 0 || !isfinite(own->top1))
+        if (own->variant != variant || strcmp(own->arch, arch) != 0 || !isfinite(own->accuracy))
             continue;
         const struct dl2_study_run *original = dl2_study_run_of(study, raw, arch, own->seed);
         if (original)

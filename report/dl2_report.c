@@ -143,10 +143,10 @@ static int parse_group(const char *text, void *value, struct dl2_error *error)
 static const struct dl2_option options[] = {
     {DL2_OPTION_TEXT, "output", 'o', "FILE", "Page to write", AT(output), .commands = STUDIES},
     {DL2_OPTION_REAL, "tolerance", 't', "POINTS",
-     "Percentage points of top-1 accuracy that a recommended variant may lose",
-     AT(question.tolerance), .max = 100, .commands = STUDIES},
+     "Percentage points of accuracy that a recommended variant may lose", AT(question.tolerance),
+     .max = 100, .commands = STUDIES},
     {DL2_OPTION_REAL, "accuracy", 0, "PERCENT",
-     "Top-1 accuracy to which the time of training is compared", AT(accuracy), .max = 100,
+     "Accuracy to which the time of training is compared", AT(accuracy), .max = 100,
      .unset = "the original's final one less the tolerance", .commands = ONE_STUDY},
     {DL2_OPTION_PARSE, "interim", 0, "LIST",
      "Numbers of seeds after which verdicts were looked at while seeds were added, for example "
@@ -163,7 +163,8 @@ static const struct dl2_option options[] = {
      "waits (a larger file of its codec is open), behind (one is beyond or undecided)",
      AT(decide), .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "forecast", 0, NULL,
-     "Write no page; print for each network and variant of make forecast the points of top-1 that "
+     "Write no page; print for each network and variant of make forecast the points of accuracy "
+     "that "
      "tuning the original's networks on the variant loses, with the 95% interval, as JSON",
      AT(forecast), .commands = ONE_STUDY},
     {DL2_OPTION_FLAG, "new-plan", 0, NULL,
@@ -220,7 +221,8 @@ static const struct dl2_program program = {
         "plots/ beside it, as SVG with their data and gnuplot scripts, and the answer of one study "
         "to answer.json and answer.csv, for scripts. Without gnuplot the page has only the "
         "tables.\n\n"
-        "A variant is recommended if its top-1 accuracy is within the tolerance of the original's. "
+        "A variant is recommended if its accuracy, top-1 or the mean IoU of masks, is within the "
+        "tolerance of the original's. "
         "Each codec's variants are tested from the largest file to the smallest, so that the "
         "probability of any wrong recommendation is at most 2.5% for each network. The tests count "
         "the chance of training and, where trainings kept their predictions, the choice of "

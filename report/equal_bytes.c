@@ -17,7 +17,7 @@ static double train_bytes(const struct dl2_study_run *run)
 /* Trainings of one variant and network, in a study. */
 static bool is_of(const struct dl2_study_run *run, size_t variant, const char *arch)
 {
-    return run->variant == variant && strcmp(run->arch, arch) == 0 && isfinite(run->top1);
+    return run->variant == variant && strcmp(run->arch, arch) == 0 && isfinite(run->accuracy);
 }
 
 /* The accuracies of a variant's trainings; the last one's size. *values has room for all runs. */
@@ -30,7 +30,7 @@ static struct dl2_estimate estimate(const struct dl2_study *study, size_t varian
         const struct dl2_study_run *run = &study->runs[i];
         if (!is_of(run, variant, arch))
             continue;
-        values[count++] = 100 * run->top1;
+        values[count++] = 100 * run->accuracy;
         *bytes = train_bytes(run);
         *images = run->train_images;
     }
@@ -47,7 +47,7 @@ static struct dl2_estimate estimate_difference(const struct dl2_study *study, si
         const struct dl2_study_run *run = &study->runs[i];
         const struct dl2_study_run *other = dl2_study_run_of(subset, raw, arch, run->seed);
         if (other && is_of(run, variant, arch))
-            values[count++] = 100 * (run->top1 - other->top1);
+            values[count++] = 100 * (run->accuracy - other->accuracy);
     }
     return dl2_estimate_mean(values, count);
 }
@@ -69,9 +69,9 @@ static int make_pair(const struct dl2_study *study, const struct dl2_condition *
     if (!values)
         return dl2_error_memory(error, "the trainings at equal bytes");
     pair->variant = dl2_study_find(study, condition->name);
-    pair->top1 = estimate(study, pair->variant, arch, values, &pair->percent, &pair->images);
-    pair->subset_top1 = estimate(subset, dl2_study_find(subset, "raw"), arch, values,
-                                 &pair->subset_percent, &pair->subset_images);
+    pair->accuracy = estimate(study, pair->variant, arch, values, &pair->percent, &pair->images);
+    pair->subset_accuracy = estimate(subset, dl2_study_find(subset, "raw"), arch, values,
+                                     &pair->subset_percent, &pair->subset_images);
     pair->difference = estimate_difference(study, pair->variant, subset, arch, values);
     pair->percent *= 100 / original;
     pair->subset_percent *= 100 / original;

@@ -14,7 +14,7 @@ struct dl2_equal_bytes {
     size_t variant;
     double percent, subset_percent; /* bytes, of the original's */
     double images, subset_images;
-    struct dl2_estimate top1, subset_top1, difference; /* percent; points, seed by seed */
+    struct dl2_estimate accuracy, subset_accuracy, difference; /* percent; points, seed by seed */
 };
 
 /* All pairs of a network, sorted by bytes: [*count], to free, on failure too. */

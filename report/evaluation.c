@@ -12,21 +12,23 @@
 /* The variant that a validation set is of, or study->variant_count. A dataset may be called like
  * one of its variants: then it comes first, as dl2-study has it. */
 static size_t variant_of_set(const struct dl2_study *study, const char *name, const char *original,
-                             const double *top1)
+                             const double *accuracy)
 {
     const size_t raw = dl2_study_find(study, "raw");
-    if (original && strcmp(name, original) == 0 && raw < study->variant_count && isnan(top1[raw]))
+    if (original && strcmp(name, original) == 0 && raw < study->variant_count &&
+        isnan(accuracy[raw]))
         return raw;
     return strcmp(name, "raw") ? dl2_study_find(study, name) : study->variant_count;
 }
 
 int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_run *run,
-                        const char *original, double *top1, bool *found, struct dl2_error *error)
+                        const char *original, double *accuracy, bool *found,
+                        struct dl2_error *error)
 {
     char path[4608];
     struct stat info;
     for (size_t v = 0; v < study->variant_count; v++)
-        top1[v] = NAN;
+        accuracy[v] = NAN;
     *found = false;
     snprintf(path, sizeof path, "%.*sevaluation/evaluation_report.json",
              (int)(dl2_path_base(run->path) - run->path), run->path);
@@ -42,10 +44,11 @@ int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_ru
     size_t i;
     json_array_foreach(json_object_get(report, "val"), i, set)
     {
-        const size_t v = variant_of_set(study, dl2_json_get_text(set, "name", ""), original, top1);
-        const double own = dl2_json_get_real(set, "top1", NAN);
+        const size_t v =
+            variant_of_set(study, dl2_json_get_text(set, "name", ""), original, accuracy);
+        const double own = dl2_accuracy_of(set);
         if (v < study->variant_count && own >= 0 && own <= 1) {
-            top1[v] = own;
+            accuracy[v] = own;
             *found = true;
         }
     }

@@ -10,13 +10,14 @@
 #include "report/study.h"
 
 /*
- * Sets top1[v] (a fraction) for each variant `v` of the study that `run` was evaluated on, and NAN
- * for the others. *found is false where the run has no evaluation. `original` is the name that
+ * Sets accuracy[v] (a fraction) for each variant `v` of the study that `run` was evaluated on, and
+ * NAN for the others. *found is false where the run has no evaluation. `original` is the name that
  * reports have for the validation images of the original, or NULL. DL2_ERR_ARGUMENT where the
  * evaluation is older than the training, and another error where it can't be read; both name the
  * file.
  */
 int dl2_evaluation_read(const struct dl2_study *study, const struct dl2_study_run *run,
-                        const char *original, double *top1, bool *found, struct dl2_error *error);
+                        const char *original, double *accuracy, bool *found,
+                        struct dl2_error *error);
 
 #endif

@@ -12,7 +12,7 @@
 #include "report/analysis.h"
 #include "report/conditions.h"
 
-/* Percentage points of top-1 that a variant loses; NAN: not known. */
+/* Percentage points of accuracy that a variant loses; NAN: not known. */
 struct dl2_forecast {
     double as_is; /* when the original's networks are validated on it, without tuning */
     double tuned; /* by tuning on it, against as much tuning on the original */

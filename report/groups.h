@@ -32,11 +32,11 @@ struct dl2_grouping {
 /* POSIX extended. The group of a key is what the first parenthesis of `regex` matches, or all of
  * the match if there is no parenthesis. DL2_ERR_ARGUMENT says what is wrong with it. */
 int dl2_grouping_of_regex(const char *name, const char *regex, struct dl2_grouping *groups,
-                        struct dl2_error *error);
+                          struct dl2_error *error);
 /* Lines "KEY TAB GROUP". Takes `text` over. DL2_ERR_FORMAT names the first line that is none, or
  * whose key is there twice. */
 int dl2_grouping_of_list(const char *name, struct dl2_bytes *text, struct dl2_grouping *groups,
-                       struct dl2_error *error);
+                         struct dl2_error *error);
 void dl2_grouping_free(struct dl2_grouping *groups);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a variant does to the validation loss: cross-entropy without label smoothing, nats, of each
- * image. Top-1 hides what a network is less sure of as long as the class stays the first.
+ * image. Accuracy hides what a network is less sure of as long as the class stays the first.
  */
 #ifndef DL2_REPORT_LOSS_CHANGE_H
 #define DL2_REPORT_LOSS_CHANGE_H

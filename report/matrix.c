@@ -44,14 +44,14 @@ static void find_sets(const struct dl2_study *study, const char *arch, struct se
     }
 }
 
-/* Top-1 of a run on a set, NAN where it was not validated on it. */
-static double top1_in(const struct dl2_study_run *run, const struct sets *sets, size_t number)
+/* The accuracy of a run on a set, NAN where it was not validated on it. */
+static double accuracy_in(const struct dl2_study_run *run, const struct sets *sets, size_t number)
 {
     const json_t *final = json_object_get(run->report, "final");
     for (size_t set = 0; set < json_array_size(final); set++) {
         const struct dl2_val_set own = dl2_study_val_set(run, set);
         if (number == ITSELF ? set == 0 : dl2_val_set_equal(&own, &sets->at[number]))
-            return 100 * dl2_json_get_real(json_array_get(final, set), "top1", NAN);
+            return 100 * dl2_accuracy_of(json_array_get(final, set));
     }
     return NAN;
 }
@@ -99,7 +99,8 @@ size_t dl2_matrix_own(const struct dl2_matrix *matrix, size_t row)
     return matrix->evaluated ? row : ITSELF;
 }
 
-/* Top-1 of the networks trained on `row`, percent, over seeds. `values` has room for all runs. */
+/* The accuracy of the networks trained on `row`, percent, over seeds. `values` has room for all
+ * runs. */
 static struct dl2_estimate estimate(const struct dl2_study *study, const char *arch,
                                     const struct sets *sets, size_t row, size_t column,
                                     double *values)
@@ -109,11 +110,11 @@ static struct dl2_estimate estimate(const struct dl2_study *study, const char *a
         const struct dl2_study_run *run = &study->runs[i];
         if (run->variant != row || strcmp(run->arch, arch) != 0)
             continue;
-        const double top1 = sets             ? top1_in(run, sets, column)
-                            : run->evaluated ? 100 * run->evaluated[column]
-                                             : NAN;
-        if (isfinite(top1))
-            values[count++] = top1;
+        const double accuracy = sets             ? accuracy_in(run, sets, column)
+                                : run->evaluated ? 100 * run->evaluated[column]
+                                                 : NAN;
+        if (isfinite(accuracy))
+            values[count++] = accuracy;
     }
     return dl2_estimate_mean(values, count);
 }

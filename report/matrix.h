@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Accuracy of what was trained on one variant and validated on another: top-1 in percent, as means
+ * Accuracy of what was trained on one variant and validated on another, in percent, as means
  * over seeds. Either of all variants on both axes, by the evaluations of `make matrix`, or of the
  * sets that trainings themselves validated on.
  */

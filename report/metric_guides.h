@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * By which figure should a quality be chosen? Every metric's mean and worse 5th percentile, and bits per
- * pixel, each with how it orders the variants (report/metric_trust.h), and which metrics do best.
+ * By which figure should a quality be chosen? Every metric's mean and worse 5th percentile, and
+ * bits per pixel, each with how it orders the variants (report/metric_trust.h), and which metrics
+ * do best.
  */
 #ifndef DL2_REPORT_METRIC_GUIDES_H
 #define DL2_REPORT_METRIC_GUIDES_H

@@ -68,20 +68,20 @@ int dl2_accuracy_order_make(const struct dl2_study *study, const struct dl2_anal
                             size_t arch, struct dl2_accuracy_order *order, struct dl2_error *error)
 {
     const size_t count = study->variant_count;
-    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.top1 = NULL};
+    DL2_CLEANUP(dl2_repetitions_free) struct dl2_repetitions repetitions = {.accuracy = NULL};
     DL2_AUTO_FREE double *scratch = dl2_calloc(DL2_REPETITIONS, sizeof *scratch);
     *order = (struct dl2_accuracy_order){.variants = count};
     DL2_TRY(dl2_repetitions_draw(study, analysis, arch, &repetitions, error));
     order->images = repetitions.images;
-    if (!repetitions.top1)
+    if (!repetitions.accuracy)
         return DL2_OK;
     order->signs = dl2_calloc(count, count);
     if (!scratch || !order->signs)
         return dl2_error_memory(error, "the order of %zu variants", count);
     for (size_t v = 0; v < count; v++)
         for (size_t w = 0; w < v; w++) {
-            const int8_t sign = tell_apart(repetitions.top1 + v * DL2_REPETITIONS,
-                                           repetitions.top1 + w * DL2_REPETITIONS, scratch);
+            const int8_t sign = tell_apart(repetitions.accuracy + v * DL2_REPETITIONS,
+                                           repetitions.accuracy + w * DL2_REPETITIONS, scratch);
             order->signs[v * count + w] = sign;
             order->signs[w * count + v] = (int8_t)-sign;
         }
@@ -122,15 +122,15 @@ int dl2_ranking_make(const struct dl2_study *study, const struct dl2_analysis *a
     if (!variants)
         return dl2_error_memory(error, "%zu variants", all);
     for (size_t v = 0; v < all; v++)
-        if (v != raw && !isnan(values[v]) && isfinite(analysis->comparisons[v].top1.mean))
+        if (v != raw && !isnan(values[v]) && isfinite(analysis->comparisons[v].accuracy.mean))
             variants[ranking->variants++] = v;
     size_t tied = 0, tied_accuracy = 0, opposed = 0;
     for (size_t i = 0; i < ranking->variants; i++)
         for (size_t k = i + 1; k < ranking->variants; k++) {
             const size_t v = variants[i], w = variants[k];
             const int by_value = compare(values[v], values[w]);
-            const int by_accuracy =
-                compare(analysis->comparisons[v].top1.mean, analysis->comparisons[w].top1.mean);
+            const int by_accuracy = compare(analysis->comparisons[v].accuracy.mean,
+                                            analysis->comparisons[w].accuracy.mean);
             const int told = order->signs && by_value ? order->signs[v * all + w] : 0;
             ranking->pairs++;
             tied += !by_value;

@@ -10,7 +10,7 @@ double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis 
 {
     const struct dl2_comparison *comparison = &analysis->comparisons[v];
     if (v == dl2_study_find(study, "raw"))
-        return comparison->top1.count ? 0 : NAN;
+        return comparison->accuracy.count ? 0 : NAN;
     return comparison->difference;
 }
 

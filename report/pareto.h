@@ -8,7 +8,7 @@
 
 #include "report/analysis.h"
 
-/* Points of top-1 that variant v gains on the original, measured; 0 of the original; NAN: not
+/* Points of accuracy that variant v gains on the original, measured; 0 of the original; NAN: not
  * known. */
 double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis *analysis,
                        size_t v);
@@ -18,8 +18,8 @@ double dl2_pareto_gain(const struct dl2_study *study, const struct dl2_analysis 
 void dl2_pareto_find(const struct dl2_study *study, const struct dl2_analysis *analysis,
                      const double *costs, bool *front);
 
-/* The fronts of bytes and top-1 of all networks: [arch * variant_count + variant], to free; NULL if
- * memory runs out. `analyses` is [arch_count]. */
+/* The fronts of bytes and accuracy of all networks: [arch * variant_count + variant], to free; NULL
+ * if memory runs out. `analyses` is [arch_count]. */
 bool *dl2_pareto_of_bytes(const struct dl2_study *study, const struct dl2_analysis *analyses);
 
 #endif

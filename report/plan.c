@@ -187,7 +187,7 @@ static int lock_folder(const char *path, struct dl2_error *error)
 
 static void sum_training(const struct dl2_study_run *run, char sum[17])
 {
-    double facts[] = {run->top1, run->val_images, 0};
+    double facts[] = {run->accuracy, run->val_images, 0};
     for (size_t i = 0; run->correct && i < run->images; i++)
         facts[2] += run->correct[i] != DL2_STUDY_ABSENT;
     snprintf(sum, 17, "%016llx", (unsigned long long)XXH3_64bits(facts, sizeof facts));
@@ -225,7 +225,7 @@ static json_t *list_trainings(const struct dl2_study *study)
     for (size_t i = 0; all && i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         char seed[24], sum[17];
-        if (!isfinite(run->top1))
+        if (!isfinite(run->accuracy))
             continue;
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)run->seed);
         sum_training(run, sum);

@@ -91,11 +91,12 @@ static void draw_accuracies(const struct dl2_analysis *analysis,
         const double deviation =
             analysis->noise.deviation * draw_scale(&random, analysis->noise.freedom);
         for (size_t v = 0; v < repetitions->variants; v++) {
-            const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
+            const struct dl2_estimate *accuracy = &analysis->comparisons[v].accuracy;
             const double mean =
-                images ? mean_of_images(shares + v * images, times, images) : top1->mean;
-            const double noise = top1->count ? deviation / sqrt((double)top1->count) : NAN;
-            repetitions->top1[v * DL2_REPETITIONS + d] = mean + noise * dl2_random_normal(&random);
+                images ? mean_of_images(shares + v * images, times, images) : accuracy->mean;
+            const double noise = accuracy->count ? deviation / sqrt((double)accuracy->count) : NAN;
+            repetitions->accuracy[v * DL2_REPETITIONS + d] =
+                mean + noise * dl2_random_normal(&random);
         }
     }
 }
@@ -110,8 +111,8 @@ int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysi
         return DL2_OK;
     DL2_AUTO_FREE double *shares = dl2_calloc(images ? count : 1, (images + 1) * sizeof *shares);
     DL2_AUTO_FREE uint32_t *times = dl2_calloc(images + 1, 2 * sizeof *times);
-    repetitions->top1 = dl2_calloc(count, DL2_REPETITIONS * sizeof *repetitions->top1);
-    if (!shares || !times || !repetitions->top1)
+    repetitions->accuracy = dl2_calloc(count, DL2_REPETITIONS * sizeof *repetitions->accuracy);
+    if (!shares || !times || !repetitions->accuracy)
         return dl2_error_memory(error, "%zu validation images of %zu variants", images, count);
     for (size_t v = 0; images && v < count; v++)
         average_seeds(study, analysis->arch, v, images, shares + v * images, times);
@@ -122,6 +123,6 @@ int dl2_repetitions_draw(const struct dl2_study *study, const struct dl2_analysi
 
 void dl2_repetitions_free(struct dl2_repetitions *repetitions)
 {
-    free(repetitions->top1);
-    repetitions->top1 = NULL;
+    free(repetitions->accuracy);
+    repetitions->accuracy = NULL;
 }

@@ -14,9 +14,9 @@ enum { DL2_REPETITIONS = 1000 };
 
 struct dl2_repetitions {
     size_t variants;
-    double *top1; /* [variants][DL2_REPETITIONS], percent; NAN where a variant was not trained on.
-                     NULL: nothing is known of chance */
-    bool images;  /* the choice of images is among the chances */
+    double *accuracy; /* [variants][DL2_REPETITIONS], percent; NAN where a variant was not trained
+                     on. NULL: nothing is known of chance */
+    bool images;      /* the choice of images is among the chances */
 };
 
 /* The analysis is of the network `arch` of the study. Always the same draws. Free with

@@ -26,16 +26,16 @@ size_t dl2_run_means_epochs(const struct dl2_run_means *means)
     return epochs;
 }
 
-double dl2_run_means_top1(const struct dl2_run_means *means, size_t epoch)
+double dl2_run_means_accuracy(const struct dl2_run_means *means, size_t epoch)
 {
     const struct dl2_study *study = means->study;
     double sum = 0;
     size_t count = 0;
     for (size_t i = next(means, 0); i < study->run_count; i = next(means, i + 1)) {
         const struct dl2_study_run *run = &study->runs[i];
-        if (epoch >= run->epochs || !isfinite(run->val_top1[epoch]))
+        if (epoch >= run->epochs || !isfinite(run->val_accuracy[epoch]))
             continue;
-        sum += run->val_top1[epoch];
+        sum += run->val_accuracy[epoch];
         count++;
     }
     return count ? 100 * sum / (double)count : NAN;
@@ -74,23 +74,23 @@ double dl2_run_means_seen(const struct dl2_run_means *means)
 }
 
 bool dl2_run_means_at(const struct dl2_run_means *means, size_t epoch, double *seconds,
-                      double *top1)
+                      double *accuracy)
 {
     const struct dl2_study *study = means->study;
     size_t count = 0;
-    *seconds = *top1 = 0;
+    *seconds = *accuracy = 0;
     for (size_t i = next(means, 0); i < study->run_count; i = next(means, i + 1)) {
         const struct dl2_study_run *run = &study->runs[i];
         const size_t last = epoch == SIZE_MAX ? run->epochs - 1 : epoch;
-        if (!run->epochs || last >= run->epochs || !isfinite(run->val_top1[last]))
+        if (!run->epochs || last >= run->epochs || !isfinite(run->val_accuracy[last]))
             return false;
         for (size_t e = 0; e <= last; e++)
             *seconds += dl2_json_get_real(epoch_at(run, e), "seconds", 0) +
                         dl2_json_get_real(epoch_at(run, e), "val_seconds", 0);
-        *top1 += run->val_top1[last];
+        *accuracy += run->val_accuracy[last];
         count++;
     }
     *seconds /= (double)count;
-    *top1 /= (double)count;
+    *accuracy /= (double)count;
     return count > 0;
 }

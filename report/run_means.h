@@ -16,7 +16,7 @@ struct dl2_run_means {
 size_t dl2_run_means_epochs(const struct dl2_run_means *means);
 
 /* Validation accuracy after epoch `epoch`, percent; NAN: none was validated then. */
-double dl2_run_means_top1(const struct dl2_run_means *means, size_t epoch);
+double dl2_run_means_accuracy(const struct dl2_run_means *means, size_t epoch);
 
 /* Seconds of training; NAN: there is none, or others shared the machine. */
 double dl2_run_means_seconds(const struct dl2_run_means *means);
@@ -25,10 +25,10 @@ double dl2_run_means_seconds(const struct dl2_run_means *means);
 double dl2_run_means_seen(const struct dl2_run_means *means);
 
 /*
- * Seconds since the start, validation included, and top-1, a fraction, after epoch `epoch` of each,
- * or after its last one (SIZE_MAX). False: one has no such epoch, or was not validated then.
+ * Seconds since the start, validation included, and accuracy, a fraction, after epoch `epoch` of
+ * each, or after its last one (SIZE_MAX). False: one has no such epoch, or was not validated then.
  */
 bool dl2_run_means_at(const struct dl2_run_means *means, size_t epoch, double *seconds,
-                      double *top1);
+                      double *accuracy);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "report/search_results.h"
 
+#include "common/accuracy_kind.h"
 #include "common/file.h"
 #include "common/json.h"
 #include "common/memory.h"
@@ -24,16 +25,16 @@ static int read_curve(const char *folder, const json_t *trial, struct dl2_search
     const json_t *epochs = json_object_get(report, "epochs");
     const size_t most = json_array_size(epochs) + 1;
     model->position = dl2_calloc(most, sizeof *model->position);
-    model->val_top1 = dl2_calloc(most, sizeof *model->val_top1);
-    if (!model->position || !model->val_top1)
+    model->val_accuracy = dl2_calloc(most, sizeof *model->val_accuracy);
+    if (!model->position || !model->val_accuracy)
         return dl2_error_memory(error, "%s", path);
     json_array_foreach(epochs, i, epoch)
     {
         const json_t *val = json_array_get(json_object_get(epoch, "val"), 0);
         model->position[model->count] = dl2_json_get_real(epoch, "position", NAN);
-        model->val_top1[model->count] = dl2_json_get_real(val, "top1", NAN);
+        model->val_accuracy[model->count] = dl2_accuracy_of(val);
         model->count +=
-            isfinite(model->position[model->count]) && isfinite(model->val_top1[model->count]);
+            isfinite(model->position[model->count]) && isfinite(model->val_accuracy[model->count]);
     }
     return DL2_OK;
 }
@@ -78,7 +79,7 @@ static int read_models(const char *folder, struct dl2_search_results *results,
                                        .status = dl2_json_get_text(trial, "status", ""),
                                        .settings = json_object_get(trial, "settings"),
                                        .epochs = dl2_json_get_real(trial, "epochs", NAN),
-                                       .top1 = dl2_json_get_real(trial, "top1", NAN),
+                                       .accuracy = dl2_json_get_real(trial, "top1", NAN),
                                        .loss = dl2_json_get_real(trial, "loss", NAN),
                                        .rank = dl2_json_get_real(trial, "rank", NAN)};
         model->outcome = outcome_of(model->status);
@@ -129,7 +130,7 @@ void dl2_search_results_free(struct dl2_search_results *results)
 {
     for (size_t i = 0; i < results->count; i++) {
         free(results->models[i].position);
-        free(results->models[i].val_top1);
+        free(results->models[i].val_accuracy);
     }
     free(results->models);
     free(results->ranked);
@@ -226,8 +227,8 @@ struct dl2_search_axis dl2_search_accuracy(const struct dl2_search_results *resu
 {
     struct dl2_search_axis axis = {.min = INFINITY, .max = -INFINITY};
     for (size_t i = 0; i < results->count; i++) {
-        axis.min = fmin(axis.min, 100 * results->models[i].top1);
-        axis.max = fmax(axis.max, 100 * results->models[i].top1);
+        axis.min = fmin(axis.min, 100 * results->models[i].accuracy);
+        axis.max = fmax(axis.max, 100 * results->models[i].accuracy);
     }
     return axis;
 }

@@ -25,10 +25,10 @@ struct dl2_searched {   /* a model of the search */
     const char *status; /* "stopped", as the file has it */
     const json_t *settings;
     enum dl2_searched_outcome outcome;
-    double epochs, top1, loss; /* NAN: none */
-    double rank;               /* from 1; NAN: it has no figures */
-    size_t count;              /* of validations */
-    double *position, *val_top1;
+    double epochs, accuracy, loss; /* NAN: none */
+    double rank;                   /* from 1; NAN: it has no figures */
+    size_t count;                  /* of validations */
+    double *position, *val_accuracy;
 };
 
 struct dl2_search_results {
@@ -63,7 +63,7 @@ struct dl2_search_axis {
 size_t dl2_search_axes(const json_t *space, struct dl2_search_axis *axes, size_t room);
 /* The height of a value on its axis, 0 to 1; NAN: it is not there. */
 double dl2_search_axis_height(const struct dl2_search_axis *axis, const json_t *value);
-/* The axis of top-1, percent, from the lowest to the highest; not finite: there is none. */
+/* The axis of accuracy, percent, from the lowest to the highest; not finite: there is none. */
 struct dl2_search_axis dl2_search_accuracy(const struct dl2_search_results *results);
 
 #endif

@@ -15,7 +15,7 @@ static void say_claim(struct dl2_sentence *writer, const struct dl2_shared_varia
 static void say_mean(struct dl2_sentence *writer, const struct dl2_random_effects *effects)
 {
     char mean[32], interval[72];
-    dl2_say(writer, "mean top-1 %s points (95%% interval %s)", dl2_signed(effects->mean, mean),
+    dl2_say(writer, "mean accuracy %s points (95%% interval %s)", dl2_signed(effects->mean, mean),
             dl2_interval(effects->mean, effects->half, 1, interval));
 }
 

@@ -54,7 +54,7 @@ static size_t pair_runs(struct race *race, size_t variant, size_t base)
     for (size_t i = 0; i < race->study->run_count; i++) {
         const struct dl2_study_run *run = &race->study->runs[i];
         if (run->variant != race->raw || strcmp(run->arch, race->analysis->arch) != 0 ||
-            !isfinite(run->top1))
+            !isfinite(run->accuracy))
             continue;
         race->original[count] = run;
         race->own[count] = dl2_study_run_of(race->study, variant, run->arch, run->seed);
@@ -72,7 +72,7 @@ static double target(const struct race *race, size_t count, size_t skip)
         return race->accuracy;
     for (size_t s = 0; s < count; s++)
         if (s != skip) {
-            sum += race->original[s]->top1;
+            sum += race->original[s]->accuracy;
             seeds++;
         }
     return sum / seeds - race->analysis->question.tolerance / 100;
@@ -85,7 +85,7 @@ static double mean_accuracy(const struct dl2_study_run *const *runs, size_t coun
     double sum = 0, seeds = 0;
     for (size_t s = 0; s < count; s++)
         if (s != skip) {
-            sum += epoch < runs[s]->epochs ? runs[s]->val_top1[epoch] : NAN;
+            sum += epoch < runs[s]->epochs ? runs[s]->val_accuracy[epoch] : NAN;
             seeds++;
         }
     return sum / seeds;
@@ -299,7 +299,8 @@ static size_t find_rivals(struct race *race, enum dl2_speed_kind kind, size_t pi
 static const char *aim(const struct race *race, enum dl2_speed_kind kind, char out[64])
 {
     if (kind == DL2_SPEED_ACCURACY)
-        snprintf(out, 64, "to %.1f%% top-1", race->speeds->accuracy);
+        snprintf(out, 64, "to %.1f%% %s", race->speeds->accuracy,
+                 dl2_study_accuracy(race->study)->name);
     else
         snprintf(out, 64, "%s", kind == DL2_SPEED_LOAD ? "to load" : "to train on");
     return out;
@@ -387,7 +388,7 @@ static bool say_unknown(struct dl2_sentence *writer, const struct race *race,
 {
     const struct dl2_speed *raw =
         race->raw < race->study->variant_count ? &race->speeds->variants[race->raw] : NULL;
-    if (!raw || race->analysis->comparisons[race->raw].top1.count == 0)
+    if (!raw || race->analysis->comparisons[race->raw].accuracy.count == 0)
         dl2_say(writer, "The original was not trained on, so nothing can be said of accuracy.");
     else if (kind == DL2_SPEED_LOAD && !raw->load_rate.count)
         dl2_say(writer, "The input pipeline's speed was not measured.");
@@ -395,8 +396,8 @@ static bool say_unknown(struct dl2_sentence *writer, const struct race *race,
         dl2_say(writer, "The speed of training was not measured by itself; make throughput "
                         "measures it.");
     else if (kind == DL2_SPEED_ACCURACY && !(raw->epochs > 0))
-        dl2_say(writer, "The original's trainings do not reach %.1f%% top-1.",
-                race->speeds->accuracy);
+        dl2_say(writer, "The original's trainings do not reach %.1f%% %s.", race->speeds->accuracy,
+                dl2_study_accuracy(race->study)->name);
     return writer->used > 0;
 }
 

@@ -50,7 +50,7 @@ struct dl2_speed {                           /* one variant, one network */
 
 struct dl2_speeds {             /* one network */
     struct dl2_speed *variants; /* [variant_count] */
-    double accuracy;            /* percent of top-1 that trainings are timed to */
+    double accuracy;            /* percent of accuracy that trainings are timed to */
     size_t rounds;              /* in which training was measured */
     struct dl2_advice fastest[DL2_SPEED_KINDS];
 };

@@ -27,6 +27,16 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
     return a->path && b->path ? strcmp(a->path, b->path) == 0 : strcmp(a->name, b->name) == 0;
 }
 
+static const json_t *final_of(const struct dl2_study_run *run)
+{
+    return json_array_get(json_object_get(run->report, "final"), 0);
+}
+
+const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study)
+{
+    return study->run_count ? dl2_accuracy_kind_of(final_of(&study->runs[0])) : &dl2_accuracy_top1;
+}
+
 size_t dl2_study_find(const struct dl2_study *study, const char *name)
 {
     size_t i = 0;
@@ -58,7 +68,7 @@ const struct dl2_study_run *dl2_study_run_of(const struct dl2_study *study, size
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         if (run->variant == v && run->seed == seed && strcmp(run->arch, arch) == 0 &&
-            isfinite(run->top1))
+            isfinite(run->accuracy))
             return run;
     }
     return NULL;
@@ -142,7 +152,7 @@ void dl2_study_free_run(struct dl2_study_run *run)
 {
     free(run->arch);
     free(run->path);
-    free(run->val_top1);
+    free(run->val_accuracy);
     free(run->correct);
     free(run->loss);
     free(run->original_correct);

@@ -4,6 +4,7 @@
 #ifndef DL2_REPORT_STUDY_H
 #define DL2_REPORT_STUDY_H
 
+#include "common/accuracy_kind.h"
 #include "common/error.h"
 #include "report/prediction_table.h"
 #include "report/rounds.h"
@@ -42,15 +43,15 @@ struct dl2_study_run {
     size_t variant;
     char *arch;
     uint64_t seed;
-    char *path;        /* of its report */
-    json_t *report;    /* dl2-experiment/1 */
-    int64_t made_ns;   /* the file's modification time */
-    unsigned trainers; /* most that shared the machine at a time; 0: not recorded */
-    double top1, top5; /* last epoch, first validation set; fractions */
-    double seconds;    /* all epochs */
+    char *path;            /* of its report */
+    json_t *report;        /* dl2-experiment/1 */
+    int64_t made_ns;       /* the file's modification time */
+    unsigned trainers;     /* most that shared the machine at a time; 0: not recorded */
+    double accuracy, top5; /* last epoch, first validation set; fractions */
+    double seconds;        /* all epochs */
     double train_images, val_images;
     size_t epochs;
-    double *val_top1; /* [epochs] */
+    double *val_accuracy; /* [epochs] */
     /* Of each of `images` validation images whether top-1 is right: 1, 0, or DL2_STUDY_ABSENT. The
      * images are the same, in the same order, for all runs of a network; NULL: not known. */
     uint8_t *correct;
@@ -58,10 +59,10 @@ struct dl2_study_run {
     size_t images;
     /* The same on the original's validation images, of runs on variants. */
     bool on_original; /* it was validated on them, too */
-    double original_top1;
+    double original_accuracy;
     uint8_t *original_correct; /* NULL: not known */
-    /* [variant_count]: top-1 on the validation images of each variant, a fraction, NAN where it was
-     * not evaluated on them. NULL: on none. */
+    /* [variant_count]: accuracy on the validation images of each variant, a fraction, NAN where it
+     * was not evaluated on them. NULL: on none. */
     double *evaluated;
 };
 
@@ -104,6 +105,9 @@ struct dl2_val_set {
 /* What a run's `set`-th result of "final" is of: the first is its own variant, or the original. */
 struct dl2_val_set dl2_study_val_set(const struct dl2_study_run *run, size_t set);
 bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b);
+
+/* Of all its trainings. */
+const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study);
 
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);

@@ -55,6 +55,13 @@ static void add_setting(struct dl2_words *words, const char *name, const char *v
         dl2_words_add(words, dl2_text("%s=%s", name, in_quotes(value)));
 }
 
+/* One that has a default and was given without a value. */
+static void add_emptied(struct dl2_words *words, const char *name, const char *given)
+{
+    if (given && !*given)
+        dl2_words_add(words, dl2_text("%s=", name));
+}
+
 const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2_words goals)
 {
     const struct dl2_study_options *o = &study->options, *given = &study->given;
@@ -107,8 +114,10 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
     }
     add_setting(&words, "TRANSCODE_FLAGS", o->transcode_flags);
     add_setting(&words, "QUALITY_FLAGS", o->quality_flags);
-    add_setting(&words, "LOAD_FLAGS", o->load_flags);
+    add_setting(&words, "LOAD_FLAGS", given->load_flags);
     add_setting(&words, "TRAIN_FLAGS", o->train_flags);
     add_setting(&words, "REPORT_FLAGS", o->report_flags);
+    add_emptied(&words, "SHORTS", given->shorts);
+    add_emptied(&words, "TRAIN_FLAGS", given->train_flags);
     return dl2_words_join(words, " ");
 }

@@ -75,6 +75,20 @@ static void fill_in(struct dl2_study_options *options, const struct dl2_option *
     }
 }
 
+/* What the networks are fed is what is measured: settings of clips go to dl2-load, too. */
+static const char *with_clips(const char *load_flags, const char *train_flags)
+{
+    static const char *const options[] = {"--samples", "--frames", "--frame-step",
+                                          "--frame-sampling"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const char *value = dl2_flags_value(train_flags, options[i]);
+        if (value && !dl2_flags_value(load_flags, options[i]))
+            load_flags = dl2_text("%s%s%s %s", load_flags, *load_flags ? " " : "", options[i],
+                                  dl2_shell_quote(value));
+    }
+    return load_flags;
+}
+
 static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_option *rows)
 {
     struct dl2_study_options *options = &study->options;
@@ -92,6 +106,7 @@ static void fill_in_defaults(struct dl2_study_settings *study, const struct dl2_
     if (own)
         fill_in(options, rows, &own->options);
     fill_in(options, rows, &presets[PRESETS].options);
+    options->load_flags = with_clips(options->load_flags, options->train_flags);
     study->about = own ? own->about : NULL;
     study->jobs = options->jobs ? options->jobs : dl2_cpu_count();
 }

@@ -125,7 +125,7 @@ static const struct dl2_option own_rows[] = {
            "Seconds of each measurement of throughput, and as many before to warm up", measure,
            dl2_setting_parse_one, .unset = "2; of the demo 0.5"),
     PARSED("tolerance", "POINTS",
-           "Points of top-1 accuracy that may be lost, for the report's recommendation", tolerance,
+           "Points of accuracy that may be lost, for the report's recommendation", tolerance,
            dl2_setting_parse_one, .unset = "1; of the demo 2"),
     PARSED("group", "SPEC",
            "Validation images that count as one in the report: what `dl2-report --group` takes, or "

@@ -140,20 +140,6 @@ struct dl2_words dl2_plan_survey(struct dl2_study_plan *plan)
 
 /* ---- Quantisation tables */
 
-/* The value of an option among others, "--name value" or "--name=value"; NULL: it is not there. */
-static const char *value_among(const char *flags, const char *option)
-{
-    const struct dl2_words words = dl2_words_of_command(flags);
-    const size_t length = strlen(option);
-    const char *value = NULL;
-    for (size_t i = 0; i < words.count; i++)
-        if (strcmp(words.at[i], option) == 0 && i + 1 < words.count)
-            value = words.at[i + 1];
-        else if (strncmp(words.at[i], option, length) == 0 && words.at[i][length] == '=')
-            value = words.at[i] + length + 1;
-    return value;
-}
-
 /* How much the first network, as trained on the original from the first seed, depends on its
  * input. */
 static const char *plan_sensitivity(struct dl2_study_plan *plan)
@@ -185,8 +171,8 @@ const char *dl2_plan_tables(struct dl2_study_plan *plan, const char *kind)
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
     const char *file = dl2_settings_tables(study, kind);
-    const char *area = value_among(o->train_flags, "--crop-area");
-    const char *filter = value_among(o->transcode_flags, "--filter");
+    const char *area = dl2_flags_value(o->train_flags, "--crop-area");
+    const char *filter = dl2_flags_value(o->transcode_flags, "--filter");
     const bool of_network = strcmp(kind, "network") == 0;
     const char *sensitivity = of_network ? plan_sensitivity(plan) : NULL;
     const char *dataset = dl2_plan_dataset(plan);
@@ -318,7 +304,7 @@ static struct dl2_words scoring(const struct dl2_study_plan *plan)
 /* Also what the networks see, at the study's size, unless the flags choose metrics without it. */
 static void add_metrics(struct dl2_words *command, const struct dl2_study_options *o)
 {
-    const char *chosen = value_among(o->quality_flags, "--metrics");
+    const char *chosen = dl2_flags_value(o->quality_flags, "--metrics");
     dl2_words_add_command(command, o->quality_flags);
     if (!chosen)
         dl2_words_more(command, "--metrics", "default,input_psnr,input_ssim", NULL);
@@ -333,7 +319,7 @@ static void add_crops(struct dl2_words *command, const struct dl2_study_options 
     static const char *const heeded[] = {"--background", "--max-pixels"};
     dl2_words_more(command, "--crops", folder, NULL);
     for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++) {
-        const char *value = value_among(o->quality_flags, heeded[i]);
+        const char *value = dl2_flags_value(o->quality_flags, heeded[i]);
         if (value)
             dl2_words_more(command, heeded[i], value, NULL);
     }

@@ -111,6 +111,19 @@ void dl2_words_add_command(struct dl2_words *words, const char *text)
     dl2_words_add_all(words, dl2_words_of_command(text));
 }
 
+const char *dl2_flags_value(const char *flags, const char *option)
+{
+    const struct dl2_words words = dl2_words_of_command(flags);
+    const size_t length = strlen(option);
+    const char *value = NULL;
+    for (size_t i = 0; i < words.count; i++)
+        if (strcmp(words.at[i], option) == 0 && i + 1 < words.count)
+            value = words.at[i + 1];
+        else if (strncmp(words.at[i], option, length) == 0 && words.at[i][length] == '=')
+            value = words.at[i] + length + 1;
+    return value;
+}
+
 bool dl2_words_have(struct dl2_words words, const char *word)
 {
     for (size_t i = 0; i < words.count; i++)

@@ -38,6 +38,9 @@ struct dl2_words dl2_words_split(const char *text);
 /* As a shell splits a command, quotes counted; the text was checked before. */
 struct dl2_words dl2_words_of_command(const char *text);
 void dl2_words_add_command(struct dl2_words *words, const char *text);
+/* The value of an option among those of a command, "--name value" or "--name=value"; NULL: it is
+ * not there. */
+const char *dl2_flags_value(const char *flags, const char *option);
 bool dl2_words_have(struct dl2_words words, const char *word);
 const char *dl2_words_join(struct dl2_words words, const char *separator);
 /* A new array of strings. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/accuracy_kind.h"
 #include "common/json.h"
 #include "common/option.h"
 #include "study/progress.h"
 #include "study/work.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -46,9 +48,11 @@ static const char *accuracy_of(const char *report)
     json_auto_t *json = NULL;
     if (dl2_json_load(report, NULL, &json, NULL) < 0)
         return "";
-    const double top1 =
-        dl2_json_get_real(json_array_get(json_object_get(json, "final"), 0), "top1", -1);
-    return top1 < 0 ? "not validated" : dl2_text("top-1 %.1f%%", 100 * top1);
+    const json_t *final = json_array_get(json_object_get(json, "final"), 0);
+    const double accuracy = dl2_accuracy_of(final);
+    return isfinite(accuracy)
+               ? dl2_text("%s %.1f%%", dl2_accuracy_kind_of(final)->name, 100 * accuracy)
+               : "not validated";
 }
 
 int dl2_work_training(const struct dl2_work *work)

@@ -162,7 +162,7 @@ void dl2_accuracy_plot(struct dl2_part_figures *figures, size_t arch,
     struct dl2_plot_range x, y;
     find_ranges(&view, &x, &y);
     dl2_part_codec_key(&plot, page->study, axis->front != DL2_FRONT_NONE ? 2 : 1);
-    dl2_plot_axes(&plot, axis->label, "top-1, points to the original");
+    dl2_plot_axes(&plot, axis->label, "accuracy, points to the original");
     dl2_plot_frame(&plot, &x, &y);
     if (x.logarithmic)
         dl2_plot_script(&plot,

@@ -10,7 +10,7 @@ enum dl2_accuracy_front { DL2_FRONT_NONE, DL2_FRONT_LOW, DL2_FRONT_HIGH };
 
 struct dl2_accuracy_axis {
     const char *name;     /* of the figure, for files: "bytes" makes accuracy-bytes-ARCH.svg */
-    const char *title;    /* "Top-1 accuracy against size" */
+    const char *title;    /* "Accuracy against size" */
     const char *label;    /* of the axis, as gnuplot reads it: '' stands for a quote */
     const double *values; /* [variant_count]; variants whose value is not finite are left out */
     bool logarithmic;     /* then only those above 0 are shown */

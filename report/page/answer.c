@@ -99,11 +99,11 @@ static json_t *make_comparison(const struct dl2_study *study,
     const bool compared = comparison->verdict != DL2_VERDICT_NONE;
     const char *verdict = dl2_verdict_text(comparison->verdict);
     return json_pack(
-        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o}", "top1",
-        dl2_json_real(comparison->top1.mean), "top5", dl2_json_real(comparison->top5.mean), "seeds",
-        (json_int_t)(compared ? comparison->pairs : comparison->top1.count), "difference",
-        dl2_json_real(difference), "interval", make_interval(difference - half, difference + half),
-        "interval_training",
+        "{s:o, s:o, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:s, s:o}", "accuracy",
+        dl2_json_real(comparison->accuracy.mean), "top5", dl2_json_real(comparison->top5.mean),
+        "seeds", (json_int_t)(compared ? comparison->pairs : comparison->accuracy.count),
+        "difference", dl2_json_real(difference), "interval",
+        make_interval(difference - half, difference + half), "interval_training",
         make_interval(difference - comparison->half, difference + comparison->half), "images",
         (json_int_t)comparison->images, "groups",
         (json_int_t)(comparison->units == comparison->images ? 0 : comparison->units), "verdict",
@@ -149,7 +149,7 @@ static json_t *make_equal_accuracy(const struct dl2_page *page, size_t a)
                                               "codec", dl2_json_text(study->variants[v].codec),
                                               "bytes", make_cost(size, DL2_COST_BYTES), "encoding",
                                               make_cost(size, DL2_COST_ENCODING), "loading",
-                                              make_cost(size, DL2_COST_LOADING), "top1", "points",
+                                              make_cost(size, DL2_COST_LOADING), "gain", "points",
                                               dl2_json_real(size->gain), "interval",
                                               make_interval(size->gain_low, size->gain_high),
                                               "overlap", dl2_json_real(size->overlap), "variants",
@@ -256,10 +256,11 @@ json_t *dl2_answer_make(const struct dl2_page *page)
         json_decref(networks);
         return NULL;
     }
-    return json_pack("{s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "tolerance",
-                     page->tolerance, "look", (json_int_t)page->plan.look, "sentences",
-                     make_sentences(page), "variants", variants, "networks", networks,
-                     "equal_quality", make_equal_quality(study, &page->sizes));
+    return json_pack("{s:s, s:s, s:f, s:I, s:o, s:o, s:o, s:o}", "schema", SCHEMA, "accuracy",
+                     dl2_study_accuracy(study)->name, "tolerance", page->tolerance, "look",
+                     (json_int_t)page->plan.look, "sentences", make_sentences(page), "variants",
+                     variants, "networks", networks, "equal_quality",
+                     make_equal_quality(study, &page->sizes));
 }
 
 /* ---- As a table */
@@ -280,7 +281,7 @@ static const struct {
     {"ssim", 'v', {"ssim"}},
     {"encode_cpu_seconds", 'v', {"encode_cpu_seconds"}},
     {"seeds", 'n', {"seeds"}},
-    {"top1", 'n', {"top1"}},
+    {"accuracy", 'n', {"accuracy"}},
     {"difference", 'n', {"difference"}},
     {"low", 'n', {"interval", "0"}},
     {"high", 'n', {"interval", "1"}},

@@ -87,7 +87,7 @@ void dl2_forest_plot(struct dl2_part_figures *figures, const struct dl2_several_
                   "difference-in-points half-width-of-95%-interval; of means also that of the "
                   "prediction interval; row",
                   FRAME_HEIGHT + ROW_HEIGHT * (int)rows, "forest-%s", network->arch);
-    dl2_plot_axes(&plot, "top-1, points to the original", "");
+    dl2_plot_axes(&plot, "accuracy, points to the original", "");
     const struct dl2_plot_range x = find_range(network, several->question.tolerance);
     dl2_plot_script(&plot,
                     "set offsets 0, 0, 0, 0\nset xrange [%.8g:%.8g]\nset yrange [%zu:-1]\n"

@@ -60,8 +60,8 @@ const char *dl2_part_badge(enum dl2_verdict verdict);
  * A group of plots:
  *
  *     struct dl2_part_figures figures = {.page = page, .html = html, .heading = "Training"};
- *     dl2_part_plot(&figures, &plot, "Accuracy", "epoch top1", DL2_PLOT_HEIGHT, "top1-%s", arch);
- *     dl2_part_figure(&figures, &plot, NULL);   ... any number of both
+ *     dl2_part_plot(&figures, &plot, "Accuracy", "epoch accuracy", DL2_PLOT_HEIGHT, "accuracy-%s",
+ * arch); dl2_part_figure(&figures, &plot, NULL);   ... any number of both
  *     dl2_part_figures_end(&figures);
  *
  * Without any picture nothing is written, not even the heading.

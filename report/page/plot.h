@@ -5,7 +5,7 @@
  *
  *     struct dl2_plot plot;
  *     dl2_plot_begin(&plot, "accuracy", "Accuracy against size", "x y", DL2_PLOT_HEIGHT, error);
- *     dl2_plot_axes(&plot, "bytes", "top-1, %");
+ *     dl2_plot_axes(&plot, "bytes", "accuracy, %");
  *     dl2_plot_block(&plot, "jpeg");
  *     dl2_plot_number(&plot, x), dl2_plot_number(&plot, y), dl2_plot_data(&plot, "\n");
  *     dl2_plot_curve(&plot, "using 1:2 with lines linecolor rgb '%s' notitle", DL2_PLOT_INK);

@@ -18,17 +18,17 @@ void dl2_section_accuracy(const struct dl2_page *page, struct dl2_html *html)
         const struct dl2_speeds *speeds = &page->speeds[arch];
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = speeds->variants[v].load_rate.mean;
-        dl2_accuracy_plot(
-            &figures, arch,
-            &(struct dl2_accuracy_axis){"load", "Top-1 accuracy against the input pipeline's speed",
-                                        "input pipeline, images a second and core", values, false,
-                                        DL2_FRONT_HIGH});
+        dl2_accuracy_plot(&figures, arch,
+                          &(struct dl2_accuracy_axis){"load",
+                                                      "Accuracy against the input pipeline's speed",
+                                                      "input pipeline, images a second and core",
+                                                      values, false, DL2_FRONT_HIGH});
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = speeds->variants[v].train_rate.mean;
         dl2_accuracy_plot(&figures, arch,
-                          &(struct dl2_accuracy_axis){
-                              "train", "Top-1 accuracy against training speed",
-                              "training, images a second", values, false, DL2_FRONT_HIGH});
+                          &(struct dl2_accuracy_axis){"train", "Accuracy against training speed",
+                                                      "training, images a second", values, false,
+                                                      DL2_FRONT_HIGH});
     }
     dl2_part_figures_end(&figures);
 }

@@ -133,11 +133,12 @@ static void write_rules(struct dl2_html *html, const struct dl2_page *page)
 {
     const struct dl2_analysis *first = &page->analyses[0];
     dl2_html_format(html,
-                    "Tolerance: %g point%s of top-1 accuracy, the share of validation images whose "
-                    "class the network found. “Within” is claimed: each codec's variants are "
+                    "Tolerance: %g point%s of accuracy, which is %s. “Within” is claimed: each "
+                    "codec's variants are "
                     "tested from the largest file to the smallest, the first that fails ends its "
                     "codec, and in at most 2.5%% of such studies any claim is wrong",
-                    page->tolerance, page->tolerance == 1 ? "" : "s");
+                    page->tolerance, page->tolerance == 1 ? "" : "s",
+                    dl2_study_accuracy(page->study)->what);
     if (first->codecs > 1)
         dl2_html_format(html, ", which %zu codecs share", first->codecs);
     dl2_html_format(html, ". “Could be”: the measured difference is within, but it is not claimed; "
@@ -331,7 +332,8 @@ static void write_uncertainty(struct dl2_html *html, const struct dl2_page *page
     else
         dl2_html_format(html, "It is not certain enough to be claimed. ");
     if (isfinite(half))
-        dl2_html_format(html, "95%% interval of the change in top-1: %s points. ",
+        dl2_html_format(html, "95%% interval of the change in %s: %s points. ",
+                        dl2_study_accuracy(page->study)->name,
                         dl2_interval(comparison->difference, half, 1, text));
     write_on_original(html, analysis, pick, dl2_count_points(points, page->tolerance));
     dl2_html_markup(html, "</p>\n");
@@ -356,9 +358,9 @@ static void write_sentence(struct dl2_html *html, const struct dl2_page *page, s
     }
     const struct dl2_study_variant *variant = &study->variants[pick];
     dl2_html_element(html, "strong", "%s", variant->name);
-    dl2_html_format(html, " %s less than %s of top-1 accuracy, at ",
+    dl2_html_format(html, " %s less than %s of %s, at ",
                     pick == advice->sure ? "loses" : "may lose",
-                    dl2_count_points(points, page->tolerance));
+                    dl2_count_points(points, page->tolerance), dl2_study_accuracy(study)->title);
     dl2_html_element(html, "strong", "%.3g%%", 100 * variant->ratio);
     dl2_html_format(html, " of the original's bytes (%.3g times smaller).", 1 / variant->ratio);
     dl2_html_markup(html, "</p>\n");
@@ -383,7 +385,7 @@ static void write_first_screen(struct dl2_html *html, const struct dl2_page *pag
         ratios[v] = 100 * study->variants[v].ratio;
     for (size_t a = 0; a < study->arch_count; a++)
         dl2_accuracy_plot(&figures, a,
-                          &(struct dl2_accuracy_axis){"bytes", "Top-1 accuracy against size",
+                          &(struct dl2_accuracy_axis){"bytes", "Accuracy against size",
                                                       "bytes, % of the original''s (logarithmic)",
                                                       ratios, true, DL2_FRONT_LOW});
     dl2_part_figures_end(&figures);
@@ -415,7 +417,8 @@ void dl2_section_answer(const struct dl2_page *page, struct dl2_html *html)
     for (size_t a = 0; a < study->arch_count; a++) {
         const struct dl2_speeds *speeds = &page->speeds[a];
         char accuracy[64];
-        snprintf(accuracy, sizeof accuracy, "Fastest to %.1f%% top-1", speeds->accuracy);
+        snprintf(accuracy, sizeof accuracy, "Fastest to %.1f%% %s", speeds->accuracy,
+                 dl2_study_accuracy(study)->name);
         const char *const kickers[] = {[DL2_SPEED_LOAD] = "Fastest to load",
                                        [DL2_SPEED_TRAIN] = "Fastest to train on",
                                        [DL2_SPEED_ACCURACY] = accuracy};

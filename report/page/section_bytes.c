@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *top1,
+static void add_point(struct dl2_curve *curve, double percent, const struct dl2_estimate *accuracy,
                       const char *name)
 {
-    dl2_curve_point(curve, (const double[]){percent, top1->mean, top1->half}, 3, name);
+    dl2_curve_point(curve, (const double[]){percent, accuracy->mean, accuracy->half}, 3, name);
 }
 
 /* All images, compressed: a curve a codec. */
@@ -35,7 +35,7 @@ static void plot_compressed(struct dl2_plot *plot, const struct dl2_study *study
                                   .bars = "1:2:3"};
         for (size_t p = 0; p < count; p++)
             if (strcmp(study->variants[pairs[p].variant].codec, codec) == 0)
-                add_point(&curve, pairs[p].percent, &pairs[p].top1,
+                add_point(&curve, pairs[p].percent, &pairs[p].accuracy,
                           study->variants[pairs[p].variant].name);
         dl2_curve_draw(&curve);
     }
@@ -46,13 +46,13 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
 {
     const struct dl2_study *study = figures->page->study;
     const size_t raw = dl2_study_find(study, "raw");
-    const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].top1;
+    const struct dl2_estimate *original = &figures->page->analyses[arch].comparisons[raw].accuracy;
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Top-1 accuracy at equal bytes",
-                  "bytes-in-percent-of-the-original top1 half-width-of-95%-interval name",
+    dl2_part_plot(figures, &plot, "Accuracy at equal bytes",
+                  "bytes-in-percent-of-the-original accuracy half-width-of-95%-interval name",
                   DL2_PLOT_HEIGHT, "accuracy-equal-bytes-%s", study->archs[arch]);
     dl2_plot_axes(&plot, "bytes of the training images, % of the original''s (logarithmic)",
-                  "top-1 accuracy, %");
+                  "accuracy, %");
     dl2_plot_script(&plot,
                     "set logscale x\nset xtics (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)\n"
                     "set xrange [%.8g:130]\n"
@@ -66,7 +66,7 @@ static void plot_bytes(struct dl2_part_figures *figures, size_t arch,
                                 .colour = DL2_PLOT_INK,
                                 .bars = "1:2:3"};
     for (size_t p = 0; p < count; p++)
-        add_point(&subsets, pairs[p].subset_percent, &pairs[p].subset_top1,
+        add_point(&subsets, pairs[p].subset_percent, &pairs[p].subset_accuracy,
                   study->variants[pairs[p].variant].name);
     add_point(&subsets, 100, original, "original");
     dl2_curve_draw(&subsets);
@@ -83,10 +83,10 @@ static void write_rows(struct dl2_table *table, const struct dl2_page *page, siz
         dl2_table_row(table, page->study->variants[pair->variant].name);
         dl2_part_arch_cell(html, page, arch);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->percent, 1, text));
-        dl2_part_estimate_cell(html, &pair->top1, 1);
+        dl2_part_estimate_cell(html, &pair->accuracy, 1);
         dl2_html_element(html, "td", "%.0f of %.0f", pair->subset_images, pair->images);
         dl2_html_element(html, "td", "%s %%", dl2_part_fixed(pair->subset_percent, 1, text));
-        dl2_part_estimate_cell(html, &pair->subset_top1, 1);
+        dl2_part_estimate_cell(html, &pair->subset_accuracy, 1);
         const struct dl2_estimate *difference = &pair->difference;
         dl2_html_markup(html, "<td class='l'>");
         if (isfinite(difference->mean))
@@ -111,7 +111,7 @@ void dl2_section_bytes(const struct dl2_page *page, struct dl2_html *html)
     struct dl2_html below = DL2_HTML_INIT(html->error); /* the table stands below the plots */
     struct dl2_table table = {.html = &below};
     dl2_part_arch_heads(&table, page, "variant");
-    dl2_table_heads(&table, "bytes|top-1, %|images of\nthe original|bytes|top-1, %|"
+    dl2_table_heads(&table, "bytes|accuracy, %|images of\nthe original|bytes|accuracy, %|"
                             "<compression ahead\nby, points");
     for (size_t arch = 0; arch < study->arch_count; arch++) {
         DL2_AUTO_FREE struct dl2_equal_bytes *pairs = NULL;

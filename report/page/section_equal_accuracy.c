@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What codecs, settings and resolutions need for the same top-1. */
+/* What codecs, settings and resolutions need for the same accuracy. */
 #include "report/accuracy_sizes.h"
 #include "report/page/parts.h"
 #include "report/page/sections.h"
@@ -59,16 +59,16 @@ static void write_falls(struct dl2_html *html, const struct dl2_page *page)
 
 static void write_note(struct dl2_html *html, const struct dl2_page *page)
 {
-    dl2_html_markup(html,
-                    "<p class='note'>Bjontegaard's comparison with top-1 in the place of image "
-                    "quality, over the accuracies that both have, never beyond: percent of the "
-                    "anchor's bytes, and of its CPU time of encoding and of loading; BD-rate is "
-                    "this less 100 %. Points of top-1 are the mean over the bytes that both have. "
-                    "95% intervals are the middle of 1,000 repetitions of the study (the choice of "
-                    "validation images where predictions are there, and the chance of training); "
-                    "there is none where the accuracies have nothing in common in more than 5% of "
-                    "them. A comparison near the accuracy of the original is vague, because there "
-                    "many sizes have the same accuracy.");
+    dl2_html_markup(
+        html, "<p class='note'>Bjontegaard's comparison with accuracy in the place of image "
+              "quality, over the accuracies that both have, never beyond: percent of the "
+              "anchor's bytes, and of its CPU time of encoding and of loading; BD-rate is "
+              "this less 100 %. Points of accuracy are the mean over the bytes that both have. "
+              "95% intervals are the middle of 1,000 repetitions of the study (the choice of "
+              "validation images where predictions are there, and the chance of training); "
+              "there is none where the accuracies have nothing in common in more than 5% of "
+              "them. A comparison near the accuracy of the original is vague, because there "
+              "many sizes have the same accuracy.");
     write_falls(html, page);
     dl2_html_markup(html, "</p>\n");
 }
@@ -87,7 +87,7 @@ void dl2_section_equal_accuracy(const struct dl2_page *page, struct dl2_html *ht
                                  study->variants[anchor].codec);
                 dl2_part_arch_heads(&table, page, "codec");
                 dl2_table_heads(&table, "bytes\n(95% interval)|encoding\ntime|loading\ntime|"
-                                        "<top-1 at equal\nbytes, points|accuracies\nin common");
+                                        "<accuracy at equal\nbytes, points|accuracies\nin common");
             }
             write_row(&table, page, a, v);
         }

@@ -31,7 +31,7 @@ static void plot_forecast(struct dl2_part_figures *figures, size_t arch,
     dl2_part_plot(figures, &plot, "Loss by training against loss by tuning",
                   "tuned trained half-width-of-95%-interval as-is variant", DL2_PLOT_HEIGHT,
                   "forecast-%s", study->archs[arch]);
-    dl2_plot_axes(&plot, "loss of top-1 by tuning, points", "loss by training, points");
+    dl2_plot_axes(&plot, "loss of accuracy by tuning, points", "loss by training, points");
     double most = 1;
     struct dl2_curve curve = {.plot = &plot, .name = "variants"};
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -91,7 +91,7 @@ void dl2_section_forecast(const struct dl2_page *page, struct dl2_html *html)
         if (!any)
             dl2_html_markup(
                 html,
-                "<h2>Before training on a variant</h2>\n<p>Points of top-1 accuracy that each "
+                "<h2>Before training on a variant</h2>\n<p>Points of accuracy that each "
                 "variant loses against the original, from networks that were trained on the "
                 "original: validated on the variant without tuning, and tuned on it, against as "
                 "much tuning on the original. It tells which variants to train on first. The last "

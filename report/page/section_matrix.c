@@ -72,7 +72,7 @@ static void write_matrix(struct dl2_html *html, const struct dl2_page *page, siz
                 write_cell(html, matrix, row, c);
     }
     dl2_table_end(&table);
-    dl2_html_markup(html, "<p class='note'>Top-1 accuracy, percent: means over seeds with 95% "
+    dl2_html_markup(html, "<p class='note'>Accuracy, percent: means over seeds with 95% "
                           "intervals. Red is below what a network that was trained on the original "
                           "scores on the original, green is above, outlined are a variant's own "
                           "images.");

@@ -121,7 +121,7 @@ static void metric_table(struct dl2_html *html, const struct dl2_study *study,
 {
     struct dl2_table table = {.html = html};
     dl2_html_markup(html, "<details><summary>Every metric of every variant</summary>");
-    dl2_table_heads(&table, "variant|top-1, points\nto the original");
+    dl2_table_heads(&table, "variant|accuracy, points\nto the original");
     for (size_t i = 0; i < guides->count; i++) {
         dl2_html_markup(html, "<th scope='col'>");
         write_figure_title(html, study, &guides->items[i]);
@@ -180,7 +180,7 @@ static void plot_metrics(struct dl2_part_figures *plots, size_t arch,
         snprintf(title, sizeof title, "%s%s%s", dl2_metric_title(study, metric), *unit ? ", " : "",
                  unit);
         dl2_plot_label(title, label, sizeof label);
-        snprintf(title, sizeof title, "Top-1 accuracy against %s", dl2_metric_title(study, metric));
+        snprintf(title, sizeof title, "Accuracy against %s", dl2_metric_title(study, metric));
         for (size_t v = 0; v < study->variant_count; v++)
             values[v] = dl2_metric_aggregate(&study->variants[v], metric, "mean");
         dl2_accuracy_plot(

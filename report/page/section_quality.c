@@ -8,7 +8,7 @@
 
 static bool is_shown(const struct dl2_study_variant *variant, const struct dl2_comparison *result)
 {
-    return variant->quality > 0 && isfinite(result->top1.mean);
+    return variant->quality > 0 && isfinite(result->accuracy.mean);
 }
 
 /* A codec with one place in the plot has no curve. */
@@ -24,11 +24,12 @@ static void plot_codec(struct dl2_plot *plot, const struct dl2_study *study,
     struct dl2_curve curve = dl2_part_codec_curve(plot, study, first);
     curve.bars = "1:2:3";
     for (size_t v = first; v < end; v++) {
-        const struct dl2_estimate *top1 = &analysis->comparisons[v].top1;
+        const struct dl2_estimate *accuracy = &analysis->comparisons[v].accuracy;
         if (is_shown(&study->variants[v], &analysis->comparisons[v]))
-            dl2_curve_point(&curve,
-                            (const double[]){study->variants[v].quality, top1->mean, top1->half}, 3,
-                            study->variants[v].name);
+            dl2_curve_point(
+                &curve,
+                (const double[]){study->variants[v].quality, accuracy->mean, accuracy->half}, 3,
+                study->variants[v].name);
     }
     dl2_curve_draw(&curve);
 }
@@ -38,12 +39,13 @@ static void plot_qualities(struct dl2_part_figures *figures, size_t arch)
     const struct dl2_study *study = figures->page->study;
     const struct dl2_analysis *analysis = &figures->page->analyses[arch];
     const size_t raw = dl2_study_find(study, "raw");
-    const double original = raw < study->variant_count ? analysis->comparisons[raw].top1.mean : NAN;
+    const double original =
+        raw < study->variant_count ? analysis->comparisons[raw].accuracy.mean : NAN;
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Top-1 accuracy by quality",
-                  "quality top1 half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
+    dl2_part_plot(figures, &plot, "Accuracy by quality",
+                  "quality accuracy half-width-of-95%-interval variant", DL2_PLOT_HEIGHT,
                   "accuracy-quality-%s", study->archs[arch]);
-    dl2_plot_axes(&plot, "quality, on each codec''s own scale", "top-1 accuracy, %");
+    dl2_plot_axes(&plot, "quality, on each codec''s own scale", "accuracy, %");
     dl2_plot_script(&plot, "set xrange [0:100]\nset offsets 0, 0, graph 0.08, graph 0.06\n");
     dl2_part_codec_key(&plot, study, 0);
     if (isfinite(original))

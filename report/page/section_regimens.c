@@ -28,7 +28,7 @@ static void plot_differences(struct dl2_part_figures *figures, const struct dl2_
     dl2_part_plot(figures, &plot, title, "row difference half-interval",
                   110 + 30 * (int)(count < 40 ? count : 40), "regimens-%s-%s",
                   group->condition->name, group->analysis->arch);
-    dl2_plot_axes(&plot, "difference in top-1, percentage points", "");
+    dl2_plot_axes(&plot, "difference in accuracy, percentage points", "");
     dl2_curve_reference(&plot, 'x', 0, -group->analysis->question.tolerance);
     dl2_plot_script(&plot,
                     "set yrange [%.8g:0.5] reverse\nset offsets graph 0.05, graph 0.05, 0, 0\n"
@@ -64,10 +64,10 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
     const struct dl2_study *study = &group->condition->study;
     char label[DL2_REGIMEN_LABEL];
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Validation top-1 by epoch, by regimen", "epoch top1",
+    dl2_part_plot(figures, &plot, "Validation accuracy by epoch, by regimen", "epoch accuracy",
                   DL2_PLOT_HEIGHT, "regimens-curves-%s-%s", group->condition->name,
                   group->analysis->arch);
-    dl2_plot_axes(&plot, "epoch", "validation top-1, %");
+    dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     dl2_plot_script(&plot, "set key inside bottom right vertical\n"
                            "set offsets 0, 0, graph 0.04, 0\n");
     for (size_t v = 0; v < study->variant_count; v++) {
@@ -78,12 +78,12 @@ static void plot_curves(struct dl2_part_figures *figures, const struct dl2_regim
         curve.title = run ? dl2_regimen_label(group, v, label) : NULL;
         for (size_t e = 0; run && e < run->epochs; e++) {
             const json_t *epoch = json_array_get(json_object_get(run->report, "epochs"), e);
-            const double top1 = dl2_run_means_top1(&means, e);
-            if (isfinite(top1))
+            const double accuracy = dl2_run_means_accuracy(&means, e);
+            if (isfinite(accuracy))
                 dl2_curve_point(
                     &curve,
-                    (const double[]){dl2_json_get_real(epoch, "position", (double)e + 1), top1}, 2,
-                    NULL);
+                    (const double[]){dl2_json_get_real(epoch, "position", (double)e + 1), accuracy},
+                    2, NULL);
         }
         if (curve.count)
             dl2_curve_draw_as(&curve, "lines");
@@ -109,14 +109,14 @@ static void write_table(struct dl2_html *html, const struct dl2_regimens *group)
         timed |= isfinite(dl2_regimen_seconds(group, v));
     struct dl2_table table = {.html = html};
     dl2_table_head(&table, "%s epochs on", group->condition->name);
-    dl2_table_heads(&table, "top-1, %|<difference, points");
+    dl2_table_heads(&table, "accuracy, %|<difference, points");
     dl2_table_heads(&table, timed ? "training, s" : "");
     for (size_t v = 0; v < study->variant_count; v++) {
         const struct dl2_comparison *comparison = &group->analysis->comparisons[v];
         if (!dl2_regimen_run(group, v))
             continue;
         dl2_table_row(&table, dl2_regimen_label(group, v, label));
-        dl2_part_estimate_cell(html, &comparison->top1, 1);
+        dl2_part_estimate_cell(html, &comparison->accuracy, 1);
         dl2_part_difference_cell(html, comparison);
         if (timed)
             dl2_part_cell(html, dl2_regimen_seconds(group, v), 1);

@@ -42,7 +42,7 @@ static void add_curves(struct dl2_plot *plot, const struct dl2_search_results *s
             dl2_plot_data(plot, "\n");
         for (size_t k = 0; k < model->count; k++) {
             dl2_plot_number(plot, model->position[k]);
-            dl2_plot_number(plot, 100 * model->val_top1[k]);
+            dl2_plot_number(plot, 100 * model->val_accuracy[k]);
             dl2_plot_data(plot, "%d\n", k + 1 == model->count);
         }
     }
@@ -61,9 +61,9 @@ static void add_curves(struct dl2_plot *plot, const struct dl2_search_results *s
 static void plot_curves(struct dl2_part_figures *figures)
 {
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Validation top-1 by epoch: the search's models",
-                  "epoch top1 is-last", DL2_PLOT_HEIGHT, "search-curves");
-    dl2_plot_axes(&plot, "epoch", "validation top-1, %");
+    dl2_part_plot(figures, &plot, "Validation accuracy by epoch: the search's models",
+                  "epoch accuracy is-last", DL2_PLOT_HEIGHT, "search-curves");
+    dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     double epochs = 0;
     for (size_t i = 0; i < figures->page->search.count; i++)
         epochs = fmax(epochs, figures->page->search.models[i].epochs);
@@ -128,9 +128,10 @@ static void add_lines(struct dl2_plot *plot, const struct dl2_search_results *se
         else
             dl2_plot_data(plot, "\n");
         for (size_t k = 0; k <= count; k++) {
-            json_auto_t *top1 = json_real(isfinite(model->top1) ? 100 * model->top1 : -1);
+            json_auto_t *reached =
+                json_real(isfinite(model->accuracy) ? 100 * model->accuracy : -1);
             const double height =
-                k == count ? dl2_search_axis_height(accuracy, top1)
+                k == count ? dl2_search_axis_height(accuracy, reached)
                            : dl2_search_axis_height(&axes[k],
                                                     json_object_get(model->settings, axes[k].name));
             for (int side = -1; side <= 1 && isfinite(height); side += 2)
@@ -153,7 +154,7 @@ static void set_coordinates(struct dl2_plot *plot, const struct dl2_search_axis 
                     count);
     for (size_t k = 0; k < count; k++)
         dl2_plot_script(plot, "'%s' %zu, ", dl2_plot_plain(axes[k].name, clean, sizeof clean), k);
-    dl2_plot_script(plot, "'top-1, %%%%' %zu)\n", count);
+    dl2_plot_script(plot, "'accuracy, %%%%' %zu)\n", count);
     for (size_t k = 0; k <= count; k++) {
         dl2_plot_script(plot,
                         "set arrow from %zu, -0.04 to %zu, 1.04 nohead back linecolor rgb '%s'\n",
@@ -172,7 +173,7 @@ static void plot_coordinates(struct dl2_part_figures *figures)
     if (count == 0 || !isfinite(accuracy.min))
         return;
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, "Settings and top-1: a line for each model", "axis height",
+    dl2_part_plot(figures, &plot, "Settings and accuracy: a line for each model", "axis height",
                   DL2_PLOT_HEIGHT, "search-settings");
     set_coordinates(&plot, axes, count, &accuracy);
     for (int outcome = 0; outcome < DL2_SEARCHED_OUTCOMES; outcome++)
@@ -214,10 +215,10 @@ static void write_answer(const struct dl2_search_results *search, struct dl2_htm
                     search->count, dl2_json_get_real(report, "epochs", 0),
                     dl2_json_get_real(report, "all_epochs", 0));
     if (search->best) {
-        dl2_html_format(html, "The best is %s, top-1 %.2f%%: ", search->best->name,
-                        100 * search->best->top1);
+        dl2_html_format(html, "The best is %s, accuracy %.2f%%: ", search->best->name,
+                        100 * search->best->accuracy);
         write_settings(html, search->best->settings);
-        dl2_html_markup(html, ". It was chosen on these validation images, so this top-1 is too "
+        dl2_html_markup(html, ". It was chosen on these validation images, so this accuracy is too "
                               "high for new ones.");
     } else {
         dl2_html_text(html, json_is_true(json_object_get(report, "completed"))
@@ -231,7 +232,7 @@ static void write_table(const struct dl2_search_results *search, struct dl2_html
 {
     struct dl2_table table = {.html = html};
     dl2_html_markup(html, "<details><summary>Every model of the search</summary>");
-    dl2_table_heads(&table, "rank|model|<settings|<status|epochs|top-1, %|loss");
+    dl2_table_heads(&table, "rank|model|<settings|<status|epochs|accuracy, %|loss");
     for (size_t i = 0; i < search->count; i++) {
         const struct dl2_searched *model = &search->models[search->ranked[i]];
         dl2_table_bare_row(&table, "");
@@ -243,7 +244,7 @@ static void write_table(const struct dl2_search_results *search, struct dl2_html
         dl2_html_element(html, "td class='l'", "%s",
                          model == search->best ? "trained, the best" : model->status);
         dl2_part_cell(html, model->epochs, 2);
-        dl2_part_cell(html, 100 * model->top1, 2);
+        dl2_part_cell(html, 100 * model->accuracy, 2);
         dl2_part_cell(html, model->loss, 4);
     }
     dl2_table_end(&table);

@@ -61,8 +61,9 @@ static void write_note(struct dl2_html *html, const struct dl2_page *page, bool 
                     "validation images. The accuracy",
                     first->rounds, first->rounds == 1 ? "" : "s");
     for (size_t a = 0; a < page->study->arch_count; a++)
-        dl2_html_format(html, "%s%s is %.1f%% top-1", a ? ", " : "",
-                        dl2_part_arch_after(page, " of ", a, of), page->speeds[a].accuracy);
+        dl2_html_format(html, "%s%s is %.1f%% %s", a ? ", " : "",
+                        dl2_part_arch_after(page, " of ", a, of), page->speeds[a].accuracy,
+                        dl2_study_accuracy(page->study)->name);
     dl2_html_format(html,
                     ". “Faster than the original” in the answer is claimed of all variants "
                     "together, for each network and way, by a rule that is wrong in at most 2.5%% "

@@ -14,7 +14,7 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
     dl2_table_heads(&table, "trained on");
     for (size_t b = 0; b < budgets->count; b++) {
         dl2_table_head(&table, "epochs\nwithin %s", budgets->items[b].condition->name);
-        dl2_table_heads(&table, "top-1, %|<difference,\npoints");
+        dl2_table_heads(&table, "accuracy, %|<difference,\npoints");
     }
     for (size_t n = 0; n < budgets->name_count; n++) {
         dl2_table_row(&table, dl2_part_variant_name(budgets->names[n]));
@@ -25,7 +25,7 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
                 dl2_time_budget_means(&budgets->items[b], budgets->names[n]);
             dl2_part_cell(html, dl2_run_means_seen(&means), 1);
             if (comparison) {
-                dl2_part_estimate_cell(html, &comparison->top1, 1);
+                dl2_part_estimate_cell(html, &comparison->accuracy, 1);
                 dl2_part_difference_cell(html, comparison);
             } else {
                 dl2_html_markup(html, "<td>–</td><td></td>");
@@ -38,9 +38,9 @@ static void write_table(struct dl2_html *html, const struct dl2_time_budgets *bu
 static void begin_plot(struct dl2_part_figures *figures, const struct dl2_time_budgets *budgets,
                        const char *kind, const char *title, const char *axis, struct dl2_plot *plot)
 {
-    dl2_part_plot(figures, plot, title, "time top1 from to", DL2_PLOT_HEIGHT, "%s-%s", kind,
+    dl2_part_plot(figures, plot, title, "time accuracy from to", DL2_PLOT_HEIGHT, "%s-%s", kind,
                   budgets->arch);
-    dl2_plot_axes(plot, axis, "validation top-1, %");
+    dl2_plot_axes(plot, axis, "validation accuracy, %");
     dl2_plot_script(plot, "set key outside right center vertical\n");
 }
 
@@ -50,8 +50,8 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time
 {
     char text[128];
     struct dl2_plot plot;
-    begin_plot(figures, budgets, "time", "Top-1 accuracy by the time of training",
-               "time of training", &plot);
+    begin_plot(figures, budgets, "time", "Accuracy by the time of training", "time of training",
+               &plot);
     dl2_plot_script(&plot, "set yrange [0<*:*<100]\nset logscale x\nset xtics (");
     for (size_t b = 0; b < budgets->count; b++)
         dl2_plot_script(&plot, "%s'%s' %.8g", b ? ", " : "",
@@ -68,11 +68,11 @@ static void plot_budgets(struct dl2_part_figures *figures, const struct dl2_time
             const struct dl2_comparison *comparison =
                 dl2_time_budget_find(&budgets->items[b], budgets->names[n]);
             const struct dl2_estimate none = {NAN, NAN, 0};
-            const struct dl2_estimate top1 = comparison ? comparison->top1 : none;
-            const double low = top1.mean - top1.half, high = top1.mean + top1.half;
-            if (isfinite(top1.mean))
+            const struct dl2_estimate accuracy = comparison ? comparison->accuracy : none;
+            const double low = accuracy.mean - accuracy.half, high = accuracy.mean + accuracy.half;
+            if (isfinite(accuracy.mean))
                 dl2_curve_point(&curve,
-                                (const double[]){budgets->items[b].seconds * aside, top1.mean,
+                                (const double[]){budgets->items[b].seconds * aside, accuracy.mean,
                                                  isfinite(low) ? fmax(0, low) : NAN,
                                                  isfinite(high) ? fmin(100, high) : NAN},
                                 4, NULL);
@@ -90,7 +90,7 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
     const double unit = budget->seconds <= 300 ? 1 : budget->seconds <= 10800 ? 60 : 3600;
     char title[160];
     struct dl2_plot plot;
-    snprintf(title, sizeof title, "Validation top-1 on the way, within %s",
+    snprintf(title, sizeof title, "Validation accuracy on the way, within %s",
              budget->condition->name);
     begin_plot(figures, budgets, "time-curves", title,
                unit == 1    ? "seconds"
@@ -103,13 +103,13 @@ static void plot_progress(struct dl2_part_figures *figures, const struct dl2_tim
         struct dl2_curve curve =
             dl2_part_variant_curve(&plot, budgets->names[n], n, budgets->name_count);
         const size_t epochs = dl2_run_means_epochs(&means);
-        double seconds, top1, end, final;
+        double seconds, accuracy, end, final;
         curve.size = 0.3;
         if (!dl2_run_means_at(&means, SIZE_MAX, &end, &final))
             continue;
         for (size_t e = 0; e < epochs; e++) /* not all are validated */
-            if (dl2_run_means_at(&means, e, &seconds, &top1) && seconds < end)
-                dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * top1}, 2, NULL);
+            if (dl2_run_means_at(&means, e, &seconds, &accuracy) && seconds < end)
+                dl2_curve_point(&curve, (const double[]){seconds / unit, 100 * accuracy}, 2, NULL);
         dl2_curve_point(&curve, (const double[]){end / unit, 100 * final}, 2, NULL);
         dl2_curve_draw(&curve);
     }

@@ -25,9 +25,9 @@ static bool add_curve_points(struct dl2_plot *plot, const struct dl2_study *stud
     const size_t epochs = dl2_run_means_epochs(&means);
     struct dl2_curve curve = {.plot = plot, .name = study->variants[v].name};
     for (size_t e = 0; e < epochs; e++) {
-        const double top1 = dl2_run_means_top1(&means, e);
-        if (isfinite(top1)) /* else it was not validated after this one */
-            dl2_curve_point(&curve, (const double[]){(double)e + 1, top1}, 2, NULL);
+        const double accuracy = dl2_run_means_accuracy(&means, e);
+        if (isfinite(accuracy)) /* else it was not validated after this one */
+            dl2_curve_point(&curve, (const double[]){(double)e + 1, accuracy}, 2, NULL);
     }
     return curve.count > 0;
 }
@@ -38,11 +38,11 @@ static void plot_curves(struct dl2_part_figures *figures, size_t arch, size_t fi
     const struct dl2_study *study = figures->page->study;
     const char *codec = study->variants[first].codec;
     char name[256], title[256];
-    snprintf(title, sizeof title, "Validation top-1 by epoch: %s", codec);
+    snprintf(title, sizeof title, "Validation accuracy by epoch: %s", codec);
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, title, "epoch top1", DL2_PLOT_HEIGHT, "curves-%s-%s",
+    dl2_part_plot(figures, &plot, title, "epoch accuracy", DL2_PLOT_HEIGHT, "curves-%s-%s",
                   study->archs[arch], codec);
-    dl2_plot_axes(&plot, "epoch", "validation top-1, %");
+    dl2_plot_axes(&plot, "epoch", "validation accuracy, %");
     dl2_plot_script(&plot,
                     "set key outside right center vertical\nset offsets 0, 0, graph 0.04, 0\n"
                     "set style data lines\n");
@@ -75,7 +75,7 @@ void dl2_section_training(const struct dl2_page *page, struct dl2_html *html)
         .page = page,
         .html = html,
         .heading = "Training",
-        .note = "Top-1 accuracy on validation after each epoch, mean over seeds."};
+        .note = "Accuracy on validation after each epoch, mean over seeds."};
     for (size_t arch = 0; arch < page->study->arch_count; arch++)
         for (size_t v = 0; v < page->study->variant_count; v++)
             if (dl2_study_starts_codec(page->study, v))
@@ -90,14 +90,14 @@ void dl2_section_trainings(const struct dl2_page *page, struct dl2_html *html)
         return;
     struct dl2_table table = {.html = html};
     dl2_html_markup(html, "<details><summary>Every training</summary>");
-    dl2_table_heads(&table, "trained on|<network|seed|epochs|top-1, %|top-5, %|seconds");
+    dl2_table_heads(&table, "trained on|<network|seed|epochs|accuracy, %|top-5, %|seconds");
     for (size_t i = 0; i < study->run_count; i++) {
         const struct dl2_study_run *run = &study->runs[i];
         dl2_table_row(&table, study->variants[run->variant].name);
         dl2_html_element(html, "td class='l'", "%s", run->arch);
         dl2_html_element(html, "td", "%llu", (unsigned long long)run->seed);
         dl2_html_element(html, "td", "%zu", run->epochs);
-        dl2_part_cell(html, 100 * run->top1, 2);
+        dl2_part_cell(html, 100 * run->accuracy, 2);
         dl2_part_cell(html, 100 * run->top5, 2);
         dl2_part_cell(html, run->seconds, 1);
     }

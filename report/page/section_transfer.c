@@ -62,7 +62,7 @@ void dl2_section_transfer(const struct dl2_page *page, struct dl2_html *html)
         for (size_t i = 0; i < count; i++)
             write_row(&table, page, &list[i]);
         dl2_table_end(&table);
-        dl2_html_markup(html, "<p class='note'>Points of top-1, against "
+        dl2_html_markup(html, "<p class='note'>Points of accuracy, against "
                               "the original with the same network. All intervals hold together "
                               "in 95% of such studies; they count both sources of chance, image "
                               "by image. All networks saw images of the study&#39;s one input "

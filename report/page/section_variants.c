@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* A variant's difference to the original, and whether that is harm that top-1 does not show; the
+/* A variant's difference to the original, and whether that is harm that accuracy does not show; the
  * original's own loss. */
 static void write_loss(struct dl2_html *html, const struct dl2_loss_change *change, bool raw,
                        enum dl2_verdict verdict)
@@ -57,7 +57,7 @@ static void write_heads(struct dl2_table *table, const struct variants_view *vie
     for (size_t c = 0; c < COLUMNS; c++)
         dl2_table_heads(table, columns[c].head);
     for (size_t a = 0; a < view->page->study->arch_count; a++) {
-        dl2_table_head(table, "top-1, %%%s", dl2_part_arch_after(view->page, "\n", a, arch));
+        dl2_table_head(table, "accuracy, %%%s", dl2_part_arch_after(view->page, "\n", a, arch));
         dl2_table_heads(table, "<difference,\npoints|Pareto\nfront");
         dl2_table_heads(table, view->draws ? "<bootstrap" : "");
         dl2_table_heads(table, view->page->losses ? "<loss,\nnats" : "");
@@ -95,7 +95,7 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     for (size_t a = 0; a < page->study->arch_count; a++) {
         const struct dl2_comparison *comparison = &page->analyses[a].comparisons[v];
         const size_t cell = a * page->study->variant_count + v;
-        dl2_part_cell(html, comparison->top1.mean, 1);
+        dl2_part_cell(html, comparison->accuracy.mean, 1);
         dl2_part_difference_cell(html, comparison);
         dl2_html_element(html, "td", "%s", page->fronts[cell] ? "yes" : "–");
         if (view->draws && isfinite(comparison->low))
@@ -134,7 +134,7 @@ static void write_note(struct dl2_html *html, const struct variants_view *view)
                         "The loss is the mean cross-entropy of the validation images, without "
                         "label smoothing: the original&#39;s, and differences to it with 95% "
                         "intervals of each variant by itself; lower is better. “Higher” is harm "
-                        "that top-1 hides: it is within the tolerance, but the interval of the "
+                        "that accuracy hides: it is within the tolerance, but the interval of the "
                         "loss is above the original&#39;s, so the network is less sure of its "
                         "answers. ");
     if (view->page->study->arch_count)

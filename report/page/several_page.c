@@ -87,7 +87,7 @@ static void write_rules(struct dl2_html *html, const struct dl2_several_studies 
 {
     dl2_html_markup(html, "<details><summary>How this was computed</summary>\n<p class='note'>");
     dl2_html_format(html,
-                    "Differences are in points of top-1 accuracy to the original, with the 95%% "
+                    "Differences are in points of accuracy to the original, with the 95%% "
                     "interval of each study's own report. Each dataset counts the same in the "
                     "mean, whatever its size. The mean's interval and the prediction interval are "
                     "Student's t over datasets, of each variant by itself. “Between datasets” is "

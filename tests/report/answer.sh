@@ -96,7 +96,7 @@ assert codecs == ["jpeg_444@160", "png@160", "jpeg-ms_ssim@160"], codecs
 assert (small["codec"], large["codec"]) == ("jpeg@160", "jpeg"), (small, large)
 assert small["psnr_rgb"] is None and small["ssim"] is None and large["ssim"] == 0.99, (small, large)
 assert abs(small["bits_per_pixel"] - 0.4) < 1e-12, small
-assert answer["networks"]["small"]["variants"]["jpeg-90@160"]["top1"] is not None, answer["networks"]["small"]
+assert answer["networks"]["small"]["variants"]["jpeg-90@160"]["accuracy"] is not None, answer["networks"]["small"]
 PY
 rm -r "$study"/*/jpeg_444* "$study"/*/jpeg-ms_* "$study"/*/png* "$study"/variants/jpeg-?0 "$study"/quality/jpeg-?0.json "$study"/load/jpeg-?0.json "$study"/train/jpeg-?0
 expect 0 dl2-report "$study" -o "$report/report.html"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# dl2-report on what top-1 over all images hides: classes that lose, the loss, and other networks.
+# dl2-report on what accuracy over all images hides: classes that lose, the loss, and other networks.
 . "$srcdir/tests/lib.sh"
 . "$srcdir/tests/report/make_study.sh"
 [ -n "${PYTHON3:-}" ] || skip "Python is not installed: it writes the predictions"
@@ -54,9 +54,9 @@ silent "$page" "From one network to another"
 # ---- The loss: of every image by 0.2, while top-1 is within
 says "$page" "<th scope='col' class='l'>loss,<br/>nats</th>" "<td class='l'>0.520</td>" \
     "<td class='l'>+0.200 <small>(+0.1" "<td class='l'>0.000 <small>(−0.0" \
-    "“Higher” is harm that top-1 hides"
+    "“Higher” is harm that accuracy hides"
 [ "$(grep -o "badge maybe'>higher<" "$page" | wc -l)" -eq 1 ] || fail "not one variant whose loss alone is higher"
-grep "<th scope='row'>jpeg-50</th>.*badge within'>within<.*badge maybe'>higher<" "$page" >/dev/null || fail "harm that top-1 hides"
+grep "<th scope='row'>jpeg-50</th>.*badge within'>within<.*badge maybe'>higher<" "$page" >/dev/null || fail "harm that accuracy hides"
 # One that is not a number is no difference.
 predicted webp-50 small 2 0 nan
 report

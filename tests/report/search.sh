@@ -30,7 +30,7 @@ cat >search/search.json <<END
 END
 expect 0 dl2-report search -o page/report.html
 says page/report.html "What a search found: search" "(asha) trained 5 models, 7 epochs in all" "would have been 12" \
-    "The best is a, top-1 75.00%: lr 0.1, optimizer sgd" "trained, the best" "diverged" "waiting" "&lt;x&gt;&#39;;"
+    "The best is a, accuracy 75.00%: lr 0.1, optimizer sgd" "trained, the best" "diverged" "waiting" "&lt;x&gt;&#39;;"
 ! grep -q "no results" page/report.html || fail "the page says that there is nothing"
 is "$(sed -n "s/.*<th scope='row'>\([a-e]\)<.*/\1/p" page/report.html | tr -d '\n')" acbde "the table's order, by rank"
 # curves OUTCOME: the points of its block, without the comments.

@@ -35,7 +35,7 @@ says "$page" "<strong>webp-50</strong> loses less than 1 point of top-1 accuracy
     "One new training on webp-50 would end between "
 says "$work/page/plots/accuracy-bytes-small.dat" "3.5 -10 " "10 jpeg-10" "100 0 NaN"
 if command -v gnuplot >/dev/null 2>&1; then
-    says "$page" "role='img' aria-label='Top-1 accuracy against size'"
+    says "$page" "role='img' aria-label='Accuracy against size'"
 fi
 # What is not certain is not claimed.
 expect 0 dl2-report --tolerance 0.0001 "$study" -o "$page"

@@ -37,8 +37,8 @@ cd "$work/studies" || exit 99
 # jpeg-50 is within 2 points on all three, and so jpeg-10 is tested: on at least two.
 expect 0 report --tolerance 2 birds flowers tools
 says "$work/out" "jpeg-10 is within 2 points on at least 2 of 3 datasets, 20 times smaller." \
-    "jpeg-10: mean top-1 −1.5 points (95% interval " "On birds it loses more than 2 points. With 3 datasets these intervals are wide." \
-    "Within on all 3 datasets: webp-50, 12.5 times smaller, mean top-1 −0.3 points"
+    "jpeg-10: mean accuracy −1.5 points (95% interval " "On birds it loses more than 2 points. With 3 datasets these intervals are wide." \
+    "Within on all 3 datasets: webp-50, 12.5 times smaller, mean accuracy −0.3 points"
 says "$page" "How far can these 3 datasets be compressed?" "3 studies with like settings: birds, flowers, tools." \
     "<span class='badge maybe'>at least 2 of 3</span>" "<span class='badge within'>all 3</span>" \
     "one more dataset"

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/accuracy_kind.h"
+
+#include "common/json.h"
+
+#include <math.h>
+
+const struct dl2_accuracy_kind dl2_accuracy_top1 = {
+    "top1", "top-1", "top-1 accuracy",
+    "top-1 accuracy, the share of validation images whose class the network found"};
+
+/* The results for masks have top-1, too, of pixels. */
+static const struct dl2_accuracy_kind of_pixels = {
+    "miou", "mIoU", "mean IoU",
+    "the mean over classes of the intersection over union of all pixels of the validation images"};
+
+const struct dl2_accuracy_kind *dl2_accuracy_kind_of(const json_t *result)
+{
+    return json_object_get(result, of_pixels.key) ? &of_pixels : &dl2_accuracy_top1;
+}
+
+double dl2_accuracy_of(const json_t *result)
+{
+    return dl2_json_get_real(result, dl2_accuracy_kind_of(result)->key, NAN);
+}
