@@ -245,6 +245,12 @@ static void write_images(struct dl2_html *html, const struct dl2_page *page)
     write_training_chance(html, page);
     if (with && without)
         dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
+    else if (without && dl2_study_accuracy(study) != &dl2_accuracy_top1)
+        dl2_html_format(html,
+                        "Trainings on masks keep no predictions, so the intervals tell of the "
+                        "chance of training alone, not of the choice of the %.0f validation "
+                        "images. ",
+                        val);
     else if (without)
         dl2_html_format(html,
                         "The trainings kept no predictions (earlier versions keep none), so the "
