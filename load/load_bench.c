@@ -373,6 +373,9 @@ static void print_rates(FILE *out, const struct bench *bench)
     if (stats->memory)
         fprintf(out, "; the loader's buffers are %s", dl2_load_bytes(text, (double)stats->memory));
     fprintf(out, "\n");
+    if (bench->options->loader.adapt_workers)
+        fprintf(out, "  %-21s %10.2f of %u, from %u to %u\n", "workers", stats->workers_mean,
+                bench->options->loader.workers, stats->workers_least, stats->workers_most);
     if (bench->options->loader.batching == DL2_BATCHING_AWARE)
         fprintf(out, "  %-21s %10" PRIu64 " %ss, slow is above %.2f ms\n", "put aside",
                 stats->aside, noun(bench), 1e3 * stats->threshold);
@@ -500,7 +503,8 @@ static json_t *config_json(const struct dl2_load_options *options)
 {
     const struct dl2_loader_config *config = &options->loader;
     json_t *loading = json_pack(
-        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:[f, f], "
+        "{s:s, s:s, s:s, s:i, s:s, s:I, s:I, s:b, s:I, s:b, s:i, s:i, s:i, s:i, s:b, s:b, s:[f, "
+        "f], "
         "s:o, s:s, s:s*, s:o}",
         "dtype", dl2_dtype_words[config->dtype], "layout", dl2_layout_words[config->layout],
         "batching", dl2_batching_words[config->batching], "depth", (int)config->depth, "io",
@@ -508,9 +512,9 @@ static json_t *config_json(const struct dl2_load_options *options)
         "decoded_cache_bytes", (json_int_t)config->decoded_cache_bytes, "cold", options->cold,
         "ahead", (json_int_t)config->fetch.ahead, "whole", config->fetch.whole, "rank",
         (int)config->rank, "world", config->world ? (int)config->world : 1, "shuffle_chunk",
-        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "stop_on_bad",
-        config->stop_on_bad, "crop_area", config->area_min, config->area_max, "augment",
-        dl2_show_augment(&config->augment), "interpolation",
+        (int)config->shuffle_chunk, "shuffle_window", (int)config->shuffle_window, "adapt_workers",
+        config->adapt_workers, "stop_on_bad", config->stop_on_bad, "crop_area", config->area_min,
+        config->area_max, "augment", dl2_show_augment(&config->augment), "interpolation",
         dl2_interpolation_words[config->interpolation], "val_crop",
         config->val_crop ? dl2_val_crop_words[config->val_crop] : NULL, "measure",
         dl2_json_real(options->measure));
@@ -576,6 +580,10 @@ static json_t *bench_json(const struct bench *bench)
         bench->resident, "per_epoch", epochs_json(bench), "scaling", scaling_json(bench), "bad",
         bench->bad, "machine", dl2_machine_describe(), "versions", versions, "card",
         decoded_json(bench));
+    if (figures && config->adapt_workers)
+        json_object_set_new(figures, "workers_at_work",
+                            json_pack("{s:f, s:i, s:i}", "mean", stats->workers_mean, "least",
+                                      (int)stats->workers_least, "most", (int)stats->workers_most));
     if (figures && config->frames)
         json_object_set_new(
             figures, "clips",

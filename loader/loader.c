@@ -419,6 +419,7 @@ void dl2_loader_stats_reset(struct dl2_loader *loader)
 {
     pthread_mutex_lock(&loader->mutex);
     loader->stats = (struct dl2_loader_stats){.memory = loader->stats.memory};
+    loader->workers.batches = loader->workers.limits = 0;
     dl2_fetch_get_stats(loader->recipe.fetch, &loader->fetch_before);
     pthread_mutex_unlock(&loader->mutex);
 }

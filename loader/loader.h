@@ -214,6 +214,8 @@ struct dl2_loader_config {
     unsigned mask_fill;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
+    /* `workers` is the most: how many work follows how full the ring is and how busy they are. */
+    bool adapt_workers;
     unsigned depth;   /* batch slots in the ring, at least 2 */
     /*
      * Another thread releases batches: if all `depth` are taken, dl2_loader_next() waits for one.
@@ -401,6 +403,9 @@ struct dl2_loader_stats {
     double finish;           /* time in config.decoder, summed over its batches */
     uint64_t decoder_images; /* images that were given to it, refused ones too */
     double worker_wait;      /* workers that waited for a free place in a batch, summed */
+    /* config.adapt_workers: how many worked, the mean over batches; the fewest and the most */
+    double workers_mean;
+    unsigned workers_least, workers_most;
     double consumer_wait;    /* dl2_loader_next() waiting for a batch */
     uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
     uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */

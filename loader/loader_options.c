@@ -105,6 +105,8 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "to differ need one each. The same for any number of workers",
         0),
     ROW("workers", UNSIGNED, workers, "threads; 0: one for each core", 0),
+    ROW("adapt_workers", BOOL, adapt_workers,
+        "`workers` is the most: fewer work while batches wait to be taken", 0),
     ROW("dtype", CHOICE, dtype,
         "'uint8', 0 to 255; or (value / 255 - mean) / std as 'float32', or rounded to the "
         "nearest 'float16' or 'bfloat16'",
@@ -451,6 +453,10 @@ const struct dl2_option dl2_loader_options[] = {
      "Which frames of a clip: random: from a random one on; center: those in the middle; uniform: "
      "the middles of as many equal parts of the clip; auto: random in training, else center",
      AT(frame_sampling), .words = frame_sampling_words, .roles = RUN},
+    {DL2_OPTION_FLAG, "adapt-workers", 0, NULL,
+     "--jobs is the most: fewer workers work while batches wait to be taken, which leaves "
+     "processors to the training",
+     AT(adapt_workers)},
     {DL2_OPTION_CHOICE, "batching", 0, "MODE",
      "Which images make a batch: strict: those that are next in the epoch's order, the same in "
      "every run; completion: those that are ready first; aware: slow images join a later batch",

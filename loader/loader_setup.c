@@ -5,6 +5,7 @@
 #include "loader/sample_weights.h"
 
 #include "codec/external.h"
+#include "common/clock.h"
 #include "common/thread.h"
 
 #include <math.h>
@@ -272,6 +273,8 @@ static int start_threads(struct dl2_loader *loader, struct dl2_error *error)
     struct dl2_workers *workers = &loader->workers;
     const unsigned count = loader->config.workers;
     workers->threads = dl2_calloc(count, sizeof *workers->threads);
+    workers->limit = count;
+    workers->since = dl2_clock_wall();
     if (!workers->threads)
         return out_of_memory(error);
     for (unsigned i = 0; i < count; i++) {

@@ -137,6 +137,12 @@ struct dl2_workers {
     struct dl2_claim *claims, **free_claims; /* [claim_count]; a stack of free_count pointers */
     unsigned claim_count, free_count;
 
+    /* config.adapt_workers */
+    unsigned running;        /* threads that do not wait for work */
+    unsigned limit;          /* how many may run */
+    double cpu, since;       /* CPU seconds of the threads after `since` on the wall clock */
+    uint64_t batches, limits; /* batches since the statistics began, and the sum of their limits */
+
     /* DL2_BATCHING_AWARE */
     struct dl2_claim **put_aside; /* a ring of samples that wait for a side worker */
     unsigned put_aside_first, put_aside_count, put_aside_capacity;

@@ -14,6 +14,9 @@
  * side_now changes by up to two with each full batch, like MinatoLoader's number of workers. It
  * rises with the number of batches that are ready, which leave time for slow samples, and with the
  * number of samples that are aside.
+ *
+ * With adapt_workers, only `limit` of the threads work. It changes by MinatoLoader's rule: up by
+ * what is empty of the ring of batches, and by how busy those are that work.
  */
 #include "loader/pipeline.h"
 
@@ -110,11 +113,27 @@ void dl2_workers_cancel(struct dl2_loader *loader)
     pthread_cond_broadcast(&loader->ring.place_available);
 }
 
-/* Waits for work. NULL when the loader closes. */
+static void wait_for_work(struct dl2_loader *loader, bool wanted)
+{
+    struct dl2_workers *workers = &loader->workers;
+    const double start = dl2_clock_wall();
+    workers->running--;
+    pthread_cond_wait(&workers->work_available, &loader->mutex);
+    workers->running++;
+    if (wanted)
+        loader->stats.worker_wait += dl2_clock_wall() - start;
+}
+
+/* Waits for work. NULL when the loader closes. A thread that is woken and is one too many leaves
+ * the work to those that run, who look for more before they wait. */
 static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
 {
     struct dl2_workers *workers = &loader->workers;
     while (!loader->closing) {
+        if (workers->running > workers->limit) {
+            wait_for_work(loader, false);
+            continue;
+        }
         const bool claimable = can_claim(loader);
         if (workers->put_aside_count && (!claimable || workers->side_active < workers->side_now))
             return take_put_aside(loader);
@@ -124,13 +143,55 @@ static struct dl2_claim *next_claim_to_run(struct dl2_loader *loader)
                 return claim;
             continue;
         }
-        const bool wanted = loader->strict && loader->order.next_claim < loader->order.end_claim;
-        const double start = dl2_clock_wall();
-        pthread_cond_wait(&workers->work_available, &loader->mutex);
-        if (wanted)
-            loader->stats.worker_wait += dl2_clock_wall() - start;
+        wait_for_work(loader, loader->strict && loader->order.next_claim < loader->order.end_claim);
     }
     return NULL;
+}
+
+static unsigned moved(unsigned now, double change, unsigned most)
+{
+    const long to = (long)now + (long)fmax(-2, fmin(2, change));
+    return to < 1 ? 1 : to > (long)most ? most : (unsigned)to;
+}
+
+/* Which part is ready of the slots that the consumer does not have, but for the one just filled. */
+static double share_ready(const struct dl2_loader *loader, const struct dl2_slot *filled)
+{
+    unsigned others = 0, ready = 0;
+    for (unsigned i = 0; i < loader->config.depth; i++) {
+        const struct dl2_slot *slot = &loader->ring.slots[i];
+        others += slot != filled && slot->state != DL2_SLOT_TAKEN;
+        ready += slot != filled && slot->state == DL2_SLOT_READY;
+    }
+    return others ? (double)ready / others : 1;
+}
+
+/*
+ * With each full batch, but not before times can be told. How busy: CPU seconds of those that work,
+ * of what they could have had; MinatoLoader wants 70%. Its two weights are set so that a full ring
+ * alone, or busy workers alone, change nothing.
+ */
+static void adapt_workers(struct dl2_loader *loader, const struct dl2_slot *filled)
+{
+    static const double LEAST_SECONDS = 0.005, TO_FILL = 3, TO_BE_BUSY = 2, BUSY = 0.7;
+    struct dl2_workers *workers = &loader->workers;
+    const double now = dl2_clock_wall(), seconds = now - workers->since;
+    if (seconds >= LEAST_SECONDS) {
+        const double full = share_ready(loader, filled);
+        const double busy = workers->cpu / (seconds * workers->limit);
+        workers->limit = moved(workers->limit, TO_FILL * (1 - full) + TO_BE_BUSY * (busy - BUSY),
+                               loader->config.workers);
+        workers->cpu = 0;
+        workers->since = now;
+        pthread_cond_broadcast(&workers->work_available);
+    }
+    struct dl2_loader_stats *stats = &loader->stats;
+    workers->limits += workers->limit;
+    stats->workers_mean = (double)workers->limits / (double)++workers->batches;
+    if (!stats->workers_least || workers->limit < stats->workers_least)
+        stats->workers_least = workers->limit;
+    if (workers->limit > stats->workers_most)
+        stats->workers_most = workers->limit;
 }
 
 static void adapt_side_workers(struct dl2_loader *loader)
@@ -138,11 +199,8 @@ static void adapt_side_workers(struct dl2_loader *loader)
     struct dl2_workers *workers = &loader->workers;
     const double full = (double)dl2_slots_ready(loader) / loader->config.depth;
     const double queue = (double)workers->put_aside_count / workers->put_aside_capacity;
-    const double change = fmax(-2, fmin(2, 2 * (full - 0.5) + 2 * (queue - 0.5)));
-    const long now = (long)workers->side_now + lrint(change);
-    workers->side_now = now < 1                          ? 1
-                        : now > (long)workers->side_most ? workers->side_most
-                                                         : (unsigned)now;
+    workers->side_now =
+        moved(workers->side_now, rint(2 * (full - 0.5) + 2 * (queue - 0.5)), workers->side_most);
 }
 
 static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int status,
@@ -163,6 +221,8 @@ static void finish_claim(struct dl2_loader *loader, struct dl2_claim *claim, int
             dl2_decode_queue_add(loader, claim->place.slot);
         if (loader->aware)
             adapt_side_workers(loader);
+        if (loader->config.adapt_workers)
+            adapt_workers(loader, claim->place.slot);
         pthread_cond_signal(&loader->ring.progress);
     }
     if (status < 0)
@@ -181,13 +241,17 @@ void *dl2_worker_run(void *context)
     struct dl2_loader *loader = context;
     struct dl2_claim *claim;
     pthread_mutex_lock(&loader->mutex);
+    loader->workers.running++;
     while ((claim = next_claim_to_run(loader))) {
         struct dl2_error error = DL2_ERROR_INIT;
         int status;
         do {
             pthread_mutex_unlock(&loader->mutex);
+            const double before = loader->config.adapt_workers ? dl2_clock_thread_cpu() : 0;
             status = dl2_claim_run(loader, claim, &error);
+            const double after = loader->config.adapt_workers ? dl2_clock_thread_cpu() : 0;
             pthread_mutex_lock(&loader->mutex);
+            loader->workers.cpu += after - before;
             if (status == DL2_CLAIM_SLOW && put_aside(loader, claim))
                 break;
             claim->may_put_aside = false; /* no more samples fit aside: finish this one */

@@ -740,7 +740,7 @@ static const struct {
     NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
     NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
     NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),     NUMBER(padded),
-    NUMBER(no_foreground),
+    NUMBER(no_foreground), SECONDS(workers_mean),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -864,7 +864,8 @@ static PyMethodDef methods[] = {
      "A dict of what was done since the last reset. Seconds: read, decode, transform,\n"
      "operations, worker_wait (summed over the workers), consumer_wait (this side's),\n"
      "threshold. Numbers: images, bytes, bad, batches, bytes_read, requests, encoded_hits,\n"
-     "decoded_hits, aside, memory; of clips frames, and short_clips that had fewer than asked for; "
+     "decoded_hits, aside, memory; with adapt_workers workers_mean, how many worked; of clips "
+     "frames, and short_clips that had fewer than asked for; "
      "of volumes padded, that were smaller than the patch, and no_foreground, that had none to "
      "show. "
      "'card': None, or with decode 'gpu' or 'hybrid' a dict of what\n"

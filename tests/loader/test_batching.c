@@ -105,6 +105,7 @@ static void test_same_pixels_in_all_modes(void **state)
                     struct dl2_loader_config config = config_for(train, workers);
                     config.batching = modes[mode];
                     config.batch = 4 + workers;
+                    config.adapt_workers = workers == 5;
                     use_operations(&config, &noise, operations);
                     struct dl2_loader *loader = create(samples, &config);
                     for (unsigned epoch = 0; epoch < 4; epoch++) {
@@ -408,6 +409,42 @@ static void test_ranks(void **state)
             }
 }
 
+/* Whole epochs, with a pause after each batch. */
+static struct dl2_loader_stats stats_with_pauses(struct dl2_loader *loader, long pause_ns)
+{
+    struct dl2_batch *batch;
+    const struct timespec pause = {0, pause_ns};
+    dl2_loader_stats_reset(loader);
+    for (unsigned epoch = 0; epoch < 3; epoch++) {
+        start(loader, epoch, 0);
+        while (dl2_loader_next(loader, &batch, NULL) == 1) {
+            dl2_loader_release(loader, batch);
+            nanosleep(&pause, NULL);
+        }
+    }
+    return stats_of(loader);
+}
+
+/* Fewer work while batches wait to be taken, and more again when none does. */
+static void test_workers_follow(void **state)
+{
+    for (unsigned mode = 0; mode < MODES; mode++) {
+        struct noise noise = {2000000, 0};
+        struct dl2_loader_config config = config_for(true, 4);
+        config.adapt_workers = true;
+        config.batching = modes[mode];
+        config.batch = 8;
+        use_operations(&config, &noise, 1);
+        struct dl2_loader *loader = create(samples, &config);
+        const struct dl2_loader_stats slow = stats_with_pauses(loader, 40000000);
+        assert_int_equal(slow.workers_least, 1);
+        assert_true(slow.workers_mean < 4);
+        const struct dl2_loader_stats fast = stats_with_pauses(loader, 0);
+        assert_true(fast.workers_most > 1);
+        dl2_loader_destroy(loader);
+    }
+}
+
 static void test_misuse_is_an_error(void **state)
 {
     struct dl2_loader *loader;
@@ -441,6 +478,7 @@ int main(void)
         TEST(test_bad_samples),
         TEST(test_stop_on_bad),
         TEST(test_ranks),
+        TEST(test_workers_follow),
         TEST(test_misuse_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

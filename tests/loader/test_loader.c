@@ -256,7 +256,7 @@ static void test_settings_without_effect(void **state)
     static const char *const says[] = {
         "resize",          "shuffle_chunk", "shuffle_window needs shuffle_chunk",
         "slow_percentile", "side_workers",  "ahead",
-        "ahead_bytes",     "needs decoder"};
+        "ahead_bytes",     "needs decoder", "adapt_workers has no effect with one worker"};
     enum { CASES = sizeof says / sizeof *says };
     struct dl2_loader_config cases[CASES];
     for (unsigned i = 0; i < CASES; i++)
@@ -271,6 +271,7 @@ static void test_settings_without_effect(void **state)
     cases[5].fetch.ahead = 4;
     cases[6].fetch.ahead_bytes = 4096;
     cases[7].decoder_splices = true;
+    cases[8].adapt_workers = true;
     for (unsigned i = 0; i < CASES; i++)
         expect_refused(&cases[i], says[i]);
 }

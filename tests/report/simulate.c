@@ -172,7 +172,7 @@ struct drawing {
     struct dl2_study_run runs[MAX_VARIANTS * DL2_MAX_SEEDS_NEEDED];
     char names[MAX_VARIANTS][32], codecs[MAX_CODECS][32], *archs[1];
     uint8_t *correct[MAX_VARIANTS][DL2_MAX_SEEDS_NEEDED];
-    double top1[MAX_VARIANTS][DL2_MAX_SEEDS_NEEDED];
+    double accuracy[MAX_VARIANTS][DL2_MAX_SEEDS_NEEDED];
     double truth[MAX_VARIANTS];     /* the difference over all seeds and images, points */
     double of_images[MAX_VARIANTS]; /* over all seeds, with the drawn images */
     size_t trained[MAX_VARIANTS];   /* seeds that there are */
@@ -303,7 +303,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
             }
         }
         for (size_t s = 0; s < seeds; s++)
-            drawn->top1[v][s] = (double)sums[s] / (double)kind->images;
+            drawn->accuracy[v][s] = (double)sums[s] / (double)kind->images;
         right *= 100 / (double)kind->images;
         original = v ? original : right;
         drawn->of_images[v] = right - original;
@@ -337,7 +337,7 @@ static void assemble(const struct kind *kind, struct drawing *drawn)
                 (struct dl2_study_run){.variant = v,
                                        .arch = drawn->archs[0],
                                        .seed = s + 1,
-                                       .top1 = drawn->top1[v][s],
+                                       .accuracy = drawn->accuracy[v][s],
                                        .correct = drawn->correct[v][s],
                                        .images = kind->images};
     }
@@ -463,8 +463,8 @@ static void count_study(const struct kind *kind, const struct drawing *drawn,
         flips += drawn->correct[0][0][i] != drawn->correct[0][1][i];
     tally->flips += (double)flips / (double)kind->images;
     const size_t last = drawn->study.variant_count - 1;
-    const double step = 100 * (drawn->top1[0][0] - drawn->top1[0][1]);
-    const double smallest = 100 * (drawn->top1[last][0] - drawn->top1[last][1]);
+    const double step = 100 * (drawn->accuracy[0][0] - drawn->accuracy[0][1]);
+    const double smallest = 100 * (drawn->accuracy[last][0] - drawn->accuracy[last][1]);
     tally->deviation += step * step / 2;
     tally->smallest_deviation += smallest * smallest / 2;
 }

@@ -239,7 +239,7 @@ static void draw_run(const struct kind *kind, struct dl2_random *random, struct 
         run->loss[i] = (float)loss_of(margin);
         right += run->correct[i];
     }
-    run->top1 = right / (double)run->images;
+    run->accuracy = right / (double)run->images;
 }
 
 static void draw_study(const struct kind *kind, struct dl2_random *random, struct drawing *drawn)

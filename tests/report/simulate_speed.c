@@ -151,10 +151,10 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
                 (struct dl2_study_run){.variant = v,
                                        .arch = network,
                                        .seed = s + 1,
-                                       .top1 = curve[schedule->epochs - 1],
+                                       .accuracy = curve[schedule->epochs - 1],
                                        .train_images = 1000,
                                        .epochs = schedule->epochs,
-                                       .val_top1 = curve};
+                                       .val_accuracy = curve};
         }
         for (size_t r = 0; r < kind->rounds; r++) {
             const double chance = 0.2 * of_round[r] + kind->noise * dl2_random_normal(random);
@@ -170,7 +170,7 @@ static void draw_study(const struct kind *kind, struct dl2_random *random, struc
         /* Verdicts by what was measured: who is lucky at the end is more likely to be named. */
         const double difference = final[v] - final[0];
         drawn->comparisons[v] =
-            (struct dl2_comparison){.top1.count = kind->seeds,
+            (struct dl2_comparison){.accuracy.count = kind->seeds,
                                     .verdict = !v                            ? DL2_VERDICT_NONE
                                                : difference > -TOLERANCE / 2 ? DL2_VERDICT_WITHIN
                                                : difference > -TOLERANCE     ? DL2_VERDICT_LIKELY

@@ -31,7 +31,7 @@ static void assert_near(double value, double expected)
 }
 
 /* What webp needs of jpeg, by accuracies of all variants. */
-static struct dl2_accuracy_size compare(const double top1[VARIANTS], double deviation)
+static struct dl2_accuracy_size compare(const double accuracy[VARIANTS], double deviation)
 {
     static struct dl2_speed speed[VARIANTS];
     struct dl2_comparison comparisons[VARIANTS] = {{.pairs = 0}};
@@ -39,7 +39,7 @@ static struct dl2_accuracy_size compare(const double top1[VARIANTS], double devi
     for (size_t v = 0; v < VARIANTS; v++) {
         variants[v].images = 10;
         variants[v].encode_seconds = v < 4 ? 1 : 3;
-        comparisons[v].top1 = (struct dl2_estimate){top1[v], 1, 4};
+        comparisons[v].accuracy = (struct dl2_estimate){accuracy[v], 1, 4};
     }
     const struct dl2_analysis analysis = {
         .arch = "small", .comparisons = comparisons, .noise = {deviation, 10}};
@@ -102,13 +102,13 @@ static void assert_covered(const double truth[VARIANTS], double deviation)
     struct dl2_random random;
     dl2_random_init(&random, 7, DL2_RANDOM_TEST, 0, 0);
     for (size_t s = 0; s < STUDIES; s++) {
-        double top1[VARIANTS], chi_squared = 0;
+        double accuracy[VARIANTS], chi_squared = 0;
         for (size_t v = 0; v < VARIANTS; v++)
-            top1[v] = truth[v] + deviation / 2 * dl2_random_normal(&random);
+            accuracy[v] = truth[v] + deviation / 2 * dl2_random_normal(&random);
         for (size_t f = 0; f < FREEDOM; f++)
             chi_squared += pow(dl2_random_normal(&random), 2);
         const struct dl2_accuracy_size size =
-            compare(top1, deviation * sqrt(chi_squared / FREEDOM));
+            compare(accuracy, deviation * sqrt(chi_squared / FREEDOM));
         known += isfinite(size.low[DL2_COST_BYTES]);
         costs += size.low[DL2_COST_BYTES] <= cost && size.high[DL2_COST_BYTES] >= cost;
         gains += size.gain_low <= expected.gain && size.gain_high >= expected.gain;

@@ -20,7 +20,7 @@ struct row {
     const char *name;
     double ratio, load_rate;
     size_t seeds;
-    double top1[4]; /* percent; seeds 1, 2, ... */
+    double accuracy[4]; /* percent; seeds 1, 2, ... */
     uint64_t first_seed;
 };
 
@@ -52,7 +52,7 @@ static void make_study(const struct row *rows, size_t count)
                 (struct dl2_study_run){.variant = v,
                                        .arch = "small",
                                        .seed = (rows[v].first_seed ? rows[v].first_seed : 1) + s,
-                                       .top1 = rows[v].top1[s] / 100,
+                                       .accuracy = rows[v].accuracy[s] / 100,
                                        .top5 = 0.9};
     }
 }
@@ -105,7 +105,7 @@ static void test_paired(void **state)
     assert_near(c->half, T2 * 0.5 / sqrt(3));
     assert_int_equal(c->pairs, 3);
     assert_int_equal(c->verdict, DL2_VERDICT_LIKELY);
-    assert_near(c->top1.mean, (69 + 72 + 74.5) / 3);
+    assert_near(c->accuracy.mean, (69 + 72 + 74.5) / 3);
     assert_int_equal(analysis.comparisons[0].verdict, DL2_VERDICT_NONE);
 }
 
@@ -280,7 +280,7 @@ static void test_predictions(void **state)
     study.images = NULL;
     /* On the original's images the other way round: as if nothing were lost. */
     for (size_t s = 0; s < 2; s++) {
-        runs[2 + s].original_top1 = runs[s].top1;
+        runs[2 + s].original_accuracy = runs[s].accuracy;
         runs[2 + s].original_correct = original[s];
         runs[2 + s].on_original = true;
     }
@@ -288,7 +288,7 @@ static void test_predictions(void **state)
     dl2_analysis_free(&analysis);
     assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
     assert_near(analysis.comparisons[1].difference, 0);
-    assert_near(analysis.comparisons[1].top1.mean, 25);
+    assert_near(analysis.comparisons[1].accuracy.mean, 25);
     runs[3].on_original = false; /* not validated on it */
     dl2_analysis_free(&analysis);
     assert_int_equal(dl2_analyse(&study, "small", &question, &analysis, NULL), DL2_OK);
@@ -346,17 +346,17 @@ static void test_looks(void **state)
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 4), 0);
 
     /* One that is neither: it wants the next look's seeds. */
-    runs[5].top1 = 0.6902; /* b's, some 1 below the original's */
-    runs[6].top1 = 0.7000;
-    runs[7].top1 = 0.7099;
+    runs[5].accuracy = 0.6902; /* b's, some 1 below the original's */
+    runs[6].accuracy = 0.7000;
+    runs[7].accuracy = 0.7099;
     judge(1, looks);
     assert_int_equal(analysis.comparisons[1].decided, 2);
     assert_int_equal(analysis.comparisons[2].decided, 0);
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 2), 4);
 
     /* It waits for a larger file's verdict. */
-    runs[3].top1 = 0.6902;
-    runs[4].top1 = 0.7000;
+    runs[3].accuracy = 0.6902;
+    runs[4].accuracy = 0.7000;
     judge(1, looks);
     assert_int_equal(analysis.comparisons[1].decided, 0);
     assert_int_equal(dl2_analysis_seeds_wanted(&analysis, 1), 3);

@@ -85,9 +85,9 @@ static void analyse(size_t network, struct dl2_analysis *analysis)
     struct dl2_error error = DL2_ERROR_INIT;
     for (size_t r = 0; r < made.study.run_count; r++) {
         struct dl2_study_run *run = &made.runs[r];
-        run->top1 = 0;
+        run->accuracy = 0;
         for (size_t i = 0; run->correct && i < run->images; i++)
-            run->top1 += run->correct[i] == 1 ? 1 / (double)run->images : 0;
+            run->accuracy += run->correct[i] == 1 ? 1 / (double)run->images : 0;
     }
     expect_ok(dl2_analyse(&made.study, made.archs[network], &question, analysis, &error), &error);
 }

@@ -31,13 +31,13 @@ static struct dl2_analysis analysis = {.arch = "small", .comparisons = compariso
 static struct dl2_error error = DL2_ERROR_INIT;
 
 /* Top-1 in percent of the original and of five variants. */
-static void make_study(const double *top1, double deviation)
+static void make_study(const double *accuracy, double deviation)
 {
     static char *const names[] = {"raw", "a", "b", "c", "d", "e"};
     for (size_t v = 0; v < VARIANTS; v++) {
         variants[v] = (struct dl2_study_variant){.name = names[v], .codec = v ? "jpeg" : "raw"};
         comparisons[v] =
-            (struct dl2_comparison){.top1 = {.mean = top1[v], .half = 1, .count = SEEDS}};
+            (struct dl2_comparison){.accuracy = {.mean = accuracy[v], .half = 1, .count = SEEDS}};
     }
     analysis.noise = (struct dl2_noise){.deviation = deviation, .freedom = 10};
     study.run_count = 0;
@@ -61,8 +61,8 @@ static void assert_near(double value, double expected)
 
 static void test_tau(void **state)
 {
-    const double top1[] = {90, 1, 3, 2, 5, 6}, ties[] = {NAN, 1, 2, 3, 4, 4};
-    make_study(top1, 0);
+    const double accuracy[] = {90, 1, 3, 2, 5, 6}, ties[] = {NAN, 1, 2, 3, 4, 4};
+    make_study(accuracy, 0);
     const struct dl2_ranking ranking = rank(ties);
     assert_int_equal(ranking.variants, 5);
     assert_int_equal(ranking.pairs, 10);
@@ -84,12 +84,12 @@ static void test_tau(void **state)
 /* The interval grows with the noise of training, and the measured value is in it. */
 static void test_training_noise(void **state)
 {
-    const double top1[] = {90, 80, 81, 82, 83, 84}, rising[] = {0, 1, 2, 3, 4, 5};
-    make_study(top1, 0.1);
+    const double accuracy[] = {90, 80, 81, 82, 83, 84}, rising[] = {0, 1, 2, 3, 4, 5};
+    make_study(accuracy, 0.1);
     const struct dl2_ranking quiet = rank(rising);
     assert_near(quiet.low, 1);
     assert_int_equal(quiet.told, 10);
-    make_study(top1, 3);
+    make_study(accuracy, 3);
     const struct dl2_ranking loud = rank(rising);
     assert_true(loud.low < 0.7 && loud.low >= -1);
     assert_near(loud.high, 1);
@@ -121,7 +121,7 @@ static void predict(const char *const *rows)
 /* Which images are drawn decides the order of variants that are right on different ones. */
 static void test_image_noise(void **state)
 {
-    const double top1[] = {100, 100. / 6, 200. / 6, 300. / 6, 400. / 6, 500. / 6};
+    const double accuracy[] = {100, 100. / 6, 200. / 6, 300. / 6, 400. / 6, 500. / 6};
     const double rising[] = {0, 1, 2, 3, 4, 5};
     static const char *const nested[] = {"111111 111111 111111", "100000 100000 100000",
                                          "110000 110000 110000", "111000 111000 111000",
@@ -129,7 +129,7 @@ static void test_image_noise(void **state)
     static const char *const crossed[] = {"111111 111111 111111", "000001 000001 000001",
                                           "000110 000110 000110", "111000 111000 111000",
                                           "011110 011110 011110", "101111 101111 101111"};
-    make_study(top1, 1e-6);
+    make_study(accuracy, 1e-6);
     predict(nested);
     const size_t told = rank(rising).told;
     assert_true(told > 0);
@@ -158,7 +158,7 @@ static void test_interval(void **state)
 
 static void test_broken_images(void **state)
 {
-    const double top1[] = {90, 80, 80, 80, 80, 80};
+    const double accuracy[] = {90, 80, 80, 80, 80, 80};
     /* Images f e d c b a, three seeds. */
     static const char *const rows[] = {
         "111110 111100 110110", "001110 011101 000111", NULL, NULL, NULL, NULL};
@@ -175,7 +175,7 @@ static void test_broken_images(void **state)
     assert_true(file >= 0);
     close(file);
     expect_ok(dl2_file_write(path, text, strlen(text), &error), &error);
-    make_study(top1, 1);
+    make_study(accuracy, 1);
     predict(rows);
     json_t *json = json_loads(text, 0, NULL);
     variants[1].scored = json_array_get(json_object_get(json, "variants"), 1);
@@ -230,7 +230,7 @@ static double logistic(double x)
 static void draw_study(struct dl2_random *random, double step, uint8_t *right, double *accuracies)
 {
     double images[MANY_IMAGES];
-    double top1[VARIANTS] = {0};
+    double accuracy[VARIANTS] = {0};
     for (size_t i = 0; i < MANY_IMAGES; i++)
         images[i] = 1.2 + 2 * dl2_random_normal(random);
     for (size_t v = 0; v < VARIANTS; v++)
@@ -245,9 +245,9 @@ static void draw_study(struct dl2_random *random, double step, uint8_t *right, d
                 count += own[i];
             }
             accuracies[v * SEEDS + s] = 100. * (double)count / MANY_IMAGES;
-            top1[v] += accuracies[v * SEEDS + s] / SEEDS;
+            accuracy[v] += accuracies[v * SEEDS + s] / SEEDS;
         }
-    make_study(top1, 0);
+    make_study(accuracy, 0);
     for (size_t v = 0; v < VARIANTS; v++)
         for (size_t s = 0; s < SEEDS; s++)
             runs[study.run_count++] =

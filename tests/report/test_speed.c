@@ -46,10 +46,10 @@ static void judge(const struct row *rows, size_t count, double tolerance, double
             runs[study.run_count++] = (struct dl2_study_run){.variant = v,
                                                              .arch = network,
                                                              .seed = s + 1,
-                                                             .top1 = curve[EPOCHS - 1],
+                                                             .accuracy = curve[EPOCHS - 1],
                                                              .train_images = 1200,
                                                              .epochs = EPOCHS,
-                                                             .val_top1 = curve};
+                                                             .val_accuracy = curve};
         }
         for (unsigned r = 0; r < ROUNDS && rows[v].rates[0] > 0; r++)
             rounds[study.rounds.count++] = (struct dl2_round){.network = network,
