@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/memory.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,23 @@ static const struct {
              {"regimens", true, true},
              {"bytes", false, false}};
 
+double dl2_time_of_condition(const char *name)
+{
+    char *end;
+    const double number = strtod(name, &end);
+    if (end == name || !(number > 0) || strlen(end) != 1)
+        return NAN;
+    return number * (*end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : NAN);
+}
+
 static int add_condition(const char *folder, const char *goal, const char *name,
                          char *const *variants, struct dl2_study *study,
                          struct dl2_conditions *conditions, struct dl2_error *error)
 {
     char path[4096], where[512];
+    if (strcmp(goal, "time") == 0 && !isfinite(dl2_time_of_condition(name)))
+        return dl2_study_leave_out(study, error, "%s/%s: no time such as 90s, 30m or 2h", goal,
+                                   name);
     snprintf(path, sizeof path, "%s/%s/%s", folder, goal, name);
     const struct dl2_study_selection selection = {.variants = variants};
     struct dl2_condition own = {.goal = goal};
@@ -35,8 +48,10 @@ static int add_condition(const char *folder, const char *goal, const char *name,
     if (status < 0) {
         free(own.name);
         dl2_study_free(&own.study);
-        return status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why)
-                                        : DL2_OK; /* no folder, or nothing in it yet */
+        /* No folder, or nothing in it yet. */
+        return status == DL2_ERR_ARGUMENT || status == DL2_ERR_FORMAT
+                   ? DL2_OK
+                   : dl2_study_note_broken(study, &why, error);
     }
     conditions->items[conditions->count++] = own;
     snprintf(where, sizeof where, "%s/%s", goal, name);

@@ -34,6 +34,8 @@ int dl2_conditions_collect(const char *folder, char *const *variants, struct dl2
 /* Compares the trainings within each condition, with a tolerance in points. */
 int dl2_conditions_analyse(struct dl2_conditions *conditions, double tolerance,
                            struct dl2_error *error);
+/* Seconds of the condition "90s", "30m" or "2h" of goal "time"; NAN for anything else. */
+double dl2_time_of_condition(const char *name);
 void dl2_conditions_free(struct dl2_conditions *conditions);
 
 #endif

@@ -3,19 +3,8 @@
 
 #include "common/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* "90s", "30m" or "2h"; NAN for anything else. */
-static double seconds_of(const char *name)
-{
-    char *end;
-    const double number = strtod(name, &end);
-    if (end == name || !(number > 0) || strlen(end) != 1)
-        return NAN;
-    return number * (*end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : NAN);
-}
 
 static int by_seconds(const void *left, const void *right)
 {
@@ -56,9 +45,7 @@ static struct dl2_time_budgets *find_arch(struct dl2_time_budgets **list, size_t
 static int add_budget(struct dl2_time_budgets **list, size_t *count,
                       const struct dl2_condition *condition, size_t arch, struct dl2_error *error)
 {
-    const double seconds = seconds_of(condition->name);
-    if (!isfinite(seconds))
-        return DL2_OK;
+    const double seconds = dl2_time_of_condition(condition->name);
     struct dl2_time_budgets *budgets = find_arch(list, count, condition->study.archs[arch], error);
     if (!budgets)
         return DL2_ERR_MEMORY;

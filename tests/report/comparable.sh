@@ -129,7 +129,9 @@ for seed in 1 2; do
             {"name": "set", "images": 9, "loss": 1, "top1": 0.33, "top5": 0.2}' \
         training "$study" jpeg-50 small $seed 0.691
 done
+mkdir -p "$study/time/90x/train"
 expect 0 report "$study"
+said 'left out: time/90x: no time such as 90s, 30m or 2h'
 says "$page" "<th scope='col'>trained on</th><th scope='col'>itself</th><th scope='col'>the original</th><th scope='col'>/other/set</th><th scope='col'>/third/set</th>" \
     "<tr><th scope='row'>original</th><td class='own' style='background:color-mix(in srgb,var(--good) 0%,var(--card))'>70.1<small> ± 0.0</small></td>" \
     "70.1<small> ± 0.0</small></td><td>11.0<small> ± 0.0</small></td><td>–</td></tr>" \
