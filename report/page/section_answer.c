@@ -103,7 +103,8 @@ static void write_compared(const struct dl2_page *page, struct dl2_html *html)
         write_network(html, page, a);
         both |= page->analyses[a].on_original != NULL;
     }
-    dl2_html_format(html, "Each variant is validated on its own images%s. ",
+    dl2_html_format(html, "Accuracy is %s. Each variant is validated on its own images%s. ",
+                    dl2_study_accuracy(page->study)->name,
                     both ? ", and as a second question on the original's" : "");
     write_original(html, page);
     dl2_html_markup(html, "</p>\n");
