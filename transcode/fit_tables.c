@@ -48,13 +48,18 @@ struct fit {
     struct dl2_fit_sensitivity sensitivity;
 };
 
-/* Of chroma, which a family is for. */
-static const char *const subsamplings[] = {"420", "422", "444"};
-enum { SUBSAMPLINGS = sizeof subsamplings / sizeof *subsamplings };
+/* A family of tables is for a subsampling of chroma, and for a resolution. */
+static size_t subsampling_count(void)
+{
+    size_t count = 0;
+    while (dl2_subsamplings[count])
+        count++;
+    return count;
+}
 
 static size_t family_count(const struct dl2_fit_options *options)
 {
-    return options->resolution_count * SUBSAMPLINGS;
+    return options->resolution_count * subsampling_count();
 }
 
 /* ---- One image */
@@ -191,8 +196,8 @@ static int fit_families(struct fit *fit, struct dl2_jpeg_family *families, struc
     for (unsigned w = 0; w < loop.jobs; w++)
         DL2_TRY(DL2_NEW(&fit->workers[w].counts, 1, "quantisation tables", error));
     for (size_t f = 0; f < family_count(fit->options); f++) {
-        const char *const subsampling = subsamplings[f % SUBSAMPLINGS];
-        fit->resolution = &fit->options->resolutions[f / SUBSAMPLINGS];
+        const char *const subsampling = dl2_subsamplings[f % subsampling_count()];
+        fit->resolution = &fit->options->resolutions[f / subsampling_count()];
         fit->encode.subsampling = subsampling;
         fit->across = subsampling[1] == '4' ? 1 : 2;
         fit->down = subsampling[2] == '0' ? 2 : 1;
