@@ -35,6 +35,35 @@ static inline double ref_get(enum dl2_element element, const void *tensor, size_
     return value;
 }
 
+/* `sum`, and the products of n elements from a[i] and b[k] on, one after the other. */
+static double ref_dot(enum dl2_element element, double sum, const void *a, size_t i, const void *b,
+                      size_t k, size_t n)
+{
+    if (element == DL2_ELEMENT_F32) {
+        const float *one = (const float *)a + i, *other = (const float *)b + k;
+        for (size_t c = 0; c < n; c++)
+            sum += (double)one[c] * other[c];
+    } else {
+        for (size_t c = 0; c < n; c++)
+            sum += ref_get(element, a, i + c) * ref_get(element, b, k + c);
+    }
+    return sum;
+}
+
+/* Adds `factor` times n elements from a[i] on. */
+static void ref_add_scaled(enum dl2_element element, double *sums, double factor, const void *a,
+                           size_t i, size_t n)
+{
+    if (element == DL2_ELEMENT_F32) {
+        const float *one = (const float *)a + i;
+        for (size_t c = 0; c < n; c++)
+            sums[c] += factor * one[c];
+    } else {
+        for (size_t c = 0; c < n; c++)
+            sums[c] += factor * ref_get(element, a, i + c);
+    }
+}
+
 static inline void ref_set(enum dl2_element element, void *tensor, size_t i, double value)
 {
     const float rounded = (float)value;
@@ -185,9 +214,7 @@ static void ref_conv_forward(struct dl2_conv *conv, const void *x, const void *w
                     if (!ref_tap(s, to, ref_place_of(k, &s->kernel), &pixel))
                         continue;
                     size_t in = (n * pixels + pixel) * s->in_channels + first;
-                    for (size_t c = 0; c < ins; c++)
-                        sum +=
-                            ref_get(e, x, in + c) * ref_get(e, weights, (o * kernel + k) * ins + c);
+                    sum = ref_dot(e, sum, x, in, weights, (o * kernel + k) * ins, ins);
                 }
                 ref_set(e, y, at++, ref_activated(s->activation, sum));
             }
@@ -219,9 +246,8 @@ static void ref_conv_backward_data(struct dl2_conv *conv, const void *dy, const 
                 size_t from = (row * out->width + seen.w) * s->out_channels;
                 for (unsigned o = 0; o < s->out_channels; o++) {
                     size_t tapped = (o * kernel + k) * ins;
-                    double *sums = conv->sums + o / outs * ins, g = ref_get(e, dy, from + o);
-                    for (size_t c = 0; c < ins; c++)
-                        sums[c] += g * ref_get(e, weights, tapped + c);
+                    ref_add_scaled(e, conv->sums + o / outs * ins, ref_get(e, dy, from + o),
+                                   weights, tapped, ins);
                 }
             }
             for (size_t c = 0; c < s->in_channels; c++)
@@ -253,9 +279,7 @@ static void ref_conv_backward_weights(struct dl2_conv *conv, const void *x, cons
                 if (!ref_tap(s, ref_place_of(p % out_pixels, &conv->out), tap, &pixel))
                     continue;
                 size_t in = (n * in_pixels + pixel) * s->in_channels + first;
-                double g = ref_get(e, dy, p * outs + o);
-                for (size_t c = 0; c < ins; c++)
-                    conv->sums[c] += g * ref_get(e, x, in + c);
+                ref_add_scaled(e, conv->sums, ref_get(e, dy, p * outs + o), x, in, ins);
             }
             for (size_t c = 0; c < ins; c++)
                 ref_put(dweights++, conv->sums[c], accumulate);
@@ -295,9 +319,7 @@ static void ref_linear_forward(struct dl2_linear *linear, const void *x, const v
     size_t batch = linear->s.batch, in = linear->s.in, out = linear->s.out;
     for (size_t n = 0; n < batch; n++)
         for (size_t o = 0; o < out; o++) {
-            double sum = bias ? bias[o] : 0;
-            for (size_t i = 0; i < in; i++)
-                sum += ref_get(e, x, n * in + i) * ref_get(e, weights, o * in + i);
+            const double sum = ref_dot(e, bias ? bias[o] : 0, x, n * in, weights, o * in, in);
             ref_set(e, y, n * out + o, ref_activated(linear->s.activation, sum));
         }
 }
