@@ -69,6 +69,13 @@ static int end_program(int status, const struct dl2_error *error, bool failures)
     return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
+/* Names the order of --shuffle. */
+static void print_order(void)
+{
+    if (given("shuffle"))
+        printf("images are packed in the random order of seed %" PRIu64 "\n", arguments.shuffle);
+}
+
 /* ---- Encoding */
 
 /* Says what the variants lack, or were made from, once for all that lack the same. */
@@ -155,6 +162,7 @@ static const char *find_sharing_conflict(const char *dest, const struct dl2_worl
 static void print_result(const struct dl2_transcode_result *result, const char *dest)
 {
     print_table(result);
+    print_order();
     if (arguments.share.part.count)
         dl2_share_print_end(&arguments.share.part, result->parts_missing, result->first_missing,
                             result->complete
@@ -256,10 +264,12 @@ static int copy(char **places)
     dl2_progress_begin(&progress, "copy", "images", 0, common.quiet);
     int status = dl2_copy(&options, &result, &error);
     dl2_progress_end(&progress);
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
         printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
                DL2_SHOWN(places[1]), result.images, result.bytes, options.pack.container,
                result.written, result.failed);
+        print_order();
+    }
     return end_program(status, &error, result.failed > 0);
 }
 

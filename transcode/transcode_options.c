@@ -122,9 +122,10 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
-     "Pack images in a random order, the same for the same seed, so that a program that reads "
-     "one shard after the other meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = DL2_WRITES},
+     "Pack images in a random order, the same for the same seed (0 if none is given), so that a "
+     "program that reads one shard after the other meets all classes from the beginning",
+     AT(shuffle), .max = 9e15, .implied = "0", .unset = "SOURCE's order, by class",
+     .commands = DL2_WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = DL2_WRITES},
