@@ -98,12 +98,35 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
     }
 }
 
+int dl2_packed_check_field(const struct dl2_container *container, const char *path,
+                           const char *label_field, struct dl2_error *error)
+{
+    DL2_TRY(dl2_label_field_check(label_field, error));
+    return container->shards && container->shards->has_label_fields
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: labels come from a field of .json in tar shards alone, and the "
+                               "container here is '%s'",
+                               path, container->name);
+}
+
+/* Tells how many samples have no label in the field that labels come from. */
+static int remark_on_labels(const struct dl2_scan *scan, char **remark, struct dl2_error *error)
+{
+    return scan->first_without
+               ? dl2_format(remark, error, "no label in the field %s of .json for %zu of %zu: %s",
+                            scan->draft.label_field, scan->without_label, scan->draft.count,
+                            scan->first_without)
+               : DL2_OK;
+}
+
 /* Makes the index out of the shards; one that is mapped but out of date gives check sums. */
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
-                     struct dl2_error *error)
+                     const char *label_field, char **remark, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    DL2_TRY(dl2_shards_scan(list, &scan, error));
+    DL2_TRY(dl2_shards_scan(list, label_field, &scan, error));
+    DL2_TRY(remark_on_labels(&scan, remark, error));
     if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
@@ -113,8 +136,19 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
     return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
 
+/* The field that labels come from: the one that is asked for, or the index's. */
+static const char *choose_field(const struct dl2_index *index, const char *asked)
+{
+    return asked ? asked : index->label_field;
+}
+
+static bool has_field(const struct dl2_index *index, const char *field)
+{
+    return !field || (index->label_field && !strcmp(index->label_field, field));
+}
+
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
-                      struct dl2_error *error)
+                      const char *label_field, char **remark, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
     DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
@@ -127,9 +161,10 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
                              path);
     if (dl2_is_file(file))
         DL2_TRY(dl2_index_map(file, &packed->index, error));
-    return packed->index.map && is_index_current(&packed->index, list)
+    return packed->index.map && has_field(&packed->index, label_field) &&
+                   is_index_current(&packed->index, list)
                ? DL2_OK
-               : scan_into(packed, list, error);
+               : scan_into(packed, list, choose_field(&packed->index, label_field), remark, error);
 }
 
 /* Hands over the names of the classes and of the splits. */
@@ -177,12 +212,19 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
 
 /* The shards of a remote dataset are those that its index lists; each is compared with it when it
  * is read for the first time. */
-static int read_remote_index(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
+static int read_remote_index(struct dl2_dataset *dataset, const char *path, const char *label_field,
+                             struct dl2_error *error)
 {
     struct packed *packed = dataset->state;
     packed->block = dataset->remote_index;
     dataset->remote_index = (struct dl2_bytes)DL2_BYTES_INIT;
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
+    if (!has_field(&packed->index, label_field))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: its index has labels that are not of the field %s; where the "
+                             "shards lie, make one with dl2-transcode --index --label-field %s, "
+                             "and copy it beside them",
+                             path, label_field, label_field);
     return prepare_shards(packed, path, dataset->remote, error);
 }
 
@@ -199,21 +241,21 @@ static struct packed *make_packed(struct dl2_error *error)
 static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    (void)options; /* a shard has no files to be left out */
     struct packed *packed = dataset->state = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;
     if (dataset->remote) {
-        DL2_TRY(read_remote_index(dataset, path, error));
+        DL2_TRY(read_remote_index(dataset, path, options->label_field, error));
     } else {
         DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
         DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
-        DL2_TRY(read_index(packed, path, &list, error));
+        DL2_TRY(read_index(packed, path, &list, options->label_field, &dataset->remark, error));
         DL2_TRY(prepare_shards(packed, list.root, NULL, error));
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
+    dataset->label_field = packed->index.label_field;
     const int status = copy_names(dataset, &packed->index, error);
     dl2_error_prefix(error, "%s/%s", path, DL2_INDEX_NAME);
     return status;
@@ -620,10 +662,10 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      dl2_slice_function slice, unsigned jobs, struct dl2_scan *scan,
-                      struct dl2_error *error)
+                      const char *label_field, dl2_slice_function slice, unsigned jobs,
+                      struct dl2_scan *scan, struct dl2_error *error)
 {
-    DL2_TRY(dl2_shards_scan(list, scan, error));
+    DL2_TRY(dl2_shards_scan(list, label_field, scan, error));
     if (!scan->draft.count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
@@ -633,9 +675,24 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     return dl2_index_draft_save(&scan->draft, list->root, error);
 }
 
-int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
-                            size_t *count, struct dl2_error *error)
+/* The field of the labels that the index before names, a new string or NULL. */
+static int find_old_field(const char *root, char **field, struct dl2_error *error)
 {
+    DL2_AUTO_FREE char *file = dl2_path_join(root, DL2_INDEX_NAME);
+    DL2_CLEANUP(dl2_index_unmap) struct dl2_index index = {.map = NULL};
+    if (!file)
+        return dl2_error_memory(error, "a dataset");
+    if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0 || !index.label_field)
+        return DL2_OK;
+    *field = strdup(index.label_field);
+    return *field ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
+int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
+                            unsigned jobs, size_t *count, char **remark, struct dl2_error *error)
+{
+    if (remark)
+        *remark = NULL;
     if (dl2_dataset_is_remote(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: an index is made where the shards lie; make it there, and copy "
@@ -648,14 +705,22 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset, and other folders need no index", path);
+    DL2_AUTO_FREE char *old_field = NULL;
+    if (label_field)
+        DL2_TRY(dl2_packed_check_field(container, path, label_field, error));
+    else
+        DL2_TRY(find_old_field(path, &old_field, error));
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
     DL2_TRY(dl2_shards_list(container, path, &list, error));
     struct packed *packed = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    const int status = index_into(packed, &list, slice, jobs, &scan, error);
+    int status =
+        index_into(packed, &list, label_field ? label_field : old_field, slice, jobs, &scan, error);
     *count = scan.draft.count;
     free_packed(packed);
+    if (status == DL2_OK && remark)
+        status = remark_on_labels(&scan, remark, error);
     return status;
 }

@@ -333,6 +333,7 @@ const struct dl2_option dl2_train_options[] = {
      AT(data.split_seed), .roles = RUN},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(data.subset), .commands = TRAINS},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(data.samples)},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(data.label_field)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
      "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),

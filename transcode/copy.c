@@ -570,7 +570,8 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     const struct dl2_copy_options *options = copy->options;
-    struct dl2_dataset_options images = dl2_image_dataset_options(options->samples);
+    struct dl2_dataset_options images =
+        dl2_image_dataset_options(options->samples, options->label_field);
     images.class_folders = !copy->packed;
     DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));
     dl2_dataset_tell(copy->dataset, options->source, copy->packed, copy->progress);

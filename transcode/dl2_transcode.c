@@ -188,6 +188,7 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
     struct dl2_transcode_options options = {.source = places[0],
                                             .dest = places[1],
                                             .samples = arguments.samples,
+                                            .label_field = arguments.label_field,
                                             .targets = selection.targets,
                                             .target_count = selection.target_count,
                                             .decode = DL2_DECODE_DEFAULTS,
@@ -253,6 +254,7 @@ static int copy(char **places)
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
                                              .samples = arguments.samples,
+                                             .label_field = arguments.label_field,
                                              .pack = pack_options(places[1]),
                                              .shuffle =
                                                  given("shuffle") ? &arguments.shuffle : NULL,
@@ -277,10 +279,15 @@ static int write_index(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     const char *path = places[0];
+    char *remark;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, dl2_image_slice, common.jobs, &count, &error);
+    int status = dl2_dataset_write_index(path, arguments.label_field, dl2_image_slice, common.jobs,
+                                         &count, &remark, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
+    if (remark)
+        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(remark));
+    free(remark);
     return end_program(status, &error, false);
 }
 
@@ -309,7 +316,8 @@ static int print_identity(const struct dl2_dataset *dataset, const char *path,
 static int identify(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_dataset_options everything = dl2_image_dataset_options(arguments.samples);
+    struct dl2_dataset_options everything =
+        dl2_image_dataset_options(arguments.samples, arguments.label_field);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
     int status = dl2_dataset_open(places[0], &everything, &dataset, &error);
@@ -327,6 +335,7 @@ static int survey(char **places)
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = places[0],
                                                .samples = arguments.samples,
+                                               .label_field = arguments.label_field,
                                                .groups = arguments.groups,
                                                .max_pixels = arguments.max_pixels,
                                                .external = &arguments.external,
@@ -359,6 +368,7 @@ static int fit_tables(char **places)
     size_t images, failed;
     struct dl2_fit_options options = {.source = places[0],
                                       .samples = arguments.samples,
+                                      .label_field = arguments.label_field,
                                       .sensitivity = arguments.sensitivity,
                                       .height = arguments.input_size,
                                       .width = arguments.input_size,

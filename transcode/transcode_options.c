@@ -105,6 +105,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
      .commands = DL2_WRITES | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0, .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
