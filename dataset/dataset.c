@@ -345,6 +345,11 @@ bool dl2_dataset_is_incomplete(const struct dl2_dataset *dataset)
     return dataset->is_incomplete;
 }
 
+bool dl2_dataset_is_in_order(const struct dl2_dataset *dataset)
+{
+    return dataset->is_in_order;
+}
+
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)
 {
     return dataset->has_parts;

@@ -159,6 +159,9 @@ struct dl2_dataset_options {
      * field; DL2_ERR_FORMAT if no sample has one, or some have numbers and some names.
      */
     const char *label_field;
+    /* Does the caller read all images once, from the first to the last? Then tar shards may be
+     * compressed by gzip: .tar.gz and .tgz. Without this they are DL2_ERR_UNSUPPORTED. */
+    bool in_order;
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
@@ -166,7 +169,7 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, NULL                           \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, NULL, false                    \
     }
 
 struct dl2_dataset;
@@ -224,6 +227,10 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
 
 /* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
+
+/* Are there compressed shards, where any other order than that of the images takes the time of all
+ * that lies before an image? Opening it has decompressed them all. */
+bool dl2_dataset_is_in_order(const struct dl2_dataset *dataset);
 
 /* Do the data come with splits of their own? */
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);

@@ -30,6 +30,7 @@ libdataset_la_SOURCES = \
 	dataset/scan.c \
 	dataset/shards.c \
 	dataset/gulp.c \
+	dataset/gzip_files.c dataset/gzip_files.h \
 	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
 	dataset/tar.c \
 	dataset/tar_members.c dataset/tar_members.h \

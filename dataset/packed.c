@@ -25,6 +25,7 @@ struct shard {
     char *path;
     atomic_int fd;                /* -1: not open */
     struct dl2_remote_file *file; /* of a remote dataset; else NULL */
+    bool compressed;              /* packed->gzip reads it */
     struct dl2_shard_kept kept;
 };
 
@@ -33,6 +34,7 @@ struct packed {
     struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
     struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
+    struct dl2_gzip_files *gzip;   /* NULL if no shard is compressed */
     atomic_uint open_shards;
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
     uint64_t *starts;
@@ -238,6 +240,20 @@ static struct packed *make_packed(struct dl2_error *error)
     return packed;
 }
 
+/* Notes which shards are compressed. */
+static int note_compressed(struct packed *packed, const struct dl2_shard_files *list,
+                           struct dl2_error *error)
+{
+    const struct dl2_shard_format *format = list->container->shards;
+    for (uint32_t i = 0; list->in_order && i < packed->index.shard_count; i++) {
+        struct shard *shard = &packed->shards[i];
+        shard->compressed = format->role(dl2_path_base(shard->path)) == DL2_FILE_COMPRESSED;
+        if (shard->compressed && !packed->gzip && !(packed->gzip = dl2_gzip_files_new(error)))
+            return DL2_ERR_MEMORY;
+    }
+    return DL2_OK;
+}
+
 static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
@@ -248,9 +264,11 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
         DL2_TRY(read_remote_index(dataset, path, options->label_field, error));
     } else {
         DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
-        DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
+        DL2_TRY(dl2_shards_list(dataset->container, path, options->in_order, &list, error));
         DL2_TRY(read_index(packed, path, &list, options->label_field, &dataset->remark, error));
         DL2_TRY(prepare_shards(packed, list.root, NULL, error));
+        DL2_TRY(note_compressed(packed, &list, error));
+        dataset->is_in_order = packed->gzip;
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
@@ -263,6 +281,7 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
 
 static void free_packed(struct packed *packed)
 {
+    dl2_gzip_files_free(packed->gzip); /* which has the paths of shards */
     for (uint32_t i = 0; packed->shards && i < packed->index.shard_count; i++) {
         if (atomic_load(&packed->shards[i].fd) >= 0)
             close(atomic_load(&packed->shards[i].fd));
@@ -372,6 +391,19 @@ static int read_fully(int fd, const struct dl2_index_entry *entry, const char *p
                      path);
 }
 
+static int read_compressed(const struct packed *packed, const struct shard *shard,
+                           const struct dl2_index_entry *entry, uint8_t *out,
+                           struct dl2_error *error)
+{
+    const int64_t got =
+        dl2_gzip_read(packed->gzip, shard->path, entry->offset, out, entry->bytes, error);
+    if (got >= 0 && got != entry->bytes)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: it was cut since it was opened",
+                             shard->path);
+    dl2_error_prefix(error, "%s", shard->path);
+    return got < 0 ? (int)got : DL2_OK;
+}
+
 /* Reads `bytes` of an entry from its offset on, which may be those of slices of a sample that
  * begins at `start`. */
 static int read_entry(const struct packed *packed, const struct dl2_index_entry *entry,
@@ -382,6 +414,8 @@ static int read_entry(const struct packed *packed, const struct dl2_index_entry 
     if (shard->file)
         return dl2_remote_read(shard->file, start, entry->offset, scratch->data, scratch->size,
                                error);
+    if (shard->compressed)
+        return read_compressed(packed, shard, entry, scratch->data, error);
     bool once;
     int fd = open_shard(packed, entry->shard, &once);
     if (fd < 0)
@@ -478,8 +512,11 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     struct shard *shard = &packed->shards[entry.shard];
     *once = false;
     *place = (struct dl2_shard_place){
-        .source = {.fd = shard->file ? -1 : open_shard(packed, entry.shard, once),
-                   .remote = shard->file},
+        .source = {.fd = shard->file || shard->compressed ? -1
+                                                          : open_shard(packed, entry.shard, once),
+                   .remote = shard->file,
+                   .gzip = shard->compressed ? packed->gzip : NULL,
+                   .path = shard->path},
         .path = shard->path,
         .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
         .start = start,
@@ -488,7 +525,7 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
         .extension = entry.extension,
         .kept = &shard->kept,
     };
-    if (place->source.fd < 0 && !place->source.remote)
+    if (place->source.fd < 0 && !place->source.remote && !place->source.gzip)
         return dl2_error_system(error, "%s: cannot be opened", shard->path);
     return DL2_OK;
 }
@@ -533,6 +570,8 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
+    if (shard->compressed)
+        return false;
     *location = (struct dl2_location){
         .path = shard->path,
         .fd = shard->file ? -1 : atomic_load_explicit(&shard->fd, memory_order_acquire),
@@ -711,7 +750,7 @@ int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice
     else
         DL2_TRY(find_old_field(path, &old_field, error));
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
-    DL2_TRY(dl2_shards_list(container, path, &list, error));
+    DL2_TRY(dl2_shards_list(container, path, false, &list, error));
     struct packed *packed = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;

@@ -31,8 +31,9 @@ struct dl2_scan;
 enum dl2_file_role {
     DL2_FILE_OTHER,
     DL2_FILE_SHARD,
-    DL2_FILE_COMPANION, /* belongs to the shard that has the same number */
-    DL2_FILE_REFUSED    /* a shard that cannot be read: see `refusal` */
+    DL2_FILE_COMPANION,  /* belongs to the shard that has the same number */
+    DL2_FILE_COMPRESSED, /* a shard in gzip, which can be read from front to back */
+    DL2_FILE_REFUSED     /* a shard that cannot be read: see `refusal` */
 };
 
 /* File names of a format: START, a number of at least `digits` digits, END. */
@@ -92,7 +93,9 @@ struct dl2_shard_format {
     bool keys_are_paths;   /* without labels, a key's folders are its class, as in a folder */
     struct dl2_numbered_name shard, companion; /* shards with companions are in numerical order */
     const char *classes_name;                  /* of the list of classes beside the shards */
-    const char *refusal;                       /* why DL2_FILE_REFUSED is, and what to do */
+    /* Why DL2_FILE_REFUSED is, and what to do; the same of DL2_FILE_COMPRESSED where samples are
+     * read in any order. */
+    const char *refusal, *compressed_refusal;
     /* Messages about what scan() found and cannot use; bit i of a draft's notes is notes[i]. */
     const char *notes[DL2_SHARD_NOTES];
 
@@ -141,6 +144,7 @@ int dl2_packed_check_field(const struct dl2_container *container, const char *pa
 struct dl2_shard_files {
     const struct dl2_container *container;
     char *root;
+    bool in_order; /* samples are read from front to back, so shards may be compressed */
     struct dl2_shard_file {
         enum dl2_file_role role;
         char *name;            /* path from the root */
@@ -156,8 +160,9 @@ struct dl2_shard_files {
 
 /* The packed container that lies at `path`, whole or not, by names alone; NULL: none. */
 const struct dl2_container *dl2_shards_probe(const char *path);
-/* Lists the shards of a container. A shard that cannot be read is refused by name. */
-int dl2_shards_list(const struct dl2_container *container, const char *path,
+/* Lists the shards of a container. A shard that cannot be read is refused by name, and so is a
+ * compressed one unless samples are read in order. */
+int dl2_shards_list(const struct dl2_container *container, const char *path, bool in_order,
                     struct dl2_shard_files *list, struct dl2_error *error);
 /* Size and time of a shard: the later time of the shard and its companion. */
 int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,

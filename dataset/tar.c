@@ -666,12 +666,13 @@ static bool tar_ends_with(const char *text, const char *end)
 
 static enum dl2_file_role tar_role(const char *name)
 {
-    static const char *const compressed[] = {".tar.gz", ".tgz",     ".tar.zst",
-                                             ".tar.xz", ".tar.bz2", ".tar.lz4"};
+    static const char *const others[] = {".tar.zst", ".tar.xz", ".tar.bz2", ".tar.lz4"};
     if (tar_ends_with(name, ".tar"))
         return DL2_FILE_SHARD;
-    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
-        if (tar_ends_with(name, compressed[i]))
+    if (tar_ends_with(name, ".tar.gz") || tar_ends_with(name, ".tgz"))
+        return DL2_FILE_COMPRESSED;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tar_ends_with(name, others[i]))
             return DL2_FILE_REFUSED;
     return DL2_FILE_OTHER;
 }
@@ -685,6 +686,9 @@ static const struct dl2_shard_format tar_format = {
     .classes_name = "classes.txt",
     .refusal = "samples of a compressed tar file cannot be read one by one; decompress it (images "
                "hardly get smaller anyway)",
+    .compressed_refusal = "samples of a compressed tar file cannot be read one by one; make plain "
+                          "shards with dl2-transcode --copy --container=tar SOURCE DEST, without "
+                          "--shuffle",
     .notes = {"samples have a .json beside them and no .cls: labels are read from .cls alone, so "
               "these samples have none; --label-field names a field of .json to read them from",
               "symbolic links in tar files are left out: pack the files themselves (tar "

@@ -205,7 +205,7 @@ static bool lists_all_shards(const struct dl2_index *index, const char *root)
 {
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list = {0};
     const struct dl2_container *container = dl2_shards_probe(root);
-    if (!container || dl2_shards_list(container, root, &list, NULL) < 0)
+    if (!container || dl2_shards_list(container, root, false, &list, NULL) < 0)
         return false;
     for (size_t i = 0; i < list.count; i++)
         if (!lists_shard(index, list.files[i].name))

@@ -804,7 +804,9 @@ static void test_tar_refusals(void **state)
     put("s/more.tar.gz");
     refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
     put("z.tgz");
-    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "decompress");
+    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "make plain shards with dl2-transcode --copy");
+    put("y.tar.zst");
+    refuse("y.tar.zst", DL2_ERR_UNSUPPORTED, "decompress it");
     tar_add(&tar, "%2E%2E.jpg", "x");
     tar_end(&tar, "e.tar");
     refuse("e.tar", DL2_ERR_FORMAT, "no name");
