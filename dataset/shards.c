@@ -432,5 +432,7 @@ int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
         DL2_TRY(read_classes(list, list->folders[i], scan, error));
     for (size_t i = 0; i < list->count; i++)
         DL2_TRY(scan_shard(scan, list, &list->files[i], error));
-    return dl2_scan_finish(scan, error);
+    const int status = dl2_scan_finish(scan, error);
+    dl2_error_prefix(error, "%s", list->root);
+    return status;
 }

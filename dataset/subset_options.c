@@ -62,7 +62,7 @@ const struct dl2_option dl2_label_options[] = {
     {DL2_OPTION_TEXT, "label-field", 0, "PATH",
      "Field of the .json beside each sample of tar shards that holds its class, as label, "
      "meta.class or labels.0: an integer is a number of a class, a text a name",
-     0, .unset = "classes of .cls, or of the index", .roles = RUN},
+     0, .unset = "classes of .cls, or of the index", .roles = DL2_OPTION_FIXED},
     {DL2_OPTION_END},
 };
 

@@ -715,6 +715,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->loader.mask, "sensitivity", "is for networks that learn the class of an image"},
         {sees_clips, "sensitivity", "is for networks that see images: JPEG's tables are of those"},
         {config->data.synthetic, "samples", "has no effect on synthetic data"},
+        {config->data.synthetic, "label-field", "has no effect on synthetic data"},
         {config->data.synthetic && !sees_clips, "frames", "needs a network that sees clips"},
         {config->data.synthetic, "frame-step", "has no effect on synthetic data"},
         {config->data.synthetic, "frame-sampling", "has no effect on synthetic data"},

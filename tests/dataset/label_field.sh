@@ -44,7 +44,7 @@ is "$(identify shards)" 'classes	2' 'classes of an index that is out of date'
 
 # ---- Settings without effect
 expect 1 dl2-transcode --identify --label-field class.title shards
-said 'no sample has a label in the field class.title of its .json: 1: it is missing'
+said 'shards: no sample has a label in the field class.title of its .json: 1: it is missing'
 expect 2 dl2-transcode --identify --label-field class plain
 said "labels come from a field of .json in tar shards alone"
 expect 2 dl2-transcode --identify --label-field class..id shards
