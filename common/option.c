@@ -39,6 +39,7 @@ struct parse {
     struct rows rows;
     char **arguments;
     size_t count;
+    const struct dl2_option *implied; /* the last that came without its optional value, or NULL */
 };
 
 /* Appends the rows of a table of `values`, which may be NULL where none is asked for. */
@@ -359,6 +360,7 @@ static struct argp_option *make_argp_rows(const struct parse *parse)
             (struct argp_option){.name = option->name,
                                  .key = heading ? 0 : row_key(parse, i),
                                  .arg = option->metavar,
+                                 .flags = option->implied ? OPTION_ARG_OPTIONAL : 0,
                                  .doc = heading ? option->help : describe_row(&parse->rows.list[i]),
                                  .group = heading ? ++group : group};
     }
@@ -455,6 +457,18 @@ static void report_too_few(const struct argp_state *state, const char *synopsis)
     argp_error(state, "too few arguments: %s is expected", forms);
 }
 
+/* The value of an option that needs none may stand among the arguments by mistake. */
+static void report_too_many(const struct parse *parse, const char *text,
+                            const struct argp_state *state)
+{
+    if (parse->implied)
+        argp_error(state, "too many arguments: '%s'; a value of --%s needs the sign, as --%s=%s",
+                   DL2_SHOWN(text), parse->implied->name, parse->implied->name,
+                   parse->implied->metavar);
+    else
+        argp_error(state, "too many arguments: '%s'", DL2_SHOWN(text));
+}
+
 /* Whether the key is an option of the program's table, which is stored then. */
 static bool parse_row(struct parse *parse, int key, const char *text,
                       const struct argp_state *state)
@@ -464,6 +478,10 @@ static bool parse_row(struct parse *parse, int key, const char *text,
         const struct row *row = &parse->rows.list[i];
         if (row->option->type == DL2_OPTION_GROUP || row_key(parse, i) != key)
             continue;
+        if (!text && row->option->implied) {
+            text = row->option->implied;
+            parse->implied = row->option;
+        }
         if (parse_value(row, text, &error) < 0)
             argp_error(state, "--%s: %s", row->option->name, error.message);
         parse->common->given[i] = true;
@@ -499,7 +517,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         exit(DL2_EXIT_OK);
     case ARGP_KEY_ARG:
         if (program->max_arguments && parse->count == program->max_arguments)
-            argp_error(state, "too many arguments: '%s'", DL2_SHOWN(text));
+            report_too_many(parse, text, state);
         parse->arguments[parse->count++] = text;
         return 0;
     case ARGP_KEY_END:

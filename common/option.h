@@ -55,10 +55,12 @@ struct dl2_option {
     json_t *(*show)(const void *value); /* a new reference to what parse() stored; or NULL */
     /* Of a choice, in the order of its enum; of a text, what completion offers. NULL ends them. */
     const char *const *words;
-    const char *list;  /* `--list` of the same program with this word prints the choices */
-    const char *unset; /* the default's text where the value is 0, NAN, NULL or no word */
-    unsigned roles;    /* enum dl2_option_role */
-    unsigned commands; /* bits of the commands that it has an effect on; 0: all */
+    const char *list;    /* `--list` of the same program with this word prints the choices */
+    const char *implied; /* the value's text where the option comes without one, so that a value
+                            needs the sign, as --NAME=VALUE; NULL: a value is needed */
+    const char *unset;   /* the default's text where the value is 0, NAN, NULL or no word */
+    unsigned roles;      /* enum dl2_option_role */
+    unsigned commands;   /* bits of the commands that it has an effect on; 0: all */
     const struct dl2_option *table;
 };
 

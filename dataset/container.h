@@ -186,9 +186,11 @@ struct dl2_dataset {
     /* The samples of each partition: those of partition p begin at by_partition[starts[p]]. */
     unsigned partitions;
     uint32_t *by_partition, *starts;
-    char *remark;      /* one more message, of the reader; NULL: none */
-    unsigned notes;    /* bits: which notes of the container's struct dl2_shard_format hold */
-    size_t all_images; /* whatever the split */
+    bool is_in_order;        /* as dl2_dataset_is_in_order() */
+    const char *label_field; /* of JSON, which gave the labels, the reader's; NULL: none did */
+    char *remark;            /* one more message, of the reader; NULL: none */
+    unsigned notes;          /* bits: which notes of the container's struct dl2_shard_format hold */
+    size_t all_images;       /* whatever the split */
     /* Counts of all samples, whatever the split, and the name of the first sample of each part. */
     size_t part_counts[DL2_MAX_PARTS], unlabelled[DL2_MAX_PARTS];
     const char *part_names[DL2_MAX_PARTS];

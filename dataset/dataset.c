@@ -28,6 +28,13 @@ static const struct dl2_container *probe_container(const char *path)
     return found;
 }
 
+bool dl2_dataset_has_label_fields(const char *path)
+{
+    const bool is_remote = dl2_dataset_is_remote(path);
+    const struct dl2_container *container = is_remote ? NULL : probe_container(path);
+    return is_remote || (container && container->shards && container->shards->has_label_fields);
+}
+
 bool dl2_dataset_is_known(const char *path)
 {
     return dl2_dataset_is_remote(path) || probe_container(path);
@@ -126,6 +133,8 @@ int dl2_dataset_open(const char *path, const struct dl2_dataset_options *options
     if (!dataset)
         return dl2_error_memory(error, "a dataset");
     int status = find_container(dataset, path, options, error);
+    if (status == DL2_OK && options->label_field)
+        status = dl2_packed_check_field(dataset->container, path, options->label_field, error);
     if (status == DL2_OK)
         status = open_by_container(dataset, path, options, error);
     if (status < 0)
@@ -334,6 +343,11 @@ const char *dl2_dataset_container(const struct dl2_dataset *dataset)
 bool dl2_dataset_is_incomplete(const struct dl2_dataset *dataset)
 {
     return dataset->is_incomplete;
+}
+
+bool dl2_dataset_is_in_order(const struct dl2_dataset *dataset)
+{
+    return dataset->is_in_order;
 }
 
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset)

@@ -150,6 +150,18 @@ struct dl2_dataset_options {
      * DL2_ERR_UNSUPPORTED then.
      */
     bool takes_volumes;
+    /*
+     * The path of a field in the JSON beside each sample of tar shards (dataset/label_field.h),
+     * "label" or "meta.class": an integer there is its class's number, a string its class's name.
+     * This replaces .cls, and what an index says; a sample without such a field has no label, and a
+     * message counts these. NULL: labels are those of the container, or of the field that its index
+     * names. DL2_ERR_ARGUMENT with other containers, and where a remote one's index names another
+     * field; DL2_ERR_FORMAT if no sample has one, or some have numbers and some names.
+     */
+    const char *label_field;
+    /* Does the caller read all images once, from the first to the last? Then tar shards may be
+     * compressed by gzip: .tar.gz and .tgz. Without this they are DL2_ERR_UNSUPPORTED. */
+    bool in_order;
 };
 
 #define DL2_VAL_FRACTION_UNSET ((double)NAN)
@@ -157,7 +169,7 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false                                 \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, NULL, false                    \
     }
 
 struct dl2_dataset;
@@ -215,6 +227,10 @@ void dl2_dataset_hash(const struct dl2_dataset *dataset, uint64_t *samples, uint
 
 /* The name of its container: "folder", "idx", "gulp", "tar" or "postgresql". */
 const char *dl2_dataset_container(const struct dl2_dataset *dataset);
+
+/* Are there compressed shards, where any other order than that of the images takes the time of all
+ * that lies before an image? Opening it has decompressed them all. */
+bool dl2_dataset_is_in_order(const struct dl2_dataset *dataset);
 
 /* Do the data come with splits of their own? */
 bool dl2_dataset_has_parts(const struct dl2_dataset *dataset);
@@ -434,6 +450,9 @@ const char *dl2_remote_stats_count(const struct dl2_remote_stats *stats, size_t 
 /* False for a dataset that is not remote. Any thread. */
 bool dl2_dataset_remote_stats(const struct dl2_dataset *dataset, struct dl2_remote_stats *stats);
 
+/* Can labels be read from a field of JSON here? Looks at names only; true for an address. */
+bool dl2_dataset_has_label_fields(const char *path);
+
 /* Does the path look like a dataset, by its name and what kind of file it is? */
 bool dl2_dataset_is_known(const char *path);
 
@@ -444,11 +463,13 @@ bool dl2_dataset_is_packed(const char *path);
  * Writes PATH/dl2-index.bin for a packed dataset that another program has made, or whose index is
  * out of date. Reads every sample for its check sum, and cuts it by `slice` (dl2_image_slice() of
  * codec/codec.h, for example; NULL: not at all). Runs `jobs` threads (0: one a
- * processor), each of which holds two samples; their number changes no byte. Sets *count to the
- * number of samples.
+ * processor), each of which holds two samples; their number changes no byte. Labels come from
+ * `label_field`, as when a dataset is opened; NULL: from what the index before names. Sets *count
+ * to the number of samples, and *remark, unless `remark` is NULL, to what
+ * there is to say, to be freed, or NULL.
  */
-int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
-                            size_t *count, struct dl2_error *error);
+int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
+                            unsigned jobs, size_t *count, char **remark, struct dl2_error *error);
 
 /*
  * The name of a dataset in reports: "variant" of the dl2-variant.json at its root, if there is one,

@@ -21,6 +21,8 @@
 #define OLDEST   2 /* knew no test split, and of the others train/ and val/ alone */
 
 enum { HEADER_HAS_PARTS = 1, HEADER_IS_OWN = 2, HEADER_NOTES = 4 };
+/* Labels came from a field of JSON, whose path stands behind the names of the splits. */
+#define HEADER_LABEL_FIELD 0x40000000u
 /* A scan made it, which numbers the classes of train first. */
 #define HEADER_TRAIN_FIRST 0x80000000u
 
@@ -260,6 +262,16 @@ static int index_check_shards(const struct dl2_index *index, struct dl2_error *e
     return DL2_OK;
 }
 
+/* The path of the labels' field ends at the two zeros behind all strings. */
+static int index_find_label_field(struct dl2_index *index, struct dl2_error *error)
+{
+    size_t start = index->strings_size - 2;
+    while (start && index->strings[start - 1])
+        start--;
+    index->label_field = index->strings + start;
+    return dl2_label_field_check(index->label_field, error);
+}
+
 static int index_check_record(const struct dl2_index *index, const struct record *record,
                               size_t number, struct dl2_error *error)
 {
@@ -345,29 +357,32 @@ int dl2_index_open(const void *data, size_t size, struct dl2_index *index, struc
                              "%zu bytes are not what its header speaks of: cut short?", size);
     DL2_TRY(index_check_sum(data, size, le64toh(header.sum), error));
     const uint8_t *bytes = data;
-    *index =
-        (struct dl2_index){.container = container,
-                           .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
-                           .is_own = le32toh(header.flags) & HEADER_IS_OWN,
-                           .is_outdated = version < NAMELESS,
-                           .notes = (le32toh(header.flags) & ~HEADER_TRAIN_FIRST) / HEADER_NOTES,
-                           .count = (size_t)le64toh(header.count),
-                           .shard_count = le32toh(header.shard_count),
-                           .class_count = le32toh(header.class_count),
-                           .part_count = le32toh(header.part_count),
-                           .strings_size = (size_t)le64toh(header.strings_size),
-                           .slices_size = (size_t)le64toh(header.slices_size),
-                           .shards = bytes + layout.shards,
-                           .records = bytes + layout.records,
-                           .classes = bytes + layout.classes,
-                           .parts = bytes + layout.parts,
-                           .by_key = bytes + layout.by_key,
-                           .slices = bytes + layout.slices,
-                           .strings = (const char *)bytes + layout.strings};
+    *index = (struct dl2_index){
+        .container = container,
+        .has_parts = le32toh(header.flags) & HEADER_HAS_PARTS,
+        .is_own = le32toh(header.flags) & HEADER_IS_OWN,
+        .is_outdated = version < NAMELESS,
+        .notes =
+            (le32toh(header.flags) & ~(HEADER_TRAIN_FIRST | HEADER_LABEL_FIELD)) / HEADER_NOTES,
+        .count = (size_t)le64toh(header.count),
+        .shard_count = le32toh(header.shard_count),
+        .class_count = le32toh(header.class_count),
+        .part_count = le32toh(header.part_count),
+        .strings_size = (size_t)le64toh(header.strings_size),
+        .slices_size = (size_t)le64toh(header.slices_size),
+        .shards = bytes + layout.shards,
+        .records = bytes + layout.records,
+        .classes = bytes + layout.classes,
+        .parts = bytes + layout.parts,
+        .by_key = bytes + layout.by_key,
+        .slices = bytes + layout.slices,
+        .strings = (const char *)bytes + layout.strings};
     const size_t n = index->strings_size;
     int status = n >= 2 && !index->strings[n - 1] && !index->strings[n - 2]
                      ? index_check_shards(index, error)
                      : dl2_error_set(error, DL2_ERR_FORMAT, "its names have no end");
+    if (status == DL2_OK && le32toh(header.flags) & HEADER_LABEL_FIELD)
+        status = index_find_label_field(index, error);
     if (status == DL2_OK)
         status = index_check_records(index, error);
     if (status == DL2_OK && index->has_parts && !index->is_own &&
@@ -610,7 +625,7 @@ static uint64_t draft_strings_size(const struct dl2_index_draft *draft)
         size += strlen(draft->classes[i]) + 1;
     for (uint32_t i = 0; i < draft->parts.count; i++)
         size += strlen(draft->parts.names[i]) + 1;
-    return size;
+    return size + (draft->label_field ? strlen(draft->label_field) : 0);
 }
 
 static int draft_fill_in(const struct dl2_index_draft *draft, struct header *header,
@@ -628,6 +643,10 @@ static int draft_fill_in(const struct dl2_index_draft *draft, struct header *hea
     }
     draft_put_names(strings, &at, draft->classes, draft->class_count, block + layout->classes);
     draft_put_names(strings, &at, draft->parts.names, draft->parts.count, block + layout->parts);
+    if (draft->label_field) {
+        memcpy(strings + at, draft->label_field, strlen(draft->label_field));
+        at += strlen(draft->label_field);
+    }
     strings[at] = strings[at + 1] = '\0';
     if (draft->slices.size)
         memcpy(block + layout->slices, draft->slices.data, draft->slices.size);
@@ -654,8 +673,10 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
         .magic = MAGIC,
         .version = htole32(draft->parts.count ? VERSION : NAMELESS),
         .kind = htole32(draft->container->shards->index_kind),
-        .flags = htole32(HEADER_TRAIN_FIRST | (draft->has_parts ? HEADER_HAS_PARTS : 0u) |
-                         (draft->is_own ? HEADER_IS_OWN : 0u) | draft->notes * HEADER_NOTES),
+        .flags =
+            htole32(HEADER_TRAIN_FIRST | (draft->has_parts ? HEADER_HAS_PARTS : 0u) |
+                    (draft->is_own ? HEADER_IS_OWN : 0u) |
+                    (draft->label_field ? HEADER_LABEL_FIELD : 0u) | draft->notes * HEADER_NOTES),
         .shard_count = htole32(draft->shard_count),
         .class_count = htole32(draft->class_count),
         .part_count = htole32(draft->parts.count),
@@ -667,6 +688,13 @@ int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes
         return dl2_error_set(error, DL2_ERR_LIMIT, "the index would pass the address space");
     DL2_TRY(dl2_bytes_resize(out, layout.end, error));
     return draft_fill_in(draft, &header, &layout, out->data, error);
+}
+
+int dl2_index_draft_set_label_field(struct dl2_index_draft *draft, const char *field,
+                                    struct dl2_error *error)
+{
+    draft->label_field = field ? strdup(field) : NULL;
+    return field && !draft->label_field ? dl2_error_memory(error, "a dataset") : DL2_OK;
 }
 
 int dl2_index_draft_save(const struct dl2_index_draft *draft, const char *root,
@@ -686,6 +714,7 @@ void dl2_index_draft_free(struct dl2_index_draft *draft)
         free(draft->shards[i].name);
     free(draft->shards);
     free(draft->classes);
+    free(draft->label_field);
     dl2_bytes_free(&draft->entries);
     dl2_bytes_free(&draft->strings);
     dl2_bytes_free(&draft->slices);

@@ -55,7 +55,8 @@ struct dl2_index {
     bool is_own;      /* writer.c made the container, so it may overwrite it */
     bool is_outdated; /* of a version that knew fewer splits, or numbered classes in another way */
     unsigned notes;   /* as in struct dl2_index_draft */
-    size_t count;     /* of entries */
+    const char *label_field; /* the same */
+    size_t count;            /* of entries */
     uint32_t shard_count, class_count;
     uint32_t part_count;              /* of splits by names of their own */
     size_t strings_size, slices_size; /* the latter in numbers of 32 bits */
@@ -101,7 +102,8 @@ bool dl2_index_is_key(const char *key);
 struct dl2_index_draft {
     const struct dl2_container *container;
     bool has_parts, is_own;
-    unsigned notes; /* bits: what a scan found and could not use (struct dl2_shard_format) */
+    unsigned notes;    /* bits: what a scan found and could not use (struct dl2_shard_format) */
+    char *label_field; /* of JSON, which gave the labels; NULL: they are the container's own */
     struct dl2_bytes entries; /* struct dl2_index_draft_entry */
     size_t count;
     struct dl2_bytes strings; /* "KEY\0EXTENSION\0" an entry */
@@ -143,6 +145,10 @@ const char *dl2_index_draft_key(const struct dl2_index_draft *draft, size_t numb
 /* Copies the names. */
 int dl2_index_draft_set_classes(struct dl2_index_draft *draft, const char *const *names,
                                 uint32_t count, struct dl2_error *error);
+
+/* Copies the path; it may be NULL. */
+int dl2_index_draft_set_label_field(struct dl2_index_draft *draft, const char *field,
+                                    struct dl2_error *error);
 
 /* Replaces the contents of `out` by the finished block. DL2_ERR_FORMAT if a key comes twice. */
 int dl2_index_draft_finish(const struct dl2_index_draft *draft, struct dl2_bytes *out,

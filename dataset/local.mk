@@ -18,6 +18,7 @@ libdataset_la_SOURCES = \
 	dataset/idx.c dataset/idx.h \
 	dataset/packed.c dataset/packed.h \
 	dataset/index.c dataset/index.h \
+	dataset/label_field.c dataset/label_field.h \
 	dataset/remote/address.c dataset/remote/address.h \
 	dataset/remote/credentials.c dataset/remote/credentials.h \
 	dataset/remote/disk_cache.c dataset/remote/disk_cache.h \
@@ -29,6 +30,7 @@ libdataset_la_SOURCES = \
 	dataset/scan.c \
 	dataset/shards.c \
 	dataset/gulp.c \
+	dataset/gzip_files.c dataset/gzip_files.h \
 	dataset/postgresql/heap_page.c dataset/postgresql/heap_page.h \
 	dataset/tar.c \
 	dataset/tar_members.c dataset/tar_members.h \

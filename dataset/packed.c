@@ -25,6 +25,7 @@ struct shard {
     char *path;
     atomic_int fd;                /* -1: not open */
     struct dl2_remote_file *file; /* of a remote dataset; else NULL */
+    bool compressed;              /* packed->gzip reads it */
     struct dl2_shard_kept kept;
 };
 
@@ -33,6 +34,7 @@ struct packed {
     struct dl2_bytes block; /* the index, if it was made here and not mapped */
     struct shard *shards;
     struct dl2_remote_file *files; /* of the shards of a remote dataset; else NULL */
+    struct dl2_gzip_files *gzip;   /* NULL if no shard is compressed */
     atomic_uint open_shards;
     /* Where all earlier images of a sample's shard end, once something beside one is read. */
     uint64_t *starts;
@@ -98,12 +100,35 @@ static void adopt_sums(struct dl2_index_draft *draft, const struct dl2_index *ol
     }
 }
 
+int dl2_packed_check_field(const struct dl2_container *container, const char *path,
+                           const char *label_field, struct dl2_error *error)
+{
+    DL2_TRY(dl2_label_field_check(label_field, error));
+    return container->shards && container->shards->has_label_fields
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: labels come from a field of .json in tar shards alone, and the "
+                               "container here is '%s'",
+                               path, container->name);
+}
+
+/* Tells how many samples have no label in the field that labels come from. */
+static int remark_on_labels(const struct dl2_scan *scan, char **remark, struct dl2_error *error)
+{
+    return scan->first_without
+               ? dl2_format(remark, error, "no label in the field %s of .json for %zu of %zu: %s",
+                            scan->draft.label_field, scan->without_label, scan->draft.count,
+                            scan->first_without)
+               : DL2_OK;
+}
+
 /* Makes the index out of the shards; one that is mapped but out of date gives check sums. */
 static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
-                     struct dl2_error *error)
+                     const char *label_field, char **remark, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    DL2_TRY(dl2_shards_scan(list, &scan, error));
+    DL2_TRY(dl2_shards_scan(list, label_field, &scan, error));
+    DL2_TRY(remark_on_labels(&scan, remark, error));
     if (packed->index.map)
         adopt_sums(&scan.draft, &packed->index);
     dl2_index_unmap(&packed->index);
@@ -113,8 +138,19 @@ static int scan_into(struct packed *packed, const struct dl2_shard_files *list,
     return dl2_index_open(packed->block.data, packed->block.size, &packed->index, error);
 }
 
+/* The field that labels come from: the one that is asked for, or the index's. */
+static const char *choose_field(const struct dl2_index *index, const char *asked)
+{
+    return asked ? asked : index->label_field;
+}
+
+static bool has_field(const struct dl2_index *index, const char *field)
+{
+    return !field || (index->label_field && !strcmp(index->label_field, field));
+}
+
 static int read_index(struct packed *packed, const char *path, const struct dl2_shard_files *list,
-                      struct dl2_error *error)
+                      const char *label_field, char **remark, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *unfinished = dl2_path_join(path, DL2_UNFINISHED_NAME);
     DL2_AUTO_FREE char *file = dl2_path_join(path, DL2_INDEX_NAME);
@@ -127,9 +163,10 @@ static int read_index(struct packed *packed, const char *path, const struct dl2_
                              path);
     if (dl2_is_file(file))
         DL2_TRY(dl2_index_map(file, &packed->index, error));
-    return packed->index.map && is_index_current(&packed->index, list)
+    return packed->index.map && has_field(&packed->index, label_field) &&
+                   is_index_current(&packed->index, list)
                ? DL2_OK
-               : scan_into(packed, list, error);
+               : scan_into(packed, list, choose_field(&packed->index, label_field), remark, error);
 }
 
 /* Hands over the names of the classes and of the splits. */
@@ -177,12 +214,19 @@ static int prepare_shards(struct packed *packed, const char *root, struct dl2_re
 
 /* The shards of a remote dataset are those that its index lists; each is compared with it when it
  * is read for the first time. */
-static int read_remote_index(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
+static int read_remote_index(struct dl2_dataset *dataset, const char *path, const char *label_field,
+                             struct dl2_error *error)
 {
     struct packed *packed = dataset->state;
     packed->block = dataset->remote_index;
     dataset->remote_index = (struct dl2_bytes)DL2_BYTES_INIT;
     DL2_TRY(dl2_index_open(packed->block.data, packed->block.size, &packed->index, error));
+    if (!has_field(&packed->index, label_field))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: its index has labels that are not of the field %s; where the "
+                             "shards lie, make one with dl2-transcode --index --label-field %s, "
+                             "and copy it beside them",
+                             path, label_field, label_field);
     return prepare_shards(packed, path, dataset->remote, error);
 }
 
@@ -196,24 +240,40 @@ static struct packed *make_packed(struct dl2_error *error)
     return packed;
 }
 
+/* Notes which shards are compressed. */
+static int note_compressed(struct packed *packed, const struct dl2_shard_files *list,
+                           struct dl2_error *error)
+{
+    const struct dl2_shard_format *format = list->container->shards;
+    for (uint32_t i = 0; list->in_order && i < packed->index.shard_count; i++) {
+        struct shard *shard = &packed->shards[i];
+        shard->compressed = format->role(dl2_path_base(shard->path)) == DL2_FILE_COMPRESSED;
+        if (shard->compressed && !packed->gzip && !(packed->gzip = dl2_gzip_files_new(error)))
+            return DL2_ERR_MEMORY;
+    }
+    return DL2_OK;
+}
+
 static int packed_open(struct dl2_dataset *dataset, const char *path,
                        const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    (void)options; /* a shard has no files to be left out */
     struct packed *packed = dataset->state = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;
     if (dataset->remote) {
-        DL2_TRY(read_remote_index(dataset, path, error));
+        DL2_TRY(read_remote_index(dataset, path, options->label_field, error));
     } else {
         DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
-        DL2_TRY(dl2_shards_list(dataset->container, path, &list, error));
-        DL2_TRY(read_index(packed, path, &list, error));
+        DL2_TRY(dl2_shards_list(dataset->container, path, options->in_order, &list, error));
+        DL2_TRY(read_index(packed, path, &list, options->label_field, &dataset->remark, error));
         DL2_TRY(prepare_shards(packed, list.root, NULL, error));
+        DL2_TRY(note_compressed(packed, &list, error));
+        dataset->is_in_order = packed->gzip;
     }
     dataset->count = packed->index.count;
     dataset->has_parts = packed->index.has_parts;
     dataset->notes = packed->index.notes;
+    dataset->label_field = packed->index.label_field;
     const int status = copy_names(dataset, &packed->index, error);
     dl2_error_prefix(error, "%s/%s", path, DL2_INDEX_NAME);
     return status;
@@ -221,6 +281,7 @@ static int packed_open(struct dl2_dataset *dataset, const char *path,
 
 static void free_packed(struct packed *packed)
 {
+    dl2_gzip_files_free(packed->gzip); /* which has the paths of shards */
     for (uint32_t i = 0; packed->shards && i < packed->index.shard_count; i++) {
         if (atomic_load(&packed->shards[i].fd) >= 0)
             close(atomic_load(&packed->shards[i].fd));
@@ -330,6 +391,19 @@ static int read_fully(int fd, const struct dl2_index_entry *entry, const char *p
                      path);
 }
 
+static int read_compressed(const struct packed *packed, const struct shard *shard,
+                           const struct dl2_index_entry *entry, uint8_t *out,
+                           struct dl2_error *error)
+{
+    const int64_t got =
+        dl2_gzip_read(packed->gzip, shard->path, entry->offset, out, entry->bytes, error);
+    if (got >= 0 && got != entry->bytes)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: it was cut since it was opened",
+                             shard->path);
+    dl2_error_prefix(error, "%s", shard->path);
+    return got < 0 ? (int)got : DL2_OK;
+}
+
 /* Reads `bytes` of an entry from its offset on, which may be those of slices of a sample that
  * begins at `start`. */
 static int read_entry(const struct packed *packed, const struct dl2_index_entry *entry,
@@ -340,6 +414,8 @@ static int read_entry(const struct packed *packed, const struct dl2_index_entry 
     if (shard->file)
         return dl2_remote_read(shard->file, start, entry->offset, scratch->data, scratch->size,
                                error);
+    if (shard->compressed)
+        return read_compressed(packed, shard, entry, scratch->data, error);
     bool once;
     int fd = open_shard(packed, entry->shard, &once);
     if (fd < 0)
@@ -436,8 +512,11 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     struct shard *shard = &packed->shards[entry.shard];
     *once = false;
     *place = (struct dl2_shard_place){
-        .source = {.fd = shard->file ? -1 : open_shard(packed, entry.shard, once),
-                   .remote = shard->file},
+        .source = {.fd = shard->file || shard->compressed ? -1
+                                                          : open_shard(packed, entry.shard, once),
+                   .remote = shard->file,
+                   .gzip = shard->compressed ? packed->gzip : NULL,
+                   .path = shard->path},
         .path = shard->path,
         .shard_bytes = dl2_index_shard(&packed->index, entry.shard).bytes,
         .start = start,
@@ -446,7 +525,7 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
         .extension = entry.extension,
         .kept = &shard->kept,
     };
-    if (place->source.fd < 0 && !place->source.remote)
+    if (place->source.fd < 0 && !place->source.remote && !place->source.gzip)
         return dl2_error_system(error, "%s: cannot be opened", shard->path);
     return DL2_OK;
 }
@@ -491,6 +570,8 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
+    if (shard->compressed)
+        return false;
     *location = (struct dl2_location){
         .path = shard->path,
         .fd = shard->file ? -1 : atomic_load_explicit(&shard->fd, memory_order_acquire),
@@ -620,10 +701,10 @@ static int sum_all(const struct packed *packed, dl2_slice_function slice, unsign
 }
 
 static int index_into(struct packed *packed, const struct dl2_shard_files *list,
-                      dl2_slice_function slice, unsigned jobs, struct dl2_scan *scan,
-                      struct dl2_error *error)
+                      const char *label_field, dl2_slice_function slice, unsigned jobs,
+                      struct dl2_scan *scan, struct dl2_error *error)
 {
-    DL2_TRY(dl2_shards_scan(list, scan, error));
+    DL2_TRY(dl2_shards_scan(list, label_field, scan, error));
     if (!scan->draft.count)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s: no samples", list->root);
     DL2_TRY(dl2_index_draft_finish(&scan->draft, &packed->block, error));
@@ -633,9 +714,24 @@ static int index_into(struct packed *packed, const struct dl2_shard_files *list,
     return dl2_index_draft_save(&scan->draft, list->root, error);
 }
 
-int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned jobs,
-                            size_t *count, struct dl2_error *error)
+/* The field of the labels that the index before names, a new string or NULL. */
+static int find_old_field(const char *root, char **field, struct dl2_error *error)
 {
+    DL2_AUTO_FREE char *file = dl2_path_join(root, DL2_INDEX_NAME);
+    DL2_CLEANUP(dl2_index_unmap) struct dl2_index index = {.map = NULL};
+    if (!file)
+        return dl2_error_memory(error, "a dataset");
+    if (!dl2_is_file(file) || dl2_index_map(file, &index, NULL) < 0 || !index.label_field)
+        return DL2_OK;
+    *field = strdup(index.label_field);
+    return *field ? DL2_OK : dl2_error_memory(error, "a dataset");
+}
+
+int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
+                            unsigned jobs, size_t *count, char **remark, struct dl2_error *error)
+{
+    if (remark)
+        *remark = NULL;
     if (dl2_dataset_is_remote(path))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: an index is made where the shards lie; make it there, and copy "
@@ -648,14 +744,22 @@ int dl2_dataset_write_index(const char *path, dl2_slice_function slice, unsigned
     if (!container)
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: no packed dataset, and other folders need no index", path);
+    DL2_AUTO_FREE char *old_field = NULL;
+    if (label_field)
+        DL2_TRY(dl2_packed_check_field(container, path, label_field, error));
+    else
+        DL2_TRY(find_old_field(path, &old_field, error));
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list;
-    DL2_TRY(dl2_shards_list(container, path, &list, error));
+    DL2_TRY(dl2_shards_list(container, path, false, &list, error));
     struct packed *packed = make_packed(error);
     if (!packed)
         return DL2_ERR_MEMORY;
     DL2_CLEANUP(dl2_scan_free) struct dl2_scan scan = {0};
-    const int status = index_into(packed, &list, slice, jobs, &scan, error);
+    int status =
+        index_into(packed, &list, label_field ? label_field : old_field, slice, jobs, &scan, error);
     *count = scan.draft.count;
     free_packed(packed);
+    if (status == DL2_OK && remark)
+        status = remark_on_labels(&scan, remark, error);
     return status;
 }

@@ -10,6 +10,7 @@
 
 #include "dataset/container.h"
 #include "dataset/index.h"
+#include "dataset/label_field.h"
 #include "dataset/source.h"
 #include "dataset/writer.h"
 
@@ -30,8 +31,9 @@ struct dl2_scan;
 enum dl2_file_role {
     DL2_FILE_OTHER,
     DL2_FILE_SHARD,
-    DL2_FILE_COMPANION, /* belongs to the shard that has the same number */
-    DL2_FILE_REFUSED    /* a shard that cannot be read: see `refusal` */
+    DL2_FILE_COMPANION,  /* belongs to the shard that has the same number */
+    DL2_FILE_COMPRESSED, /* a shard in gzip, which can be read from front to back */
+    DL2_FILE_REFUSED     /* a shard that cannot be read: see `refusal` */
 };
 
 /* File names of a format: START, a number of at least `digits` digits, END. */
@@ -82,15 +84,18 @@ struct dl2_shard_output {
 enum { DL2_SHARD_NOTES = 2 };
 
 struct dl2_shard_format {
-    uint32_t index_kind;  /* its number in dl2-index.bin; 0 is no format's */
-    uint32_t max_samples; /* of a shard, if the writer is not asked for another; 0: no limit */
-    bool is_alone;        /* one shard by itself is a dataset, too */
-    bool among_folders;   /* shards count even if folders of other files lie beside them */
-    bool holds_clips;     /* a clip is one item */
-    bool keys_are_paths;  /* without labels, a key's folders are its class, as in a folder */
+    uint32_t index_kind;   /* its number in dl2-index.bin; 0 is no format's */
+    uint32_t max_samples;  /* of a shard, if the writer is not asked for another; 0: no limit */
+    bool is_alone;         /* one shard by itself is a dataset, too */
+    bool among_folders;    /* shards count even if folders of other files lie beside them */
+    bool holds_clips;      /* a clip is one item */
+    bool has_label_fields; /* samples have JSON beside them, which may hold their labels */
+    bool keys_are_paths;   /* without labels, a key's folders are its class, as in a folder */
     struct dl2_numbered_name shard, companion; /* shards with companions are in numerical order */
     const char *classes_name;                  /* of the list of classes beside the shards */
-    const char *refusal;                       /* why DL2_FILE_REFUSED is, and what to do */
+    /* Why DL2_FILE_REFUSED is, and what to do; the same of DL2_FILE_COMPRESSED where samples are
+     * read in any order. */
+    const char *refusal, *compressed_refusal;
     /* Messages about what scan() found and cannot use; bit i of a draft's notes is notes[i]. */
     const char *notes[DL2_SHARD_NOTES];
 
@@ -129,6 +134,9 @@ struct dl2_shard_format {
 
 /* packed.c: the reader of every packed container. */
 extern const struct dl2_reader dl2_packed_reader;
+/* DL2_ERR_ARGUMENT where labels cannot come from this field of JSON. */
+int dl2_packed_check_field(const struct dl2_container *container, const char *path,
+                           const char *label_field, struct dl2_error *error);
 
 /* ---- shards.c: the shards at a path */
 
@@ -136,6 +144,7 @@ extern const struct dl2_reader dl2_packed_reader;
 struct dl2_shard_files {
     const struct dl2_container *container;
     char *root;
+    bool in_order; /* samples are read from front to back, so shards may be compressed */
     struct dl2_shard_file {
         enum dl2_file_role role;
         char *name;            /* path from the root */
@@ -151,15 +160,17 @@ struct dl2_shard_files {
 
 /* The packed container that lies at `path`, whole or not, by names alone; NULL: none. */
 const struct dl2_container *dl2_shards_probe(const char *path);
-/* Lists the shards of a container. A shard that cannot be read is refused by name. */
-int dl2_shards_list(const struct dl2_container *container, const char *path,
+/* Lists the shards of a container. A shard that cannot be read is refused by name, and so is a
+ * compressed one unless samples are read in order. */
+int dl2_shards_list(const struct dl2_container *container, const char *path, bool in_order,
                     struct dl2_shard_files *list, struct dl2_error *error);
 /* Size and time of a shard: the later time of the shard and its companion. */
 int dl2_shard_stat(const struct dl2_shard_files *list, const struct dl2_shard_file *file,
                    uint64_t *bytes, int64_t *mtime_ns, struct dl2_error *error);
-/* Reads all shards into a zeroed scan, and finishes it. */
-int dl2_shards_scan(const struct dl2_shard_files *list, struct dl2_scan *scan,
-                    struct dl2_error *error);
+/* Reads all shards into a zeroed scan, with labels from a field of JSON unless that is NULL, and
+ * finishes it. */
+int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
+                    struct dl2_scan *scan, struct dl2_error *error);
 void dl2_shards_free(struct dl2_shard_files *list);
 
 /* ---- scan.c: what a scan of shards gathers */
@@ -171,6 +182,11 @@ struct dl2_scan {
     struct dl2_bytes labels;   /* pointers to the texts, each once, by number */
     void *tree;                /* of the same (search.h), by text */
     uint32_t label_count;
+    /* Where labels come from draft.label_field: numbers or names, the samples of whole shards that
+     * have none there, and why the first has not; NULL: all have one. */
+    enum dl2_field_kind label_kind;
+    size_t without_label;
+    char *first_without;
     /* The lists of classes beside the shards. */
     struct dl2_class_list {
         const char *folder; /* that it is for: "", "train/"... */

@@ -200,7 +200,7 @@ static int scan_make_classes(struct dl2_scan *scan, const uint8_t *counted, int3
 {
     const uint32_t used = scan->label_count;
     int64_t largest = -1;
-    bool numeric = !scan->list_count, done = false;
+    bool numeric = !scan->list_count && scan->label_kind != DL2_LABEL_NAME, done = false;
     for (uint32_t i = 0; i < used; i++) {
         if (!counted[i])
             continue;
@@ -294,6 +294,10 @@ int dl2_scan_finish(struct dl2_scan *scan, struct dl2_error *error)
     struct dl2_index_draft *draft = &scan->draft;
     if (!draft->count)
         return DL2_OK;
+    if (draft->label_field && !scan->label_count)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "no sample has a label in the field %s of its .json: %s",
+                             draft->label_field, scan->first_without);
     DL2_AUTO_FREE const char **names = dl2_calloc(draft->count, sizeof *names);
     DL2_AUTO_FREE bool *apart = find_apart(scan);
     DL2_CLEANUP(dl2_tree_free) struct dl2_tree tree = {0};
@@ -321,5 +325,6 @@ void dl2_scan_free(struct dl2_scan *scan)
     for (size_t i = 0; i < scan->list_count; i++)
         free(scan->lists[i].names);
     free(scan->lists);
+    free(scan->first_without);
     *scan = (struct dl2_scan){0};
 }

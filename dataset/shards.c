@@ -38,7 +38,9 @@ static unsigned containers_of_name(const char *name)
     for (unsigned i = 0; (container = dl2_container_at(i)); i++) {
         const enum dl2_file_role role =
             container->shards ? container->shards->role(name) : DL2_FILE_OTHER;
-        found |= (unsigned)(role == DL2_FILE_SHARD || role == DL2_FILE_REFUSED) << i;
+        found |= (unsigned)(role == DL2_FILE_SHARD || role == DL2_FILE_COMPRESSED ||
+                            role == DL2_FILE_REFUSED)
+                 << i;
     }
     return found;
 }
@@ -177,12 +179,18 @@ static int pair_companions(struct dl2_shard_files *list, struct dl2_error *error
     return DL2_OK;
 }
 
-static int refuse_file(const struct dl2_shard_files *list, const char *folder, const char *name,
-                       struct dl2_error *error)
+static bool is_refused(const struct dl2_shard_files *list, enum dl2_file_role role)
 {
-    return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%.*s/%s%s: %s",
-                         dl2_path_folder_length(list->root), list->root, folder, name,
-                         list->container->shards->refusal);
+    return role == DL2_FILE_REFUSED || (role == DL2_FILE_COMPRESSED && !list->in_order);
+}
+
+static int refuse_file(const struct dl2_shard_files *list, const char *folder, const char *name,
+                       enum dl2_file_role role, struct dl2_error *error)
+{
+    const struct dl2_shard_format *format = list->container->shards;
+    return dl2_error_set(
+        error, DL2_ERR_UNSUPPORTED, "%.*s/%s%s: %s", dl2_path_folder_length(list->root), list->root,
+        folder, name, role == DL2_FILE_COMPRESSED ? format->compressed_refusal : format->refusal);
 }
 
 /* Looks at a folder with a name of its own, which shards need not be in: true if some are, and
@@ -196,8 +204,8 @@ static bool has_shards(const struct dl2_shard_files *list, const char *name)
     for (unsigned i = 0; folder && !refused && (entry = readdir(folder)); i++) {
         const enum dl2_file_role role =
             entry->d_name[0] == '.' ? DL2_FILE_OTHER : list->container->shards->role(entry->d_name);
-        found = found || role == DL2_FILE_SHARD;
-        refused = role == DL2_FILE_REFUSED;
+        refused = is_refused(list, role);
+        found = found || role == DL2_FILE_SHARD || (role == DL2_FILE_COMPRESSED && !refused);
         if (!found && i >= LOOK_AT_ENTRIES)
             break;
     }
@@ -221,8 +229,8 @@ static int list_shard_folder(struct dl2_shard_files *list, const char *folder,
         const char *name = entry->d_name;
         const enum dl2_file_role role =
             name[0] == '.' ? DL2_FILE_OTHER : list->container->shards->role(name);
-        if (role == DL2_FILE_REFUSED)
-            status = refuse_file(list, folder, name, error);
+        if (is_refused(list, role))
+            status = refuse_file(list, folder, name, role, error);
         else if (role != DL2_FILE_OTHER)
             status = add_shard_file(list, folder, name, role, error);
     }
@@ -283,15 +291,15 @@ static int list_shards(struct dl2_shard_files *list, struct dl2_error *error)
 static int list_one(struct dl2_shard_files *list, const char *name, struct dl2_error *error)
 {
     const enum dl2_file_role role = list->container->shards->role(name);
-    if (role == DL2_FILE_REFUSED)
-        return refuse_file(list, "", name, error);
+    if (is_refused(list, role))
+        return refuse_file(list, "", name, role, error);
     DL2_TRY(add_shard_folder(list, "", error));
     DL2_TRY(add_shard_file(list, list->folders[0], name, role, error));
     list->files[0].key_start = "";
     return DL2_OK;
 }
 
-int dl2_shards_list(const struct dl2_container *container, const char *path,
+int dl2_shards_list(const struct dl2_container *container, const char *path, bool in_order,
                     struct dl2_shard_files *list, struct dl2_error *error)
 {
     const char *base = dl2_path_base(path);
@@ -299,7 +307,7 @@ int dl2_shards_list(const struct dl2_container *container, const char *path,
     int length = dl2_path_folder_length(path);
     if (one)
         length = (int)(base - path);
-    *list = (struct dl2_shard_files){.container = container};
+    *list = (struct dl2_shard_files){.container = container, .in_order = in_order};
     list->root = one && !length ? strdup(".") : strndup(path, length ? (size_t)length : 1);
     int status = !list->root ? dl2_error_memory(error, "a dataset")
                  : one       ? list_one(list, base, error)
@@ -370,6 +378,19 @@ static const struct dl2_class_list *find_classes(const struct dl2_scan *scan, co
     return NULL;
 }
 
+/* Makes a compressed file the input's source. Its size is that of what it decompresses to. */
+static int open_compressed(const char *path, struct dl2_shard_input *input, struct dl2_error *error)
+{
+    int status = dl2_gzip_measure(path, &input->bytes, error);
+    if (status == DL2_OK)
+        input->source.gzip = dl2_gzip_files_new(error);
+    input->source.path = path;
+    if (status == DL2_OK && !input->source.gzip)
+        status = DL2_ERR_MEMORY;
+    dl2_error_prefix(error, "%s", path);
+    return status;
+}
+
 static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
                       const struct dl2_shard_file *file, struct dl2_error *error)
 {
@@ -377,14 +398,17 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
         .source.fd = -1, .key_start = file->key_start, .classes = find_classes(scan, file->folder)};
     int64_t mtime_ns;
     DL2_TRY(dl2_shard_stat(list, file, &input.bytes, &mtime_ns, error));
-    DL2_TRY(dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error));
     DL2_AUTO_FREE char *path = dl2_path_join(list->root, file->name);
+    const bool compressed = file->role == DL2_FILE_COMPRESSED;
+    if (path && compressed)
+        DL2_TRY(open_compressed(path, &input, error));
     DL2_AUTO_FREE char *companion =
         file->companion ? dl2_path_join(list->root, file->companion) : NULL;
-    int status = DL2_OK;
+    int status = dl2_index_draft_add_shard(&scan->draft, file->name, input.bytes, mtime_ns, error);
     if (!path || (file->companion && !companion))
         status = dl2_error_memory(error, "a dataset");
-    else if ((input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+    else if (status == DL2_OK && !compressed &&
+             (input.source.fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
         status = dl2_error_system(error, "%s: cannot be read", path);
     if (status == DL2_OK && companion)
         status = dl2_file_read(companion, MAX_COMPANION_BYTES, &input.companion, error);
@@ -394,17 +418,21 @@ static int scan_shard(struct dl2_scan *scan, const struct dl2_shard_files *list,
     }
     if (input.source.fd >= 0)
         close(input.source.fd);
+    dl2_gzip_files_free(input.source.gzip);
     dl2_bytes_free(&input.companion);
     return status;
 }
 
-int dl2_shards_scan(const struct dl2_shard_files *list, struct dl2_scan *scan,
-                    struct dl2_error *error)
+int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
+                    struct dl2_scan *scan, struct dl2_error *error)
 {
     scan->draft.container = list->container;
+    DL2_TRY(dl2_index_draft_set_label_field(&scan->draft, label_field, error));
     for (size_t i = 0; i < list->folder_count; i++)
         DL2_TRY(read_classes(list, list->folders[i], scan, error));
     for (size_t i = 0; i < list->count; i++)
         DL2_TRY(scan_shard(scan, list, &list->files[i], error));
-    return dl2_scan_finish(scan, error);
+    const int status = dl2_scan_finish(scan, error);
+    dl2_error_prefix(error, "%s", list->root);
+    return status;
 }

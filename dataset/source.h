@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the bytes of a shard come from: an open file, or one behind a server. */
+/* Where the bytes of a shard come from: an open file, a compressed one, or one behind a server. */
 #ifndef DL2_DATASET_SOURCE_H
 #define DL2_DATASET_SOURCE_H
 
+#include "dataset/gzip_files.h"
 #include "dataset/remote/remote.h"
 
 struct dl2_shard_source {
-    int fd;                         /* open for reading; -1 if it is remote */
+    int fd;                         /* open for reading; -1 if it is compressed or remote */
     struct dl2_remote_file *remote; /* NULL if it is a file */
+    struct dl2_gzip_files *gzip;    /* has the file `path`; NULL if it is not compressed */
+    const char *path;
 };
 
 /* Reads `size` bytes at `offset`: how many there were, fewer at the end of the file, or a negative

@@ -57,3 +57,16 @@ const struct dl2_option dl2_samples_options[] = {
      0, .words = dl2_samples_words, .roles = RUN},
     {DL2_OPTION_END},
 };
+
+const struct dl2_option dl2_label_options[] = {
+    {DL2_OPTION_TEXT, "label-field", 0, "PATH",
+     "Field of the .json beside each sample of tar shards that holds its class, as label, "
+     "meta.class or labels.0: an integer is a number of a class, a text a name",
+     0, .unset = "classes of .cls, or of the index", .roles = DL2_OPTION_FIXED},
+    {DL2_OPTION_END},
+};
+
+const char *dl2_label_field_of(const char *field, const char *path, bool another_has)
+{
+    return field && another_has && !dl2_dataset_has_label_fields(path) ? NULL : field;
+}

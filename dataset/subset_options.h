@@ -12,4 +12,9 @@ extern const struct dl2_option dl2_subset_options[];
 extern const struct dl2_option dl2_samples_options[];
 extern const char *const dl2_samples_words[]; /* ends with NULL */
 
+/* The path of a field of JSON that labels come from, a text of struct dl2_dataset_options. */
+extern const struct dl2_option dl2_label_options[];
+/* What of it one of several datasets takes: nothing if it has no such fields and another has. */
+const char *dl2_label_field_of(const char *field, const char *path, bool another_has);
+
 #endif

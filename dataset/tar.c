@@ -16,7 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_LABEL_BYTES = DL2_TAR_LOOK };
+_Static_assert((int)DL2_LABEL_BYTES <= (int)DL2_TAR_LOOK, "a label is looked at whole");
 
 /* Bits of a draft's notes, in the order of tar_format.notes. */
 enum { NOTE_JSON_LABELS = 1, NOTE_SYMBOLIC_LINKS = 2 };
@@ -75,7 +75,8 @@ struct tar_group {
     bool any, has_image, has_label, has_json;
     uint64_t offset;
     uint32_t bytes;
-    char label[MAX_LABEL_BYTES + 1];
+    uint64_t json_offset, json_bytes;
+    char label[DL2_LABEL_BYTES + 1];
 };
 
 struct tar_scan {
@@ -85,6 +86,9 @@ struct tar_scan {
     const struct dl2_shard_input *input;
     bool plain; /* a tree of files: a name ends at its last dot, and nothing is metadata */
     bool has_metadata, has_dots;
+    size_t without_label; /* samples without a label in the field, and why the first has none: */
+    char *first_without;
+    struct dl2_bytes json;
     bool has_links; /* there are hard links: */
     void *targets;  /* then a tree (search.h) of struct target, what links may point to */
 };
@@ -161,10 +165,63 @@ static int tar_name_label(const struct tar_scan *tar, const char **label, struct
     const uint64_t number = digits < 10 ? strtoull(text, NULL, 10) : UINT64_MAX;
     if (number >= classes->count)
         return dl2_error_set(error, DL2_ERR_FORMAT,
-                             "%s.cls has label %s, but classes.txt has %" PRIu32 " classes",
-                             (const char *)tar->group.base.data, text, classes->count);
+                             "%s.%s has label %s, but classes.txt has %" PRIu32 " classes",
+                             (const char *)tar->group.base.data,
+                             tar->scan->draft.label_field ? "json" : "cls", text, classes->count);
     *label = classes->names[number];
     return DL2_OK;
+}
+
+/* Reads what the field of the sample's JSON holds. A fault of the JSON is DL2_ERR_FORMAT. */
+static int tar_read_field(struct tar_scan *tar, enum dl2_field_kind *kind, struct dl2_error *error)
+{
+    struct tar_group *group = &tar->group;
+    struct dl2_bytes *json = &tar->json;
+    *kind = DL2_LABEL_NONE;
+    if (!group->has_json)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "the sample has no .json");
+    if (group->json_bytes > DL2_LABEL_JSON_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes of .json pass 64 MiB",
+                             group->json_bytes);
+    DL2_TRY(dl2_bytes_resize(json, (size_t)group->json_bytes, error));
+    DL2_TRY(
+        dl2_tar_read_at(&tar->input->source, group->json_offset, json->data, json->size, error));
+    return dl2_label_field_read(tar->scan->draft.label_field, json->data, json->size, kind,
+                                group->label, error);
+}
+
+/* Notes a sample without a label in the field. */
+static int tar_note_without(struct tar_scan *tar, const char *reason, struct dl2_error *error)
+{
+    return tar->without_label++ ? DL2_OK
+                                : dl2_format(&tar->first_without, error, "%s: %s",
+                                             (const char *)tar->group.base.data, reason);
+}
+
+/* Sets *label to the class by the field of JSON, or to NULL. */
+static int tar_find_label(struct tar_scan *tar, const char **label, struct dl2_error *error)
+{
+    enum dl2_field_kind kind, *before = &tar->scan->label_kind;
+    struct dl2_error reason = DL2_ERROR_INIT;
+    const int status = tar_read_field(tar, &kind, &reason);
+    *label = NULL;
+    if (status == DL2_ERR_FORMAT)
+        return tar_note_without(tar, reason.message, error);
+    if (status < 0) {
+        dl2_error_copy(error, &reason);
+        dl2_error_prefix(error, "%s", (const char *)tar->group.base.data);
+        return status;
+    }
+    if (*before != DL2_LABEL_NONE && kind != *before)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "the field %s of %s.json is a %s, and that of samples before it a %s: "
+                             "classes are either",
+                             tar->scan->draft.label_field, (const char *)tar->group.base.data,
+                             kind == DL2_LABEL_NAME ? "name" : "number",
+                             kind == DL2_LABEL_NAME ? "number" : "name");
+    *before = kind;
+    *label = tar->group.label;
+    return kind == DL2_LABEL_NUMBER ? tar_name_label(tar, label, error) : DL2_OK;
 }
 
 static int tar_end_group(struct tar_scan *tar, struct dl2_error *error)
@@ -175,7 +232,9 @@ static int tar_end_group(struct tar_scan *tar, struct dl2_error *error)
     if (!is_sample)
         return DL2_OK;
     const char *base = (const char *)group->base.data, *label = NULL;
-    if (group->has_label)
+    if (tar->scan->draft.label_field)
+        DL2_TRY(tar_find_label(tar, &label, error));
+    else if (group->has_label)
         DL2_TRY(tar_name_label(tar, &label, error));
     else if (group->has_json)
         tar->scan->draft.notes |= NOTE_JSON_LABELS;
@@ -205,7 +264,7 @@ static int tar_read_label(struct tar_scan *tar, const struct dl2_tar_member *mem
     struct tar_group *group = &tar->group;
     if (group->has_label)
         return tar_comes_twice(member->name, "cls", error);
-    if (member->size > MAX_LABEL_BYTES)
+    if (member->size > DL2_LABEL_BYTES)
         return dl2_error_set(error, DL2_ERR_LIMIT, "%s: a label of %" PRIu64 " bytes", member->name,
                              member->size);
     DL2_TRY(dl2_tar_look(&tar->walk, member->offset, (size_t)member->size, &text, error));
@@ -246,7 +305,13 @@ static int tar_add_member(struct tar_scan *tar, const struct dl2_tar_member *mem
     }
     if (!tar->plain && tar_is_metadata(extension)) {
         tar->has_metadata = true;
-        group->has_json |= !strcasecmp(extension, "json");
+        if (!strcasecmp(extension, "json")) {
+            if (group->has_json && tar->scan->draft.label_field)
+                return tar_comes_twice(member->name, extension, error);
+            group->has_json = true;
+            group->json_offset = member->offset;
+            group->json_bytes = member->size;
+        }
         return strcasecmp(extension, "cls") ? DL2_OK : tar_read_label(tar, member, error);
     }
     if (group->has_image && !strcmp((const char *)group->extension.data, extension))
@@ -298,6 +363,9 @@ static int tar_scan_members(struct tar_scan *tar, struct dl2_error *error)
 static int tar_scan_again(struct tar_scan *tar, size_t before, struct dl2_error *error)
 {
     dl2_scan_cut(tar->scan, before);
+    tar->without_label = 0;
+    free(tar->first_without);
+    tar->first_without = NULL;
     tdestroy(tar->targets, free);
     tar->targets = NULL;
     return tar_scan_members(tar, error);
@@ -310,6 +378,18 @@ static void tar_end_scan(struct tar_scan *tar)
     dl2_bytes_free(&tar->group.base);
     dl2_bytes_free(&tar->group.key);
     dl2_bytes_free(&tar->group.extension);
+    dl2_bytes_free(&tar->json);
+    free(tar->first_without);
+}
+
+/* Adds the samples without a label to those of the shards before. */
+static void tar_hand_over(struct tar_scan *tar)
+{
+    tar->scan->without_label += tar->without_label;
+    if (!tar->scan->first_without) {
+        tar->scan->first_without = tar->first_without;
+        tar->first_without = NULL;
+    }
 }
 
 static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
@@ -326,6 +406,7 @@ static int tar_scan(struct dl2_scan *scan, const struct dl2_shard_input *input,
         tar.plain = true;
         DL2_TRY(tar_scan_again(&tar, before, error));
     }
+    tar_hand_over(&tar);
     return DL2_OK;
 }
 
@@ -585,12 +666,13 @@ static bool tar_ends_with(const char *text, const char *end)
 
 static enum dl2_file_role tar_role(const char *name)
 {
-    static const char *const compressed[] = {".tar.gz", ".tgz",     ".tar.zst",
-                                             ".tar.xz", ".tar.bz2", ".tar.lz4"};
+    static const char *const others[] = {".tar.zst", ".tar.xz", ".tar.bz2", ".tar.lz4"};
     if (tar_ends_with(name, ".tar"))
         return DL2_FILE_SHARD;
-    for (size_t i = 0; i < sizeof compressed / sizeof *compressed; i++)
-        if (tar_ends_with(name, compressed[i]))
+    if (tar_ends_with(name, ".tar.gz") || tar_ends_with(name, ".tgz"))
+        return DL2_FILE_COMPRESSED;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (tar_ends_with(name, others[i]))
             return DL2_FILE_REFUSED;
     return DL2_FILE_OTHER;
 }
@@ -599,12 +681,16 @@ static const struct dl2_shard_format tar_format = {
     .index_kind = 2,
     .is_alone = true,
     .keys_are_paths = true,
+    .has_label_fields = true,
     .shard = {"shard-", ".tar", 6, "shard (.tar)"},
     .classes_name = "classes.txt",
     .refusal = "samples of a compressed tar file cannot be read one by one; decompress it (images "
                "hardly get smaller anyway)",
+    .compressed_refusal = "samples of a compressed tar file cannot be read one by one; make plain "
+                          "shards with dl2-transcode --copy --container=tar SOURCE DEST, without "
+                          "--shuffle",
     .notes = {"samples have a .json beside them and no .cls: labels are read from .cls alone, so "
-              "these samples have none",
+              "these samples have none; --label-field names a field of .json to read them from",
               "symbolic links in tar files are left out: pack the files themselves (tar "
               "--dereference)"},
     .role = tar_role,

@@ -205,7 +205,7 @@ static bool lists_all_shards(const struct dl2_index *index, const char *root)
 {
     DL2_CLEANUP(dl2_shards_free) struct dl2_shard_files list = {0};
     const struct dl2_container *container = dl2_shards_probe(root);
-    if (!container || dl2_shards_list(container, root, &list, NULL) < 0)
+    if (!container || dl2_shards_list(container, root, false, &list, NULL) < 0)
         return false;
     for (size_t i = 0; i < list.count; i++)
         if (!lists_shard(index, list.files[i].name))
@@ -360,6 +360,9 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
                             out, error));
     uint8_t part;
     int status = DL2_OK;
+    /* What is beside images comes along, so the labels can be read there again. */
+    if ((*out)->format && (*out)->format->has_label_fields)
+        status = dl2_index_draft_set_label_field(&(*out)->draft, source->label_field, error);
     for (unsigned i = 0; status == DL2_OK && i < source->parts.count; i++)
         status = dl2_part_add(&(*out)->draft.parts, source->parts.names[i],
                               strlen(source->parts.names[i]), &part, error);

@@ -243,7 +243,8 @@ static int crop_choose(struct crop_run *run, struct dl2_error *error)
 
 static int crop_all(struct crop_run *run, const char *reference, struct dl2_error *error)
 {
-    const struct dl2_dataset_options options = dl2_image_dataset_options(run->options->samples);
+    const struct dl2_dataset_options options =
+        dl2_image_dataset_options(run->options->samples, NULL);
     if (dl2_is_file(reference) && !dl2_dataset_is_known(reference))
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: --crops is for datasets, not for files",
                              reference);

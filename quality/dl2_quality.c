@@ -27,6 +27,7 @@ struct quality_arguments {
     const char *json, *json_folder, *csv, *codec_compare, *crops;
     struct dl2_subset subset;
     unsigned samples; /* enum dl2_samples */
+    const char *label_field;
     struct dl2_remote_options remote;
     uint64_t max_pixels;
     struct dl2_external_decoders external;
@@ -199,6 +200,7 @@ static int quality_score(const struct quality_arguments *arguments,
     struct dl2_scoring_options options = {.jobs = dl2_share_jobs(common, world),
                                           .subset = arguments->subset,
                                           .samples = arguments->samples,
+                                          .label_field = arguments->label_field,
                                           .remote = arguments->remote,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
@@ -210,6 +212,9 @@ static int quality_score(const struct quality_arguments *arguments,
     DL2_TRY(quality_find_background(arguments, paths + 1, count - 1, options.background, error));
     for (size_t i = 0; i < count; i++)
         options.any_is_remote = options.any_is_remote || dl2_dataset_is_remote(paths[i]);
+    for (size_t i = 0; arguments->label_field && i < count; i++)
+        options.any_has_label_fields =
+            options.any_has_label_fields || dl2_dataset_has_label_fields(paths[i]);
     choose_metrics(arguments, options.metrics);
     struct dl2_scoring scoring = {.count = 0};
     char *stem = share.part.count ? quality_part_stem(arguments->json) : NULL;
@@ -437,6 +442,7 @@ static const struct dl2_option options[] = {
      .unset = "the variants' own, from dl2-variant.json, else white"},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples), .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field), .commands = SCORES},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(remote), .commands = SCORES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},

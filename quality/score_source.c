@@ -4,6 +4,7 @@
 #include "common/file.h"
 #include "common/memory.h"
 #include "dataset/remote_options.h"
+#include "dataset/subset_options.h"
 #include "dataset/tell.h"
 #include "quality/image_dataset.h"
 
@@ -25,7 +26,9 @@ int dl2_score_source_open(struct dl2_score_source *source, const char *path,
 {
     *source = (struct dl2_score_source){.file = path, .count = 1};
     if (!dl2_is_file(path) || dl2_dataset_is_known(path)) {
-        struct dl2_dataset_options options = dl2_image_dataset_options(scoring->samples);
+        struct dl2_dataset_options options = dl2_image_dataset_options(
+            scoring->samples,
+            dl2_label_field_of(scoring->label_field, path, scoring->any_has_label_fields));
         options.subset = scoring->subset;
         options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));

@@ -2,6 +2,7 @@
 /* A stream's datasets, their partitions, and the feeds of batches from them. */
 #include "codec/codec.h"
 #include "dataset/remote_options.h"
+#include "dataset/subset_options.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sample_plan.h"
@@ -29,13 +30,13 @@ static bool was_opened(const struct dl2_stream *stream, const struct dl2_run_dat
     return before;
 }
 
-static bool any_is_remote(const struct dl2_train_data *data)
+static bool any_dataset(const struct dl2_train_data *data, bool (*is)(const char *path))
 {
     bool any = false;
     for (size_t i = 0; i < data->stage_count; i++)
-        any = any || (data->stages[i].path && dl2_dataset_is_remote(data->stages[i].path));
+        any = any || (data->stages[i].path && is(data->stages[i].path));
     for (size_t i = 0; i < data->val_count; i++)
-        any = any || dl2_dataset_is_remote(data->val[i]);
+        any = any || is(data->val[i]);
     return any;
 }
 
@@ -82,8 +83,13 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.split_seed = stream->config->data.split_seed;
     if (subset)
         options.subset = *subset;
-    options.remote = dl2_remote_options_of(&stream->config->data.remote, path,
-                                           any_is_remote(&stream->config->data));
+    options.remote =
+        dl2_remote_options_of(&stream->config->data.remote, path,
+                              any_dataset(&stream->config->data, dl2_dataset_is_remote));
+    if (stream->config->data.label_field)
+        options.label_field =
+            dl2_label_field_of(stream->config->data.label_field, path,
+                               any_dataset(&stream->config->data, dl2_dataset_has_label_fields));
     options.keep = dl2_codec_is_image_file;
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;

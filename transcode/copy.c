@@ -411,7 +411,8 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
 
 static int copy_all(struct copy *copy, struct dl2_error *error)
 {
-    const unsigned jobs = copy->options->jobs ? copy->options->jobs : dl2_cpu_count();
+    const unsigned wanted = copy->options->jobs ? copy->options->jobs : dl2_cpu_count();
+    const unsigned jobs = dl2_dataset_is_in_order(copy->dataset) ? 1 : wanted;
     const struct dl2_parallel loop = {.jobs = jobs,
                                       .window = 2 * (size_t)jobs,
                                       .count = dl2_dataset_count(copy->dataset),
@@ -570,8 +571,10 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
 static int run_copy(struct copy *copy, struct dl2_error *error)
 {
     const struct dl2_copy_options *options = copy->options;
-    struct dl2_dataset_options images = dl2_image_dataset_options(options->samples);
+    struct dl2_dataset_options images =
+        dl2_image_dataset_options(options->samples, options->label_field);
     images.class_folders = !copy->packed;
+    images.in_order = !options->shuffle;
     DL2_TRY(dl2_dataset_open(options->source, &images, &copy->dataset, error));
     dl2_dataset_tell(copy->dataset, options->source, copy->packed, copy->progress);
     DL2_TRY(dl2_output_check_source(copy->dataset, options->source, options->pack.container,

@@ -23,6 +23,7 @@
 struct dl2_copy_options {
     const char *source, *dest;
     enum dl2_samples samples;       /* what SOURCE's samples are */
+    const char *label_field;        /* as in struct dl2_dataset_options */
     struct dl2_writer_options pack; /* container and size of shards */
     unsigned jobs;                  /* threads that read, two samples each; 0: one a processor */
     const uint64_t *shuffle;        /* packs images in the random order of this seed; or NULL */

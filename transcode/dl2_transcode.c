@@ -69,6 +69,13 @@ static int end_program(int status, const struct dl2_error *error, bool failures)
     return status < 0 || failures ? DL2_EXIT_FAILED : DL2_EXIT_OK;
 }
 
+/* Names the order of --shuffle. */
+static void print_order(void)
+{
+    if (given("shuffle"))
+        printf("images are packed in the random order of seed %" PRIu64 "\n", arguments.shuffle);
+}
+
 /* ---- Encoding */
 
 /* Says what the variants lack, or were made from, once for all that lack the same. */
@@ -155,6 +162,7 @@ static const char *find_sharing_conflict(const char *dest, const struct dl2_worl
 static void print_result(const struct dl2_transcode_result *result, const char *dest)
 {
     print_table(result);
+    print_order();
     if (arguments.share.part.count)
         dl2_share_print_end(&arguments.share.part, result->parts_missing, result->first_missing,
                             result->complete
@@ -180,6 +188,7 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
     struct dl2_transcode_options options = {.source = places[0],
                                             .dest = places[1],
                                             .samples = arguments.samples,
+                                            .label_field = arguments.label_field,
                                             .targets = selection.targets,
                                             .target_count = selection.target_count,
                                             .decode = DL2_DECODE_DEFAULTS,
@@ -245,6 +254,7 @@ static int copy(char **places)
     const struct dl2_copy_options options = {.source = places[0],
                                              .dest = places[1],
                                              .samples = arguments.samples,
+                                             .label_field = arguments.label_field,
                                              .pack = pack_options(places[1]),
                                              .shuffle =
                                                  given("shuffle") ? &arguments.shuffle : NULL,
@@ -256,10 +266,12 @@ static int copy(char **places)
     dl2_progress_begin(&progress, "copy", "images", 0, common.quiet);
     int status = dl2_copy(&options, &result, &error);
     dl2_progress_end(&progress);
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
         printf("%s: %zu images, %" PRIu64 " bytes, as %s; %zu written, %zu failed\n",
                DL2_SHOWN(places[1]), result.images, result.bytes, options.pack.container,
                result.written, result.failed);
+        print_order();
+    }
     return end_program(status, &error, result.failed > 0);
 }
 
@@ -267,10 +279,15 @@ static int write_index(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
     const char *path = places[0];
+    char *remark;
     size_t count = 0;
-    int status = dl2_dataset_write_index(path, dl2_image_slice, common.jobs, &count, &error);
+    int status = dl2_dataset_write_index(path, arguments.label_field, dl2_image_slice, common.jobs,
+                                         &count, &remark, &error);
     if (status == DL2_OK)
         printf("%s/dl2-index.bin: %zu samples\n", DL2_SHOWN(path), count);
+    if (remark)
+        fprintf(stderr, "%s: %s: %s\n", program.name, DL2_SHOWN(path), DL2_SHOWN(remark));
+    free(remark);
     return end_program(status, &error, false);
 }
 
@@ -299,7 +316,8 @@ static int print_identity(const struct dl2_dataset *dataset, const char *path,
 static int identify(char **places)
 {
     struct dl2_error error = DL2_ERROR_INIT;
-    struct dl2_dataset_options everything = dl2_image_dataset_options(arguments.samples);
+    struct dl2_dataset_options everything =
+        dl2_image_dataset_options(arguments.samples, arguments.label_field);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
     int status = dl2_dataset_open(places[0], &everything, &dataset, &error);
@@ -317,6 +335,7 @@ static int survey(char **places)
     json_auto_t *survey = NULL;
     const struct dl2_survey_options options = {.source = places[0],
                                                .samples = arguments.samples,
+                                               .label_field = arguments.label_field,
                                                .groups = arguments.groups,
                                                .max_pixels = arguments.max_pixels,
                                                .external = &arguments.external,
@@ -349,6 +368,7 @@ static int fit_tables(char **places)
     size_t images, failed;
     struct dl2_fit_options options = {.source = places[0],
                                       .samples = arguments.samples,
+                                      .label_field = arguments.label_field,
                                       .sensitivity = arguments.sensitivity,
                                       .height = arguments.input_size,
                                       .width = arguments.input_size,

@@ -221,7 +221,8 @@ static int open_input(struct fit *fit, struct dl2_error *error)
 /* Draws the images, of training where there is such a split. */
 static int open_samples(struct fit *fit, struct dl2_error *error)
 {
-    struct dl2_dataset_options all = dl2_image_dataset_options(fit->options->samples);
+    struct dl2_dataset_options all =
+        dl2_image_dataset_options(fit->options->samples, fit->options->label_field);
     struct dl2_random random;
     all.split = "train";
     all.val_fraction = 0;

@@ -20,6 +20,7 @@ enum { DL2_FIT_IMAGES = 1000 };
 
 struct dl2_fit_options {
     enum dl2_samples samples;      /* frames of clips are images here */
+    const char *label_field;       /* as in struct dl2_dataset_options */
     const char *source;            /* images of its split `train`, or all where it has none */
     const char *sensitivity;       /* a network's; NULL: of the pipeline alone */
     unsigned height, width;        /* of the input, where `sensitivity` is NULL */

@@ -30,7 +30,8 @@ struct dl2_transcode_arguments {
     struct dl2_external_decoders external; /* to read sources */
     unsigned colour;                       /* enum dl2_colour_rule */
     bool never_larger, force, prune;
-    unsigned samples;   /* enum dl2_samples */
+    unsigned samples; /* enum dl2_samples */
+    const char *label_field;
     unsigned container; /* a number for dl2_container_name() */
     unsigned shard_mib;
     bool copy, index, survey, identify;

@@ -632,7 +632,8 @@ static int run_survey(struct survey *survey, struct dl2_error *error)
 int dl2_survey(const struct dl2_survey_options *options, json_t **out, struct dl2_error *error)
 {
     struct survey survey = {.options = options};
-    const struct dl2_dataset_options all = dl2_image_dataset_options(options->samples);
+    const struct dl2_dataset_options all =
+        dl2_image_dataset_options(options->samples, options->label_field);
     *out = NULL;
     DL2_TRY(dl2_dataset_open(options->source, &all, &survey.dataset, error));
     survey.count = dl2_dataset_count(survey.dataset);

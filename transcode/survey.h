@@ -27,6 +27,7 @@ enum { DL2_SURVEY_BITS = 3, DL2_SURVEY_LEVELS = 4 };
 struct dl2_survey_options {
     const char *source;
     enum dl2_samples samples;                     /* frames of clips are images here */
+    const char *label_field;                      /* as in struct dl2_dataset_options */
     const char *groups;                           /* file of groups to write; NULL: none */
     uint64_t max_pixels;                          /* of an image */
     const struct dl2_external_decoders *external; /* codec/external_decoders.h; NULL: none */

@@ -65,7 +65,7 @@ static int init_variants(struct dl2_transcoder *run, struct dl2_error *error)
 static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *own = run->options;
-    struct dl2_dataset_options options = dl2_image_dataset_options(own->samples);
+    struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, own->label_field);
     options.class_folders = !run->packed;
     DL2_TRY(dl2_dataset_open(own->source, &options, &run->dataset, error));
     if (run->follows) /* all has been said */
@@ -81,6 +81,8 @@ static int make_digest(struct dl2_transcoder *run, struct dl2_error *error)
 {
     uint64_t sum = XXH3_64bits_withSeed(&run->options->samples, sizeof run->options->samples,
                                         run->options->pack.shard_bytes);
+    const char *field = run->options->label_field ? run->options->label_field : "";
+    sum = XXH3_64bits_withSeed(field, strlen(field), sum);
     for (size_t v = 0; v < run->variant_count; v++) {
         const struct dl2_variant *variant = &run->variants[v];
         char *about = json_dumps(variant->about, JSON_COMPACT | JSON_SORT_KEYS), *text = NULL;

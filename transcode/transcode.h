@@ -43,6 +43,7 @@ struct dl2_world;
 struct dl2_transcode_options {
     const char *source, *dest;
     enum dl2_samples samples; /* clips stay clips; each of their frames is an image here */
+    const char *label_field;  /* as in struct dl2_dataset_options */
     const struct dl2_transcode_target *targets;
     size_t target_count;
     struct dl2_decode_options decode; /* channels: 0 */

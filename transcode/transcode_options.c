@@ -105,6 +105,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
      .commands = DL2_WRITES | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0, .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
@@ -122,9 +123,10 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
-     "Pack images in a random order, the same for the same seed, so that a program that reads "
-     "one shard after the other meets all classes from the beginning",
-     AT(shuffle), .max = 9e15, .unset = "SOURCE's order, by class", .commands = DL2_WRITES},
+     "Pack images in a random order, the same for the same seed (0 if none is given), so that a "
+     "program that reads one shard after the other meets all classes from the beginning",
+     AT(shuffle), .max = 9e15, .implied = "0", .unset = "SOURCE's order, by class",
+     .commands = DL2_WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
      .commands = DL2_WRITES},

@@ -30,6 +30,11 @@ cp "$work"/tar/train/*.tar "$work/corpus-tar/ours"
 for format in ustar gnu pax v7; do
     (cd "$work/src" && tar --format=$format -cf "$work/corpus-tar/$format" train) || fail "tar --format=$format"
 done
+printf 'P5 2 1 255 ab' >"$work/1.ppm"
+echo '{"label": [{"a": 1}], "a": [2, [3]]}' >"$work/1.json"
+echo '{"label": ["rose", -1, 1.5, null, "\u00e9"]}' >"$work/2.json"
+cp "$work/1.ppm" "$work/2.ppm"
+(cd "$work" && tar -cf "$work/corpus-tar/json" 1.json 1.ppm 2.json 2.ppm) || fail tar
 long=$work/long/$(printf '%0120d' 0)
 mkdir -p "$long"
 echo x >"$long/$(printf '%0120d' 1).jpg"

@@ -111,7 +111,7 @@ static void check_pack(const char *from, const char *container)
     /* An index that is made afterwards says the same. */
     size_t count;
     struct dl2_error error = DL2_ERROR_INIT;
-    if (dl2_dataset_write_index(at("packed"), NULL, 2, &count, &error) < 0)
+    if (dl2_dataset_write_index(at("packed"), NULL, NULL, 2, &count, NULL, &error) < 0)
         fail_msg("%s", error.message);
     compare_split(from, "packed", "all");
     remove_folder("packed");
@@ -645,7 +645,8 @@ static void expect_message(const char *name, const char *text)
         if (!found)
             fail_msg("%s: no message of \"%s\"", name, text);
         size_t count;
-        assert_int_equal(dl2_dataset_write_index(at(name), NULL, 1, &count, NULL), DL2_OK);
+        assert_int_equal(dl2_dataset_write_index(at(name), NULL, NULL, 1, &count, NULL, NULL),
+                         DL2_OK);
     }
 }
 
@@ -661,6 +662,105 @@ static void test_what_tar_does_not_give(void **state)
     tar_link(&tar, "rose/2.jpg", '2', "1.jpg");
     tar_end(&tar, "links/a.tar");
     expect_message("links", "symbolic links");
+}
+
+static void expect_label(const char *name, const char *field, const char *key, int label,
+                         const char *class)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_sample sample;
+    size_t first, count;
+    options.label_field = field;
+    struct dl2_dataset *dataset = open_with(name, &options);
+    assert_true(dl2_dataset_find(dataset, key, &first, &count));
+    dl2_dataset_sample(dataset, first, &sample);
+    assert_int_equal(sample.label, label);
+    if (class)
+        assert_string_equal(dl2_dataset_class_name(dataset, (unsigned)label), class);
+    dl2_dataset_close(dataset);
+}
+
+static void refuse_field(const char *name, const char *field, int status, const char *text)
+{
+    struct dl2_dataset_options options = DL2_DATASET_DEFAULTS;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_dataset *dataset;
+    options.label_field = field;
+    assert_int_equal(dl2_dataset_open(at(name), &options, &dataset, &error), status);
+    if (!strstr(error.message, text))
+        fail_msg("\"%s\" says nothing of \"%s\"", error.message, text);
+}
+
+/* Labels of a field of .json: numbers, names, elements of arrays, names with dots. */
+static void test_label_field(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "1.jpg", "1");
+    tar_add(&tar, "1.json", "{\"n\": 2, \"a\": {\"b\": [\"tree\", \"10\"], \"c.d\": \"x\"}}");
+    tar_add(&tar, "2.json", "{\"n\": 0, \"a\": {\"b\": [\"bush\", \"9\"], \"c.d\": \"w\"}}");
+    tar_add(&tar, "2.jpg", "2");
+    tar_end(&tar, "f/a.tar");
+    expect_label("f", "n", "1", 2, "2");
+    expect_label("f", "n", "2", 0, "0");
+    expect_label("f", "a.b.0", "1", 1, "tree");
+    expect_label("f", "a.b.0", "2", 0, "bush");
+    expect_label("f", "a.b.1", "1", 0, "10"); /* texts are names, sorted as such */
+    expect_label("f", "a.c\\.d", "2", 0, "w");
+    expect_label("f", NULL, "2", -1, NULL);
+    refuse_field("f", "a.b.2", DL2_ERR_FORMAT, "no sample has a label in the field a.b.2");
+    refuse_field("f", "a.b.2", DL2_ERR_FORMAT, "1: it is missing");
+    refuse_field("f", "a.b", DL2_ERR_FORMAT, "it holds an array");
+    static const char *const bad[] = {"", ".", "a.", ".a", "a..b", "a\\", "a\\b"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuse_field("f", bad[i], DL2_ERR_ARGUMENT, "is not the path of a field");
+    /* The index keeps the field, also when it is out of date. */
+    size_t count;
+    assert_int_equal(dl2_dataset_write_index(at("f"), "a.b.0", NULL, 1, &count, NULL, NULL), 0);
+    expect_label("f", NULL, "1", 1, "tree");
+    expect_label("f", "n", "1", 2, "2");
+    tar_add(&tar, "1.jpg", "1");
+    tar_add(&tar, "1.json", "{\"a\": {\"b\": [\"ant\"]}}");
+    tar_add(&tar, "2.jpg", "2");
+    tar_add(&tar, "2.json", "{\"a\": {\"b\": [\"bee\"]}, \"n\": 3}");
+    tar_add(&tar, "3.jpg", "3");
+    tar_add(&tar, "3.json", "{");
+    tar_end(&tar, "f/a.tar");
+    expect_label("f", NULL, "2", 1, "bee");
+    expect_label("f", NULL, "3", -1, NULL);
+    assert_int_equal(dl2_dataset_write_index(at("f"), NULL, NULL, 1, &count, NULL, NULL), 0);
+    expect_label("f", NULL, "1", 0, "ant");
+    /* Kinds of values that are no label, in order; then a name after numbers. */
+    static const char *const none[] = {"-1", "1.5", "true", "null", "{}", "\"\"", "[1]"};
+    tar_add(&tar, "0.jpg", "0");
+    tar_add(&tar, "0.json", "{\"n\": 1}");
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        char name[16], text[64];
+        snprintf(name, sizeof name, "x%zu.jpg", i);
+        tar_add(&tar, name, "0");
+        snprintf(name, sizeof name, "x%zu.json", i);
+        snprintf(text, sizeof text, "{\"n\": %s}", none[i]);
+        tar_add(&tar, name, text);
+    }
+    tar_add(&tar, "y.jpg", "0");
+    tar_end(&tar, "kinds/a.tar");
+    expect_label("kinds", "n", "0", 1, "1");
+    expect_label("kinds", "n", "x3", -1, NULL);
+    expect_label("kinds", "n", "y", -1, NULL);
+    tar_add(&tar, "0.jpg", "0");
+    tar_add(&tar, "0.json", "{\"n\": 1}");
+    tar_add(&tar, "1.jpg", "0");
+    tar_add(&tar, "1.json", "{\"n\": \"one\"}");
+    tar_end(&tar, "kinds/a.tar");
+    refuse_field("kinds", "n", DL2_ERR_FORMAT, "of 1.json is a name");
+    /* Twice a .json: which was meant nobody knows. */
+    tar_add(&tar, "0.jpg", "0");
+    tar_add(&tar, "0.json", "{\"n\": 1}");
+    tar_add(&tar, "0.json", "{\"n\": 2}");
+    tar_end(&tar, "kinds/a.tar");
+    refuse_field("kinds", "n", DL2_ERR_FORMAT, "0.json comes twice");
+    put("tree/a/1.jpg");
+    refuse_field("tree", "n", DL2_ERR_ARGUMENT, "the container here is 'folder'");
 }
 
 static void test_tar_refusals(void **state)
@@ -704,7 +804,9 @@ static void test_tar_refusals(void **state)
     put("s/more.tar.gz");
     refuse("s", DL2_ERR_UNSUPPORTED, "more.tar.gz");
     put("z.tgz");
-    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "decompress");
+    refuse("z.tgz", DL2_ERR_UNSUPPORTED, "make plain shards with dl2-transcode --copy");
+    put("y.tar.zst");
+    refuse("y.tar.zst", DL2_ERR_UNSUPPORTED, "decompress it");
     tar_add(&tar, "%2E%2E.jpg", "x");
     tar_end(&tar, "e.tar");
     refuse("e.tar", DL2_ERR_FORMAT, "no name");
@@ -821,7 +923,7 @@ static void test_classes_of_train_come_first(void **state)
     put_bytes("w/val/classes.txt", "aster\nrose\n", 11);
     expect_split("w", "all", "train/1:1 val/1:0");
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("w"), NULL, 1, &count, NULL), DL2_OK);
+    assert_int_equal(dl2_dataset_write_index(at("w"), NULL, NULL, 1, &count, NULL, NULL), DL2_OK);
     assert_int_equal(unlink(at("w/train/classes.txt")), 0);
     assert_int_equal(unlink(at("w/val/classes.txt")), 0);
     expect_split("w", "all", "train/1:1 val/1:0");
@@ -937,7 +1039,7 @@ static void test_unfinished(void **state)
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, &error),
                      DL2_ERR_ARGUMENT);
     size_t count;
-    assert_int_equal(dl2_dataset_write_index(at("gulp"), NULL, 0, &count, NULL), 0);
+    assert_int_equal(dl2_dataset_write_index(at("gulp"), NULL, NULL, 0, &count, NULL, NULL), 0);
     assert_int_equal(count, 5);
     assert_int_equal(dl2_writer_open(at("gulp"), &options, NULL, 0, &writer, NULL),
                      DL2_ERR_ARGUMENT);
@@ -1045,7 +1147,8 @@ static void test_sidecars_in_tar(void **state)
         expect_sidecars(dataset, "train/v.1", "TXT=a dot in the key");
         dl2_dataset_close(dataset);
         size_t count;
-        assert_int_equal(dl2_dataset_write_index(at("t"), NULL, 1, &count, NULL), DL2_OK);
+        assert_int_equal(dl2_dataset_write_index(at("t"), NULL, NULL, 1, &count, NULL, NULL),
+                         DL2_OK);
     }
     /* Images that are hard links, and a target that is one. */
     tar_add(&tar, "b.jpg", "picture");
@@ -1159,6 +1262,7 @@ int main(void)
         TEST(test_gulp_refusals),
         TEST(test_webdataset_rules),
         TEST(test_tar_extensions),
+        TEST(test_label_field),
         TEST(test_tar_refusals),
         TEST(test_tar_hard_links),
         TEST(test_what_tar_does_not_give),

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Datasets: samples, packed ones, splits, what lies beside an image."""
+import io
 import json
 import os
 import shutil
+import tarfile
 import unittest
 import warnings
 
@@ -48,6 +50,20 @@ class Samples(unittest.TestCase):
             self.assertEqual((list(dataset), dataset.keys, dataset.classes), (list(plain), plain.keys, plain.classes))
             for a, b in zip(epoch_of(loader(dl2.Dataset(flowers))), epoch_of(loader(packed))):
                 self.assertTrue((a == b).all())
+
+    def test_label_field(self):
+        folder = f"{scratch.name}/with-json"
+        os.makedirs(folder)
+        with tarfile.open(f"{folder}/a.tar", "w") as tar:
+            for key, name in ("1", "tree"), ("2", "bush"):
+                for extension, data in ("jpg", b"x"), ("json", json.dumps({"meta": {"class": name}}).encode()):
+                    member = tarfile.TarInfo(f"{key}.{extension}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+        labelled = dl2.Dataset(folder, split="all", label_field="meta.class", images_only=False)
+        self.assertEqual((labelled.classes, labelled.targets), (("bush", "tree"), [1, 0]))
+        with self.assertRaisesRegex(ValueError, "in tar shards alone"):
+            dl2.Dataset(flowers, label_field="meta.class")
 
     def test_closed(self):
         dataset = dl2.Dataset(flowers)

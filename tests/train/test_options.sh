@@ -150,7 +150,7 @@ for wrong in "" "-d data --decode tpu" "-d data --gpu-input region" "-d data --g
     "-d data --classes 3" "--loader synthetic --val data" "-d data --momentum 0 --nesterov" \
     "-d data --optimizer adam" "-d data --optimizer adamw --nesterov" "-d data --beta2 0.9" \
     "-d data --optimizer adamw --momentum 1" "-d data --optimizer rmsprop --nesterov" "-d data --clip-grad -1" \
-    "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--stages data:1 --freeze" \
+    "-d data --skip-validation --keep-best" "--loader synthetic --keep-best" "--loader synthetic --label-field a" "--stages data:1 --freeze" \
     "--stages data:1:size=7" "--stages data:1:size=x" "--stages data:1:size=12:thaw" "--stages data:freeze" "-d data --optimizer adamw --beta2 1" \
     "-d data --augment mirror" "-d data --augment jitter" "-d data --augment randaugment:m=31" \
     "-d data --decode gpu --augment vflip" "-d data --decode gpu --interpolation box" "-d data --interpolation hamming" "-d data --decode gpu --cutmix 1" "-d data --cutmix -1" "-d data --shuffle-window 2" "-d data --balanced --weights weights" "-d data --balanced --repeats 2" "-d data --loss-scale 8" "-d data --loss-scale 8 --amp bf16" "-d data --sync-bn" \

@@ -50,7 +50,7 @@ for from in gulp tar; do
     done
 done
 # The order is of clips, and frames keep theirs.
-expect 0 dl2-transcode --quiet --copy --container=gulp --shuffle 5 "$work/tar" "$work/mixed"
+expect 0 dl2-transcode --quiet --copy --container=gulp --shuffle=5 "$work/tar" "$work/mixed"
 clips "$work/mixed"
 cmp -s "$work/gulp/train/data_0.gulp" "$work/mixed/train/data_0.gulp" && fail 'not shuffled'
 expect 0 dl2-transcode --quiet --copy "$work/mixed" "$work/unmixed"

@@ -175,16 +175,23 @@ said "the folder 'test' is read as a class"
 order() { tar tf "$1"/*.tar | grep 'ppm$' | tr '\n' ' '; }
 for i in 1 2 3 4 5 6 7 8 9; do for class in a b; do picture "$work/many/$class/$i.ppm" 8 8 $i; done; done
 for seed in 1 2; do
-    copy --container=tar --shuffle $seed "$work/many" "$work/order$seed"
-    copy --container=tar --shuffle $seed "$work/many" "$work/again$seed"
+    copy --container=tar --shuffle=$seed "$work/many" "$work/order$seed"
+    copy --container=tar --shuffle=$seed "$work/many" "$work/again$seed"
     is "$(order "$work/order$seed")" "$(order "$work/again$seed")" "the order of a seed"
 done
 copy --container=tar "$work/many" "$work/plain"
 [ "$(order "$work/order1")" != "$(order "$work/order2")" ] || fail "two seeds give one order"
 [ "$(order "$work/order1")" != "$(order "$work/plain")" ] || fail "--shuffle has no effect"
 is "$(tar tf "$work"/order1/*.tar | LC_ALL=C sort)" "$(tar tf "$work"/plain/*.tar | LC_ALL=C sort)" "samples"
-copy --container=tar --shuffle 2 "$work/many" "$work/order1" # another seed: packed again
+copy --container=tar --shuffle=2 "$work/many" "$work/order1" # another seed: packed again
 is "$(order "$work/order1")" "$(order "$work/order2")" "another seed"
-expect 2 dl2-transcode --quiet --copy --shuffle 1 "$work/many" "$work/folders"
+copy --container=tar --shuffle "$work/many" "$work/order"
+grep -q 'packed in the random order of seed 0$' "$work/out" || fail "the seed is not named"
+copy --container=tar --shuffle=0 "$work/many" "$work/order0"
+is "$(order "$work/order")" "$(order "$work/order0")" "the order of --shuffle alone"
+[ "$(order "$work/order")" != "$(order "$work/plain")" ] || fail "--shuffle alone has no effect"
+expect 2 dl2-transcode --quiet --copy --container=tar --shuffle 1 "$work/many" "$work/unmade"
+said "a value of --shuffle needs the sign, as --shuffle=SEED"
+expect 2 dl2-transcode --quiet --copy --shuffle=1 "$work/many" "$work/folders"
 said "--shuffle has no effect: --container=folder has no order"
 exit 0

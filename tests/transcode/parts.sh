@@ -74,10 +74,10 @@ options="--codec $codecs --q 30,60 --short 24,full"
 check folder $options
 is "$(find "$work/parts-folder" -name '*.mask.ppm' | wc -l)" "$(find "$work/one-folder" -name '*.mask.ppm' | wc -l)" masks
 check tar $options --container tar
-check gulp --codec jpeg --q 30 --container gulp --shuffle 7
+check gulp --codec jpeg --q 30 --container gulp --shuffle=7
 check target --codec $codecs --target ssim=0.9,bytes=600 --on-miss fail
 if ! slow; then
-    check tartarget --codec $codecs --target bytes=600 --container tar --shard 1 --shuffle 3
+    check tartarget --codec $codecs --target bytes=600 --container tar --shard 1 --shuffle=3
     if command -v mpirun >/dev/null 2>&1 && dl2-train --version | grep -q 'ranks by mpi'; then
         OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
         export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
