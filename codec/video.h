@@ -31,10 +31,11 @@ struct dl2_frame_rate {
 };
 
 struct dl2_video_info {
-    uint32_t width, height; /* of the upright frames */
-    size_t frames;          /* at least 1 */
+    size_t frames; /* at least 1 */
     bool has_sound;
-    bool square_pixels; /* or the file says nothing of their shape */
+    /* Once a frame was decoded: */
+    uint32_t width, height; /* of the upright frames */
+    bool square_pixels;     /* or the file says nothing of their shape */
 };
 
 struct dl2_video;

@@ -26,14 +26,15 @@ enum { READ_BYTES = 1 << 16, MAX_PACKETS = 1 << 24, PACKETS_SPARE = 64 << 20 };
 /* A packet, which is a frame, in the order of decoding. */
 struct packet {
     AVPacket *data;
-    int64_t time; /* its presentation time; AV_NOPTS_VALUE: not known */
-    bool is_key;
+    int64_t time;  /* its presentation time; AV_NOPTS_VALUE: not known */
+    bool is_start; /* decoding may begin here: no frame that follows needs an earlier one */
 };
 
 struct dl2_video {
     struct dl2_video_info info;
     AVCodecContext *decoder;
     AVRational time_base, rate; /* rate: the file's own, 0/1 if it has none */
+    AVRational shape;           /* of pixels, by the container; 0/1: it does not say */
     int orientation;            /* EXIF's */
     struct packet *packets;
     size_t packet_count;
@@ -158,7 +159,9 @@ static int open_format(struct source *source, AVFormatContext **out, AVIOContext
     if (code < 0)
         return fail(code, "no video in MP4, Matroska or AVI", error);
     *out = format;
-    code = avformat_find_stream_info(format, NULL);
+    /* Looks into frames for what AVI's header lacks; other headers say enough, and it takes longer
+     * than to decode a short clip. */
+    code = strcmp(format->iformat->name, "avi") ? 0 : avformat_find_stream_info(format, NULL);
     return code < 0 ? fail(code, "the video's header", error) : DL2_OK;
 }
 
@@ -224,6 +227,51 @@ static bool is_hidden(const AVStream *stream, const AVPacket *packet)
            (stream->codecpar->codec_id == AV_CODEC_ID_VP8 && !(packet->data[0] & 0x10));
 }
 
+/* Bytes of the size before each unit of H.264 or HEVC, by their configuration; 0: start codes. */
+static unsigned unit_digits(const AVCodecContext *decoder)
+{
+    const unsigned at = decoder->codec_id == AV_CODEC_ID_H264 ? 4 : 21;
+    return decoder->extradata_size > (int)at && decoder->extradata[0] == 1
+               ? (decoder->extradata[at] & 3u) + 1
+               : 0;
+}
+
+/* The unit behind data[*at], whose first byte is then at *at; false: there is none. */
+static bool next_unit(const uint8_t *data, size_t size, unsigned digits, size_t *end, size_t *at)
+{
+    size_t length = 0;
+    *at = *end;
+    for (; !digits && *at + 3 < size; (*at)++)
+        if (!data[*at] && !data[*at + 1] && data[*at + 2] == 1) {
+            *at += 3;
+            *end = *at;
+            return true;
+        }
+    if (!digits || size - *at <= digits)
+        return false;
+    for (unsigned i = 0; i < digits; i++)
+        length = length << 8 | data[(*at)++];
+    *end = length < size - *at ? *at + length : size;
+    return true;
+}
+
+/* Key frames of H.264 and HEVC may be such that later frames refer to earlier ones: only one that
+ * begins anew (IDR; of HEVC also BLA, and CRA if find_starts() agrees) is safe to begin with. */
+static bool refreshes_all(const AVCodecContext *decoder, const AVPacket *packet)
+{
+    const bool hevc = decoder->codec_id == AV_CODEC_ID_HEVC;
+    const size_t size = (size_t)packet->size;
+    const unsigned digits = unit_digits(decoder);
+    if (!hevc && decoder->codec_id != AV_CODEC_ID_H264)
+        return true;
+    for (size_t at, end = 0; next_unit(packet->data, size, digits, &end, &at) && at < size;) {
+        const unsigned type = hevc ? packet->data[at] >> 1 & 63 : packet->data[at] & 31;
+        if (hevc ? type >= 16 && type <= 21 : type == 5)
+            return true;
+    }
+    return false;
+}
+
 static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t limit,
                        AVPacket *packet, struct dl2_error *error)
 {
@@ -243,8 +291,10 @@ static int keep_packet(struct dl2_video *video, const AVStream *stream, size_t l
         video->packets = grown;
     }
     struct packet *kept = &video->packets[video->packet_count];
-    *kept = (struct packet){
-        .data = av_packet_alloc(), .time = packet->pts, .is_key = packet->flags & AV_PKT_FLAG_KEY};
+    *kept = (struct packet){.data = av_packet_alloc(),
+                            .time = packet->pts,
+                            .is_start = (packet->flags & AV_PKT_FLAG_KEY) &&
+                                        refreshes_all(video->decoder, packet)};
     if (!kept->data)
         return no_memory(error);
     video->packet_count++;
@@ -300,14 +350,13 @@ static int read_file(struct dl2_video *video, AVFormatContext *format, size_t si
         return dl2_error_set(error, DL2_ERR_FORMAT, "it has no video stream%s",
                              video->info.has_sound ? ", only sound" : "");
     const AVCodecParameters *coded = stream->codecpar;
-    DL2_TRY(dl2_image_check_size((uint64_t)(coded->width > 0 ? coded->width : 0),
-                                 (uint64_t)(coded->height > 0 ? coded->height : 0), max_pixels,
-                                 error));
+    if (coded->width > 0 && coded->height > 0) /* else the first frame says it */
+        DL2_TRY(dl2_image_check_size((uint64_t)coded->width, (uint64_t)coded->height, max_pixels,
+                                     error));
     DL2_TRY(find_orientation(stream, &video->orientation, error));
     DL2_TRY(open_decoder(video, stream, codec, max_pixels, error));
-    const AVRational shape =
+    video->shape =
         stream->sample_aspect_ratio.num ? stream->sample_aspect_ratio : coded->sample_aspect_ratio;
-    video->info.square_pixels = shape.num <= 0 || shape.num == shape.den;
     video->time_base = stream->time_base;
     video->rate = stream->avg_frame_rate.num > 0 ? stream->avg_frame_rate : stream->r_frame_rate;
     return read_packets(video, format, stream, size, error);
@@ -324,14 +373,29 @@ static void flush(struct dl2_video *video, size_t packet)
     video->number = SIZE_MAX;
 }
 
-static int check_frame(const struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
+/* The first frame decides the size of all. */
+static int take_size(struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
 {
     const bool turned = video->orientation >= 5;
-    const uint32_t width = turned ? video->info.height : video->info.width;
-    const uint32_t height = turned ? video->info.width : video->info.height;
+    const AVRational shape = video->shape.num > 0 ? video->shape : frame->sample_aspect_ratio;
+    DL2_TRY(dl2_image_check_size((uint64_t)frame->width, (uint64_t)frame->height,
+                                 (uint64_t)video->decoder->max_pixels, error));
+    video->info.width = (uint32_t)(turned ? frame->height : frame->width);
+    video->info.height = (uint32_t)(turned ? frame->width : frame->height);
+    video->info.square_pixels = shape.num <= 0 || shape.num == shape.den;
+    return DL2_OK;
+}
+
+static int check_frame(struct dl2_video *video, const AVFrame *frame, struct dl2_error *error)
+{
+    const bool turned = video->orientation >= 5;
     if ((frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags)
         return dl2_error_set(error, DL2_ERR_FORMAT, "a frame of the video is damaged");
-    if (width && ((uint32_t)frame->width != width || (uint32_t)frame->height != height))
+    if (!video->info.width)
+        DL2_TRY(take_size(video, frame, error));
+    const uint32_t width = turned ? video->info.height : video->info.width;
+    const uint32_t height = turned ? video->info.width : video->info.height;
+    if ((uint32_t)frame->width != width || (uint32_t)frame->height != height)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "a frame of the video is of %dx%d, others of %" PRIu32 "x%" PRIu32
                              "; frames of one clip must be of one size",
@@ -342,26 +406,19 @@ static int check_frame(const struct dl2_video *video, const AVFrame *frame, stru
 /*
  * Decodes the next frame in the order of presentation: 1, or 0 behind the last one, and the current
  * frame stays. Frames that are shown before `time` may be left out if no other one needs them.
- * Those before the key frame that decoding began with may lack what they refer to.
  */
 static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *error)
 {
-    const struct packet *begin = &video->packets[video->start];
     for (;;) {
         int code = avcodec_receive_frame(video->decoder, video->spare);
         if (code == AVERROR_EOF)
             return 0;
         if (code == 0) {
             AVFrame *frame = video->spare;
-            const int64_t shown = frame->best_effort_timestamp;
-            if (video->timed && video->start && shown < begin->time) {
-                av_frame_unref(frame);
-                continue;
-            }
             DL2_TRY(check_frame(video, frame, error));
             video->spare = video->frame;
             video->frame = frame;
-            video->time = shown;
+            video->time = frame->best_effort_timestamp;
             video->number++; /* from SIZE_MAX on */
             return 1;
         }
@@ -375,18 +432,17 @@ static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *
         code = avcodec_send_packet(video->decoder, packet ? packet->data : NULL);
         video->drained = !packet;
         video->next += packet != NULL;
-        const bool leading = video->timed && video->start && early && packet->time < begin->time;
-        if (code < 0 && !leading)
+        if (code < 0)
             return fail(code, "a frame of the video", error);
     }
 }
 
-/* The last key frame that is not shown after a time, and from which that time can be decoded. */
+/* The last packet that decoding may begin with and that is not shown after a time. */
 static size_t find_key(const struct dl2_video *video, int64_t time)
 {
     size_t key = 0;
     for (size_t i = 0; i < video->packet_count; i++)
-        if (video->packets[i].is_key && video->packets[i].time != AV_NOPTS_VALUE &&
+        if (video->packets[i].is_start && video->packets[i].time != AV_NOPTS_VALUE &&
             video->packets[i].time <= time)
             key = i;
     return key;
@@ -416,7 +472,7 @@ static int seek_by_time(struct dl2_video *video, size_t number, struct dl2_error
     if (video->time == AV_NOPTS_VALUE || behind || key >= video->next)
         flush(video, key);
     DL2_TRY(decode_until(video, time, error));
-    if (video->time != time && video->start) { /* a key frame that was none */
+    if (video->time != time && video->start) { /* it was no place to begin */
         flush(video, 0);
         DL2_TRY(decode_until(video, time, error));
     }
@@ -448,6 +504,41 @@ static int compare_times(const void *a, const void *b)
 {
     const int64_t *one = a, *two = b;
     return (*one > *two) - (*one < *two);
+}
+
+/* Tells the decoder how many frames may have to wait for one that is shown before them; otherwise
+ * it guesses, and may leave out the first ones. */
+static void set_delay(struct dl2_video *video)
+{
+    enum { MOST = 16 };
+    int delay = 0;
+    if (!video->timed) {
+        video->decoder->strict_std_compliance = FF_COMPLIANCE_STRICT; /* the most by its level */
+        return;
+    }
+    for (size_t i = 0; i < video->packet_count; i++) {
+        const int64_t time = video->packets[i].time;
+        int later = 0;
+        for (size_t k = i > 2 * MOST ? i - 2 * MOST : 0; k < i && time != AV_NOPTS_VALUE; k++)
+            later += video->packets[k].time != AV_NOPTS_VALUE && video->packets[k].time > time;
+        delay = later > delay ? later : delay;
+    }
+    delay = delay < MOST ? delay : MOST;
+    if (video->decoder->has_b_frames < delay)
+        video->decoder->has_b_frames = delay;
+}
+
+/* Frames behind a key frame that are shown before it may need what came earlier. */
+static void find_starts(struct dl2_video *video)
+{
+    int64_t least = INT64_MAX;
+    for (size_t i = video->packet_count; i-- > 0;) {
+        struct packet *packet = &video->packets[i];
+        if (packet->time == AV_NOPTS_VALUE)
+            continue;
+        packet->is_start &= packet->time <= least;
+        least = packet->time < least ? packet->time : least;
+    }
 }
 
 /* Numbers the frames by what the packets say. */
@@ -538,14 +629,10 @@ static int open_video(struct dl2_video *video, struct source *source, uint64_t m
     if (!video->frame || !video->spare)
         return no_memory(error);
     flush(video, 0);
+    set_delay(video);
+    find_starts(video);
     DL2_TRY(video->timed ? find_times(video, error) : count_frames(video, error));
     find_end(video);
-    DL2_TRY(ffmpeg_seek(video, 0, error));
-    DL2_TRY(dl2_image_check_size((uint64_t)video->frame->width, (uint64_t)video->frame->height,
-                                 max_pixels, error));
-    const bool turned = video->orientation >= 5;
-    video->info.width = (uint32_t)(turned ? video->frame->height : video->frame->width);
-    video->info.height = (uint32_t)(turned ? video->frame->width : video->frame->height);
     return DL2_OK;
 }
 

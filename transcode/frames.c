@@ -347,12 +347,12 @@ static int encode_frame(const struct ingest *ingest, struct worker *worker, stru
 {
     const struct dl2_transcode_target *target = ingest->options->target;
     const struct dl2_video_info *info = dl2_video_info(video);
-    const struct dl2_box whole = {0, 0, info->width, info->height};
     struct dl2_raster raster;
-    uint32_t width = info->width, height = info->height;
-    dl2_resolution_apply(&target->resolution, &width, &height);
     DL2_TRY(dl2_video_seek(video, number, error));
     DL2_TRY(dl2_video_pixels(video, &raster, error));
+    const struct dl2_box whole = {0, 0, info->width, info->height};
+    uint32_t width = info->width, height = info->height;
+    dl2_resolution_apply(&target->resolution, &width, &height);
     DL2_TRY(dl2_image_reshape(&worker->image, width, height, 3, error));
     const struct dl2_resize_output out = {.data = worker->image.data,
                                           .width = width,
