@@ -21,10 +21,10 @@ libcodec_la_SOURCES = \
 libcodec_la_LIBADD = libpixels.la libcommon.la
 
 if HAVE_FFMPEG
+# Its libraries are loaded when they are needed.
 noinst_LTLIBRARIES += libcodec_ffmpeg.la
 libcodec_ffmpeg_la_SOURCES = codec/video_ffmpeg.c
 libcodec_ffmpeg_la_CFLAGS = $(AM_CFLAGS) $(FFMPEG_CFLAGS)
-libcodec_ffmpeg_la_LIBADD = $(FFMPEG_LIBS)
 libcodec_la_LIBADD += libcodec_ffmpeg.la
 endif
 

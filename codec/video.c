@@ -17,7 +17,7 @@ static const struct dl2_video_engine *const engines[] = {
 
 const char *dl2_video_missing(void)
 {
-    return engines[0] ? NULL
+    return engines[0] ? engines[0]->missing()
                       : "this build cannot read videos: configure found no FFmpeg libraries "
                         "(Debian: libavformat-dev libavcodec-dev libavutil-dev libswscale-dev)";
 }
@@ -31,8 +31,9 @@ int dl2_video_open(const uint8_t *data, size_t size, uint64_t max_pixels, struct
                    struct dl2_error *error)
 {
     *out = NULL;
-    if (!engines[0])
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_video_missing());
+    const char *none = dl2_video_missing();
+    if (none)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", none);
     if (!size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "the file is empty");
     const uint64_t missing = dl2_video_bytes_missing(data, size);

@@ -40,7 +40,7 @@ struct dl2_video_info {
 
 struct dl2_video;
 
-/* Why this build cannot read videos, for messages; NULL: it can. */
+/* Why videos cannot be read here, for messages; NULL: they can. Loads the libraries. */
 const char *dl2_video_missing(void);
 /* The libraries and their versions, "libavcodec 59.37.100, ..."; "" without them. */
 const char *dl2_video_version(void);
@@ -88,6 +88,7 @@ uint64_t dl2_video_bytes_missing(const uint8_t *data, size_t size);
 
 /* For video_ffmpeg.c. */
 struct dl2_video_engine {
+    const char *(*missing)(void); /* loads the libraries */
     const char *(*version)(void);
     int (*open)(const uint8_t *data, size_t size, uint64_t max_pixels, struct dl2_video **out,
                 struct dl2_error *error);
