@@ -2,6 +2,7 @@
 #include "codec/codec.h"
 
 #include "codec/codecs.h"
+#include "codec/video.h"
 #include "common/file.h"
 
 #include "config.h"
@@ -343,6 +344,8 @@ void dl2_codec_print_versions(FILE *out)
     char memory[DL2_CODEC_VERSION_SIZE];
     for (size_t i = 0; codecs[i]; i++)
         fprintf(out, "  %s: %s\n", codecs[i]->name, codec_version(codecs[i], memory));
+    if (*dl2_video_version())
+        fprintf(out, "  videos: %s\n", dl2_video_version());
 }
 
 void dl2_codec_list(FILE *out)

@@ -13,11 +13,20 @@ libcodec_la_SOURCES = \
 	codec/image_file.h \
 	codec/jpeg_tables.c codec/jpeg_tables.h \
 	codec/settings.c codec/settings.h \
+	codec/video.c codec/video.h \
 	codec/jpeg/jpeg_header.c codec/jpeg/jpeg_header.h \
 	codec/jpeg/jpeg_plain.c codec/jpeg/jpeg_plain.h \
 	codec/jpeg/jpeg_slices.c codec/jpeg/jpeg_slices.h \
 	codec/jpeg/jpeg_tiles.c codec/jpeg/jpeg_tiles.h
 libcodec_la_LIBADD = libpixels.la libcommon.la
+
+if HAVE_FFMPEG
+# Its libraries are loaded when they are needed.
+noinst_LTLIBRARIES += libcodec_ffmpeg.la
+libcodec_ffmpeg_la_SOURCES = codec/video_ffmpeg.c
+libcodec_ffmpeg_la_CFLAGS = $(AM_CFLAGS) $(FFMPEG_CFLAGS)
+libcodec_la_LIBADD += libcodec_ffmpeg.la
+endif
 
 if HAVE_LCMS
 noinst_LTLIBRARIES += libcodec_lcms.la

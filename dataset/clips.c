@@ -445,7 +445,8 @@ int dl2_clips_find(struct dl2_dataset *dataset, const char *path,
     const struct dl2_container *container = dataset->container;
     const bool forced = options->samples == DL2_SAMPLES_CLIPS;
     DL2_CLEANUP(free_found) struct found found = {NULL, NULL, 0};
-    if (options->samples == DL2_SAMPLES_IMAGES || !dataset->count)
+    if (options->samples == DL2_SAMPLES_IMAGES || !dataset->count || dataset->volumes ||
+        dataset->videos)
         return DL2_OK;
     if (!container->shards && !container->has_clip_paths)
         return forced ? dl2_error_set(error, DL2_ERR_ARGUMENT,

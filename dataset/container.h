@@ -172,6 +172,8 @@ struct dl2_dataset {
     struct dl2_clip_keys *clip_keys; /* clips.c */
     bool by_frame;                   /* frames of clips are samples */
     bool volumes;                    /* samples are volumes */
+    bool videos;                     /* samples are video files */
+    size_t missing;                  /* dl2_dataset_missing() */
     const char *clip_note;           /* a message about them; NULL: none */
     size_t clip_message;             /* its number, where it only says what the layout says; or 0 */
     uint32_t least_frames, most_frames; /* of all clips, whatever the split */

@@ -114,7 +114,7 @@ static int find_container(struct dl2_dataset *dataset, const char *path,
                              "of a cache in a folder have an effect on http://, https:// and s3:// "
                              "alone",
                              path);
-    dataset->container = probe_container(path);
+    dataset->container = options->labels ? dl2_container_find("list") : probe_container(path);
     return dataset->container ? DL2_OK : unknown_path(path, error);
 }
 
@@ -183,6 +183,7 @@ enum dl2_sample_kind dl2_dataset_kind(const struct dl2_dataset *dataset)
 {
     return dataset->clips     ? DL2_SAMPLE_CLIP
            : dataset->volumes ? DL2_SAMPLE_VOLUME
+           : dataset->videos  ? DL2_SAMPLE_VIDEO
                               : DL2_SAMPLE_IMAGE;
 }
 
@@ -422,6 +423,11 @@ int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
 uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index)
 {
     return sidecar_sum(dataset, dl2_dataset_frames(dataset, index).first);
+}
+
+size_t dl2_dataset_missing(const struct dl2_dataset *dataset)
+{
+    return dataset->missing;
 }
 
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset)

@@ -2,11 +2,12 @@
 /*
  * Encoded samples and their labels, by number. Pixels are not this room's business.
  *
- * A sample is an image, a clip: frames in order, with one label and one key, or a volume
- * (dataset/volume.h). All samples of a dataset are of one kind. What is encoded are images, the
- * frames of clips among them, and these have numbers of their own: those of sample 0 come first,
- * then those of sample 1. Where samples are images the two numbers are the same. Functions that
- * read bytes take an image's number.
+ * A sample is an image, a clip: frames in order, with one label and one key, a clip that is a video
+ * file (.mp4, .m4v, .mov, .webm, .mkv, .avi), or a volume (dataset/volume.h). All samples of a
+ * dataset are of one kind. What is encoded are images, the frames of clips among them, and these
+ * have numbers of their own: those of sample 0 come first, then those of sample 1. Where samples
+ * are images or videos the two numbers are the same. Functions that read bytes take an image's
+ * number.
  *
  * Containers, told apart by what lies at `path`:
  *   folder   any tree of image files; the class of ROOT/[SPLIT/]CLASS/.../FILE is CLASS
@@ -75,7 +76,7 @@ struct dl2_subset {
 };
 
 /* What samples are. */
-enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME };
+enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME, DL2_SAMPLE_VIDEO };
 
 /*
  * How the kind is found. DL2_SAMPLES_AUTO: samples are clips
@@ -88,7 +89,8 @@ enum dl2_sample_kind { DL2_SAMPLE_IMAGE, DL2_SAMPLE_CLIP, DL2_SAMPLE_VOLUME };
  *
  * DL2_SAMPLES_CLIPS: in a folder and in tar, the images of a folder within a class's are a clip in
  * the order of the numbers at the end of their names, whatever else their names have. An image
- * elsewhere, or without such a number, is DL2_ERR_FORMAT. IDX and PostgreSQL have no clips.
+ * elsewhere, or without such a number, is DL2_ERR_FORMAT. IDX and PostgreSQL have no clips. A video
+ * is a clip in either case.
  */
 enum dl2_samples { DL2_SAMPLES_AUTO, DL2_SAMPLES_IMAGES, DL2_SAMPLES_CLIPS };
 
@@ -150,6 +152,14 @@ struct dl2_dataset_options {
      * DL2_ERR_UNSUPPORTED then.
      */
     bool takes_volumes;
+    /* Can the caller work on videos? The same holds for these. A folder of both holds volumes. */
+    bool takes_videos;
+    /*
+     * Lists of the labels of the videos below the path, with commas: FILE or SPLIT=FILE (list.c
+     * says what they may look like). Samples are the videos that the lists name, with the keys
+     * [SPLIT/]CLASS/NAME, wherever below the path they lie. NULL: folders say the classes.
+     */
+    const char *labels;
     /*
      * The path of a field in the JSON beside each sample of tar shards (dataset/label_field.h),
      * "label" or "meta.class": an integer there is its class's number, a string its class's name.
@@ -169,7 +179,7 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, NULL, false                    \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, false, NULL, NULL, false       \
     }
 
 struct dl2_dataset;
@@ -339,6 +349,8 @@ int dl2_dataset_read_sidecars(const struct dl2_dataset *dataset, size_t index,
 uint64_t dl2_dataset_sidecar_sum(const struct dl2_dataset *dataset, size_t index);
 /* Files of a folder that `keep` refuses and that lie beside no sample. */
 size_t dl2_dataset_ignored(const struct dl2_dataset *dataset);
+/* Lines of lists of labels whose video is not there. A message names some. */
+size_t dl2_dataset_missing(const struct dl2_dataset *dataset);
 /* In a folder: of a sample's key that ends like a mask's, ".mask" or ".seg", the length of the name
  * of the image that it is a mask of if that is there; 0 for other keys. */
 size_t dl2_dataset_mask_stem(const char *key);

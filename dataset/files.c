@@ -5,6 +5,7 @@
 #include "common/scope.h"
 
 #include <inttypes.h>
+#include <strings.h>
 
 /* Largest encoded sample that is read, bytes. */
 #define MAX_SAMPLE_BYTES ((uint64_t)1 << 31)
@@ -53,6 +54,31 @@ void dl2_files_free(struct dl2_files *files)
         dl2_remote_file_free(&files->remote[i]);
     free(files->remote);
     free(files->entries);
+}
+
+bool dl2_files_is_video(const char *path)
+{
+    static const char *const extensions[] = {"mp4", "m4v", "mov", "webm", "mkv", "avi"};
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (!strcasecmp(dl2_path_extension(path), extensions[i]))
+            return true;
+    return false;
+}
+
+int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,
+                           const struct dl2_dataset_options *options, struct dl2_error *error)
+{
+    if (dataset->videos && !options->takes_videos)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s: it holds videos (.mp4, .webm, .mkv, .avi and the like), and what "
+                             "was asked for works on images; dl2-transcode --frames makes clips of "
+                             "images of them; dl2-load bench and check, dl2-train, dl2.Loader in "
+                             "Python and the C library read them as they are",
+                             path);
+    if (dataset->videos && options->samples == DL2_SAMPLES_IMAGES)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: it holds videos, which are not images",
+                             path);
+    return DL2_OK;
 }
 
 struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number)

@@ -28,6 +28,11 @@ int dl2_files_read_names(struct dl2_dataset *dataset, struct dl2_error *error);
 int dl2_files_load(const struct dl2_files *files, const char *path, size_t number,
                    uint64_t max_bytes, struct dl2_bytes *out, struct dl2_error *error);
 void dl2_files_free(struct dl2_files *files);
+/* Is this the name of a video file? Its extension decides. */
+bool dl2_files_is_video(const char *path);
+/* DL2_ERR_UNSUPPORTED for a dataset of videos at `path` where the options take none. */
+int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,
+                           const struct dl2_dataset_options *options, struct dl2_error *error);
 
 /* Functions of struct dl2_reader. */
 struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number);

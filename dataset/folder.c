@@ -32,7 +32,7 @@ struct folder {
     struct dl2_files files;
     struct companion *companions; /* by owner and extension, once the folder is open */
     size_t companion_count;
-    size_t volumes; /* files of volumes among those that are ignored */
+    size_t volumes, videos; /* files of these among those that are ignored */
     char *strings;
     size_t name_offset; /* strlen("ROOT/") */
 };
@@ -59,28 +59,33 @@ static bool folder_has_extension(const char *base, const char *extensions)
     return false;
 }
 
-static bool folder_is_sample(const char *path, bool volumes,
+static bool folder_is_sample(const struct dl2_dataset *dataset, const char *path,
                              const struct dl2_dataset_options *options)
 {
     return !folder_has_extension(dl2_path_base(path), options->sidecars) &&
-           (volumes ? dl2_is_volume_file(path) : !options->keep || options->keep(path));
+           (dataset->volumes  ? dl2_is_volume_file(path)
+            : dataset->videos ? dl2_files_is_video(path)
+                              : !options->keep || options->keep(path));
 }
 
-/* Are the samples volumes? Files beside them, which keep() refuses, may be of any kind. */
-static bool folder_holds_volumes(const struct dl2_file_list *list,
-                                 const struct dl2_dataset_options *options)
+/* Are the samples volumes, or videos? Files beside them, which keep() refuses, may be of any kind.
+ */
+static void folder_find_kind(struct dl2_dataset *dataset, const struct dl2_file_list *list,
+                             const struct dl2_dataset_options *options)
 {
-    bool any = false;
+    bool volumes = false, videos = false;
     for (size_t i = 0; i < list->count; i++) {
         const char *path = list->paths[i];
-        const bool is_volume = dl2_is_volume_file(path);
+        const bool is_volume = dl2_is_volume_file(path), is_video = dl2_files_is_video(path);
         if (folder_hides(path) || folder_has_extension(dl2_path_base(path), options->sidecars))
             continue;
-        if (!is_volume && (!options->keep || options->keep(path)))
-            return false;
-        any |= is_volume;
+        if (!is_volume && !is_video && (!options->keep || options->keep(path)))
+            return;
+        volumes |= is_volume;
+        videos |= is_video;
     }
-    return any;
+    dataset->volumes = volumes;
+    dataset->videos = videos && !volumes;
 }
 
 /* Volumes are read by programs that say so, on this machine, as this build can. */
@@ -133,8 +138,8 @@ static int folder_check_classes(const struct dl2_dataset *dataset, const char *r
 
 /* Fills in the entries, all but part and label, and the companions. */
 static int folder_collect(struct folder *folder, const char *root, const struct dl2_file_list *list,
-                          bool volumes, const struct dl2_dataset_options *options,
-                          struct dl2_error *error)
+                          const struct dl2_dataset *dataset,
+                          const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     struct dl2_files *files = &folder->files;
     const size_t root_length = (size_t)dl2_path_folder_length(root);
@@ -150,8 +155,8 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
     char *at = folder->strings;
     for (size_t i = 0; i < list->count; i++) {
         const size_t length = strlen(list->paths[i]);
-        const size_t stem =
-            volumes ? dl2_volume_stem_length(list->paths[i]) : dl2_path_stem_length(list->paths[i]);
+        const size_t stem = dataset->volumes ? dl2_volume_stem_length(list->paths[i])
+                                             : dl2_path_stem_length(list->paths[i]);
         char *path = at, *name = path + folder->name_offset, *key = name + length + 1;
         memcpy(path, root, root_length);
         path[root_length] = '/';
@@ -165,7 +170,7 @@ static int folder_collect(struct folder *folder, const char *root, const struct 
                                                   .mtime_ns = list->mtime_ns[i]},
                                        .number = (uint32_t)i};
         at = key;
-        if (!folder_is_sample(path, volumes, options)) {
+        if (!folder_is_sample(dataset, path, options)) {
             folder->companions[folder->companion_count++] = (struct companion){.file = entry};
             continue;
         }
@@ -296,6 +301,7 @@ static int folder_give_companions(struct folder *folder, struct dl2_error *error
         if (companion->owner == SIZE_MAX) {
             folder->files.ignored++;
             folder->volumes += dl2_is_volume_file(companion->file.sample.path);
+            folder->videos += dl2_files_is_video(companion->file.sample.path);
         } else {
             folder->companions[kept++] = *companion;
         }
@@ -401,24 +407,25 @@ static int folder_remark_empty(struct dl2_dataset *dataset, const struct folder 
     if (!count)
         return DL2_OK;
     return dl2_format(&dataset->remark, error,
-                      "%zu class folder%s no image: %s%s; a class needs one, and other "
+                      "%zu class folder%s no %s: %s%s; a class needs one, and other "
                       "loaders may refuse such folders, or give the classes other numbers",
-                      count, count == 1 ? " holds" : "s hold", names, count > NAMED ? ", ..." : "");
+                      count, count == 1 ? " holds" : "s hold", dataset->videos ? "video" : "image",
+                      names, count > NAMED ? ", ..." : "");
 }
 
-/* Volumes between images are no samples. */
-static int folder_remark_volumes(struct dl2_dataset *dataset, const struct folder *folder,
-                                 struct dl2_error *error)
+/* Volumes and videos between samples of another kind are none. */
+static int folder_remark_others(struct dl2_dataset *dataset, size_t count, const char *what,
+                                struct dl2_error *error)
 {
-    if (dataset->volumes || !folder->volumes)
+    if (!count)
         return DL2_OK;
     DL2_AUTO_FREE char *before = dataset->remark;
     dataset->remark = NULL;
     return dl2_format(&dataset->remark, error,
-                      "%s%s%zu file%s of volumes (.npy, .nii, .nii.gz) %s left out, because "
-                      "the folder holds images; put volumes into a dataset of their own",
-                      before ? before : "", before ? "; " : "", folder->volumes,
-                      folder->volumes == 1 ? "" : "s", folder->volumes == 1 ? "is" : "are");
+                      "%s%s%zu file%s of %s %s left out, because the folder holds %s; put them "
+                      "into a dataset of their own",
+                      before ? before : "", before ? "; " : "", count, count == 1 ? "" : "s", what,
+                      count == 1 ? "is" : "are", dataset->volumes ? "volumes" : "images");
 }
 
 /* As dl2_list_files() of a folder on this machine: 1, or 0 for names with a part that starts with a
@@ -479,16 +486,20 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_CLEANUP(dl2_file_list_free) struct dl2_file_list list = {0};
     DL2_TRY(dataset->remote ? folder_take_listing(dataset, &folder->files, &list, error)
                             : dl2_list_files(path, &list, error));
-    dataset->volumes = folder_holds_volumes(&list, options);
+    folder_find_kind(dataset, &list, options);
     DL2_TRY(folder_check_volumes(dataset, path, &list, options, error));
-    DL2_TRY(folder_collect(folder, path, &list, dataset->volumes, options, error));
+    DL2_TRY(dl2_files_check_videos(dataset, path, options, error));
+    DL2_TRY(folder_collect(folder, path, &list, dataset, options, error));
     if (options->keep || dataset->volumes)
         DL2_TRY(folder_take_masks(folder, error));
     DL2_TRY(folder_give_companions(folder, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
-    return folder_remark_volumes(dataset, folder, error);
+    if (!dataset->volumes)
+        DL2_TRY(
+            folder_remark_others(dataset, folder->volumes, "volumes (.npy, .nii, .nii.gz)", error));
+    return folder_remark_others(dataset, folder->videos, "videos (.mp4 and the like)", error);
 }
 
 static void folder_close(struct dl2_dataset *dataset)

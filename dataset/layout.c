@@ -33,11 +33,13 @@ static const char *grouped(size_t number, char text[32])
     return text;
 }
 
-/* "clip", "volume" or "image", with an s unless there is one. */
+/* "clip", "video", "volume" or "image", with an s unless there is one. */
 static const char *noun(const struct dl2_dataset *dataset, size_t count)
 {
     if (dataset->volumes)
         return count == 1 ? "volume" : "volumes";
+    if (dataset->videos)
+        return count == 1 ? "video" : "videos";
     return dataset->clips ? count == 1 ? "clip" : "clips" : count == 1 ? "image" : "images";
 }
 
@@ -471,7 +473,8 @@ int dl2_dataset_describe(struct dl2_dataset *dataset, const char *path,
     print_layout(dataset, options, out);
     DL2_AUTO_FREE struct class_counts *by_class =
         dl2_calloc(dataset->class_count + 1, sizeof *by_class);
-    struct look look = {.unreadable = {.reads = dataset->volumes ? NULL : options->reads},
+    const bool images = !dataset->volumes && !dataset->videos;
+    struct look look = {.unreadable = {.reads = images ? options->reads : NULL},
                         .by_class = by_class};
     if (fclose(out) != 0 || !by_class || warn(dataset, "%s", text) < 0)
         return dl2_error_memory(error, "a dataset");

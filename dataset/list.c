@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lists of images: a text file that names image files, each with its class and perhaps its split.
+ * Lists: a text file that names image files, or videos, each with its class and perhaps its split.
  * There is no writer.
  *
  * A sample's key is "SPLIT/CLASS/PATH without extension", as if the files lay in class folders. So
  * what is written from a list, or split by rule, is as from such folders.
+ *
+ * Lists of labels (dl2_dataset_options.labels) name videos of a folder by their names alone, as
+ * datasets of videos are published:
+ *   id;label                                         Jester, Something-Something; no first line
+ *   label,youtube_id,time_start,time_end,split       Kinetics, with this first line
+ * The video is the file below the folder that is called ID, or ID_START_END with six digits each,
+ * with any extension of videos. Its key is "SPLIT/CLASS/NAME".
  */
 #include "dataset/files.h"
 
@@ -19,15 +26,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_LIST_BYTES = 1 << 30, MAX_FIELDS = 64 };
-enum column { IMAGE, CLASS, SPLIT, COLUMNS };
+enum { MAX_LIST_BYTES = 1 << 30, MAX_FIELDS = 64, MISSING_NAMED = 5 };
+enum column { IMAGE, CLASS, SPLIT, START, END, COLUMNS };
+
+/* The videos of a folder by their names, which begin at `name` in a path and have no extension. */
+struct video_names {
+    const char *root;
+    struct dl2_file_list files;
+    struct video_name {
+        const char *name;
+        size_t length;
+        size_t number; /* of the file */
+    } * items;
+    size_t count;
+};
 
 /* What is known of the file while it is read. */
 struct list_reading {
     struct dl2_bytes
         entries;      /* struct dl2_file_entry; the path of each begins a block of strings */
     size_t ignored;   /* lines that name other files */
+    size_t videos;    /* of the entries */
     const char *path; /* the list's */
+    const struct video_names *names; /* of a list of labels; else NULL */
+    const char *split;               /* of all lines; NULL: lines may say it */
+    bool has_splits;                 /* a line has named one */
+    size_t missing;                  /* lines whose video is not there */
+    char missing_names[512];
     const struct dl2_dataset_options *options;
     bool has_head;
     char separator;       /* ',' or a tab; ' ': the class is the last word of a line */
@@ -110,11 +135,16 @@ static void list_read_head(struct list_reading *reading, char *const *fields, in
     static const char *const names[COLUMNS][8] = {
         [IMAGE] = {"path", "image", "file", "filename", "filepath", "image_path", "name"},
         [CLASS] = {"label", "class", "category", "target"},
-        [SPLIT] = {"split", "set", "subset"}};
-    int columns[COLUMNS] = {-1, -1, -1};
+        [SPLIT] = {"split", "set", "subset"},
+        [START] = {"time_start"},
+        [END] = {"time_end"}};
+    static const char *const videos[] = {"youtube_id", "video_id", "video", "id",
+                                         "path",       "filename", "name",  NULL};
+    int columns[COLUMNS] = {-1, -1, -1, -1, -1};
     for (int i = 0; i < count; i++)
         for (int c = 0; c < COLUMNS; c++)
-            if (columns[c] < 0 && is_one_of(fields[i], names[c]))
+            if (columns[c] < 0 &&
+                is_one_of(fields[i], c == IMAGE && reading->names ? videos : names[c]))
                 columns[c] = i;
     reading->has_head = columns[IMAGE] >= 0 && columns[CLASS] >= 0;
     if (reading->has_head)
@@ -128,7 +158,8 @@ static bool is_class_name(const struct list_reading *reading, const char *name)
 {
     static const struct dl2_part_list none;
     return *name && *name != '.' && !strchr(name, '/') &&
-           (reading->columns[SPLIT] >= 0 || !dl2_part_find(&none, name, strlen(name)));
+           (reading->columns[SPLIT] >= 0 || reading->split ||
+            !dl2_part_find(&none, name, strlen(name)));
 }
 
 /* Of a relative path, or an absolute one without its slash: no part leads out of a folder. */
@@ -178,6 +209,7 @@ static int list_add(struct list_reading *reading, const char *image, const char 
     struct stat info;
     DL2_AUTO_FREE char *path = NULL;
     DL2_TRY(list_check(reading, tail, class, split, error));
+    reading->has_splits |= split != NULL;
     /* The path, the name and the key, each with a zero at its end. */
     DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s", folder, list, image, 0, top,
                        slash, class, tail, 0, top, slash, class, (int)dl2_path_stem_length(tail),
@@ -186,10 +218,12 @@ static int list_add(struct list_reading *reading, const char *image, const char 
         dl2_error_system(error, "%s: line %zu: %s", list, reading->line, path);
         return DL2_ERR_FORMAT;
     }
-    if (reading->options->keep && !reading->options->keep(path)) {
+    const bool is_video = dl2_files_is_video(path);
+    if (!is_video && reading->options->keep && !reading->options->keep(path)) {
         reading->ignored++;
         return DL2_OK;
     }
+    reading->videos += is_video;
     const char *name = path + strlen(path) + 1;
     const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
                                                     .path = path,
@@ -199,6 +233,118 @@ static int list_add(struct list_reading *reading, const char *image, const char 
                                                     .mtime_ns = dl2_mtime_ns(&info)},
                                          .number = (uint32_t)reading->line};
     DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
+    path = NULL; /* the entry's now */
+    return DL2_OK;
+}
+
+/* ---- Videos by their names */
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct video_name *one = a, *two = b;
+    const size_t common = one->length < two->length ? one->length : two->length;
+    const int order = memcmp(one->name, two->name, common);
+    return order ? order : (one->length > two->length) - (one->length < two->length);
+}
+
+static void free_names(struct video_names *names)
+{
+    dl2_file_list_free(&names->files);
+    free(names->items);
+}
+
+static int find_names(struct video_names *names, const char *root, struct dl2_error *error)
+{
+    names->root = root;
+    DL2_TRY(dl2_list_files(root, &names->files, error));
+    DL2_TRY(DL2_NEW(&names->items, names->files.count, "a list", error));
+    for (size_t i = 0; i < names->files.count; i++) {
+        const char *path = names->files.paths[i], *base = dl2_path_base(path);
+        if (dl2_files_is_video(path))
+            names->items[names->count++] =
+                (struct video_name){base, dl2_path_stem_length(path) - (size_t)(base - path), i};
+    }
+    if (names->count > 1)
+        qsort(names->items, names->count, sizeof *names->items, compare_names);
+    return DL2_OK;
+}
+
+/* *out is NULL where no video has the name. */
+static int find_video(const struct list_reading *reading, const char *name, size_t length,
+                      const struct video_name **out, struct dl2_error *error)
+{
+    const struct video_names *names = reading->names;
+    const struct video_name wanted = {name, length, 0}, *other = NULL;
+    const struct video_name *found =
+        bsearch(&wanted, names->items, names->count, sizeof wanted, compare_names);
+    *out = found;
+    if (found && found > names->items && !compare_names(found, found - 1))
+        other = found - 1;
+    else if (found && found + 1 < names->items + names->count && !compare_names(found, found + 1))
+        other = found + 1;
+    if (!other)
+        return DL2_OK;
+    const bool first = found->number < other->number;
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "%s: line %zu: %.*s may be %s or %s of %s; rename one of them",
+                         reading->path, reading->line, (int)length, name,
+                         names->files.paths[(first ? found : other)->number],
+                         names->files.paths[(first ? other : found)->number], names->root);
+}
+
+/* "12.5" is second 12 in the names of files; -1: it is no time. */
+static int read_second(const char *text)
+{
+    char *end;
+    const double seconds = text && *text ? strtod(text, &end) : -1;
+    return seconds >= 0 && seconds < 1e6 && !*end ? (int)seconds : -1;
+}
+
+/* Adds the video that a line of a list of labels names. */
+static int list_add_video(struct list_reading *reading, char *const values[COLUMNS],
+                          struct dl2_error *error)
+{
+    static const char validate[] = "validate"; /* as Kinetics calls it */
+    cut_blanks_at_end(values[CLASS]);
+    const char *id = dl2_path_base(values[IMAGE]), *class = values[CLASS];
+    const char *split = reading->split ? reading->split : values[SPLIT];
+    const int start = read_second(values[START]), end = read_second(values[END]);
+    const size_t length = dl2_files_is_video(id) ? dl2_path_stem_length(id) : strlen(id);
+    const struct video_name *found = NULL;
+    DL2_AUTO_FREE char *timed = NULL, *path = NULL;
+    if (!*id)
+        return list_error(reading, "it names no video", error);
+    DL2_TRY(list_check(reading, "", class, split, error));
+    if (start >= 0 && end >= 0) {
+        DL2_TRY(dl2_format(&timed, error, "%.*s_%06d_%06d", (int)length, id, start, end));
+        DL2_TRY(find_video(reading, timed, strlen(timed), &found, error));
+    }
+    if (!found)
+        DL2_TRY(find_video(reading, id, length, &found, error));
+    if (!found) {
+        if (reading->missing++ < MISSING_NAMED)
+            dl2_list_name(reading->missing_names, sizeof reading->missing_names, id);
+        return DL2_OK;
+    }
+    const char *top = !split ? "" : !strcasecmp(split, validate) ? "val" : split_folder(split);
+    const char *slash = split ? "/" : "";
+    reading->has_splits |= split != NULL;
+    const struct dl2_file_list *files = &reading->names->files;
+    const char *file = files->paths[found->number];
+    DL2_TRY(dl2_format(&path, error, "%.*s/%s%c%s%s%s/%s%c%s%s%s/%.*s",
+                       dl2_path_folder_length(reading->names->root), reading->names->root, file, 0,
+                       top, slash, class, found->name, 0, top, slash, class, (int)found->length,
+                       found->name));
+    const char *name = path + strlen(path) + 1;
+    const struct dl2_file_entry entry = {.sample = {.key = name + strlen(name) + 1,
+                                                    .path = path,
+                                                    .name = name,
+                                                    .extension = dl2_path_extension(path),
+                                                    .bytes = files->bytes[found->number],
+                                                    .mtime_ns = files->mtime_ns[found->number]},
+                                         .number = (uint32_t)reading->line};
+    DL2_TRY(dl2_bytes_append(&reading->entries, &entry, sizeof entry, error));
+    reading->videos++;
     path = NULL; /* the entry's now */
     return DL2_OK;
 }
@@ -216,7 +362,7 @@ static int list_take_line(struct list_reading *reading, char *line, struct dl2_e
         list_read_head(reading, fields, count);
     if (reading->line == 1 && reading->has_head)
         return DL2_OK;
-    const char *values[COLUMNS];
+    char *values[COLUMNS];
     if (!reading->has_head && count != 2)
         return list_error(reading,
                           "it has other fields than a path and a class, and the first line "
@@ -227,7 +373,8 @@ static int list_take_line(struct list_reading *reading, char *line, struct dl2_e
             return list_error(reading, "it has fewer fields than the first line", error);
         values[c] = reading->columns[c] < 0 ? NULL : fields[reading->columns[c]];
     }
-    return list_add(reading, values[IMAGE], values[CLASS], values[SPLIT], error);
+    return reading->names ? list_add_video(reading, values, error)
+                          : list_add(reading, values[IMAGE], values[CLASS], values[SPLIT], error);
 }
 
 static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
@@ -238,7 +385,10 @@ static int list_take_lines(struct list_reading *reading, struct dl2_bytes *text,
     if (strlen(rest) + 1 != text->size)
         return dl2_error_set(error, DL2_ERR_FORMAT, "%s is not a text", reading->path);
     const size_t first = strcspn(rest, "\n");
-    reading->separator = memchr(rest, '\t', first) ? '\t' : memchr(rest, ',', first) ? ',' : ' ';
+    reading->separator = memchr(rest, '\t', first)                    ? '\t'
+                         : reading->names && memchr(rest, ';', first) ? ';'
+                         : memchr(rest, ',', first)                   ? ','
+                                                                      : ' ';
     while ((line = strsep(&rest, "\n"))) {
         const size_t length = strlen(line);
         if (length && line[length - 1] == '\r')
@@ -271,24 +421,83 @@ static int list_check_names(const struct dl2_files *files, const char *path,
     return DL2_OK;
 }
 
+/* Reads one more list. */
+static int list_read(struct list_reading *reading, const char *path, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    const int columns[COLUMNS] = {IMAGE, CLASS, -1, -1, -1};
+    memcpy(reading->columns, columns, sizeof columns);
+    reading->path = path;
+    reading->line = 0;
+    reading->has_head = false;
+    DL2_TRY(dl2_file_read(path, MAX_LIST_BYTES, &text, error));
+    return list_take_lines(reading, &text, error);
+}
+
+/* Reads lists of labels, "FILE" or "SPLIT=FILE", with commas between them. */
+static int list_read_labels(struct list_reading *reading, const char *lists,
+                            struct dl2_error *error)
+{
+    DL2_AUTO_FREE char *copy = strdup(lists);
+    if (!copy)
+        return dl2_error_memory(error, "a list");
+    for (char *rest = copy, *path; (path = strsep(&rest, ","));) {
+        char *equals = strchr(path, '=');
+        const bool has_split = equals && !memchr(path, '/', (size_t)(equals - path));
+        reading->split = has_split ? path : NULL;
+        if (has_split)
+            *equals = '\0';
+        DL2_TRY(list_read(reading, has_split ? equals + 1 : path, error));
+    }
+    return DL2_OK;
+}
+
+static int list_remark_missing(struct dl2_dataset *dataset, const struct list_reading *reading,
+                               struct dl2_error *error)
+{
+    dataset->missing = reading->missing;
+    return !reading->missing
+               ? DL2_OK
+               : dl2_format(&dataset->remark, error,
+                            "%zu line%s of the lists of labels name%s a video that is not there: "
+                            "%s%s",
+                            reading->missing, reading->missing == 1 ? "" : "s",
+                            reading->missing == 1 ? "s" : "", reading->missing_names,
+                            reading->missing > MISSING_NAMED ? ", ..." : "");
+}
+
 static int list_open(struct dl2_dataset *dataset, const char *path,
                      const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     struct dl2_files *files = dataset->state = dl2_calloc(1, sizeof *files);
-    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    DL2_CLEANUP(free_names) struct video_names names = {0};
     if (!files)
         return dl2_error_memory(error, "a dataset");
-    struct list_reading reading = {.path = path, .options = options, .columns = {IMAGE, CLASS, -1}};
-    DL2_TRY(dl2_file_read(path, MAX_LIST_BYTES, &text, error));
-    const int status = list_take_lines(&reading, &text, error);
+    struct list_reading reading = {.options = options, .names = options->labels ? &names : NULL};
+    if (options->labels)
+        DL2_TRY(find_names(&names, path, error));
+    const int status = options->labels ? list_read_labels(&reading, options->labels, error)
+                                       : list_read(&reading, path, error);
     files->entries = (struct dl2_file_entry *)reading.entries.data;
     files->count = reading.entries.size / sizeof *files->entries;
     files->ignored = reading.ignored;
     DL2_TRY(status);
+    DL2_TRY(list_remark_missing(dataset, &reading, error));
+    if (reading.videos && reading.videos < files->count)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s names images and videos; write a list of each", path);
+    dataset->videos = reading.videos;
+    DL2_TRY(dl2_files_check_videos(dataset, path, options, error));
     if (files->count > 1)
         qsort(files->entries, files->count, sizeof *files->entries, list_compare);
     DL2_TRY(list_check_names(files, path, error));
-    return dl2_files_read_names(dataset, error);
+    DL2_TRY(dl2_files_read_names(dataset, error));
+    if (files->count && reading.has_splits && !dataset->has_parts)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: none of the splits that are named is train, val or test, so they "
+                             "would be read as classes; call one of them train",
+                             path);
+    return DL2_OK;
 }
 
 static void list_close(struct dl2_dataset *dataset)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dl2-load check: reads and decodes every image, and names the unreadable ones. */
+/* dl2-load check: reads and decodes every image, and every frame of a video, and names the
+ * unreadable ones. */
 #include "codec/codec.h"
+#include "codec/video.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/progress.h"
@@ -25,6 +27,18 @@ struct check {
     int bad_count;
 };
 
+static int check_video(const struct check *check, const uint8_t *data, size_t size,
+                       struct dl2_error *error)
+{
+    struct dl2_video *video;
+    DL2_TRY(dl2_video_open(data, size, check->options->loader.max_pixels, &video, error));
+    int status = DL2_OK;
+    for (size_t i = 0; status == DL2_OK && i < dl2_video_info(video)->frames; i++)
+        status = dl2_video_seek(video, i, error);
+    dl2_video_close(video);
+    return status;
+}
+
 static int check_sample(void *context, unsigned worker, size_t slot, size_t item,
                         struct dl2_error *error)
 {
@@ -40,7 +54,10 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
         how.keep_orientation = true; /* rotation finds no further errors */
         how.max_pixels = check->options->loader.max_pixels;
         how.external = &check->options->loader.external;
-        status = dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
+        status =
+            dl2_dataset_kind(check->dataset) == DL2_SAMPLE_VIDEO
+                ? check_video(check, data, size, result)
+                : dl2_image_decode(data, size, &how, &checker->image, &checker->turned, result);
         if (status < 0) {
             struct dl2_sample sample;
             dl2_dataset_image(check->dataset, item, &sample);
@@ -113,7 +130,9 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         fprintf(out, "%s: %zu clips, %zu frames, %d bad\n", DL2_SHOWN(path),
                 dl2_dataset_count(dataset), loop.count, check.bad_count);
     else if (status == DL2_OK)
-        fprintf(out, "%s: %zu images, %d bad\n", DL2_SHOWN(path), loop.count, check.bad_count);
+        fprintf(out, "%s: %zu %s, %d bad\n", DL2_SHOWN(path), loop.count,
+                dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO ? "videos" : "images",
+                check.bad_count);
     for (unsigned i = 0; check.checkers && i < loop.jobs; i++) {
         dl2_bytes_free(&check.checkers[i].encoded);
         dl2_image_free(&check.checkers[i].image);

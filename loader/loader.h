@@ -161,12 +161,13 @@ struct dl2_loader_config {
     unsigned resize;
     enum dl2_val_crop val_crop;
     /*
-     * Of a dataset of clips: the frames of each clip that are loaded, up to DL2_MAX_FRAMES, and how
-     * they are chosen; 0 where samples are images. A batch has [count][frames][height][width]
-     * [channels] then, or with DL2_NCHW [count][channels][frames][height][width]. All frames of a
-     * clip have the same crop, flip and random numbers, and must be of one size. Where a clip is
-     * too short, its last frame comes again (with DL2_FRAMES_UNIFORM, any may). Not with masks, a
-     * decoder, or caches of decoded images.
+     * Of a dataset of clips or videos: the frames of each clip that are loaded, up to
+     * DL2_MAX_FRAMES, and how they are chosen; 0 where samples are images. A batch has
+     * [count][frames][height][width] [channels] then, or with DL2_NCHW
+     * [count][channels][frames][height][width]. All frames of a clip have the same crop, flip and
+     * random numbers, and must be of one size. Where a clip is too short, its last frame comes
+     * again (with DL2_FRAMES_UNIFORM, any may). Not with masks, a decoder, or caches of decoded
+     * images.
      */
     unsigned frames;
     unsigned frame_step; /* from one frame to the next that is loaded; 0: 1 */

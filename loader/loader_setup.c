@@ -303,7 +303,11 @@ static int check_kind(const struct dl2_loader *loader, struct dl2_error *error)
                       "holds none");
     if (volumes)
         return dl2_volumes_check(loader->recipe.planner.dataset, &loader->config, error);
-    const bool clips = dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_CLIP;
+    const bool videos = loader->recipe.planner.videos;
+    const bool clips =
+        videos || dl2_dataset_kind(loader->recipe.planner.dataset) == DL2_SAMPLE_CLIP;
+    if (videos && dl2_video_missing())
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_video_missing());
     if (clips == (loader->config.frames > 0))
         return DL2_OK;
     return dl2_error_set(

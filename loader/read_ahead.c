@@ -95,7 +95,7 @@ struct dl2_read_ahead {
     const uint32_t *order;
     size_t count, oldest, high, next;
     struct entry *entries;
-    unsigned frames;            /* of each sample: positions are of frames */
+    unsigned frames;            /* of each sample: positions are of frames; of a video 1 */
     size_t window, ring, slack; /* positions ahead; entries; SLACK, of frames */
     void **sorted;              /* [window] pointers to entries */
 
@@ -675,7 +675,7 @@ static int allocate_buffers(struct dl2_read_ahead *ahead, const struct dl2_fetch
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%zu samples can't be read ahead, %d at the most", ahead->window,
                              MAX_AHEAD);
-    ahead->frames = dl2_loader_frames(ahead->planner->config);
+    ahead->frames = dl2_plan_reads(ahead->planner);
     ahead->window = frames_of(ahead->window, ahead->frames);
     ahead->slack = frames_of(SLACK, ahead->frames);
     ahead->ring = ahead->window + ahead->slack + 1;

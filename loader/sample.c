@@ -12,6 +12,12 @@ static bool has_volumes(const struct dl2_recipe *recipe)
     return recipe->planner.config->volume_depth;
 }
 
+static void close_video(struct dl2_job *job)
+{
+    dl2_video_close(job->video);
+    job->video = NULL;
+}
+
 /* The augmentation counts as one; of volumes, each of its operations does. */
 static unsigned operations_of(const struct dl2_recipe *recipe)
 {
@@ -41,6 +47,7 @@ int dl2_job_init(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl
 void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
 {
     dl2_job_drop(job, recipe);
+    close_video(job);
     dl2_bytes_free(&job->fetched.scratch);
     dl2_bytes_free(&job->joined);
     dl2_bytes_free(&job->clip);
@@ -59,11 +66,13 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity + job->clip.capacity +
            dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
            dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
-           dl2_resizer_memory(&job->resizer) + dl2_voxels_memory(&job->volume.voxels);
+           dl2_video_memory(job->video) + dl2_resizer_memory(&job->resizer) +
+           dl2_voxels_memory(&job->volume.voxels);
 }
 
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position)
 {
+    close_video(job);
     job->plan.index = job->plan.image = index;
     job->plan.frame = 0;
     job->plan.epoch_position = epoch_position;
@@ -137,8 +146,12 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
 
 static int read_bytes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
+    const size_t frames = dl2_plan_reads(&recipe->planner);
+    if (job->video) {
+        dl2_plan_sample(&recipe->planner, &job->plan);
+        return DL2_OK;
+    }
     job->holds_bytes = true; /* to be given back after an error, too */
-    const size_t frames = dl2_loader_frames(recipe->planner.config);
     DL2_TRY(dl2_fetch_acquire(recipe->fetch, job->position * frames + job->plan.frame,
                               job->plan.index, &job->plan, &job->fetched, error));
     job->holds_bytes = !job->plan.decoded;
@@ -287,6 +300,24 @@ static int decode_sample(struct dl2_job *job, const struct dl2_recipe *recipe,
     return status < 0 ? status : DL2_OK;
 }
 
+/* Decodes the next frame of a video that is loaded. */
+static int decode_video(struct dl2_job *job, const struct dl2_recipe *recipe,
+                        struct dl2_error *error)
+{
+    const struct dl2_planner *planner = &recipe->planner;
+    if (!job->video) {
+        const int status = dl2_video_open(job->fetched.data, job->fetched.size,
+                                          planner->config->max_pixels, &job->video, error);
+        dl2_job_drop(job, recipe);
+        DL2_TRY(status);
+    }
+    const struct dl2_video_info *info = dl2_video_info(job->video);
+    dl2_plan_set_frames(planner, info->frames, &job->plan);
+    DL2_TRY(dl2_video_seek(job->video, dl2_plan_frame(planner, &job->plan), error));
+    DL2_TRY(dl2_video_pixels(job->video, &job->raster, error));
+    return dl2_plan_set_size(planner, info->width, info->height, &job->plan, error);
+}
+
 static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
 {
     const struct dl2_crop_box crop = dl2_job_crop_box(job);
@@ -391,6 +422,8 @@ static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *re
         job->stats.frames++;
     }
     if (++plan->frame == frames)
+        close_video(job);
+    if (plan->frame == frames)
         return recipe->gathers ? DL2_STAGE_PLACE : DL2_STAGE_DONE;
     job->operation = 0;
     return DL2_STAGE_READ;
@@ -422,7 +455,8 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
         name = "decode";
         sum = &job->stats.decode;
         next = DL2_STAGE_TRANSFORM;
-        status = decode_sample(job, recipe, error);
+        status = recipe->planner.videos ? decode_video(job, recipe, error)
+                                        : decode_sample(job, recipe, error);
         if (status == DL2_OK && recipe->planner.config->mask)
             status = show_mask(job, recipe, error);
         break;
@@ -475,8 +509,10 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
             dl2_error_prefix(error, "%s", sample.path);
         }
     }
-    if (status < 0)
+    if (status < 0) {
         dl2_job_drop(job, recipe);
+        close_video(job);
+    }
     job->stage = next;
     return status;
 }

@@ -13,7 +13,8 @@
  *     PLACE       a clip that was gathered into the batch
  *     DONE
  *
- * Volumes (volume_sample.h) have no DECODE, and always a STORE.
+ * Volumes (volume_sample.h) have no DECODE, and always a STORE. A video is read with its first
+ * frame and opened by the first DECODE; the READ of others is a plan alone.
  *
  * Without operations, TRANSFORM writes into the batch and there is no STORE. The frames of a clip
  * go through READ to STORE one after the other, each with the same random state. Where a batch must
@@ -25,6 +26,7 @@
 #define DL2_LOADER_SAMPLE_H
 
 #include "codec/decoder.h"
+#include "codec/video.h"
 #include "loader/batch_decoder.h"
 #include "loader/decoded.h"
 #include "loader/fetch.h"
@@ -82,6 +84,7 @@ struct dl2_job {
     /* Of clips. */
     uint32_t clip_width, clip_height; /* of the first frame */
     struct dl2_bytes clip;            /* what is gathered */
+    struct dl2_video *video;          /* while its frames are decoded; else NULL */
     struct dl2_decoder *decoder;
     struct dl2_raster raster; /* in the decoder's memory, or the cache's */
     struct dl2_resizer resizer;

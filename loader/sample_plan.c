@@ -13,6 +13,7 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
         .dataset = dataset,
         .config = config,
         .decoded = config->decoded_cache,
+        .videos = dataset && dl2_dataset_kind(dataset) == DL2_SAMPLE_VIDEO,
         .sliced = !config->fetch.whole && !config->fetch.cache_bytes &&
                   !config->decoded_cache_bytes && !config->decoded_cache,
     };
@@ -119,19 +120,29 @@ bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample
            pick_frame(config, plan, frame) == pick_frame(config, plan, frame - 1);
 }
 
-/* Draws where in the clip the frames begin, and sets plan->image. */
-static void choose_frames(const struct dl2_planner *planner, struct dl2_sample_plan *plan)
+/* Draws where in the clip the frames begin. */
+static void choose_frames(const struct dl2_planner *planner, size_t first, size_t count,
+                          struct dl2_sample_plan *plan)
 {
     const struct dl2_loader_config *config = planner->config;
-    const struct dl2_image_range clip = dl2_dataset_frames(planner->dataset, plan->index);
     const uint64_t span = dl2_loader_frame_span(config);
-    const uint64_t spare = clip.count > span ? clip.count - span : 0;
+    const uint64_t spare = count > span ? count - span : 0;
     const bool random = config->frame_sampling == DL2_FRAMES_RANDOM ||
                         (config->frame_sampling == DL2_FRAMES_AUTO && config->train);
-    plan->clip = clip.first;
-    plan->available = clip.count;
+    plan->clip = first;
+    plan->available = count;
     plan->start = random ? dl2_random_below(&plan->random, (uint32_t)spare + 1) : (size_t)spare / 2;
-    plan->image = (uint32_t)(clip.first + pick_frame(config, plan, plan->frame));
+}
+
+void dl2_plan_set_frames(const struct dl2_planner *planner, size_t count,
+                         struct dl2_sample_plan *plan)
+{
+    choose_frames(planner, 0, count, plan);
+}
+
+size_t dl2_plan_frame(const struct dl2_planner *planner, const struct dl2_sample_plan *plan)
+{
+    return pick_frame(planner->config, plan, plan->frame);
 }
 
 /* An image that is too large gets no crop: it is read whole and refused by the decoder. */
@@ -144,8 +155,11 @@ void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *
     dl2_random_init(&plan->random, planner->config->seed, DL2_RANDOM_AUGMENT, planner->epoch,
                     plan->epoch_position << 32 | plan->index);
     plan->image = plan->index;
-    if (planner->config->frames)
-        choose_frames(planner, plan);
+    if (planner->config->frames && !planner->videos) {
+        const struct dl2_image_range clip = dl2_dataset_frames(planner->dataset, plan->index);
+        choose_frames(planner, clip.first, clip.count, plan);
+        plan->image = (uint32_t)(clip.first + dl2_plan_frame(planner, plan));
+    }
     dl2_plan_find_decoded(planner, plan);
     if (plan->width || !planner->sliced ||
         !dl2_dataset_cuts(planner->dataset, plan->image, &plan->cuts) ||

@@ -24,6 +24,7 @@ struct dl2_planner {
     const struct dl2_dataset *dataset;
     const struct dl2_loader_config *config;
     struct dl2_decoded_cache *decoded; /* the loader's or a shared one; NULL: none */
+    bool videos; /* samples are video files: their frames are known once they are open */
     bool sliced; /* plan a byte range for samples that can be cut; caches keep samples whole */
     uint64_t epoch;
     const uint32_t
@@ -40,7 +41,7 @@ struct dl2_sample_plan {
     uint32_t index;
     uint32_t image;         /* the dataset's number of what is read: the sample, or a frame of it */
     unsigned frame;         /* of a clip: which of those that are loaded */
-    size_t clip, available; /* of a clip: its first image, and its frames */
+    size_t clip, available; /* of a clip: its first image (of a video 0), and its frames */
     size_t start;           /* of a clip: the first of its frames that is loaded */
     uint64_t epoch_position; /* dl2_plan_epoch_position() */
     uint32_t width, height;  /* of the upright image; 0: not known yet, and there is no crop */
@@ -61,6 +62,18 @@ struct dl2_planner dl2_planner_of(const struct dl2_dataset *dataset,
  * clip, the plan of its frame plan->frame. All frames of a clip have the same random state.
  */
 void dl2_plan_sample(const struct dl2_planner *planner, struct dl2_sample_plan *plan);
+
+/* Of a video, which has so many frames: draws where they begin, before the crop is drawn. */
+void dl2_plan_set_frames(const struct dl2_planner *planner, size_t count,
+                         struct dl2_sample_plan *plan);
+/* Which frame of its clip plan->frame is. */
+size_t dl2_plan_frame(const struct dl2_planner *planner, const struct dl2_sample_plan *plan);
+
+/* Reads that a sample takes: one for each frame of a clip, and one for a video. */
+static inline unsigned dl2_plan_reads(const struct dl2_planner *planner)
+{
+    return planner->videos ? 1 : dl2_loader_frames(planner->config);
+}
 
 /* Is a frame of the clip that was planned the same image as the frame before? */
 bool dl2_plan_repeats(const struct dl2_planner *planner, const struct dl2_sample_plan *plan,

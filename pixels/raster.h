@@ -15,10 +15,12 @@
 #include <stdint.h>
 
 enum dl2_color {
-    DL2_COLOR_GRAY,         /* one plane */
-    DL2_COLOR_RGB,          /* one plane of three channels, interleaved */
-    DL2_COLOR_YCBCR,        /* three planes: BT.601, full range (JFIF) */
-    DL2_COLOR_YCBCR_LIMITED /* three planes: BT.601, luma 16 to 235, chroma 16 to 240 (WebP) */
+    DL2_COLOR_GRAY,          /* one plane */
+    DL2_COLOR_RGB,           /* one plane of three channels, interleaved */
+    DL2_COLOR_YCBCR,         /* three planes: BT.601, full range (JFIF) */
+    DL2_COLOR_YCBCR_LIMITED, /* three planes: BT.601, luma 16 to 235, chroma 16 to 240 (WebP) */
+    DL2_COLOR_BT709,         /* as these two, of BT.709 (videos) */
+    DL2_COLOR_BT709_LIMITED
 };
 
 struct dl2_plane {

@@ -434,12 +434,32 @@ static void convert_row(const struct job *job)
         .green_cr = 26639,
         .blue = 565,
     };
+    static const struct dl2_resize_colors bt709 = {
+        .red = 18835,      /* 1.5748 */
+        .green_cb = 6138,  /* 0.187324 */
+        .green_cr = 15340, /* 0.468124 */
+        .blue = -4732,     /* 1.8556 */
+    };
+    static const struct dl2_resize_colors bt709_limited = {
+        .luma_offset = 16 << DL2_RESIZE_WORD_BITS,
+        .luma = 5387,
+        .red = 25977,
+        .green_cb = 6988,
+        .green_cr = 17462,
+        .blue = 3683,
+    };
+    static const struct dl2_resize_colors *const matrices[] = {
+        [DL2_COLOR_YCBCR] = &full,
+        [DL2_COLOR_YCBCR_LIMITED] = &limited,
+        [DL2_COLOR_BT709] = &bt709,
+        [DL2_COLOR_BT709_LIMITED] = &bt709_limited,
+    };
     const enum dl2_color color = job->raster->color;
     int16_t *const *words = job->words;
     const uint32_t width = job->out->width;
     if (color >= DL2_COLOR_YCBCR && job->out->channels == 3)
-        job->kernels->color(color == DL2_COLOR_YCBCR ? &full : &limited, width, words);
-    else if (color == DL2_COLOR_YCBCR_LIMITED)
+        job->kernels->color(matrices[color], width, words);
+    else if (color == DL2_COLOR_YCBCR_LIMITED || color == DL2_COLOR_BT709_LIMITED)
         for (uint32_t i = 0; i < width; i++) {
             const int32_t luma = words[0][i] - limited.luma_offset;
             words[0][i] = (int16_t)(luma + ((luma * limited.luma + (1 << 14)) >> 15));

@@ -180,7 +180,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
     options.samples = (enum dl2_samples)kind;
-    options.takes_volumes = true;
+    options.takes_volumes = options.takes_videos = true;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     options.reads = images_only ? dl2_codec_reads : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -293,8 +293,10 @@ static PyObject *dataset_kind(struct py_dataset *self, void *closure)
     (void)closure;
     if (!py_dataset_use(self))
         return NULL;
-    static const char *const kinds[] = {
-        [DL2_SAMPLE_IMAGE] = "image", [DL2_SAMPLE_CLIP] = "clip", [DL2_SAMPLE_VOLUME] = "volume"};
+    static const char *const kinds[] = {[DL2_SAMPLE_IMAGE] = "image",
+                                        [DL2_SAMPLE_CLIP] = "clip",
+                                        [DL2_SAMPLE_VOLUME] = "volume",
+                                        [DL2_SAMPLE_VIDEO] = "video"};
     PyObject *kind = py_text(kinds[dl2_dataset_kind(self->dataset)]);
     py_dataset_leave(self);
     return kind;
@@ -580,7 +582,8 @@ static PyMethodDef methods[] = {
 static PyGetSetDef attributes[] = {
     {"layout", (getter)dataset_layout, NULL,
      "How the dataset was read: 'train 9,025 images in 10 classes, val 3,929 (valid/)'.", NULL},
-    {"kind", (getter)dataset_kind, NULL, "What the samples are: 'image' or 'clip'.", NULL},
+    {"kind", (getter)dataset_kind, NULL,
+     "What the samples are: 'image', 'clip', 'video' or 'volume'.", NULL},
     {"classes", (getter)dataset_classes, NULL,
      "The classes' names, a tuple: label 3 is classes[3]. Empty for a flat folder.", NULL},
     {"keys", (getter)dataset_keys, NULL,

@@ -45,7 +45,8 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
                       struct dl2_error *error)
 {
     const struct dl2_arch *arch = dl2_arch_find(config->arch, error);
-    const bool clips = dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP;
+    const enum dl2_sample_kind kind = dl2_dataset_kind(data->dataset);
+    const bool clips = kind == DL2_SAMPLE_CLIP || kind == DL2_SAMPLE_VIDEO;
     struct dl2_error reason = DL2_ERROR_INIT;
     if (!arch)
         return DL2_ERR_ARGUMENT;
@@ -57,13 +58,14 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
     return DL2_OK;
 }
 
-/* Says where clips have fewer frames than are loaded of each. */
+/* Says where clips have fewer frames than are loaded of each; of videos that is known later. */
 static void note_short_clips(const struct dl2_stream *stream, const struct dl2_run_data *data)
 {
     const struct dl2_loader_config *loader = &stream->config->loader;
     const uint64_t wanted = dl2_loader_frame_span(loader);
     size_t count = 0;
-    for (size_t i = 0; loader->frames && i < data->images; i++)
+    const bool known = dl2_dataset_kind(data->dataset) == DL2_SAMPLE_CLIP;
+    for (size_t i = 0; known && loader->frames && i < data->images; i++)
         count += dl2_dataset_frames(data->dataset, i).count < wanted;
     if (count)
         dl2_run_note(&stream->runs[0],
@@ -91,6 +93,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
             dl2_label_field_of(stream->config->data.label_field, path,
                                any_dataset(&stream->config->data, dl2_dataset_has_label_fields));
     options.keep = dl2_codec_is_image_file;
+    options.takes_videos = true;
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;
     options.sidecars = stream->config->loader.mask;

@@ -9,6 +9,7 @@
 #include "quality/image_dataset.h"
 #include "transcode/copy.h"
 #include "transcode/fit_tables.h"
+#include "transcode/frames.h"
 #include "transcode/survey.h"
 #include "transcode/transcode_options.h"
 #include "transcode/variant.h"
@@ -401,6 +402,64 @@ static int fit_tables(char **places)
     return end_program(status, &error, status == DL2_OK && failed);
 }
 
+/* ---- Videos */
+
+/* How frames are resized and encoded: the one target that the options come to. */
+static int select_frames(struct dl2_frame_rate *rate, struct dl2_error *error)
+{
+    static char side[16];
+    uint32_t short_side;
+    if (dl2_frames_parse(arguments.frames, rate, &short_side, error) < 0) {
+        dl2_error_prefix(error, "--frames");
+        return DL2_ERR_ARGUMENT;
+    }
+    if (!short_side && given("filter"))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--filter has no effect: no frame is resized; give "
+                             "--frames fps=N,short=N");
+    snprintf(side, sizeof side, "%u", (unsigned)short_side);
+    arguments.sizes[DL2_SHORT] = short_side ? side : NULL;
+    DL2_TRY(dl2_select_targets(&selection, error));
+    if (selection.target_count != 1)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--frames makes one dataset: give --codec one codec, and --q one "
+                             "quality");
+    return selection.external
+               ? dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "--frames encodes by codecs of this build; external ones take its "
+                               "DEST as their SOURCE")
+               : DL2_OK;
+}
+
+static int make_frames(char **places)
+{
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_progress progress;
+    struct dl2_frames_options options = {.source = places[0],
+                                         .dest = places[1],
+                                         .labels = arguments.labels,
+                                         .pack = pack_options(places[1]),
+                                         .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
+                                         .max_pixels = arguments.max_pixels,
+                                         .jobs = common.jobs,
+                                         .force = arguments.force,
+                                         .prune = arguments.prune,
+                                         .progress = &progress};
+    struct dl2_frames_result result;
+    if (select_frames(&options.rate, &error) < 0)
+        return end_program(error.status, &error, false);
+    options.target = &selection.targets[0];
+    dl2_progress_begin(&progress, "frames", "videos", 0, common.quiet);
+    const int status = dl2_frames_make(&options, &result, &error);
+    dl2_progress_end(&progress);
+    if (status == DL2_OK)
+        printf("%s: %zu clips, %" PRIu64 " frames, %" PRIu64 " bytes, as %s; %zu written, "
+               "%zu failed\n",
+               DL2_SHOWN(places[1]), result.clips, result.frames, result.bytes,
+               options.pack.container, result.written, result.failed);
+    return end_program(status, &error, result.failed > 0);
+}
+
 /* ---- Lists */
 
 /* The tables that a target is to have; NULL: the codec's own. */
@@ -467,6 +526,7 @@ static const struct {
     [DL2_SURVEY] = {"survey", survey, 1, "--survey only looks at images"},
     [DL2_IDENTIFY] = {"identify", identify, 1, "--identify only looks at names and sizes"},
     [DL2_FIT_TABLES] = {"fit-tables", fit_tables, 1, "--fit-tables only fits tables"},
+    [DL2_MAKE_FRAMES] = {"frames", make_frames, 2, "--frames makes clips of videos"},
 };
 
 /* Why options have no effect on what is written to DEST, or NULL. */
@@ -479,25 +539,36 @@ static const char *find_idle_packing(const char *dest)
     return NULL;
 }
 
+/* The task whose options those that encoding has no use for are. */
+static const char *task_of_others(void)
+{
+    static const enum dl2_transcode_task others[] = {DL2_SURVEY, DL2_FIT_TABLES, DL2_MAKE_FRAMES};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!dl2_option_without_effect(&program, &common, DL2_ENCODES | 1u << others[i]))
+            return tasks[others[i]].option;
+    return tasks[others[0]].option;
+}
+
 static int run(char **places, size_t count)
 {
     const enum dl2_transcode_task task = arguments.identify     ? DL2_IDENTIFY
                                          : arguments.survey     ? DL2_SURVEY
                                          : arguments.index      ? DL2_INDEX
                                          : arguments.fit_tables ? DL2_FIT_TABLES
+                                         : arguments.frames     ? DL2_MAKE_FRAMES
                                          : arguments.copy       ? DL2_COPY
                                                                 : DL2_ENCODE;
     const char *idle = dl2_option_without_effect(&program, &common, 1u << task);
     if (idle && task == DL2_ENCODE)
-        return dl2_program_usage_error(
-            &program, "--%s needs --%s", idle,
-            dl2_option_without_effect(&program, &common, DL2_ENCODES | DL2_FITS) ? "survey"
-                                                                                 : "fit-tables");
+        return dl2_program_usage_error(&program, "--%s needs --%s", idle, task_of_others());
     if (idle)
         return dl2_program_usage_error(&program, "%s: leave out --%s", tasks[task].only, idle);
-    if (arguments.survey + arguments.index + arguments.identify + !!arguments.fit_tables > 1)
+    if (arguments.survey + arguments.index + arguments.identify + !!arguments.fit_tables +
+            !!arguments.frames >
+        1)
         return dl2_program_usage_error(
-            &program, "--survey, --index, --identify and --fit-tables exclude one another");
+            &program,
+            "--survey, --index, --identify, --fit-tables and --frames exclude one another");
     const char *container = dl2_container_name(arguments.container);
     if (given("shard") && !dl2_container_is_packed(container))
         return dl2_program_usage_error(

@@ -13,6 +13,7 @@ libtranscode_la_SOURCES = \
 	transcode/fit_sensitivity.c transcode/fit_sensitivity.h \
 	transcode/fit_steps.c transcode/fit_steps.h \
 	transcode/fit_tables.c transcode/fit_tables.h \
+	transcode/frames.c transcode/frames.h \
 	transcode/masks.c transcode/masks.h \
 	transcode/output_folder.c transcode/output_folder.h \
 	transcode/source_image.c \

@@ -37,6 +37,7 @@ struct dl2_transcode_arguments {
     bool copy, index, survey, identify;
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;
+    const char *frames, *labels;
     uint64_t shuffle; /* a seed, if it was given */
     struct dl2_share share;
     unsigned input_size;

@@ -38,11 +38,11 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Codecs to encode with, of those below, each with settings if wanted, as in "
      "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
      "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
-     AT(codecs), .list = "codecs", .commands = DL2_ENCODES},
+     AT(codecs), .list = "codecs", .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
      "(from, to, step)",
-     AT(qualities), .commands = DL2_ENCODES},
+     AT(qualities), .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
      "A quality for each image instead: the lowest at which it has this score by a metric of "
      "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
@@ -68,15 +68,16 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(miss), .words = dl2_target_misses, .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "subsampling", 's', "420|422|444",
      "Chroma subsampling of codecs that have the choice", AT(subsampling),
-     .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES},
+     .words = dl2_subsamplings, .unset = "420", .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
-     AT(efforts), .commands = DL2_ENCODES},
+     AT(efforts), .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
     {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
      "3% more bytes; progressive files have none",
-     AT(restart), .words = dl2_restarts, .unset = "tiles", .commands = DL2_ENCODES},
+     AT(restart), .words = dl2_restarts, .unset = "tiles",
+     .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
     {DL2_OPTION_SWITCH, "never-larger", 0, "yes|no",
      "Copy a source file unchanged into a lossy variant of its own codec if it is at or below the "
      "variant's quality, with chroma no finer (known of JPEG alone), or no larger than what would "
@@ -96,7 +97,7 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_CHOICE, "filter", 0, "lanczos|box|bilinear",
      "Filter of resized images, as Pillow has it; one other than lanczos is part of the variant's "
      "name, as in jpeg-75@320-box",
-     AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_FITS},
+     AT(filter), .words = dl2_filter_words, .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_FITS},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = dl2_parse_colour, .unset = "white", .commands = DL2_ENCODES},
     {DL2_OPTION_CHOICE, "colour", 0, "keep|convert|drop",
@@ -104,10 +105,11 @@ const struct dl2_option dl2_transcode_rows[] = {
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
      AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
-     .commands = DL2_WRITES | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
+     .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field)},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
-     .min = 1, .max = 4294967295.0, .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
+     .min = 1, .max = 4294967295.0,
+     .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
      "Memory for all images in work together, which limits how many large ones are in work at "
      "once",
@@ -115,6 +117,19 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
+
+    {DL2_OPTION_GROUP, .help = "Options for videos:"},
+    {DL2_OPTION_TEXT, "frames", 0, "fps=N[,short=N]",
+     "Make DEST a dataset of clips out of SOURCE's videos: so many frames of each second, for "
+     "example "
+     "8, 12.5 or 30000/1001, resized to this length of their shorter side, pixels, if they are "
+     "larger; "
+     "encoded by the codec of --codec at the one quality of --q",
+     AT(frames)},
+    {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
+     "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "
+     "Something-Something), or Kinetics' columns label, youtube_id, time_start, time_end and split",
+     AT(labels), .commands = DL2_MAKES_FRAMES},
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
@@ -129,7 +144,7 @@ const struct dl2_option dl2_transcode_rows[] = {
      .commands = DL2_WRITES},
     {DL2_OPTION_FLAG, "copy", 0, NULL,
      "Copy SOURCE's images to DEST as they are, into the given container", AT(copy),
-     .commands = DL2_WRITES},
+     .commands = DL2_ENCODES | 1 << DL2_COPY},
     {DL2_OPTION_FLAG, "index", 0, NULL, "Write an index for the packed dataset SOURCE", AT(index)},
     {DL2_OPTION_FLAG, "survey", 0, NULL,
      "Only say what is in SOURCE: formats, sizes, JPEG qualities, mean and deviation, near "
@@ -246,6 +261,11 @@ char *dl2_transcode_details(void)
           "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
           "Each is written as a whole, in one transaction. The table's comment and its column "
           "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
+          "--frames makes DEST itself a dataset of clips. Frame k is the one that the video shows "
+          "at (k + 1/2) / fps seconds, as FFmpeg's filter fps has it. Frames are turned upright, "
+          "become smaller and never larger, and are packed or put into folders "
+          "CLASS/CLIP/00000.jpg. Sound is dropped. A rerun makes only the clips whose video or "
+          "settings changed.\n\n"
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
           "write any format that this build reads. Commands run without a shell; quotes keep "
@@ -263,6 +283,7 @@ char *dl2_transcode_details(void)
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"
+          "  $ dl2-transcode --frames fps=8,short=128 --q 85 --container=gulp videos clips\n"
           "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
           "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
           out);

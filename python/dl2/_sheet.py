@@ -34,7 +34,7 @@ def html(shown: Any, count: int = 24, side: int = 96) -> str:
         return title
     if dataset.kind == "volume":  # what would be shown of one?
         return title
-    frames = {"frames": 1} if dataset.kind == "clip" else {}
+    frames = {"frames": 1} if dataset.kind in ("clip", "video") else {}
     with dl2.Loader(dataset, 1, side, train=False, workers=1, depth=2, **frames) as loader:
         for n in range(min(count, size)):
             loader.start_epoch(0, step=n * size // min(count, size))

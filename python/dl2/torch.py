@@ -603,6 +603,8 @@ class Dataset(data.Dataset):
         self.dataset = path if isinstance(path, dl2.Dataset) else dl2.Dataset(path, split, **options)
         if self.dataset.kind == "volume":
             raise ValueError("the dataset holds volumes, which Loader(..., image_size=(depth, height, width)) loads")
+        if self.dataset.kind == "video":
+            raise ValueError("the dataset holds videos, which Loader(..., frames=N) loads")
         if self.dataset.kind == "clip":
             raise ValueError("the dataset holds clips, which Loader(..., frames=N) loads; "
                              "samples='images' makes each frame an image")

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Clips from frame files, GulpIO and tar: dl2-load beside GulpIO's own reader and a PyTorch DataLoader over the files,
-# in turns on one core. In every container are the same bytes, and everybody makes the same pixels of them: 18 frames of
-# each clip, step 2, 84 x 84 from the middle of frames of 176 x 100, as GulpIO's own benchmark has of Jester.
+# Clips from frame files, GulpIO, tar and video files: dl2-load beside GulpIO's own reader and a PyTorch DataLoader over
+# the files, in turns on one core. In every container but video are the same bytes, and everybody makes the same pixels
+# of them: 18 frames of each clip, step 2, 84 x 84 from the middle of frames of 176 x 100, as GulpIO's own benchmark has
+# of Jester. Videos are the same frames as H.264, by Debian's ffmpeg with its defaults (CRF 23, a key frame each 250).
 #
 #     clips.sh [WORK [CLIPS [ROUNDS [CORE]]]]
 #
@@ -22,8 +23,13 @@ for container in gulp tar; do
     ./dl2-transcode --quiet --samples clips --copy --container=$container "$work/files" "$work/$container" >/dev/null
 done
 ./dl2-transcode --quiet --samples clips -c jpeg -q 60 --container=gulp "$work/files" "$work/smaller" >/dev/null
-for place in files gulp tar smaller/jpeg-60; do
-    echo "$place: $(find "$work/$place" \( -name '*.jpg' -o -name '*.gulp' -o -name '*.tar' \) -printf '%s\n' | awk '{ s += $1 } END { print s, "bytes in", NR, "files" }')"
+command -v ffmpeg >/dev/null && [ ! -d "$work/video" ] && (cd "$work/files" && find . -name 00000.jpg) | while read -r first; do
+    clip=${first%/*}
+    mkdir -p "$work/video/${clip%/*}"
+    ffmpeg -nostdin -v error -i "$work/files/$clip/%05d.jpg" -c:v libx264 -pix_fmt yuv420p "$work/video/$clip.mp4"
+done
+for place in files gulp tar smaller/jpeg-60 video; do
+    echo "$place: $(find "$work/$place" \( -name '*.jpg' -o -name '*.gulp' -o -name '*.tar' -o -name '*.mp4' \) -printf '%s\n' | awk '{ s += $1 } END { print s, "bytes in", NR, "files" }')"
 done
 dl2() { # PLACE OPTIONS...: frames/s a core
     place=$1
@@ -44,6 +50,7 @@ while [ "$round" -le "$rounds" ]; do
         dl2 $place --cold >>"$work/rates-dl2, $place, cold"
     done
     dl2 smaller/jpeg-60 >>"$work/rates-dl2, gulp at quality 60"
+    [ ! -d "$work/video" ] || dl2 video >>"$work/rates-dl2, video"
     peer "$python" gulpio gulp >>"$work/rates-gulpio2, gulp"
     peer "$python" exact gulp >>"$work/rates-gulpio2 with an exact decoder, gulp"
     peer /usr/bin/python3 pillow files >>"$work/rates-DataLoader and Pillow, files"

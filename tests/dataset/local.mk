@@ -6,6 +6,13 @@ tests_dataset_fuzz_idx_LDADD = $(FUZZ_LIBS) libdataset.la
 TESTS += tests/dataset/fuzz_idx.sh
 EXTRA_DIST += tests/dataset/fuzz_idx.sh tests/dataset/gen_split.py
 
+check_PROGRAMS += tests/dataset/fuzz_labels
+tests_dataset_fuzz_labels_SOURCES = tests/dataset/fuzz_labels.c
+tests_dataset_fuzz_labels_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_labels_LDADD = $(FUZZ_LIBS) libdataset.la
+TESTS += tests/dataset/fuzz_labels.sh
+EXTRA_DIST += tests/dataset/fuzz_labels.sh
+
 check_PROGRAMS += tests/dataset/fuzz_npy
 tests_dataset_fuzz_npy_SOURCES = tests/dataset/fuzz_npy.c
 tests_dataset_fuzz_npy_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
