@@ -516,10 +516,6 @@ static int parse_window(const char *text, void *value, struct dl2_error *error)
 }
 
 const struct dl2_option dl2_volume_options[] = {
-    {DL2_OPTION_TEXT, "mask", 0, "EXT",
-     "Also load the masks that lie beside the images or volumes, by their extension, for example "
-     "mask.png or mask.npy",
-     AT(mask), .unset = "none"},
     {DL2_OPTION_CHOICE, "normalization", 0, "HOW",
      "How the values of volumes are normalized: zscore: each channel of a patch to the mean 0 and "
      "the deviation 1; window: --window to 0 to 1; none",

@@ -85,7 +85,19 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
                         run->checkpoint ? dl2_json_text(run->checkpoint) : json_null());
     json_object_set_new(a, "name", dl2_json_text(run->name));
     json_object_set_new(a, "out", dl2_json_text(run->out));
+    dl2_run_drop_idle(c, a);
     return a;
+}
+
+void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments)
+{
+    if (config->loader.volume_depth) {
+        json_object_del(arguments, "mean");
+        json_object_del(arguments, "std");
+    }
+    for (const struct dl2_option *option = dl2_volume_options;
+         !config->loader.volume_depth && option->type != DL2_OPTION_END; option++)
+        json_object_del(arguments, option->name);
 }
 
 /* The settings that bear on accuracy, which must be equal in runs that are compared. Data, seed and
@@ -359,7 +371,7 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
                       dl2_json_real(val->top5), "predictions",
                       val->predictions ? json_string(dl2_predictions_name(i, name)) : NULL,
                       "decoded_hits", cached ? json_integer((json_int_t)val->decoded_hits) : NULL));
-        json_object_update(json_array_get(list, i), json_array_get(run->pixels, i)); /* of masks */
+        json_object_update(json_array_get(list, i), json_array_get(run->pixels, i));
     }
     json_object_set_new(record, "val", list);
     json_object_set_new(record, "val_seconds", json_real(seconds));
@@ -430,11 +442,27 @@ int dl2_run_write_report(struct dl2_run *run, struct dl2_error *error)
     return dl2_json_save(run->report_path, report, error);
 }
 
-/* "224" or "192x256". */
+/* "224" or "192x256", of volumes "64x128x128". */
 static json_t *size_text(const struct dl2_train_config *config)
 {
-    json_auto_t *shown = dl2_show_image_size(&config->loader.height);
+    json_auto_t *shown = dl2_show_output_size(&config->loader.height);
     return json_is_string(shown) ? json_incref(shown) : json_sprintf("%u", config->loader.height);
+}
+
+/* What was done to the values that the network sees. */
+static json_t *normalization_texts(const struct dl2_train_config *config)
+{
+    const double *mean = config->data.mean, *std = config->data.std;
+    const struct dl2_loader_config *loader = &config->loader;
+    if (!loader->volume_depth)
+        return json_pack("{s:o, s:o}", "mean",
+                         json_sprintf("[%g, %g, %g]", mean[0], mean[1], mean[2]), "std",
+                         json_sprintf("[%g, %g, %g]", std[0], std[1], std[2]));
+    json_auto_t *all = dl2_options_json(dl2_volume_options, loader);
+    const bool windowed = loader->normalization == DL2_NORMALIZATION_WINDOW;
+    return json_pack(
+        "{s:O, s:o*}", "normalization", json_object_get(all, "normalization"), "window",
+        windowed ? json_sprintf("[%g, %g]", loader->window_min, loader->window_max) : NULL);
 }
 
 json_t *dl2_run_export_texts(const struct dl2_run *run)
@@ -442,13 +470,11 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     const struct dl2_train_config *c = run->config;
     json_t *classes = dl2_run_class_names(run);
     char *names = json_dumps(classes, JSON_COMPACT);
-    const double *mean = c->data.mean, *std = c->data.std;
-    json_t *texts =
-        json_pack("{s:s, s:s, s:s, s:o, s:o*, s:o, s:o}", "format", "pt", "arch", c->arch,
-                  "classes", names ? names : "[]", "image_size", size_text(c), "frames",
-                  c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL, "mean",
-                  json_sprintf("[%g, %g, %g]", mean[0], mean[1], mean[2]), "std",
-                  json_sprintf("[%g, %g, %g]", std[0], std[1], std[2]));
+    json_t *texts = json_pack("{s:s, s:s, s:s, s:o, s:o*}", "format", "pt", "arch", c->arch,
+                              "classes", names ? names : "[]", "image_size", size_text(c), "frames",
+                              c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL);
+    json_auto_t *normalization = normalization_texts(c);
+    json_object_update(texts, normalization);
     json_auto_t *part = dl2_run_part(run);
     dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
                                run->state.completed);
