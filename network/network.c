@@ -54,6 +54,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
                                 .train = config->train,
                                 .norm_decay = config->norm_decay,
                                 .images_gradient = config->images_gradient,
+                                .volumes = arch->labels == DL2_LABEL_VOLUME,
                                 .error = error};
     DL2_TRY(dl2_arch_check_frames(arch, config->frames, error));
     const int images = dl2_graph_images(graph, config->frames, height, width, config->channels);

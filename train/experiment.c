@@ -237,7 +237,20 @@ json_t *dl2_run_report(const struct dl2_run *run)
 }
 
 /* Figures of a pass on one rank. */
-enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, DECODED_HITS, MOVED, FIGURES };
+enum {
+    SECONDS,
+    WAIT,
+    JOULES,
+    READ,
+    DECODE,
+    TRANSFORM,
+    WORKER_WAIT,
+    DECODED_HITS,
+    PADDED,
+    NO_FOREGROUND,
+    MOVED,
+    FIGURES
+};
 
 /* figures: [ranks][FIGURES] */
 static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
@@ -254,6 +267,8 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[TRANSFORM] = stats.transform;
     own[WORKER_WAIT] = stats.worker_wait;
     own[DECODED_HITS] = (double)stats.decoded_hits;
+    own[PADDED] = (double)stats.padded;
+    own[NO_FOREGROUND] = (double)stats.no_foreground;
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
     run->stream->moved_seen = moved;
@@ -321,6 +336,11 @@ static json_t *make_record(const struct dl2_run *run, double position,
                   run->config->loader.decoded_cache_bytes
                       ? json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS))
                       : NULL);
+    if (run->config->loader.volume_depth)
+        for (int k = 0; k < 2; k++)
+            json_object_set_new(
+                loader, k ? "no_foreground" : "padded",
+                json_integer((json_int_t)sum_of(figures, ranks, k ? NO_FOREGROUND : PADDED)));
     json_t *record =
         json_pack("{s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:[]}", "epoch", (json_int_t)epoch->number,
                   "position", position, "stage", (json_int_t)state->stage, "trainers",
@@ -340,7 +360,26 @@ static json_t *make_record(const struct dl2_run *run, double position,
     return record;
 }
 
-int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+/* Says once what patches of volumes do not show as they should. */
+static void note_patches(struct dl2_run *run, const double *figures)
+{
+    const unsigned ranks = dl2_world_size(run->config->world);
+    const double padded = sum_of(figures, ranks, PADDED);
+    const double lacking = sum_of(figures, ranks, NO_FOREGROUND);
+    if (run->state.pass == 0 && padded > 0)
+        dl2_run_note(run,
+                     "%.0f of the first epoch's volumes are smaller than --image-size: they are in "
+                     "the middle of their patches, among zeros without labels",
+                     padded);
+    if (run->state.pass == 0 && lacking > 0)
+        dl2_run_note(
+            run,
+            "%.0f of the first epoch's patches were to show foreground (--foreground), and "
+            "their volumes have none: they show any part",
+            lacking);
+}
+
+int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error)
 {
     double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
@@ -348,6 +387,7 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
         return dl2_error_memory(error, "an epoch's record");
     int status = gather_figures(run, figures, error);
     if (status == DL2_OK) {
+        note_patches(run, figures);
         *epoch = make_epoch(run, figures);
         *out = make_record(run, position, epoch, figures);
     }

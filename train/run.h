@@ -369,7 +369,7 @@ json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
 /* The pass that ends at `position`, as all ranks saw it, without validation: its figures, and its
  * record for the report. Collective. */
-int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error);
 /* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);

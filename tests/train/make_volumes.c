@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * make_volumes DIR TRAIN VAL SIDE [CHANNELS]: writes DIR/{train,val}/N.npy, TRAIN and VAL volumes
- * of float32 of about SIDE voxels along each axis, no two alike in size. In noise lie a bright ball
- * and a dark cube, and the further channels have them, too. N.mask.npy has the labels, uint8: 0 the
- * rest, 1 the ball, 2 the cube, and 255, no label, in a corner.
+ * make_volumes DIR TRAIN VAL SIDE [CHANNELS [CLASSES]]: writes DIR/{train,val}/N.npy, TRAIN and VAL
+ * volumes of float32 of about SIDE voxels along each axis. In noise lie a bright ball and a dark
+ * cube, in each channel. N.mask.npy has the labels, uint8: 0 the rest, 1 the ball, 2 the cube (with
+ * 2 CLASSES, 1), and 255, no label, in a corner.
  */
 #include "common/error.h"
 #include "common/file.h"
@@ -59,7 +59,8 @@ static void draw_shapes(struct shape shapes[2], const int size[3], struct dl2_ra
     int apart = 0;
     for (int i = 0; i < 2; i++) {
         shapes[i].is_ball = i == 0;
-        shapes[i].radius = least / 6 + (int)dl2_random_below(random, (unsigned)least / 12 + 1);
+        shapes[i].radius =
+            least / (i ? 6 : 5) + (int)dl2_random_below(random, (unsigned)least / 12 + 1);
     }
     while (apart <= shapes[0].radius + shapes[1].radius + 1)
         for (int k = apart = 0; k < 3; k++) {
@@ -70,8 +71,8 @@ static void draw_shapes(struct shape shapes[2], const int size[3], struct dl2_ra
         }
 }
 
-static int write_volume(const char *stem, int side, int channels, struct dl2_random *random,
-                        struct dl2_error *error)
+static int write_volume(const char *stem, int side, int channels, int classes,
+                        struct dl2_random *random, struct dl2_error *error)
 {
     int size[3];
     struct shape shapes[2];
@@ -87,10 +88,10 @@ static int write_volume(const char *stem, int side, int channels, struct dl2_ran
         const int at[3] = {(int)(n / (size_t)(size[1] * size[2])),
                            (int)(n / (size_t)size[2]) % size[1], (int)(n % (size_t)size[2])};
         const bool ball = holds(&shapes[0], at), cube = holds(&shapes[1], at);
-        labels[n] = (uint8_t)(ball ? 1 : cube ? 2 : 0);
+        labels[n] = (uint8_t)(ball ? 1 : cube ? classes - 1 : 0);
         for (int c = 0; c < channels; c++)
-            voxels[(size_t)c * count + n] = (float)((ball   ? 130
-                                                     : cube ? 70
+            voxels[(size_t)c * count + n] = (float)((ball   ? 150
+                                                     : cube ? 50
                                                             : 100) +
                                                     (int)dl2_random_below(random, 60) - 30);
         if (at[0] < CORNER && at[1] < CORNER && at[2] < CORNER)
@@ -116,7 +117,8 @@ int main(int argc, char **argv)
         return 2;
     const unsigned counts[2] = {(unsigned)atoi(argv[2]), (unsigned)atoi(argv[3])};
     const int side = atoi(argv[4]), channels = argc > 5 ? atoi(argv[5]) : 1;
-    if (side < 16 || side > 512 || channels < 1 || channels > 8)
+    const int classes = argc > 6 ? atoi(argv[6]) : 3;
+    if (side < 16 || side > 512 || channels < 1 || channels > 8 || classes < 2 || classes > 3)
         return 2;
     for (unsigned split = 0; split < 2; split++) {
         char folder[1024], stem[1040];
@@ -127,7 +129,7 @@ int main(int argc, char **argv)
             struct dl2_random random;
             dl2_random_init(&random, 0, DL2_RANDOM_TEST, split, i);
             snprintf(stem, sizeof stem, "%s/%04u", folder, i);
-            write_volume(stem, side, channels, &random, &error);
+            write_volume(stem, side, channels, classes, &random, &error);
         }
     }
     if (error.status < 0)
