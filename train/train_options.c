@@ -304,7 +304,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
-     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME; "
+     "validation, such folders of volumes (.npy, .nii, .nii.gz), a folder of IDX files, packed "
+     "images, or postgresql://HOST/DATABASE?table=NAME; "
      "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
      GIVEN(data), .commands = TRAINS},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
@@ -566,8 +567,8 @@ const struct dl2_option dl2_train_options[] = {
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
      AT(run.validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "keep-best", 0, NULL,
-     "Keep the weights of the epoch with the highest top-1 on the first validation set in "
-     "DIR/" DL2_BEST_FILE ", as --export writes them",
+     "Keep the weights of the epoch with the highest top-1 (with --mask mean IoU, of volumes mean "
+     "Dice) on the first validation set in DIR/" DL2_BEST_FILE ", as --export writes them",
      AT(run.keep_best), .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "step-log", 0, NULL,
      "Write a line for each step to DIR/" DL2_STEPS_FILE ": loss, learning rate, seconds, wait for "
