@@ -92,12 +92,12 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
 void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments)
 {
     if (config->loader.volume_depth) {
-        json_object_del(arguments, "mean");
-        json_object_del(arguments, "std");
+        json_object_set_new(arguments, "mean", json_null());
+        json_object_set_new(arguments, "std", json_null());
     }
     for (const struct dl2_option *option = dl2_volume_options;
          !config->loader.volume_depth && option->type != DL2_OPTION_END; option++)
-        json_object_del(arguments, option->name);
+        json_object_set_new(arguments, option->name, json_null());
 }
 
 /* The settings that bear on accuracy, which must be equal in runs that are compared. Data, seed and

@@ -15,17 +15,17 @@
 
 enum { NAMED = 5 }; /* classes in a message */
 
-const struct dl2_score dl2_scores[] = {
+const struct dl2_val_score dl2_val_scores[] = {
     [DL2_LABEL_CLASS] = {"top1", "top-1"},
     [DL2_LABEL_MASK] = {"miou", "mIoU"},
     [DL2_LABEL_VOLUME] = {"mean_dice", "mean Dice"},
 };
 
-double dl2_score_of_record(const json_t *val)
+double dl2_val_score_of(const json_t *val)
 {
-    for (size_t i = sizeof dl2_scores / sizeof *dl2_scores; i-- > 0;)
-        if (json_object_get(val, dl2_scores[i].key))
-            return dl2_json_get_real(val, dl2_scores[i].key, NAN);
+    for (size_t i = sizeof dl2_val_scores / sizeof *dl2_val_scores; i-- > 0;)
+        if (json_object_get(val, dl2_val_scores[i].key))
+            return dl2_json_get_real(val, dl2_val_scores[i].key, NAN);
     return NAN;
 }
 

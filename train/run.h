@@ -359,7 +359,7 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 /* The arguments by option name, the part of them that must not change on resuming,
  * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
-/* Takes out of them what volumes, or images, have no use for. */
+/* Makes null of them what volumes, or images, have no use for. */
 void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments);
 json_t *dl2_run_identity(const struct dl2_run *run);
 /* {"training", "validation"}: a hash of each dataset's samples. */

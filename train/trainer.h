@@ -183,20 +183,20 @@ struct dl2_train_val {
     bool predictions;      /* are in a file of the run's folder */
     uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
     uint64_t images_sum;   /* equal for the same images of one dataset */
-    /* What epochs are ranked by, see dl2_scores. Where labels are of pixels or voxels, top1 and
+    /* What epochs are ranked by, see dl2_val_scores. Where labels are of pixels or voxels, top1 and
      * top5 are parts of those that have one. */
     double score;
 };
 
 /* The score of validations, by enum dl2_label_kind: top-1 of images; of masks the mean over classes
  * of the intersection over union; of volumes the mean Dice of classes but class 0. */
-struct dl2_score {
+struct dl2_val_score {
     const char *key;  /* in reports */
     const char *name; /* for people */
 };
-extern const struct dl2_score dl2_scores[];
+extern const struct dl2_val_score dl2_val_scores[];
 /* That of a set in a report; NAN: none. */
-double dl2_score_of_record(const json_t *val);
+double dl2_val_score_of(const json_t *val);
 
 /* A pass that has ended. */
 struct dl2_train_epoch {

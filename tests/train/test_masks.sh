@@ -54,7 +54,7 @@ refused "0003.ppm: mask: there is no 'mask.pgm' beside it"
 expect 2 run -d few -a resnet10 --mask mask.pgm --classes 3 --out none
 refused 'resnet10 learns the class of an image, not of its pixels: choose a network for masks, such as --arch unet'
 expect 2 run -d few $unet --out none
-refused 'name the masks beside the images by --mask'
+refused "learns the classes of images. pixels: name the masks beside them by --mask, such as --mask png"
 expect 2 run -d few -a unet --mask mask.pgm --out none
 refused 'mask needs --classes'
 expect 2 run -d few -a resnet10 --classes 3 --out none
