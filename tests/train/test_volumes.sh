@@ -76,6 +76,14 @@ expect 1 dl2-train -d bad $volumes --quiet -e 1 --on-bad stop --out stopped
 expect 1 dl2-train -d few $few -e 1 --classes 2 --out values
 refused 'few/train/000..npy: its mask has the value 2, and with --classes 2 they are 0 to 1'
 
+# 255, no label, is no foreground.
+cp -R few plain
+for mask in plain/train/*.mask.npy; do
+    { head -c 128 $mask; tail -c +129 $mask | LC_ALL=C tr '\1\2' '\0\0'; } >mask && mv mask $mask
+done
+expect 0 dl2-train -d plain $volumes --quiet -e 1 --foreground 1 --skip-validation --out plain-run
+refused "3 of the first epoch's patches were to show foreground"
+
 # Networks for images refuse volumes, and the reverse; so do options without a meaning.
 none() {
     want=$1 says=$2 folder=none; shift 2
