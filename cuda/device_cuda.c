@@ -441,8 +441,8 @@ static int cuda_ingest_create(struct dl2_device *device, const struct dl2_ingest
     return DL2_OK;
 }
 
-static void cuda_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                            const uint32_t *partner, void *y)
+static void cuda_ingest_run(struct dl2_ingest *ingest, const void *images, const uint32_t *partner,
+                            void *y)
 {
     struct cuda *cuda = ingest->cuda;
     if (!has_not_failed(cuda))

@@ -41,10 +41,23 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
+/* Values that are normalised already. */
+template <class T, int N>
+__global__ void __launch_bounds__(THREADS)
+    ingest_floats(const float *__restrict__ x, size_t count, T *__restrict__ y)
+{
+    for (size_t i = ((size_t)blockIdx.x * THREADS + threadIdx.x) * N; i < count;
+         i += (size_t)gridDim.x * THREADS * N) {
+        float v[N];
+        load<N>(x + i, v);
+        store<N>(y + i, v);
+    }
+}
+
 } // namespace
 
 template <class T, int N>
-static int set_up_ingest(const struct dl2_ingest_shape *shape, const uint8_t *images,
+static int set_up_ingest(const struct dl2_ingest_shape *shape, const void *images,
                          const uint32_t *partner, void *y, const struct dl2_gpu_state *state,
                          cudaStream_t stream)
 {
@@ -52,11 +65,17 @@ static int set_up_ingest(const struct dl2_ingest_shape *shape, const uint8_t *im
     size_t size = (size_t)s.height * s.width * s.channels;
     size_t across = (size / N + THREADS - 1) / THREADS;
     dim3 grid((unsigned)(across < 64 ? across : 64), s.batch < 65535 ? s.batch : 65535);
-    return DL2_LAUNCH((ingest<T, N>), grid, THREADS, stream, s, images, partner, (T *)y, state);
+    if (s.floats) {
+        across = (size * s.batch / N + THREADS - 1) / THREADS;
+        return DL2_LAUNCH((ingest_floats<T, N>), dim3((unsigned)(across < 4096 ? across : 4096)),
+                          THREADS, stream, (const float *)images, size * s.batch, (T *)y);
+    }
+    return DL2_LAUNCH((ingest<T, N>), grid, THREADS, stream, s, (const uint8_t *)images, partner,
+                      (T *)y, state);
 }
 
 int dl2_gpu_ingest(enum dl2_element element, const struct dl2_ingest_shape *shape,
-                   const uint8_t *images, const uint32_t *partner, void *y,
+                   const void *images, const uint32_t *partner, void *y,
                    const struct dl2_gpu_state *state, struct CUstream_st *stream)
 {
     bool whole = (size_t)shape->height * shape->width * shape->channels % 8 == 0 && aligned(y) &&

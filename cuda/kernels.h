@@ -76,7 +76,7 @@ int dl2_gpu_move_average(float *average, const float *values, size_t count,
 /* -- ingest and loss -- */
 
 int dl2_gpu_ingest(enum dl2_element element, const struct dl2_ingest_shape *shape,
-                   const uint8_t *images, const uint32_t *partner, void *y,
+                   const void *images, const uint32_t *partner, void *y,
                    const struct dl2_gpu_state *state, struct CUstream_st *stream);
 
 struct dl2_gpu_sample_loss {

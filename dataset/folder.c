@@ -94,11 +94,13 @@ static int folder_check_volumes(const struct dl2_dataset *dataset, const char *r
                                 const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     if (dataset->volumes && !options->takes_volumes)
-        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
-                             "%s: it holds volumes (.npy, .nii, .nii.gz), and what was asked for "
-                             "works on images; volumes are loaded by dl2-load bench, dl2.Loader in "
-                             "Python, and the C library",
-                             root);
+        return dl2_error_set(
+            error, DL2_ERR_UNSUPPORTED,
+            "%s: it holds volumes (.npy, .nii, .nii.gz), and what was asked for "
+            "works on images; volumes are loaded by dl2-load bench, dl2-train with "
+            "a network for volumes, such as --arch unet3d, dl2.Loader in Python, "
+            "and the C library",
+            root);
     if (dataset->volumes && dataset->remote)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "%s: it holds volumes, which cannot be read from a server; copy them "

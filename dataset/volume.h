@@ -111,6 +111,8 @@ int dl2_volume_file(const struct dl2_volume *volume);
  */
 int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, const char *extension,
                             struct dl2_volume **out, struct dl2_error *error);
+/* The channels of the first volume that can be read; 1 if none can. */
+unsigned dl2_dataset_volume_channels(const struct dl2_dataset *dataset);
 
 /* ---- for the formats' files ---- */
 

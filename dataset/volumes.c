@@ -26,3 +26,16 @@ int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, con
     free(path);
     return status;
 }
+
+unsigned dl2_dataset_volume_channels(const struct dl2_dataset *dataset)
+{
+    struct dl2_volume *volume;
+    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
+        if (dl2_dataset_open_volume(dataset, i, NULL, &volume, NULL) < 0)
+            continue;
+        const size_t channels = dl2_volume_info(volume)->channels;
+        dl2_volume_close(volume);
+        return (unsigned)channels;
+    }
+    return 1;
+}

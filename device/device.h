@@ -189,8 +189,9 @@ struct dl2_tokens_shape {
 };
 
 struct dl2_ingest_shape {
-    unsigned batch, height, width, channels; /* 1 or 3 channels */
+    unsigned batch, height, width, channels; /* 1 or 3 channels; with `floats` any number */
     float mean[3], std[3];                   /* on the 0-255 scale */
+    bool floats;                             /* the values are float32, normalised already */
 };
 
 /*
@@ -444,11 +445,12 @@ struct dl2_device_class {
     /*
      * -- ingest: turns the loader's bytes into normalised elements --
      * y[i] = lambda * norm(x[i]) + (1 - lambda) * norm(x[partner[i]]), norm(v) = (v - mean) / std,
-     * with params.lambda. `partner` (device memory, [batch]) is NULL without mixup.
+     * with params.lambda. `partner` (device memory, [batch]) is NULL without mixup. With
+     * shape->floats `images` are float32 and y = images; there is no mixup.
      */
     int (*ingest_create)(struct dl2_device *device, const struct dl2_ingest_shape *shape,
                          struct dl2_ingest **out, struct dl2_error *error);
-    void (*ingest_run)(struct dl2_ingest *ingest, const uint8_t *images, const uint32_t *partner,
+    void (*ingest_run)(struct dl2_ingest *ingest, const void *images, const uint32_t *partner,
                        void *y);
 
     /*

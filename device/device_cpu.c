@@ -112,7 +112,7 @@ struct dl2_ingest {
     struct dl2_ingest_shape s;
     float a[INGEST_PERIOD], b[INGEST_PERIOD]; /* y = a * x + b */
     /* Arguments of the current call. */
-    const uint8_t *images;
+    const void *images;
     const uint32_t *partner;
     float *y;
 };
@@ -126,7 +126,7 @@ static int cpu_ingest_create(struct dl2_device *device, const struct dl2_ingest_
     ingest->plan.free = free;
     ingest->cpu = (struct dl2_cpu *)device;
     ingest->s = *shape;
-    for (int i = 0; i < INGEST_PERIOD; i++) {
+    for (int i = 0; i < INGEST_PERIOD && !shape->floats; i++) {
         unsigned c = (unsigned)i % shape->channels;
         ingest->a[i] = 1 / shape->std[c];
         ingest->b[i] = -shape->mean[c] / shape->std[c];
@@ -143,17 +143,19 @@ static void cpu_ingest_part(void *context, unsigned part, size_t begin, size_t e
     float lambda = in->cpu->base.params.lambda;
     (void)part;
     for (size_t n = begin; n < end; n++) {
-        const uint8_t *x = in->images + n * size;
-        if (in->partner)
-            kernels->ingest_mixed(x, in->images + in->partner[n] * size, lambda, 1 - lambda, size,
+        const uint8_t *images = in->images, *x = images + n * size;
+        if (in->s.floats)
+            memcpy(in->y + n * size, (const float *)in->images + n * size, size * sizeof *in->y);
+        else if (in->partner)
+            kernels->ingest_mixed(x, images + in->partner[n] * size, lambda, 1 - lambda, size,
                                   in->a, in->b, INGEST_PERIOD, in->y + n * size);
         else
             kernels->ingest(x, size, in->a, in->b, INGEST_PERIOD, in->y + n * size);
     }
 }
 
-static void cpu_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, void *y)
+static void cpu_ingest_run(struct dl2_ingest *ingest, const void *images, const uint32_t *partner,
+                           void *y)
 {
     ingest->images = images;
     ingest->partner = partner;

@@ -914,12 +914,17 @@ static int ref_ingest_create(struct dl2_device *device, const struct dl2_ingest_
     return DL2_OK;
 }
 
-static void ref_ingest_run(struct dl2_ingest *ingest, const uint8_t *images,
-                           const uint32_t *partner, void *y)
+static void ref_ingest_run(struct dl2_ingest *ingest, const void *from, const uint32_t *partner,
+                           void *y)
 {
     const struct dl2_ingest_shape *s = &ingest->s;
+    const uint8_t *images = from;
     float lambda = ingest->device->params.lambda;
     size_t size = (size_t)s->height * s->width * s->channels;
+    if (s->floats) {
+        dl2_elements_from_floats(ingest->device->element, from, y, size * s->batch);
+        return;
+    }
     for (size_t n = 0; n < s->batch; n++)
         for (size_t i = 0; i < size; i++) {
             size_t c = i % s->channels;

@@ -118,6 +118,10 @@ static const struct dl2_option options[] = {
      AT(options.loader.layout), .words = dl2_layout_words, .commands = LOADS},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Count images with more pixels as unreadable",
      AT(options.loader.max_pixels)},
+    {DL2_OPTION_TEXT, "mask", 0, "EXT",
+     "Also load the masks that lie beside the images or volumes, by their extension, for example "
+     "mask.png or mask.npy",
+     AT(options.loader.mask), .unset = "none", .commands = BENCHES},
     {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(options.loader),
      .commands = BENCHES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(options.loader.external)},

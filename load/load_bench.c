@@ -522,8 +522,11 @@ static json_t *config_json(const struct dl2_load_options *options)
     json_auto_t *volumes = dl2_options_json(dl2_volume_options, config);
     if (loading)
         json_object_update(loading, sampling);
-    if (loading && config->volume_depth)
+    if (loading && config->volume_depth) {
         json_object_update(loading, volumes);
+        json_object_set_new(loading, "mask",
+                            config->mask ? dl2_json_text(config->mask) : json_null());
+    }
     if (loading && config->frames)
         add_frames(loading, config);
     return loading;
@@ -633,20 +636,6 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     return bad;
 }
 
-/* As many channels as the first volume that can be read. */
-static void set_channels(const struct dl2_dataset *dataset, struct dl2_loader_config *config)
-{
-    struct dl2_volume *volume;
-    config->channels = 1;
-    for (size_t i = 0; i < dl2_dataset_count(dataset); i++) {
-        if (dl2_dataset_open_volume(dataset, i, NULL, &volume, NULL) < 0)
-            continue;
-        config->channels = (unsigned)dl2_volume_info(volume)->channels;
-        dl2_volume_close(volume);
-        return;
-    }
-}
-
 int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE *out,
                    struct dl2_error *error)
 {
@@ -654,7 +643,7 @@ int dl2_load_bench(const struct dl2_load_options *given, const char *path, FILE 
     struct dl2_load_options own = *given, *options = &own;
     DL2_TRY(dl2_load_open(options, path, &dataset, error));
     if (options->loader.volume_depth && dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
-        set_channels(dataset, &options->loader);
+        options->loader.channels = dl2_dataset_volume_channels(dataset);
     struct bench bench = {
         .options = options,
         .dataset = dataset,

@@ -14,16 +14,19 @@ struct dl2_foreground {
     pthread_mutex_t mutex; /* guards `found` */
     struct voxels **found; /* [samples]; NULL: not looked for yet */
     uint32_t samples;
+    unsigned mask_fill;
     atomic_size_t memory;
 };
 
-int dl2_foreground_create(uint32_t samples, struct dl2_foreground **out, struct dl2_error *error)
+int dl2_foreground_create(uint32_t samples, unsigned mask_fill, struct dl2_foreground **out,
+                          struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_foreground *foreground = dl2_calloc(1, sizeof *foreground);
     if (!foreground)
         return dl2_error_memory(error, "a loader");
     foreground->samples = samples;
+    foreground->mask_fill = mask_fill;
     foreground->found = dl2_calloc(samples, sizeof *foreground->found);
     if (!foreground->found) {
         free(foreground);
@@ -54,6 +57,7 @@ size_t dl2_foreground_memory(const struct dl2_foreground *foreground)
 struct scan {
     uint64_t numbers[DL2_FOREGROUND_VOXELS];
     uint32_t count;
+    unsigned mask_fill;
     uint64_t seen, step; /* every step-th voxel of the foreground is kept */
 };
 
@@ -73,15 +77,17 @@ static void keep(struct scan *scan, uint64_t number)
 
 static void see_labels(void *context, uint64_t first, const uint8_t *labels, size_t count)
 {
+    struct scan *scan = context;
     for (size_t i = 0; i < count; i++)
-        if (labels[i])
-            keep(context, first + i);
+        if (labels[i] && labels[i] != scan->mask_fill)
+            keep(scan, first + i);
 }
 
 /* New memory; NULL and an error. */
-static struct voxels *look(struct dl2_volume *labels, struct dl2_error *error, int *status)
+static struct voxels *look(struct dl2_volume *labels, unsigned mask_fill, struct dl2_error *error,
+                           int *status)
 {
-    struct scan scan = {.step = 1};
+    struct scan scan = {.mask_fill = mask_fill, .step = 1};
     *status = dl2_volume_scan_labels(labels, see_labels, &scan, error);
     if (*status < 0)
         return NULL;
@@ -105,7 +111,7 @@ int dl2_foreground_draw(struct dl2_foreground *foreground, uint32_t index, const
     struct voxels *found = foreground->found[index];
     pthread_mutex_unlock(&foreground->mutex);
     if (!found) {
-        struct voxels *made = look(labels, error, &status);
+        struct voxels *made = look(labels, foreground->mask_fill, error, &status);
         DL2_TRY(status);
         pthread_mutex_lock(&foreground->mutex);
         if (!foreground->found[index]) {

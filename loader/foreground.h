@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the foreground of volumes is: voxels whose label is above 0. The labels of a volume are
+ * Where the foreground of volumes is: voxels whose label is above 0, and not config.mask_fill,
+ * which is no class. The labels of a volume are
  * scanned when they are first asked for, and up to DL2_FOREGROUND_VOXELS of these voxels are kept
  * in memory: every one if there are no more, else every 2nd, 4th, 8th and so on, whatever gives at
  * least half as many. So what is kept follows from the labels alone.
@@ -15,7 +16,8 @@
 
 struct dl2_foreground;
 
-int dl2_foreground_create(uint32_t samples, struct dl2_foreground **out, struct dl2_error *error);
+int dl2_foreground_create(uint32_t samples, unsigned mask_fill, struct dl2_foreground **out,
+                          struct dl2_error *error);
 void dl2_foreground_destroy(struct dl2_foreground *foreground);
 /* Bytes that it holds now. */
 size_t dl2_foreground_memory(const struct dl2_foreground *foreground);

@@ -182,9 +182,9 @@ struct dl2_loader_config {
     double window_min, window_max;
     /*
      * Of volumes with `mask`, in training: the probability that a patch is one that shows a voxel
-     * whose label is above 0. Such a voxel is drawn, then where in the patch it is. Up to
-     * DL2_FOREGROUND_VOXELS of a volume, evenly taken, are kept in memory from the first time on
-     * that one is drawn. Of a volume without such a voxel the patch is drawn as any.
+     * whose label is above 0 and not mask_fill. Such a voxel is drawn, then where in the patch it
+     * is. Up to DL2_FOREGROUND_VOXELS of a volume, evenly taken, are kept in memory from the first
+     * time on that one is drawn. Of a volume without such a voxel the patch is drawn as any.
      */
     double foreground;
     bool train;     /* shuffle and augment; else in order, resize and central crop */

@@ -521,11 +521,13 @@ static int parse_window(const char *text, void *value, struct dl2_error *error)
     return dl2_error_set(error, DL2_ERR_ARGUMENT, "'%s' is not MIN,MAX with MIN < MAX", text);
 }
 
+static json_t *show_window(const void *value)
+{
+    const double *window = value;
+    return window[0] < window[1] ? dl2_show_range(value) : json_null();
+}
+
 const struct dl2_option dl2_volume_options[] = {
-    {DL2_OPTION_TEXT, "mask", 0, "EXT",
-     "Also load the masks that lie beside the images or volumes, by their extension, for example "
-     "mask.png or mask.npy",
-     AT(mask), .unset = "none"},
     {DL2_OPTION_CHOICE, "normalization", 0, "HOW",
      "How the values of volumes are normalized: zscore: each channel of a patch to the mean 0 and "
      "the deviation 1; window: --window to 0 to 1; none",
@@ -533,7 +535,7 @@ const struct dl2_option dl2_volume_options[] = {
     {DL2_OPTION_PARSE, "window", 0, "MIN,MAX",
      "With --normalization window: the values that become 0 and 1; others become the nearer of "
      "these",
-     AT(window_min), .parse = parse_window, .show = dl2_show_range, .unset = "none", .roles = RUN},
+     AT(window_min), .parse = parse_window, .show = show_window, .unset = "none", .roles = RUN},
     {DL2_OPTION_REAL, "foreground", 0, "SHARE",
      "With --mask, in training: share of the patches of volumes that are drawn to show a voxel "
      "whose label is above 0",

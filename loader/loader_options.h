@@ -21,7 +21,7 @@ extern const struct dl2_option dl2_sampling_options[];
 /* The first of them on the command line of a program that includes them; NULL: none is. */
 const char *dl2_sampling_given(const struct dl2_program *program,
                                const struct dl2_common_options *common);
-/* Volumes and masks: a table of struct dl2_loader_config. */
+/* Volumes: a table of struct dl2_loader_config. */
 extern const struct dl2_option dl2_volume_options[];
 /* Decoding on a card: a table of struct dl2_decode_choice. */
 extern const struct dl2_option dl2_decode_options[];

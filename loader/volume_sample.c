@@ -136,28 +136,34 @@ static void end_reading(struct dl2_volume *volume, const struct dl2_planner *pla
     dl2_volume_close(volume);
 }
 
+int dl2_volume_open_labelled(const struct dl2_dataset *dataset, size_t index,
+                             const struct dl2_loader_config *config, struct dl2_volume **volume,
+                             struct dl2_volume **labels, struct dl2_error *error)
+{
+    struct dl2_sample facts;
+    *volume = *labels = NULL;
+    dl2_dataset_sample(dataset, index, &facts);
+    int status = dl2_dataset_open_volume(dataset, index, NULL, volume, error);
+    if (status == DL2_OK && config->mask)
+        status = dl2_dataset_open_volume(dataset, index, config->mask, labels, error);
+    if (status == DL2_OK && config->mask && !*labels)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: mask: there is no '%s' beside it",
+                             facts.path, config->mask);
+    if (status == DL2_OK && (status = check_sizes(*volume, *labels, config, error)) < 0)
+        dl2_error_prefix(error, "%s", facts.path);
+    return status;
+}
+
 int dl2_volume_sample_read(struct dl2_volume_sample *sample, const struct dl2_planner *planner,
                            struct dl2_foreground *foreground, struct dl2_fetch *fetch,
                            struct dl2_sample_plan *plan, struct dl2_loader_stats *stats,
                            struct dl2_error *error)
 {
     const struct dl2_loader_config *config = planner->config;
-    struct dl2_volume *volume = NULL, *labels = NULL;
-    struct dl2_sample facts;
+    struct dl2_volume *volume, *labels;
     dl2_plan_sample(planner, plan);
-    dl2_dataset_sample(planner->dataset, plan->index, &facts);
-    int status = dl2_dataset_open_volume(planner->dataset, plan->index, NULL, &volume, error);
-    if (status == DL2_OK && config->mask)
-        status =
-            dl2_dataset_open_volume(planner->dataset, plan->index, config->mask, &labels, error);
-    if (status == DL2_OK && config->mask && !labels)
-        status = dl2_error_set(error, DL2_ERR_FORMAT, "%s: mask: there is no '%s' beside it",
-                               facts.path, config->mask);
-    if (status == DL2_OK) {
-        status = check_sizes(volume, labels, config, error);
-        if (status < 0)
-            dl2_error_prefix(error, "%s", facts.path);
-    }
+    int status =
+        dl2_volume_open_labelled(planner->dataset, plan->index, config, &volume, &labels, error);
     if (status == DL2_OK)
         status = choose_patch(sample, planner, foreground, volume, labels, plan, stats, error);
     if (status == DL2_OK)

@@ -27,6 +27,15 @@ int dl2_volume_sample_init(struct dl2_volume_sample *sample, const struct dl2_lo
 void dl2_volume_sample_free(struct dl2_volume_sample *sample);
 
 /*
+ * Opens sample `index` of a dataset of volumes, and with config->mask its labels; *labels is NULL
+ * without. DL2_ERR_FORMAT where there are none, and where the sizes of both or the channels are not
+ * those that they should be. Errors name the file. The caller closes both, after an error, too.
+ */
+int dl2_volume_open_labelled(const struct dl2_dataset *dataset, size_t index,
+                             const struct dl2_loader_config *config, struct dl2_volume **volume,
+                             struct dl2_volume **labels, struct dl2_error *error);
+
+/*
  * Reads the patch of sample plan->index, whose plan is made here. What was read is added to
  * `stats` and counted in `fetch`. `foreground` may be NULL if config->foreground is 0. Errors name
  * the file.

@@ -17,8 +17,9 @@ struct dl2_graph;
 
 struct dl2_arch {
     const char *name;
-    unsigned frames;     /* of its input where nothing else is asked for; 0: it sees images */
-    unsigned image_size; /* pixels: the side of its input, alike */
+    /* Of its input where nothing else is asked for, of volumes their depth; 0: it sees images. */
+    unsigned frames;
+    unsigned image_size;          /* pixels: the side of its input, alike */
     enum dl2_optimizer optimizer; /* the one that it learns best with */
     /* Adds the layers to the graph, from `value` (the images) on. Returns
      * the value of the logits. */
@@ -38,8 +39,8 @@ int dl2_arch_check_frames(const struct dl2_arch *arch, unsigned frames, struct d
  * cannot have images of that size, or memory runs out. */
 double dl2_arch_multiply_adds(const struct dl2_arch *arch, unsigned pixels);
 /* Prints a line for each, separated by tabs: name, image size, optimizer, millions of multiply-adds
- * at that size, frames of a clip (0: it sees images), what it learns (class, mask or volume), and
- * summary. */
+ * at that size, frames of a clip or depth of a volume (0: it sees images), what it learns (class,
+ * mask or volume), and summary. */
 void dl2_arch_list(FILE *out);
 
 #endif

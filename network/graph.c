@@ -30,7 +30,10 @@ static void *graph_grow(struct dl2_graph *g, void *list, size_t *count, size_t s
 static const char *graph_input(const struct dl2_graph *g, char *text, size_t size)
 {
     const struct dl2_value *v = &g->values[0];
-    if (g->clips)
+    if (g->volumes)
+        snprintf(text, size, "volumes of %ux%ux%u", v->sides.depth, v->sides.height,
+                 v->sides.width);
+    else if (g->clips)
         snprintf(text, size, "clips of %u frames of %ux%u", v->sides.depth, v->sides.width,
                  v->sides.height);
     else

@@ -113,7 +113,8 @@ struct dl2_graph {
     unsigned batch;
     bool train, norm_decay;
     bool images_gradient;    /* backward goes on to the images */
-    bool clips;              /* the network sees clips: its kernels have a depth */
+    bool clips;              /* the network sees clips or volumes: its kernels have a depth */
+    bool volumes;            /* for messages */
     struct dl2_error *error; /* receives the first error */
     int status;
 

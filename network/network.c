@@ -54,6 +54,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
                                 .train = config->train,
                                 .norm_decay = config->norm_decay,
                                 .images_gradient = config->images_gradient,
+                                .volumes = arch->labels == DL2_LABEL_VOLUME,
                                 .error = error};
     DL2_TRY(dl2_arch_check_frames(arch, config->frames, error));
     const int images = dl2_graph_images(graph, config->frames, height, width, config->channels);
@@ -68,7 +69,7 @@ static int network_build_graph(const struct dl2_network *net, unsigned height, u
 static int network_place_view(struct dl2_network *net, struct dl2_network_view *view,
                               struct dl2_error *error)
 {
-    const size_t size = view->graph.values[0].size;
+    const size_t size = dl2_network_sample_bytes(net, view);
     const struct dl2_label_shape shape = dl2_network_view_labels(net, view);
     const size_t labels = net->config.batch * dl2_label_count(&shape); /* no more than logits */
     DL2_TRY(network_alloc(net, view->graph.arena, 1, &view->arena, error));
@@ -181,7 +182,7 @@ static int network_build(struct dl2_network *net, struct dl2_error *error)
     struct dl2_device *device = net->device;
     const size_t element_size = dl2_element_size(device->element);
     if (!config->batch || !config->classes || !config->height || !config->width ||
-        (config->channels != 1 && config->channels != 3))
+        !config->channels || (config->channels != 1 && config->channels != 3 && !config->floats))
         return dl2_error_set(
             error, DL2_ERR_ARGUMENT,
             "no network for batches of %u images of %ux%u with %u channels in %u classes",

@@ -31,8 +31,9 @@ struct dl2_network_config {
     const char *arch;
     unsigned batch;                   /* the largest batch */
     unsigned frames;                  /* of the clips that it sees; 0: it sees images */
-    unsigned height, width, channels; /* of the images or frames; 1 or 3 channels */
+    unsigned height, width, channels; /* of the images or frames; 1 or 3 channels, of floats any */
     unsigned classes;
+    bool floats;           /* images are float32, normalised already, and mean and std not used */
     float mean[3], std[3]; /* of the images' values, on the 0-255 scale; gray uses the first */
     float smoothing;       /* of labels, in training; evaluation has none */
     uint64_t seed;         /* of initial weights and dropout */
@@ -71,7 +72,9 @@ int dl2_network_plan_bytes(struct dl2_device *device, const struct dl2_network_c
 
 /* A batch as the loader makes it: in host memory, or in the device's where it was decoded there. */
 struct dl2_network_input {
-    const uint8_t *images;   /* [count][height][width][channels]; clips: [count][frames]... */
+    /* [count][height][width][channels], of clips and volumes [count][frames]...: uint8_t, or float
+     * where the network's config says so */
+    const void *images;
     const int32_t *labels;   /* [count][dl2_network_labels()], -1 .. classes - 1 */
     unsigned count;          /* 1 .. batch */
     const uint32_t *partner; /* mixup: [count], each below count; NULL without */

@@ -126,6 +126,11 @@ struct dl2_label_shape dl2_network_view_labels(const struct dl2_network *net,
     return (struct dl2_label_shape){net->label_kind, v->sides};
 }
 
+size_t dl2_network_sample_bytes(const struct dl2_network *net, const struct dl2_network_view *view)
+{
+    return view->graph.values[0].size * (net->config.floats ? sizeof(float) : 1);
+}
+
 struct dl2_label_shape dl2_network_labels(const struct dl2_network *net)
 {
     return dl2_network_view_labels(net, net->view);
@@ -159,12 +164,11 @@ static int network_fill_plans(struct dl2_network *net, struct dl2_plan_set *set,
         return dl2_error_memory(error, "a network");
     /* The frames of a clip, one below the other. */
     const struct dl2_value *images = &net->view->graph.values[0];
-    struct dl2_ingest_shape ingest = {count,
-                                      images->sides.depth * images->sides.height,
-                                      images->sides.width,
-                                      images->channels,
-                                      {0},
-                                      {0}};
+    struct dl2_ingest_shape ingest = {.batch = count,
+                                      .height = images->sides.depth * images->sides.height,
+                                      .width = images->sides.width,
+                                      .channels = images->channels,
+                                      .floats = config->floats};
     memcpy(ingest.mean, config->mean, sizeof ingest.mean);
     memcpy(ingest.std, config->std, sizeof ingest.std);
     DL2_TRY(device->ops->ingest_create(device, &ingest, &set->ingest, error));

@@ -398,9 +398,9 @@ static int network_run(struct dl2_network *net, const struct dl2_network_input *
     struct dl2_plan_set *set;
     DL2_TRY(network_check_input(net, input, train, error));
     DL2_TRY(dl2_network_find_plans(net, input->count, &set, error));
-    size_t size = net->view->graph.values[0].size;
     const struct dl2_label_shape shape = dl2_network_labels(net);
     struct dl2_network_view *view = net->view;
+    const size_t size = dl2_network_sample_bytes(net, view);
     size_t labels = input->count * dl2_label_count(&shape) * sizeof *view->current;
     size_t partners = input->count * sizeof(uint32_t);
     const unsigned place = net->next_staged++ % net->staging;

@@ -124,6 +124,8 @@ int dl2_network_find_plans(struct dl2_network *net, unsigned count, struct dl2_p
 /* The labels of images of a view's size. */
 struct dl2_label_shape dl2_network_view_labels(const struct dl2_network *net,
                                                const struct dl2_network_view *view);
+/* The bytes of a sample as it comes in. */
+size_t dl2_network_sample_bytes(const struct dl2_network *net, const struct dl2_network_view *view);
 void dl2_network_free_plans(struct dl2_network *net, const struct dl2_network_view *view,
                             struct dl2_plan_set *set);
 

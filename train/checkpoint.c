@@ -34,17 +34,17 @@ bool dl2_run_state_compares(const struct dl2_run_state *state, uint64_t images_s
     return !state->validated || !state->images_sum || state->images_sum == images_sum;
 }
 
-void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double top1,
+void dl2_run_state_rank(struct dl2_run_state *state, uint64_t epoch, double score,
                         uint64_t images_sum)
 {
-    if (top1 < 0 || !dl2_run_state_compares(state, images_sum))
+    if (!(score >= 0) || !dl2_run_state_compares(state, images_sum))
         return;
     state->validated = true;
     state->images_sum = images_sum;
-    if (state->best_epoch && !(top1 > state->best_top1))
+    if (state->best_epoch && !(score > state->best_score))
         return;
     state->best_epoch = epoch;
-    state->best_top1 = top1;
+    state->best_score = score;
 }
 
 static json_t *sums_to_json(const struct dl2_loss_sums *sums)
@@ -154,7 +154,7 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
                                json_object_get(set, "predictions") != NULL,
                                (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0),
                                strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16),
-                               dl2_json_get_real(set, "miou", NAN)};
+                               dl2_val_score_of(set)};
     return DL2_OK;
 }
 
@@ -167,8 +167,7 @@ static int figures_from_json(struct dl2_run_state *state, struct dl2_error *erro
     {
         val = json_object_get(record, "val");
         const json_t *set = json_array_get(val, 0);
-        dl2_run_state_rank(state, i + 1,
-                           dl2_json_get_real(set, "miou", dl2_json_get_real(set, "top1", -1)),
+        dl2_run_state_rank(state, i + 1, dl2_val_score_of(set),
                            strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16));
     }
     return val_from_json(val, state, error);
@@ -341,7 +340,9 @@ static int check_identity(const json_t *own, const json_t *its, struct dl2_error
     {
         json_t *other = json_object_get(its, key);
         const bool of_images = strcmp(key, DL2_IDENTITY_IMAGES) == 0;
-        if (other ? json_equal(value, other) : of_images)
+        /* Without an option that it has no use for, a run may have been begun before there was it.
+         */
+        if (other ? json_equal(value, other) : of_images || json_is_null(value))
             continue;
         if (of_images)
             return dl2_error_set(error, DL2_ERR_ARGUMENT,

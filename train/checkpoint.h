@@ -54,7 +54,7 @@ struct dl2_run_state {
     struct dl2_train_val *val;
     size_t val_count;
     uint64_t best_epoch;
-    double best_top1;
+    double best_score;
     bool images_unknown; /* when loaded: its identity has no DL2_IDENTITY_IMAGES */
     /* The images of the first set that the first of these validations had. Others compare only if
      * they had the same. */

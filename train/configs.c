@@ -124,7 +124,8 @@ static int check_config_images(const struct dl2_configs *configs, const struct d
             "%s sees %u frames of a clip and %s, by '%s', %u (0: images): give one --frames",
             config->arch, config->loader.frames, first->arch, first->run.name,
             first->loader.frames);
-    if (config->loader.height == first->loader.height)
+    if (config->loader.height == first->loader.height &&
+        config->loader.volume_depth == first->loader.volume_depth)
         return 0;
     return dl2_program_usage_error(
         program, "images of %s have %u pixels and those of %s, by '%s', %u: give one --image-size",

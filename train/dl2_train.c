@@ -139,7 +139,8 @@ static const struct dl2_option options[] = {
     {DL2_OPTION_GROUP, .help = "Options for scripts:"},
     {DL2_OPTION_CHOICE, "list", 0, "WHAT",
      "Check the other options, list what this build has, and exit: archs (name, default image "
-     "size, optimizer, millions of multiply-adds, frames of a clip or 0, description), devices "
+     "size, optimizer, millions of multiply-adds, frames of a clip, depth of a volume or 0, what "
+     "is learnt, description), devices "
      "(name, version, usable or why not; with --device, "
      "that one alone), augmentations (name with its settings and their defaults, description) or "
      "not-measured (options that --measure refuses, with their argument); one line each, with tabs "
@@ -208,14 +209,18 @@ static char *describe(void)
     if (!out)
         return NULL;
     fprintf(out, "Architectures, with the default of --image-size, and millions of "
-                 "multiply-adds of an image at that size, or of a clip of its --frames:\n");
+                 "multiply-adds of an image at that size, or of a clip of its --frames, or of a "
+                 "patch of a volume:\n");
     const struct dl2_arch *arch;
     for (size_t i = 0; (arch = dl2_arch_at(i)); i++) {
         fprintf(out, "  %-12s %3u %5.0f %s", arch->name, arch->image_size,
                 1e-6 * dl2_arch_multiply_adds(arch, arch->image_size), arch->summary);
         if (arch->labels != DL2_LABEL_CLASS)
-            fprintf(out, "; %s", arch->labels == DL2_LABEL_MASK ? "with --mask" : "of volumes");
-        if (arch->frames)
+            fprintf(out, "; with --mask");
+        if (arch->labels == DL2_LABEL_VOLUME)
+            fprintf(out, "; --image-size %ux%ux%u", arch->frames, arch->image_size,
+                    arch->image_size);
+        else if (arch->frames)
             fprintf(out, "; --frames %u", arch->frames);
         fputc('\n', out);
     }

@@ -51,6 +51,7 @@ static json_t *settings(const struct dl2_run *run)
     json_auto_t *all = dl2_options_json(dl2_train_options, &own);
     json_t *chosen = json_object();
     json_object_set_new(all, "channels", json_integer(run->stream->channels));
+    dl2_run_drop_idle(run->config, all);
     for (const char *const *name = dl2_evaluation_options; *name; name++)
         json_object_set(chosen, *name, json_object_get(all, *name));
     json_object_set(chosen, "val-split", json_object_get(all, "val-split"));

@@ -85,7 +85,19 @@ json_t *dl2_run_arguments(const struct dl2_run *run)
                         run->checkpoint ? dl2_json_text(run->checkpoint) : json_null());
     json_object_set_new(a, "name", dl2_json_text(run->name));
     json_object_set_new(a, "out", dl2_json_text(run->out));
+    dl2_run_drop_idle(c, a);
     return a;
+}
+
+void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments)
+{
+    if (config->loader.volume_depth) {
+        json_object_set_new(arguments, "mean", json_null());
+        json_object_set_new(arguments, "std", json_null());
+    }
+    for (const struct dl2_option *option = dl2_volume_options;
+         !config->loader.volume_depth && option->type != DL2_OPTION_END; option++)
+        json_object_set_new(arguments, option->name, json_null());
 }
 
 /* The settings that bear on accuracy, which must be equal in runs that are compared. Data, seed and
@@ -225,7 +237,20 @@ json_t *dl2_run_report(const struct dl2_run *run)
 }
 
 /* Figures of a pass on one rank. */
-enum { SECONDS, WAIT, JOULES, READ, DECODE, TRANSFORM, WORKER_WAIT, DECODED_HITS, MOVED, FIGURES };
+enum {
+    SECONDS,
+    WAIT,
+    JOULES,
+    READ,
+    DECODE,
+    TRANSFORM,
+    WORKER_WAIT,
+    DECODED_HITS,
+    PADDED,
+    NO_FOREGROUND,
+    MOVED,
+    FIGURES
+};
 
 /* figures: [ranks][FIGURES] */
 static int gather_figures(const struct dl2_run *run, double *figures, struct dl2_error *error)
@@ -242,6 +267,8 @@ static int gather_figures(const struct dl2_run *run, double *figures, struct dl2
     own[TRANSFORM] = stats.transform;
     own[WORKER_WAIT] = stats.worker_wait;
     own[DECODED_HITS] = (double)stats.decoded_hits;
+    own[PADDED] = (double)stats.padded;
+    own[NO_FOREGROUND] = (double)stats.no_foreground;
     const uint64_t moved = dl2_world_moved(world);
     own[MOVED] = (double)(moved - run->stream->moved_seen);
     run->stream->moved_seen = moved;
@@ -309,6 +336,11 @@ static json_t *make_record(const struct dl2_run *run, double position,
                   run->config->loader.decoded_cache_bytes
                       ? json_integer((json_int_t)sum_of(figures, ranks, DECODED_HITS))
                       : NULL);
+    if (run->config->loader.volume_depth)
+        for (int k = 0; k < 2; k++)
+            json_object_set_new(
+                loader, k ? "no_foreground" : "padded",
+                json_integer((json_int_t)sum_of(figures, ranks, k ? NO_FOREGROUND : PADDED)));
     json_t *record =
         json_pack("{s:I, s:f, s:I, s:I, s:o, s:o, s:o, s:[]}", "epoch", (json_int_t)epoch->number,
                   "position", position, "stage", (json_int_t)state->stage, "trainers",
@@ -328,7 +360,26 @@ static json_t *make_record(const struct dl2_run *run, double position,
     return record;
 }
 
-int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+/* Says once what patches of volumes do not show as they should. */
+static void note_patches(struct dl2_run *run, const double *figures)
+{
+    const unsigned ranks = dl2_world_size(run->config->world);
+    const double padded = sum_of(figures, ranks, PADDED);
+    const double lacking = sum_of(figures, ranks, NO_FOREGROUND);
+    if (run->state.pass == 0 && padded > 0)
+        dl2_run_note(run,
+                     "%.0f of the first epoch's volumes are smaller than --image-size: they are in "
+                     "the middle of their patches, among zeros without labels",
+                     padded);
+    if (run->state.pass == 0 && lacking > 0)
+        dl2_run_note(
+            run,
+            "%.0f of the first epoch's patches were to show foreground (--foreground), and "
+            "their volumes have none: they show any part",
+            lacking);
+}
+
+int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error)
 {
     double *figures = dl2_calloc(dl2_world_size(run->config->world), FIGURES * sizeof *figures);
@@ -336,6 +387,7 @@ int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_
         return dl2_error_memory(error, "an epoch's record");
     int status = gather_figures(run, figures, error);
     if (status == DL2_OK) {
+        note_patches(run, figures);
         *epoch = make_epoch(run, figures);
         *out = make_record(run, position, epoch, figures);
     }
@@ -359,7 +411,7 @@ void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t
                       dl2_json_real(val->top5), "predictions",
                       val->predictions ? json_string(dl2_predictions_name(i, name)) : NULL,
                       "decoded_hits", cached ? json_integer((json_int_t)val->decoded_hits) : NULL));
-        json_object_update(json_array_get(list, i), json_array_get(run->pixels, i)); /* of masks */
+        json_object_update(json_array_get(list, i), json_array_get(run->pixels, i));
     }
     json_object_set_new(record, "val", list);
     json_object_set_new(record, "val_seconds", json_real(seconds));
@@ -430,11 +482,27 @@ int dl2_run_write_report(struct dl2_run *run, struct dl2_error *error)
     return dl2_json_save(run->report_path, report, error);
 }
 
-/* "224" or "192x256". */
+/* "224" or "192x256", of volumes "64x128x128". */
 static json_t *size_text(const struct dl2_train_config *config)
 {
-    json_auto_t *shown = dl2_show_image_size(&config->loader.height);
+    json_auto_t *shown = dl2_show_output_size(&config->loader.height);
     return json_is_string(shown) ? json_incref(shown) : json_sprintf("%u", config->loader.height);
+}
+
+/* What was done to the values that the network sees. */
+static json_t *normalization_texts(const struct dl2_train_config *config)
+{
+    const double *mean = config->data.mean, *std = config->data.std;
+    const struct dl2_loader_config *loader = &config->loader;
+    if (!loader->volume_depth)
+        return json_pack("{s:o, s:o}", "mean",
+                         json_sprintf("[%g, %g, %g]", mean[0], mean[1], mean[2]), "std",
+                         json_sprintf("[%g, %g, %g]", std[0], std[1], std[2]));
+    json_auto_t *all = dl2_options_json(dl2_volume_options, loader);
+    const bool windowed = loader->normalization == DL2_NORMALIZATION_WINDOW;
+    return json_pack(
+        "{s:O, s:o*}", "normalization", json_object_get(all, "normalization"), "window",
+        windowed ? json_sprintf("[%g, %g]", loader->window_min, loader->window_max) : NULL);
 }
 
 json_t *dl2_run_export_texts(const struct dl2_run *run)
@@ -442,13 +510,11 @@ json_t *dl2_run_export_texts(const struct dl2_run *run)
     const struct dl2_train_config *c = run->config;
     json_t *classes = dl2_run_class_names(run);
     char *names = json_dumps(classes, JSON_COMPACT);
-    const double *mean = c->data.mean, *std = c->data.std;
-    json_t *texts =
-        json_pack("{s:s, s:s, s:s, s:o, s:o*, s:o, s:o}", "format", "pt", "arch", c->arch,
-                  "classes", names ? names : "[]", "image_size", size_text(c), "frames",
-                  c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL, "mean",
-                  json_sprintf("[%g, %g, %g]", mean[0], mean[1], mean[2]), "std",
-                  json_sprintf("[%g, %g, %g]", std[0], std[1], std[2]));
+    json_t *texts = json_pack("{s:s, s:s, s:s, s:o, s:o*}", "format", "pt", "arch", c->arch,
+                              "classes", names ? names : "[]", "image_size", size_text(c), "frames",
+                              c->loader.frames ? json_sprintf("%u", c->loader.frames) : NULL);
+    json_auto_t *normalization = normalization_texts(c);
+    json_object_update(texts, normalization);
     json_auto_t *part = dl2_run_part(run);
     dl2_checkpoint_note_origin(texts, run->identity, part, dl2_run_position(run),
                                run->state.completed);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "train/feed.h"
 #include "common/random.h"
+#include "pixels/resize.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +44,12 @@ int dl2_feed_create(const struct dl2_dataset *dataset, const struct dl2_loader_c
 static int make_noise(struct dl2_feed *feed, unsigned classes, bool pixels,
                       const struct dl2_loader_config *config, struct dl2_error *error)
 {
-    size_t size = (size_t)config->height * dl2_loader_width(config);
-    if (!dl2_size_mul(size, config->channels, &size) || !dl2_size_mul(size, config->batch, &size) ||
-        !dl2_size_mul(size, dl2_loader_frames(config), &size))
+    const bool floats = config->dtype == DL2_FLOAT32;
+    size_t count = (size_t)config->height * dl2_loader_width(config), size;
+    if (!dl2_size_mul(count, config->channels, &count) ||
+        !dl2_size_mul(count, config->batch, &count) ||
+        !dl2_size_mul(count, dl2_loader_planes(config), &count) ||
+        !dl2_size_mul(count, dl2_dtype_size(config->dtype), &size))
         return dl2_error_set(error, DL2_ERR_LIMIT, "a batch of noise would be too large");
     struct dl2_batch *noise = &feed->noise;
     /* In the same kind of memory as the loader's batches, so that uploads take as long. */
@@ -55,18 +60,20 @@ static int make_noise(struct dl2_feed *feed, unsigned classes, bool pixels,
     noise->labels = dl2_calloc(config->batch, sizeof *noise->labels);
     noise->indices = dl2_calloc(config->batch, sizeof *noise->indices);
     if (pixels)
-        noise->masks = dl2_calloc(size / config->channels, 1);
+        noise->masks = dl2_calloc(count / config->channels, 1);
     if (!noise->images || !noise->labels || !noise->indices || (pixels && !noise->masks))
         return dl2_error_memory(error, "a batch of noise (%zu bytes)", size);
     struct dl2_random random;
     dl2_random_init(&random, config->seed, DL2_RANDOM_SYNTHETIC, config->rank, 0);
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < count && !floats; i++)
         noise->images[i] = (uint8_t)(dl2_random_u32(&random) >> 24);
+    for (size_t i = 0; i < count && floats; i++) /* the mean is 0, the deviation 1 */
+        ((float *)noise->images)[i] = (float)(sqrt(12) * (dl2_random_uniform(&random) - 0.5));
     for (unsigned i = 0; i < config->batch; i++) {
         noise->labels[i] = (int32_t)dl2_random_below(&random, classes);
         noise->indices[i] = i;
     }
-    for (size_t i = 0; pixels && i < size / config->channels; i++)
+    for (size_t i = 0; pixels && i < count / config->channels; i++)
         noise->masks[i] = (uint8_t)dl2_random_below(&random, classes);
     return DL2_OK;
 }

@@ -22,6 +22,7 @@ libtrainer_la_SOURCES = \
 	train/run_progress.c \
 	train/schedule.c train/schedule.h \
 	train/sensitivity.c train/sensitivity.h \
+	train/sliding_window.c train/sliding_window.h \
 	train/search.c train/search.h train/search_state.h \
 	train/search_table.c \
 	train/search_space.c train/search_space.h \
@@ -29,7 +30,8 @@ libtrainer_la_SOURCES = \
 	train/train_options.c train/train_options.h \
 	train/trainer.h \
 	train/validation.c \
-	train/visit.c
+	train/visit.c \
+	train/whole_volumes.c
 libtrainer_la_LIBADD = libnetwork.la libdecoders.la libloader.la $(ZLIB_LIBS)
 
 bin_PROGRAMS += dl2-train

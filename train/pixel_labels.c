@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Labels of pixels and voxels: from the masks of a batch to what networks take, and the figures of
  * a validation. */
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
 #include "dataset/dataset.h"
@@ -14,22 +15,32 @@
 
 enum { NAMED = 5 }; /* classes in a message */
 
+const struct dl2_val_score dl2_val_scores[] = {
+    [DL2_LABEL_CLASS] = {"top1", "top-1"},
+    [DL2_LABEL_MASK] = {"miou", "mIoU"},
+    [DL2_LABEL_VOLUME] = {"mean_dice", "mean Dice"},
+};
+
+double dl2_val_score_of(const json_t *val)
+{
+    for (size_t i = sizeof dl2_val_scores / sizeof *dl2_val_scores; i-- > 0;)
+        if (json_object_get(val, dl2_val_scores[i].key))
+            return dl2_json_get_real(val, dl2_val_scores[i].key, NAN);
+    return NAN;
+}
+
 bool dl2_run_labels_pixels(const struct dl2_run *run)
 {
     return dl2_network_labels(run->network).kind != DL2_LABEL_CLASS;
 }
 
-/* A value that stands for no class, in the mask of a sample of the dataset. */
-static int refuse_value(const struct dl2_run *run, const struct dl2_dataset *dataset, size_t index,
-                        unsigned value, struct dl2_error *error)
+int dl2_run_refuse_label(const struct dl2_run *run, const char *path, unsigned value,
+                         struct dl2_error *error)
 {
-    struct dl2_sample sample = {.path = "noise"};
-    if (dataset)
-        dl2_dataset_sample(dataset, index, &sample);
     return dl2_error_set(error, DL2_ERR_FORMAT,
                          "%s: its mask has the value %u, and with --classes %u they are 0 to %u, "
-                         "or %d for pixels without a label",
-                         sample.path, value, run->stream->classes, run->stream->classes - 1,
+                         "or %d for what has no label",
+                         path, value, run->stream->classes, run->stream->classes - 1,
                          DL2_MASK_IGNORED);
 }
 
@@ -53,8 +64,12 @@ int dl2_run_labels(struct dl2_run *run, const struct dl2_dataset *dataset,
     }
     for (size_t i = 0; i < count; i++) {
         const unsigned value = batch->masks[i];
-        if (value >= run->stream->classes && value != DL2_MASK_IGNORED)
-            return refuse_value(run, dataset, batch->indices[i / each], value, error);
+        if (value >= run->stream->classes && value != DL2_MASK_IGNORED) {
+            struct dl2_sample sample = {.path = "noise"};
+            if (dataset)
+                dl2_dataset_sample(dataset, batch->indices[i / each], &sample);
+            return dl2_run_refuse_label(run, sample.path, value, error);
+        }
         run->labels[i] = value == DL2_MASK_IGNORED ? -1 : (int32_t)value;
     }
     *labels = run->labels;
@@ -113,11 +128,12 @@ static json_t *figures_of(const double *matrix, size_t classes, double *miou)
                      present ? json_real(*miou) : json_null(), "iou", ious, "dice", dices);
 }
 
-/* Says which classes no pixel of the set has: they may have been forgotten, or be 255, which many
+/* Says which classes none of the set has: they may have been forgotten, or be 255, which many
  * masks of two classes have. */
 static void note_absent(struct dl2_run *run, size_t set, const double *matrix)
 {
     const size_t classes = run->stream->classes;
+    const char *what = run->config->loader.volume_depth ? "voxel" : "pixel";
     char names[160] = "", number[24];
     size_t count = 0;
     for (size_t c = 0; c < classes; c++) {
@@ -131,18 +147,26 @@ static void note_absent(struct dl2_run *run, size_t set, const double *matrix)
     }
     if (count)
         dl2_run_note(run,
-                     "%s: no pixel of its validation masks has class %s%s: %zu of %zu classes are "
-                     "missing (%d is no class, but stands for pixels without a label)",
-                     run->stream->val[set].path, names, count > NAMED ? " and others" : "", count,
-                     classes, DL2_MASK_IGNORED);
+                     "%s: no %s of its validation masks has class %s%s: %zu of %zu classes are "
+                     "missing (%d is no class, but stands for %ss without a label)",
+                     run->stream->val[set].path, what, names, count > NAMED ? " and others" : "",
+                     count, classes, DL2_MASK_IGNORED, what);
+}
+
+void dl2_run_note_pixels(struct dl2_run *run, size_t set, const double *matrix, json_t *figures)
+{
+    if (!run->pixels)
+        run->pixels = json_array();
+    if (json_array_size(run->pixels) <= set) /* once */
+        note_absent(run, set, matrix);
+    while (json_array_size(run->pixels) <= set)
+        json_array_append_new(run->pixels, json_null());
+    json_array_set_new(run->pixels, set, figures);
 }
 
 int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl2_error *error)
 {
     const size_t classes = run->stream->classes, cells = classes * classes;
-    *miou = NAN;
-    if (!dl2_run_labels_pixels(run))
-        return DL2_OK;
     uint64_t *own = dl2_calloc(cells, sizeof *own);
     double *all = dl2_calloc(cells, sizeof *all); /* exact up to 2^53 */
     int status = own && all ? dl2_network_take_confusion(run->network, own, error)
@@ -151,15 +175,8 @@ int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl
         all[i] = (double)own[i];
     if (status == DL2_OK)
         status = dl2_world_sum(run->config->world, all, cells, error);
-    if (status == DL2_OK) {
-        if (!run->pixels)
-            run->pixels = json_array();
-        if (json_array_size(run->pixels) <= set) /* once */
-            note_absent(run, set, all);
-        while (json_array_size(run->pixels) <= set)
-            json_array_append_new(run->pixels, json_null());
-        json_array_set_new(run->pixels, set, figures_of(all, classes, miou));
-    }
+    if (status == DL2_OK)
+        dl2_run_note_pixels(run, set, all, figures_of(all, classes, miou));
     free(own);
     free(all);
     return status;

@@ -537,7 +537,7 @@ void dl2_run_tell_ended(const struct dl2_run *run)
 {
     const struct dl2_run_state *state = &run->state;
     const struct dl2_train_summary summary = {state->val, state->val_count, state->best_epoch,
-                                              state->best_top1, run->report_path};
+                                              state->best_score, run->report_path};
     if (run->events.ended)
         run->events.ended(run->events.context, &summary);
 }

@@ -15,6 +15,7 @@
  *     run_begin.c    from fresh weights or from a checkpoint to the first step
  *     validation.c   validates runs, and keeps the best weights
  *     experiment.c   describes a run in its report
+ *     whole_volumes.c  validates on whole volumes, by sliding_window.h
  *     run_loss.c     sums of losses
  *     pixel_labels.c labels of pixels, and what of them a validation finds
  *     run_open.c     opens and closes devices, networks and folders
@@ -164,6 +165,11 @@ void dl2_run_tell_step(const struct dl2_run *run, const char *what, uint64_t don
  * `then` says what becomes of them. Collective. */
 int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
                         const struct dl2_run_data *data, const char *then, struct dl2_error *error);
+/* The same of the messages `own` of this rank's; epoch: its samples, and the bad ones of them,
+ * which become those of all ranks. */
+int dl2_stream_add_up_bad(struct dl2_stream *stream, json_t *own, double epoch[2],
+                          const struct dl2_run_data *data, const char *then,
+                          struct dl2_error *error);
 /* Notes at a run's end how many samples there were in all. */
 void dl2_stream_sum_up_bad(struct dl2_stream *stream);
 /* Notes one, by a message that names it. */
@@ -270,9 +276,42 @@ int dl2_run_labels(struct dl2_run *run, const struct dl2_dataset *dataset,
 bool dl2_run_has_lost(const struct dl2_run *run, const struct dl2_batch *batch, unsigned sample);
 /* Discards what an evaluation has found so far. */
 int dl2_run_drop_pixels(const struct dl2_run *run, struct dl2_error *error);
-/* The figures of a set that was evaluated go to run->pixels. *miou is the mean over classes of the
- * intersection over union, NAN where labels are not of pixels. Collective. */
+/* DL2_ERR_FORMAT: the mask of the sample at `path` has a value that is no class. */
+int dl2_run_refuse_label(const struct dl2_run *run, const char *path, unsigned value,
+                         struct dl2_error *error);
+/* The figures of a set go to run->pixels, which takes them over. `matrix` has the pixels or voxels
+ * of the set, [label][class that was found]: classes that none has are noted once. */
+void dl2_run_note_pixels(struct dl2_run *run, size_t set, const double *matrix, json_t *figures);
+/* The same of a set of masks that was evaluated. *miou is the mean over classes of the intersection
+ * over union. Collective. */
 int dl2_run_take_pixels(struct dl2_run *run, size_t set, double *miou, struct dl2_error *error);
+
+/* ---- whole_volumes.c: sets of volumes are labelled volume by volume, by a sliding window ---- */
+
+struct dl2_validation;
+struct dl2_whole_volumes;
+struct dl2_volume_figures; /* of a run on a set */
+
+/* Free or close what was made after an error, too. */
+int dl2_volume_figures_create(unsigned classes, struct dl2_volume_figures **out,
+                              struct dl2_error *error);
+void dl2_volume_figures_free(struct dl2_volume_figures *figures);
+int dl2_whole_volumes_open(struct dl2_stream *stream, size_t set, struct dl2_whole_volumes **out,
+                           struct dl2_error *error);
+void dl2_whole_volumes_close(struct dl2_whole_volumes *volumes);
+/* The volumes that each rank has, one more or less. */
+uint64_t dl2_whole_volumes_steps(const struct dl2_whole_volumes *volumes);
+/* Labels the next volume of this rank by the networks of all runs, into their `volumes`; one that
+ * cannot be read is bad. Returns 1, or 0 after the last. */
+int dl2_whole_volumes_next(struct dl2_whole_volumes *volumes, struct dl2_validation *due,
+                           size_t count, struct dl2_error *error);
+/* Notes the bad ones, and counts the others for each run. Collective. */
+int dl2_whole_volumes_end(struct dl2_whole_volumes *volumes, struct dl2_validation *due,
+                          size_t count, struct dl2_error *error);
+/* The figures of a set go to run->pixels. *dice is the mean of the classes but class 0, each the
+ * mean of the volumes that have it or were found to; NAN where there is none. Collective. */
+int dl2_run_take_volumes(struct dl2_run *run, size_t set, struct dl2_volume_figures *figures,
+                         struct dl2_loss_sums *sums, double *dice, struct dl2_error *error);
 
 /* ---- run_begin.c ---- */
 
@@ -299,7 +338,13 @@ struct dl2_validation {
     double images;                     /* of the set, that could be read, on all ranks */
     const struct dl2_dataset *dataset; /* the set's */
     double lost_sum; /* of the set's images that could not be read: equal where they are */
+    struct dl2_volume_figures *volumes; /* of a set of volumes */
 };
+/* What an image that could not be read adds to lost_sum: sums of up to 2^20 such are exact. */
+static inline double dl2_validation_lost(uint64_t index)
+{
+    return (double)((index + 1) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+}
 /* Validates runs of one stream, on all sets. Each batch is loaded once for all of them.
  * If one was asked to stop, there are no figures, and all of them become DL2_RUN_STOPPED. */
 int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_error *error);
@@ -314,6 +359,8 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error);
 /* The arguments by option name, the part of them that must not change on resuming,
  * and the report. */
 json_t *dl2_run_arguments(const struct dl2_run *run);
+/* Makes null of them what volumes, or images, have no use for. */
+void dl2_run_drop_idle(const struct dl2_train_config *config, json_t *arguments);
 json_t *dl2_run_identity(const struct dl2_run *run);
 /* {"training", "validation"}: a hash of each dataset's samples. */
 json_t *dl2_run_data_hashes(const struct dl2_run *run);
@@ -322,7 +369,7 @@ json_t *dl2_run_part(const struct dl2_run *run);
 json_t *dl2_run_report(const struct dl2_run *run);
 /* The pass that ends at `position`, as all ranks saw it, without validation: its figures, and its
  * record for the report. Collective. */
-int dl2_run_epoch_record(const struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
+int dl2_run_epoch_record(struct dl2_run *run, double position, struct dl2_train_epoch *epoch,
                          json_t **out, struct dl2_error *error);
 /* Adds state.val, which took `seconds`, to the record of its pass. */
 void dl2_run_record_validation(const struct dl2_run *run, double seconds, json_t *record);

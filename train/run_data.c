@@ -3,6 +3,7 @@
 #include "codec/codec.h"
 #include "dataset/remote_options.h"
 #include "dataset/subset_options.h"
+#include "dataset/volume.h"
 #include "loader/decoded.h"
 #include "loader/loader_options.h"
 #include "loader/sample_plan.h"
@@ -40,7 +41,12 @@ static bool any_dataset(const struct dl2_train_data *data, bool (*is)(const char
     return any;
 }
 
-/* Refuses images for a network of clips, and the reverse. */
+static bool sees_volumes(const struct dl2_train_config *config)
+{
+    return config->loader.volume_depth;
+}
+
+/* Refuses images for a network of clips or volumes, and the reverse. */
 static int check_kind(const struct dl2_train_config *config, const struct dl2_run_data *data,
                       struct dl2_error *error)
 {
@@ -50,6 +56,13 @@ static int check_kind(const struct dl2_train_config *config, const struct dl2_ru
     struct dl2_error reason = DL2_ERROR_INIT;
     if (!arch)
         return DL2_ERR_ARGUMENT;
+    if (sees_volumes(config)) /* the others' datasets have none: open_dataset() */
+        return dl2_dataset_kind(data->dataset) == DL2_SAMPLE_VOLUME
+                   ? DL2_OK
+                   : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                   "%s: it holds %s, and %s sees volumes: files .npy, .nii or "
+                                   ".nii.gz",
+                                   data->path, clips ? "clips" : "images", arch->name);
     if (clips && config->loader.frames) /* --frames 1 makes images of clips */
         return DL2_OK;
     if (dl2_arch_check_frames(arch, clips, &reason) < 0)
@@ -97,6 +110,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;
     options.sidecars = stream->config->loader.mask;
+    options.takes_volumes = sees_volumes(stream->config);
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)
@@ -264,14 +278,19 @@ static int open_val_sets(struct dl2_stream *stream, struct dl2_error *error)
     return DL2_OK;
 }
 
-/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. An
- * evaluation looks at its first set. */
+/* 1 where all of a few images of every stage are gray, else 3. Unreadable ones don't vote. Of
+ * volumes: those of the first. An evaluation looks at its first set. */
 static void probe_channels(struct dl2_stream *stream)
 {
     const size_t count = stream->stage_count ? stream->stage_count : 1;
     stream->channels = stream->config->loader.channels;
     if (stream->channels)
         return;
+    if (sees_volumes(stream->config)) {
+        const struct dl2_dataset *dataset = dl2_stream_first_data(stream)->dataset;
+        stream->channels = dataset ? dl2_dataset_volume_channels(dataset) : 1;
+        return;
+    }
     struct dl2_bytes scratch = DL2_BYTES_INIT;
     bool gray = false, colour = false;
     for (size_t k = 0; k < count && !colour; k++) {

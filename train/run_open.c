@@ -142,7 +142,8 @@ static struct dl2_network_config network_config(const struct dl2_run *run)
     struct dl2_network_config network = DL2_NETWORK_DEFAULTS;
     const struct dl2_arch *arch = dl2_arch_find(config->arch, NULL); /* unknown: create() tells */
     network.arch = config->arch;
-    network.frames = arch && arch->frames ? config->loader.frames : 0;
+    network.frames = arch && arch->frames ? dl2_loader_planes(&config->loader) : 0;
+    network.floats = config->loader.dtype == DL2_FLOAT32;
     network.batch = config->loader.batch;
     network.height = config->loader.height;
     network.width = dl2_loader_width(&config->loader);

@@ -13,6 +13,8 @@
 
 const char *dl2_train_samples(const struct dl2_train_config *config, uint64_t count)
 {
+    if (config->loader.volume_depth)
+        return count == 1 ? "volume" : "volumes";
     if (config->loader.frames)
         return count == 1 ? "clip" : "clips";
     return count == 1 ? "image" : "images";
@@ -85,18 +87,14 @@ void dl2_stream_sum_up_bad(struct dl2_stream *stream)
                      dl2_train_samples(stream->config, bad));
 }
 
-int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
-                        const struct dl2_run_data *data, const char *then, struct dl2_error *error)
+int dl2_stream_add_up_bad(struct dl2_stream *stream, json_t *own, double epoch[2],
+                          const struct dl2_run_data *data, const char *then,
+                          struct dl2_error *error)
 {
     const struct dl2_world *world = stream->config->world;
-    double epoch[2];
-    dl2_feed_epoch_bad(feed, epoch);
     DL2_TRY(dl2_world_sum(world, epoch, 2, error));
-    size_t count, rank, i;
-    const char *const *texts = dl2_feed_bad(feed, &count);
-    json_t *own = json_array(), *all, *list, *bad;
-    for (i = 0; i < count; i++)
-        json_array_append_new(own, dl2_json_text(texts[i]));
+    size_t rank, i;
+    json_t *all, *list, *bad;
     int status = dl2_world_gather(world, own, &all, error);
     json_auto_t *distinct = json_object();
     const char *first = "";
@@ -115,8 +113,20 @@ int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
         stream->common |= status < 0;
     }
     json_decref(all);
-    json_decref(own);
     return status;
+}
+
+int dl2_stream_note_bad(struct dl2_stream *stream, const struct dl2_feed *feed,
+                        const struct dl2_run_data *data, const char *then, struct dl2_error *error)
+{
+    double epoch[2];
+    size_t count;
+    const char *const *texts = dl2_feed_bad(feed, &count);
+    json_auto_t *own = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(own, dl2_json_text(texts[i]));
+    dl2_feed_epoch_bad(feed, epoch);
+    return dl2_stream_add_up_bad(stream, own, epoch, data, then, error);
 }
 
 /* -- positions -- */

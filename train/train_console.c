@@ -51,9 +51,12 @@ static void show_data(const struct dl2_train_config *own, const struct dl2_train
            (unsigned long long)run->images, dl2_train_samples(own, 0), run->classes);
     if (own->loader.frames)
         printf("%u frames of ", own->loader.frames);
-    if (own->loader.width)
+    if (own->loader.volume_depth)
+        printf("%ux%ux", own->loader.volume_depth, own->loader.height);
+    else if (own->loader.width)
         printf("%ux", own->loader.height);
-    printf("%u pixels, batches of %u", dl2_loader_width(&own->loader), own->loader.batch);
+    printf("%u %s, batches of %u", dl2_loader_width(&own->loader),
+           own->loader.volume_depth ? "voxels" : "pixels", own->loader.batch);
     if (own->loader.partitions)
         printf(", partitions: %u", own->loader.partitions);
     const unsigned ranks = dl2_world_size(own->world);
@@ -105,11 +108,19 @@ static void on_step(void *context, const char *what, uint64_t done, uint64_t tot
     progress.done = (size_t)done;
 }
 
+static enum dl2_label_kind labels_of(const struct dl2_train_model *model)
+{
+    const struct dl2_arch *arch = dl2_arch_find(model->config.arch, NULL);
+    return arch ? arch->labels : DL2_LABEL_CLASS;
+}
+
 /* The name of top1, which of networks that label pixels is a part of those. */
 static const char *first_figure(const struct dl2_train_model *model)
 {
-    const struct dl2_arch *arch = dl2_arch_find(model->config.arch, NULL);
-    return arch && arch->labels != DL2_LABEL_CLASS ? "pixel accuracy" : "top-1";
+    static const char *const names[] = {[DL2_LABEL_CLASS] = "top-1",
+                                        [DL2_LABEL_MASK] = "pixel accuracy",
+                                        [DL2_LABEL_VOLUME] = "voxel accuracy"};
+    return names[labels_of(model)];
 }
 
 static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
@@ -119,20 +130,24 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
     if (dl2_train_console.quiet)
         return;
     const struct dl2_train_config *own = begin_line(context);
+    const enum dl2_label_kind labels = labels_of(context);
     printf("epoch %3llu  lr %-8.3g train loss %.3f %s %5.1f%%", (unsigned long long)epoch->number,
            epoch->lr, epoch->loss, first_figure(context), 100 * epoch->top1);
     for (size_t i = 0; i < epoch->val_count; i++) {
         const struct dl2_train_val *val = &epoch->val[i];
         printf("  %s loss %.3f %s %5.1f%%", DL2_SHOWN(val->name), val->loss, first_figure(context),
                100 * val->top1);
-        if (isnan(val->miou))
+        if (labels == DL2_LABEL_CLASS)
             printf(" top-5 %.1f%%", 100 * val->top5);
         else
-            printf(" mIoU %.3f", val->miou);
+            printf(" %s %.3f", dl2_val_scores[labels].name, val->score);
     }
     const bool timed = epoch->seconds > 0;
     printf("  %.1f s, %.0f %s/s, %.0f%% waiting\n", epoch->seconds,
-           timed ? epoch->images_per_second : 0, own->loader.frames ? "clips" : "img",
+           timed ? epoch->images_per_second : 0,
+           own->loader.volume_depth ? "volumes"
+           : own->loader.frames     ? "clips"
+                                    : "img",
            timed ? 100 * epoch->data_wait / epoch->seconds : 0);
     fflush(stdout);
 }
@@ -151,19 +166,20 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
     dl2_train_console_end_bar();
     if (dl2_train_console.searching) /* says at its end what it has found */
         return;
+    const enum dl2_label_kind labels = labels_of(context);
     for (size_t i = 0; i < summary->val_count; i++) {
         const struct dl2_train_val *val = &summary->val[i];
         begin_line(context);
         printf("%s: %s %.2f%%", DL2_SHOWN(val->name), first_figure(context), 100 * val->top1);
-        if (isnan(val->miou))
+        if (labels == DL2_LABEL_CLASS)
             printf(", top-5 %.2f%%", 100 * val->top5);
         else
-            printf(", mIoU %.4f", val->miou);
-        if (i == 0 && summary->best_epoch && !isnan(val->miou))
-            printf(" (best mIoU: %.4f, in epoch %llu)", summary->best_top1,
-                   (unsigned long long)summary->best_epoch);
+            printf(", %s %.4f", dl2_val_scores[labels].name, val->score);
+        if (i == 0 && summary->best_epoch && labels != DL2_LABEL_CLASS)
+            printf(" (best %s: %.4f, in epoch %llu)", dl2_val_scores[labels].name,
+                   summary->best_score, (unsigned long long)summary->best_epoch);
         else if (i == 0 && summary->best_epoch)
-            printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_top1,
+            printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_score,
                    (unsigned long long)summary->best_epoch);
         printf("\n");
     }

@@ -104,16 +104,18 @@ static void drop_stages(struct dl2_train_config *config)
     config->data.stage_count = 0;
 }
 
+/* Into height, width and volume_depth, which is 0 of images. */
 static int parse_input_size(const char *text, void *value, struct dl2_error *error)
 {
     struct dl2_loader_config size = DL2_LOADER_DEFAULTS;
-    DL2_TRY(dl2_parse_image_size(text, &size.height, error));
-    const unsigned width = dl2_loader_width(&size);
-    if (size.height < LEAST_SIZE || size.height > MAX_SIZE || width < LEAST_SIZE ||
-        width > MAX_SIZE)
-        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %d and %d", text,
-                             LEAST_SIZE, MAX_SIZE);
-    memcpy(value, &size.height, 2 * sizeof size.height);
+    DL2_TRY(dl2_parse_output_size(text, &size.height, error));
+    const unsigned sides[] = {size.height, dl2_loader_width(&size),
+                              size.volume_depth ? size.volume_depth : size.height};
+    for (int i = 0; i < 3; i++)
+        if (sides[i] < LEAST_SIZE || sides[i] > MAX_SIZE)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s is not between %d and %d", text,
+                                 LEAST_SIZE, MAX_SIZE);
+    memcpy(value, &size.height, 3 * sizeof size.height);
     return DL2_OK;
 }
 
@@ -127,10 +129,15 @@ static bool parse_stage_setting(const char *text, size_t length, struct dl2_trai
         !isdigit((unsigned char)text[sizeof size - 1]))
         return false;
     char pixels[32];
+    struct dl2_loader_config parsed = DL2_LOADER_DEFAULTS;
     snprintf(pixels, sizeof pixels, "%.*s", (int)(length - sizeof size + 1),
              text + sizeof size - 1);
-    return length - sizeof size + 1 < sizeof pixels &&
-           parse_input_size(pixels, &stage->height, NULL) == DL2_OK;
+    if (length - sizeof size + 1 >= sizeof pixels ||
+        parse_input_size(pixels, &parsed.height, NULL) < 0 || parsed.volume_depth)
+        return false;
+    stage->height = parsed.height;
+    stage->width = parsed.width;
+    return true;
 }
 
 /* "DIR:N", then ":size=SIZE" and ":freeze" in any order, `length` bytes long. */
@@ -297,7 +304,8 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "data", 'd', "DIR",
      "Dataset: DIR/train/CLASS/IMAGE and DIR/val/CLASS/IMAGE (also named training, valid, "
      "validation or dev, in any case), or DIR/CLASS/IMAGE, a part of which is kept for "
-     "validation, a folder of IDX files, packed images, or postgresql://HOST/DATABASE?table=NAME; "
+     "validation, such folders of volumes (.npy, .nii, .nii.gz), a folder of IDX files, packed "
+     "images, or postgresql://HOST/DATABASE?table=NAME; "
      "packed images may lie at https://HOST/PATH and s3://BUCKET/PREFIX, folders at the latter",
      GIVEN(data), .commands = TRAINS},
     {DL2_OPTION_PARSE, "val", 0, "DIR",
@@ -336,8 +344,9 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(data.label_field)},
     {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(data.remote)},
     {DL2_OPTION_PARSE, "image-size", 0, "SIZE",
-     "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH", AT(loader.height),
-     .parse = parse_input_size, .show = dl2_show_image_size,
+     "Size of the network's input: PIXELS of a square's side, or HEIGHTxWIDTH; of volumes "
+     "DEPTHxHEIGHTxWIDTH voxels of the patches",
+     AT(loader.height), .parse = parse_input_size, .show = dl2_show_output_size,
      .unset = "that of the architecture, see below",
      .roles = RUN | DL2_OPTION_ALONE | DL2_OPTION_FIT},
     {DL2_OPTION_UINT, "channels", 0, "N", "Number of channels: 1 for gray, 3 for colour",
@@ -367,8 +376,10 @@ const struct dl2_option dl2_train_options[] = {
     {DL2_OPTION_TEXT, "mask", 0, "EXT",
      "Learn the class of each pixel from masks beside the images: their extension, such as png or "
      "mask.png; gray, or PNG with a palette, whose values are the classes from 0 on, and 255 for "
-     "pixels without a label; needs --classes, and an architecture for masks",
+     "pixels without a label; needs --classes, and an architecture for masks; of volumes, volumes "
+     "of labels, such as mask.npy",
      AT(loader.mask), .roles = RUN},
+    {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(loader)},
     {DL2_OPTION_UINT, "classes", 0, "N",
      "Number of classes of --mask (at most 255), or of synthetic data without --data",
      AT(data.synthetic_classes), .min = 2, .max = 1000000, .roles = RUN | DL2_OPTION_FIT},
@@ -557,8 +568,8 @@ const struct dl2_option dl2_train_options[] = {
      "Validation interval, in whole epochs; the end is always validated; 0: the end alone",
      AT(run.validate_every), .min = 0, .max = 1e9, .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "keep-best", 0, NULL,
-     "Keep the weights of the epoch with the highest top-1 on the first validation set in "
-     "DIR/" DL2_BEST_FILE ", as --export writes them",
+     "Keep the weights of the epoch with the highest top-1 (with --mask mean IoU, of volumes mean "
+     "Dice) on the first validation set in DIR/" DL2_BEST_FILE ", as --export writes them",
      AT(run.keep_best), .commands = DL2_TRAINING},
     {DL2_OPTION_FLAG, "step-log", 0, NULL,
      "Write a line for each step to DIR/" DL2_STEPS_FILE ": loss, learning rate, seconds, wait for "
@@ -572,10 +583,10 @@ const struct dl2_option dl2_train_options[] = {
 /* ---- Evaluation ---- */
 
 const char *const dl2_evaluation_options[] = {
-    "arch",       "samples",        "image-size",    "channels",     "frames",
-    "frame-step", "mask",           "mean",          "std",          "val-resize",
-    "val-crop",   "frame-sampling", "interpolation", "val-fraction", "split-seed",
-    "amp",        "batch",          "seed",          NULL,
+    "arch",          "samples",      "image-size", "channels",   "frames",   "frame-step",
+    "mask",          "mean",         "std",        "val-resize", "val-crop", "frame-sampling",
+    "interpolation", "val-fraction", "split-seed", "amp",        "batch",    "seed",
+    "normalization", "window",       NULL,
 };
 
 int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2_program *program,
@@ -622,6 +633,29 @@ int dl2_train_options_take(struct dl2_train_settings *settings, const struct dl2
 
 /* ---- What the settings come to together ---- */
 
+/* What a network for volumes sees of them. */
+static int check_patch(struct dl2_train_config *config, const struct dl2_arch *arch,
+                       const struct dl2_program *program)
+{
+    struct dl2_loader_config *loader = &config->loader;
+    if (!loader->height) {
+        loader->height = arch->image_size;
+        loader->volume_depth = arch->frames;
+    }
+    if (!loader->volume_depth)
+        return dl2_program_usage_error(program,
+                                       "--image-size: %s sees patches of volumes: give "
+                                       "DEPTHxHEIGHTxWIDTH voxels, such as 64x64x64",
+                                       arch->name);
+    loader->dtype = DL2_FLOAT32;
+    for (size_t i = 0; i < config->data.stage_count; i++)
+        if (config->data.stages[i].height)
+            return dl2_program_usage_error(program,
+                                           "--stages: stages of volumes have no size of their own: "
+                                           "--image-size is that of all patches");
+    return 0;
+}
+
 static int check_names(struct dl2_train_config *config, const struct dl2_program *program)
 {
     struct dl2_error error = DL2_ERROR_INIT;
@@ -633,6 +667,13 @@ static int check_names(struct dl2_train_config *config, const struct dl2_program
         return dl2_program_usage_error(program, "--arch: %s", error.message);
     if ((unsigned)config->optimizer.kind == OPTIMIZER_OF_ARCH)
         config->optimizer.kind = arch->optimizer;
+    if (arch->labels == DL2_LABEL_VOLUME)
+        return check_patch(config, arch, program);
+    if (config->loader.volume_depth)
+        return dl2_program_usage_error(program,
+                                       "--image-size: depth, height and width are for networks of "
+                                       "volumes, such as --arch unet3d, and %s sees %s",
+                                       arch->name, arch->frames ? "clips" : "images");
     if (!config->loader.height)
         config->loader.height = arch->image_size;
     if (config->loader.frames > 1 && dl2_arch_check_frames(arch, config->loader.frames, &error) < 0)
@@ -649,6 +690,7 @@ static int check_labels(const struct dl2_train_config *config, const struct dl2_
 {
     const struct dl2_arch *arch = dl2_arch_find(config->arch, NULL);
     const char *mask = config->loader.mask;
+    const bool volumes = arch->labels == DL2_LABEL_VOLUME;
     const bool counted = dl2_option_given(program, common, "classes") || config->run.evaluate;
     if (mask && config->data.synthetic)
         return dl2_program_usage_error(program, "--mask has no effect on synthetic data");
@@ -657,18 +699,13 @@ static int check_labels(const struct dl2_train_config *config, const struct dl2_
                                        "--mask %s: %s learns the class of an image, not of its "
                                        "pixels: choose a network for masks, such as --arch unet",
                                        mask, arch->name);
-    if (arch->labels == DL2_LABEL_VOLUME && needs_data && !config->data.synthetic)
+    if (arch->labels != DL2_LABEL_CLASS && needs_data && !mask && !config->data.synthetic)
         return dl2_program_usage_error(program,
-                                       "--arch %s learns the classes of a volume's voxels, and "
-                                       "dl2-train reads no volumes yet: only --loader synthetic "
-                                       "can train it",
-                                       arch->name);
-    if (arch->labels == DL2_LABEL_MASK && needs_data && !mask && !config->data.synthetic)
-        return dl2_program_usage_error(program,
-                                       "--arch %s learns the classes of an image's pixels: name "
-                                       "the masks beside the images by --mask, such as --mask "
-                                       "png, and their number of classes by --classes",
-                                       arch->name);
+                                       "--arch %s learns the classes of %s: name the masks beside "
+                                       "them by --mask, such as --mask %s, and their number of "
+                                       "classes by --classes",
+                                       arch->name, volumes ? "volumes' voxels" : "images' pixels",
+                                       volumes ? "mask.npy" : "png");
     if (mask && !counted)
         return dl2_program_usage_error(program, "--mask needs --classes: how many classes the "
                                                 "masks have, class 0 included");
@@ -694,6 +731,7 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
     const bool has_data = settings->data || config->data.stage_count;
     const bool sizes_noise = config->data.synthetic && !has_data;
     const bool sees_clips = dl2_arch_find(config->arch, NULL)->frames;
+    const bool sees_volumes = config->loader.volume_depth;
     const struct dl2_optimizer_facts *facts = dl2_optimizer_facts(config->optimizer.kind);
     const struct dl2_option_rule rules[] = {
         {settings->data, "stages", "excludes --data"},
@@ -719,6 +757,16 @@ static int check_effects(struct dl2_train_settings *settings, const struct dl2_p
         {config->data.synthetic && !sees_clips, "frames", "needs a network that sees clips"},
         {config->data.synthetic, "frame-step", "has no effect on synthetic data"},
         {config->data.synthetic, "frame-sampling", "has no effect on synthetic data"},
+        {sees_volumes, "mean", "is of images: --normalization is for volumes"},
+        {sees_volumes, "std", "is of images: --normalization is for volumes"},
+        {sees_volumes, "channels", "has no effect on volumes: a network sees those that they have"},
+        {sees_volumes, "decoder", "decodes images, and volumes are read without a codec"},
+        {sees_volumes, "external-timeout", "decodes images, and volumes are read without a codec"},
+        {sees_volumes && config->decode.mode != DL2_DECODE_CPU, "decode",
+         "is for JPEGs: volumes are read by the processors"},
+        {config->data.synthetic, "normalization", "has no effect on synthetic data"},
+        {config->data.synthetic, "window", "has no effect on synthetic data"},
+        {config->data.synthetic, "foreground", "has no effect on synthetic data"},
         {config->run.skip_validation, "val", "excludes --skip-validation"},
         {config->run.skip_validation, "val-resize", "has no effect with --skip-validation"},
         {config->run.skip_validation, "val-crop", "has no effect with --skip-validation"},

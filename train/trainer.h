@@ -184,16 +184,20 @@ struct dl2_train_val {
     bool predictions;      /* are in a file of the run's folder */
     uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
     uint64_t images_sum;   /* equal for the same images of one dataset */
-    /* Where labels are of pixels, top1 and top5 are parts of those that have one; this is the mean
-     * over classes of intersection over union. NAN: labels are of images. */
-    double miou;
+    /* What epochs are ranked by, see dl2_val_scores. Where labels are of pixels or voxels, top1 and
+     * top5 are parts of those that have one. */
+    double score;
 };
 
-/* What epochs are ranked by: the mean IoU of pixels, top-1 of images. */
-static inline double dl2_train_val_score(const struct dl2_train_val *val)
-{
-    return isnan(val->miou) ? val->top1 : val->miou;
-}
+/* The score of validations, by enum dl2_label_kind: top-1 of images; of masks the mean over classes
+ * of the intersection over union; of volumes the mean Dice of classes but class 0. */
+struct dl2_val_score {
+    const char *key;  /* in reports */
+    const char *name; /* for people */
+};
+extern const struct dl2_val_score dl2_val_scores[];
+/* That of a set in a report; NAN: none. */
+double dl2_val_score_of(const json_t *val);
 
 /* A pass that has ended. */
 struct dl2_train_epoch {
@@ -216,13 +220,12 @@ struct dl2_train_rate {
 struct dl2_train_summary {
     const struct dl2_train_val *val; /* of the last pass */
     size_t val_count;
-    uint64_t best_epoch; /* with the highest dl2_train_val_score() on the first set, the first of
-                            equals; 0: none */
-    double best_top1;
+    uint64_t best_epoch; /* with the highest score on the first set, the first of equals; 0: none */
+    double best_score;
     const char *report; /* path */
 };
 
-/* What a run trains on, in words for so many of them: "image", "images", "clip" or "clips". */
+/* What a run trains on, in words for so many of them: "image", "images", "clips", "volumes". */
 const char *dl2_train_samples(const struct dl2_train_config *config, uint64_t count);
 
 /*

@@ -29,12 +29,70 @@ static int evaluate_batch(struct dl2_validation *due, size_t count, const struct
     }
     for (size_t i = 0; i < count; i++)
         dl2_network_wait_input(due[i].run->network);
-    /* A sum of up to 2^20 numbers of 32 bits is exact. */
     for (unsigned b = 0; b < batch->count; b++)
         if (dl2_run_has_lost(due[0].run, batch, b))
-            due[0].lost_sum +=
-                (double)((batch->indices[b] + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+            due[0].lost_sum += dl2_validation_lost(batch->indices[b]);
     return status;
+}
+
+/* A validation set: batches of images, or whole volumes. */
+struct set {
+    struct dl2_feed *feed; /* NULL: volumes */
+    struct dl2_whole_volumes *volumes;
+};
+
+static void close_set(struct dl2_validation *due, size_t count, struct set *set)
+{
+    dl2_feed_destroy(set->feed);
+    dl2_whole_volumes_close(set->volumes);
+    for (size_t i = 0; i < count; i++) {
+        dl2_predictions_free(due[i].predictions);
+        due[i].predictions = NULL;
+    }
+}
+
+/* Close it after an error, too. */
+static int open_set(struct dl2_validation *due, size_t count, size_t number, struct set *set,
+                    struct dl2_error *error)
+{
+    struct dl2_stream *stream = due[0].run->stream;
+    int status = DL2_OK;
+    *set = (struct set){NULL, NULL};
+    due[0].dataset = stream->val[number].dataset;
+    if (!stream->config->loader.volume_depth)
+        return dl2_stream_open_val(stream, number, &set->feed, error);
+    for (size_t i = 0; i < count && status == DL2_OK; i++) {
+        dl2_volume_figures_free(due[i].volumes);
+        status = dl2_volume_figures_create(stream->classes, &due[i].volumes, error);
+    }
+    if (status == DL2_OK)
+        status = dl2_whole_volumes_open(stream, number, &set->volumes, error);
+    return dl2_stream_agree(stream, status, error);
+}
+
+static uint64_t set_steps(const struct set *set)
+{
+    return set->feed ? dl2_feed_steps(set->feed) : dl2_whole_volumes_steps(set->volumes);
+}
+
+/* Its next batch or volume. Returns 1, or 0 at the end. */
+static int evaluate_next(struct dl2_validation *due, size_t count, const struct set *set,
+                         struct dl2_error *error)
+{
+    bool *data_failed = &due[0].run->stream->data_failed;
+    struct dl2_batch *batch;
+    if (!set->feed) {
+        const int got = dl2_whole_volumes_next(set->volumes, due, count, error);
+        *data_failed = got == DL2_ERR_FORMAT;
+        return got;
+    }
+    const int got = dl2_feed_next(set->feed, &batch, error);
+    *data_failed = got < 0;
+    if (got <= 0)
+        return got;
+    const int status = evaluate_batch(due, count, batch, error);
+    dl2_feed_release(set->feed, batch);
+    return status < 0 ? status : 1;
 }
 
 /* Discards the sums. Ends the validation by a status without a message. */
@@ -48,17 +106,18 @@ static int stop(struct dl2_validation *due, size_t count, struct dl2_error *erro
     return DL2_ERR_CANCELED;
 }
 
-static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *feed, uint64_t most,
+static int evaluate(struct dl2_validation *due, size_t count, const struct set *set, uint64_t most,
                     double *batch_seconds, struct dl2_error *error)
 {
-    uint64_t steps = dl2_feed_steps(feed), done = 0;
+    uint64_t steps = set_steps(set), done = 0;
     double first = 0, began = dl2_clock_wall();
     due[0].lost_sum = 0;
     for (size_t i = 0; i < count; i++) {
         due[i].run->phase = DL2_RUN_VALIDATING;
         DL2_TRY(dl2_run_drop_pixels(due[i].run, error));
     }
-    DL2_TRY(dl2_feed_start_epoch(feed, 0, 0, error));
+    if (set->feed)
+        DL2_TRY(dl2_feed_start_epoch(set->feed, 0, 0, error));
     while (done < most) {
         bool stopping = false;
         for (size_t i = 0; i < count; i++) {
@@ -67,16 +126,11 @@ static int evaluate(struct dl2_validation *due, size_t count, struct dl2_feed *f
         }
         if (stopping)
             return stop(due, count, error);
-        struct dl2_batch *batch;
-        int got = dl2_feed_next(feed, &batch, error);
-        due[0].run->stream->data_failed = got < 0;
+        const int got = evaluate_next(due, count, set, error);
         if (got < 0)
             return got;
         if (got == 0)
             break;
-        const int status = evaluate_batch(due, count, batch, error);
-        dl2_feed_release(feed, batch);
-        DL2_TRY(status);
         if (++done == 1)
             first = dl2_clock_wall();
         dl2_run_tell_step(due[0].run, "validate", done, steps);
@@ -102,47 +156,57 @@ static int save_predictions(struct dl2_run *run, struct dl2_predictions *predict
     return status;
 }
 
-/* One pass over a validation set, with room for the predictions to keep. */
-static int evaluate_with(struct dl2_validation *due, size_t count, struct dl2_feed *feed,
-                         size_t set, struct dl2_error *error)
+/* What the batches of a set came to. */
+static int end_feed(struct dl2_validation *due, size_t count, const struct dl2_feed *feed,
+                    size_t number, struct dl2_error *error)
 {
     struct dl2_stream *stream = due[0].run->stream;
-    double unused, seen[2]; /* images, and bad ones */
-    due[0].dataset = stream->val[set].dataset;
-    for (size_t i = 0; i < count; i++)
-        if (due[i].keep)
-            DL2_TRY(dl2_predictions_create(stream->val[set].dataset, stream->classes,
-                                           stream->config->loader.batch, &due[i].predictions,
-                                           error));
-    DL2_TRY(evaluate(due, count, feed, UINT64_MAX, &unused, error));
-    DL2_TRY(dl2_stream_note_bad(stream, feed, &stream->val[set], "and do not count", error));
     struct dl2_loader_stats stats;
+    double seen[2]; /* images, and bad ones */
+    DL2_TRY(dl2_stream_note_bad(stream, feed, &stream->val[number], "and do not count", error));
     dl2_feed_get_stats(feed, &stats);
-    DL2_TRY(dl2_world_sum(stream->config->world, &due[0].lost_sum, 1, error));
     dl2_feed_epoch_bad(feed, seen);
     DL2_TRY(dl2_world_sum(stream->config->world, seen, 2, error));
     for (size_t i = 0; i < count; i++) {
         due[i].images = seen[0] - seen[1];
         due[i].decoded_hits = (double)stats.decoded_hits;
-        due[i].lost_sum = due[0].lost_sum;
     }
-    for (size_t i = 0; i < count; i++)
-        if (due[i].keep)
-            DL2_TRY(save_predictions(due[i].run, due[i].predictions, set, error));
     return DL2_OK;
 }
 
-static int evaluate_set(struct dl2_validation *due, size_t count, size_t set,
+/* One pass over a validation set, with room for the predictions to keep. */
+static int evaluate_with(struct dl2_validation *due, size_t count, const struct set *set,
+                         size_t number, struct dl2_error *error)
+{
+    struct dl2_stream *stream = due[0].run->stream;
+    double unused;
+    for (size_t i = 0; i < count; i++)
+        if (due[i].keep)
+            DL2_TRY(dl2_predictions_create(stream->val[number].dataset, stream->classes,
+                                           stream->config->loader.batch, &due[i].predictions,
+                                           error));
+    DL2_TRY(evaluate(due, count, set, UINT64_MAX, &unused, error));
+    if (set->feed)
+        DL2_TRY(end_feed(due, count, set->feed, number, error));
+    else
+        DL2_TRY(dl2_whole_volumes_end(set->volumes, due, count, error));
+    DL2_TRY(dl2_world_sum(stream->config->world, &due[0].lost_sum, 1, error));
+    for (size_t i = 0; i < count; i++)
+        due[i].lost_sum = due[0].lost_sum;
+    for (size_t i = 0; i < count; i++)
+        if (due[i].keep)
+            DL2_TRY(save_predictions(due[i].run, due[i].predictions, number, error));
+    return DL2_OK;
+}
+
+static int evaluate_set(struct dl2_validation *due, size_t count, size_t number,
                         struct dl2_error *error)
 {
-    struct dl2_feed *feed;
-    DL2_TRY(dl2_stream_open_val(due[0].run->stream, set, &feed, error));
-    const int status = evaluate_with(due, count, feed, set, error);
-    for (size_t i = 0; i < count; i++) {
-        dl2_predictions_free(due[i].predictions);
-        due[i].predictions = NULL;
-    }
-    dl2_feed_destroy(feed);
+    struct set set;
+    int status = open_set(due, count, number, &set, error);
+    if (status == DL2_OK)
+        status = evaluate_with(due, count, &set, number, error);
+    close_set(due, count, &set);
     return status;
 }
 
@@ -151,18 +215,25 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
 {
     struct dl2_run *run = due->run;
     const struct dl2_run_data *data = &run->stream->val[set];
+    const enum dl2_label_kind kind = dl2_network_labels(run->network).kind;
     struct dl2_loss_sums sums;
-    DL2_TRY(dl2_run_sums(run, &sums, error));
+    double hits = due->decoded_hits, score;
+    if (kind == DL2_LABEL_VOLUME)
+        DL2_TRY(dl2_run_take_volumes(run, set, due->volumes, &sums, &score, error));
+    else
+        DL2_TRY(dl2_run_sums(run, &sums, error));
     run->stream->common = sums.counted == 0;
     if (run->stream->common)
         return dl2_error_set(
             error, DL2_ERR_FORMAT, "none of the %llu validation %s of %s can be read%s",
             (unsigned long long)data->images, dl2_train_samples(run->config, 0), data->path,
-            run->config->loader.mask ? ", or no pixel of their masks has a label" : "");
+            run->config->loader.mask ? ", or nothing in their masks has a label" : "");
     const double counted = (double)sums.counted;
-    double hits = due->decoded_hits, miou;
-    DL2_TRY(dl2_run_take_pixels(run, set, &miou, error));
-    const uint64_t images = isnan(miou) ? sums.counted : (uint64_t)due->images;
+    if (kind == DL2_LABEL_CLASS)
+        score = (double)sums.top1 / counted;
+    else if (kind == DL2_LABEL_MASK)
+        DL2_TRY(dl2_run_take_pixels(run, set, &score, error));
+    const uint64_t images = kind == DL2_LABEL_CLASS ? sums.counted : (uint64_t)due->images;
     if (run->config->loader.decoded_cache_bytes)
         DL2_TRY(dl2_world_sum(run->config->world, &hits, 1, error));
     due->val[set] = (struct dl2_train_val){data->name,
@@ -173,7 +244,7 @@ static int take_figures(const struct dl2_validation *due, size_t set, struct dl2
                                            due->keep,
                                            (uint64_t)hits,
                                            (uint64_t)due->lost_sum << 8 ^ images,
-                                           miou};
+                                           score};
     return DL2_OK;
 }
 
@@ -193,12 +264,12 @@ int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
     return there ? dl2_network_use_average(run->network, use, error) : DL2_OK;
 }
 
-/* The epoch and its top-1, or of pixels its mean IoU, in the metadata of its weights. */
+/* The epoch and its score, in the metadata of its weights. */
 #define BEST_KEY "dl2.best"
 
 static const char *score_name(const struct dl2_run *run)
 {
-    return dl2_run_labels_pixels(run) ? "miou" : "top1";
+    return dl2_val_scores[dl2_network_labels(run->network).kind].key;
 }
 
 void dl2_run_find_best(struct dl2_run *run)
@@ -212,8 +283,8 @@ void dl2_run_find_best(struct dl2_run *run)
         const char *text = dl2_safetensors_text(&file, BEST_KEY);
         json_auto_t *best = text ? json_loads(text, 0, NULL) : NULL;
         if (dl2_json_get_integer(best, "epoch", 0) == (long long)state->best_epoch &&
-            dl2_json_get_real(best, score_name(run), -1) == state->best_top1)
-            run->best_kept = state->best_top1;
+            dl2_json_get_real(best, score_name(run), -1) == state->best_score)
+            run->best_kept = state->best_score;
         dl2_safetensors_free(&file);
     }
     if (run->best_kept < 0)
@@ -228,17 +299,17 @@ static int keep_best(struct dl2_run *run, uint64_t pass, const struct dl2_train_
                      struct dl2_error *error)
 {
     const struct dl2_train_config *config = run->config;
-    const double score = dl2_train_val_score(val);
-    if (!config->run.keep_best || dl2_world_rank(config->world) > 0 || !(score > run->best_kept) ||
-        !dl2_run_state_compares(&run->state, val->images_sum))
+    if (!config->run.keep_best || dl2_world_rank(config->world) > 0 ||
+        !(val->score > run->best_kept) || !dl2_run_state_compares(&run->state, val->images_sum))
         return DL2_OK;
     json_auto_t *texts = dl2_run_export_texts(run);
-    json_auto_t *best = json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, score_name(run), score);
+    json_auto_t *best =
+        json_pack("{s:I, s:f}", "epoch", (json_int_t)pass, score_name(run), val->score);
     char *text = best ? json_dumps(best, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_object_set_new(texts, BEST_KEY, json_string(text ? text : "{}"));
     free(text);
     DL2_TRY(dl2_weights_save(run->best, run->network, texts, error));
-    run->best_kept = score;
+    run->best_kept = val->score;
     return DL2_OK;
 }
 
@@ -272,8 +343,7 @@ static void end_validation(struct dl2_validation *due, double seconds)
                      "the best epoch",
                      (unsigned long long)due->pass, (unsigned long long)due->val[0].images,
                      dl2_train_samples(run->config, 0), run->stream->val[0].path);
-    dl2_run_state_rank(&run->state, due->pass, dl2_train_val_score(&due->val[0]),
-                       due->val[0].images_sum);
+    dl2_run_state_rank(&run->state, due->pass, due->val[0].score, due->val[0].images_sum);
     dl2_run_record_validation(run, seconds, due->record);
 }
 
@@ -303,6 +373,8 @@ int dl2_stream_validate(struct dl2_validation *due, size_t count, struct dl2_err
             end_validation(&due[i], took);
         else
             free(due[i].val);
+        dl2_volume_figures_free(due[i].volumes);
+        due[i].volumes = NULL;
     }
     return unless_stopped(due[0].run, status);
 }
@@ -311,14 +383,17 @@ int dl2_run_probe_validation(struct dl2_run *run, struct dl2_error *error)
 {
     double seconds = 0;
     for (size_t i = 0; i < run->stream->val_count; i++) {
-        struct dl2_feed *feed;
+        struct set set;
         struct dl2_loss_sums unused;
-        struct dl2_validation probe = {.run = run, .dataset = run->stream->val[i].dataset};
+        struct dl2_validation probe = {.run = run};
         double batch_seconds = 0;
-        DL2_TRY(dl2_stream_open_val(run->stream, i, &feed, error));
-        int status = evaluate(&probe, 1, feed, PROBE_BATCHES, &batch_seconds, error);
-        seconds += batch_seconds * (double)dl2_feed_steps(feed);
-        dl2_feed_destroy(feed);
+        int status = open_set(&probe, 1, i, &set, error);
+        if (status == DL2_OK) {
+            status = evaluate(&probe, 1, &set, PROBE_BATCHES, &batch_seconds, error);
+            seconds += batch_seconds * (double)set_steps(&set);
+        }
+        close_set(&probe, 1, &set);
+        dl2_volume_figures_free(probe.volumes);
         if (status < 0)
             return unless_stopped(run, status);
         run->phase = DL2_RUN_READY;

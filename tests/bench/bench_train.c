@@ -4,13 +4,15 @@
  *
  *     bench_train ARCH SIZE BATCH THREADS STEPS [DEVICE [PRECISION]]     "cuda bf16"
  *
- * SIZE is PIXELS, or FRAMESxPIXELS of clips. Prints images a second over STEPS steps (upload,
+ * SIZE is PIXELS, or FRAMESxPIXELS of clips and volumes. Networks that label pixels have 3 classes.
+ * Prints images a second over STEPS steps (upload,
  * forward, backward, update) after a few to warm up, and processor time. As in training, nothing
  * waits for the device but the upload, until the last step is done.
  */
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/random.h"
+#include "network/arch.h"
 #include "network/network.h"
 
 #include <stdio.h>
@@ -53,8 +55,11 @@ int main(int argc, char **argv)
     config.height = config.width = pixels;
     size_t bytes = (size_t)batch * (frames ? frames : 1) * pixels * pixels * 3;
     uint8_t *images = NULL;
-    int32_t *labels = dl2_calloc(batch, sizeof *labels);
-    int status = labels ? DL2_OK : DL2_ERR_MEMORY;
+    int32_t *labels = NULL;
+    int status = DL2_OK;
+    const struct dl2_arch *arch = dl2_arch_find(config.arch, NULL);
+    if (arch && arch->labels != DL2_LABEL_CLASS)
+        config.classes = 3;
     if (!status && argc > 7)
         status = find_precision(argv[7], &options.precision, &error);
     if (!status)
@@ -68,10 +73,15 @@ int main(int argc, char **argv)
     dl2_random_init(&random, 1, DL2_RANDOM_SYNTHETIC, 0, 0);
     for (size_t i = 0; !status && i < bytes; i++)
         images[i] = (uint8_t)dl2_random_u32(&random);
-    for (unsigned i = 0; !status && i < batch; i++)
-        labels[i] = (int32_t)dl2_random_below(&random, config.classes);
     if (!status)
         status = dl2_network_create(device, &config, &network, &error);
+    const struct dl2_label_shape shape =
+        network ? dl2_network_labels(network) : (struct dl2_label_shape){.sides = {1, 1, 1}};
+    const size_t count = batch * dl2_label_count(&shape);
+    if (!status && !(labels = dl2_calloc(count, sizeof *labels)))
+        status = DL2_ERR_MEMORY;
+    for (size_t i = 0; !status && i < count; i++)
+        labels[i] = (int32_t)dl2_random_below(&random, config.classes);
 
     const struct dl2_network_input input = {images, labels, batch, NULL, 1};
     const struct dl2_update update = {0.01f, 0.9f, 1e-4f, true};

@@ -3,13 +3,18 @@
 
     bench_train.py ARCH SIZE BATCH THREADS STEPS
 
-SIZE is PIXELS, or FRAMESxPIXELS of clips. The same networks as network/arch.c, the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
+SIZE is PIXELS, or FRAMESxPIXELS of clips and volumes. The same networks as network/arch.c (unet and unet3d_small with 3
+classes, of each pixel), the same work: bytes to normalised floats, forward, backward, SGD, the loss's value.
 """
+import pathlib
 import sys
 import time
 
 import torch
 from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "network"))
+import make_vectors
 
 
 class Block(nn.Module):
@@ -65,7 +70,12 @@ def convcolumn(frames, pixels, classes):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(left, 512), nn.ELU(), nn.Linear(512, classes))
 
 
+DENSE = {"unet": make_vectors.UNet, "unet3d_small": make_vectors.UNet3D}
+
+
 def network(arch, frames, pixels, classes):
+    if arch in DENSE:
+        return DENSE[arch]()
     if arch == "convcolumn":
         return convcolumn(frames, pixels, classes)
     if arch == "resnet10":
@@ -95,6 +105,8 @@ def main():
     optimiser = torch.optim.SGD(net.parameters(), 0.01, 0.9, weight_decay=1e-4, nesterov=True)
     images = torch.randint(0, 256, (batch, *frames, pixels, pixels, 3), dtype=torch.uint8)
     labels = torch.randint(0, 10, (batch,))
+    if arch in DENSE:
+        labels = torch.randint(0, make_vectors.CLASSES, (batch, *frames, pixels, pixels))
     ones = [1] * (len(frames) + 2)
     mean = torch.tensor([122.655, 116.535, 104.04]).view(1, 3, *ones)
     std = torch.tensor([59.415, 58.395, 58.65]).view(1, 3, *ones)
@@ -104,7 +116,7 @@ def main():
             started, processor = time.perf_counter(), time.process_time()
         x = images.movedim(-1, 1).float().sub_(mean).div_(std)
         optimiser.zero_grad(set_to_none=True)
-        loss = nn.functional.cross_entropy(net(x), labels)
+        loss = make_vectors.loss_of(net, x, labels, 0)
         loss.backward()
         optimiser.step()
         value = loss.item()

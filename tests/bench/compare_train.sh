@@ -4,7 +4,7 @@
 #
 #     compare_train.sh [ARCH SIZE BATCH THREADS STEPS ROUNDS]
 #
-# SIZE is PIXELS, or FRAMESxPIXELS of clips. Prints both rates of every round, and the ratios of the best rates and of
+# SIZE is PIXELS, or FRAMESxPIXELS of clips and volumes (unet3d_small 32x32). Prints both rates of every round, and the ratios of the best rates and of
 # the least processor time (on a machine that others use too, the rounds that were least disturbed). Needs PyTorch, for transformers torchvision,
 # too: Debian's, or those of another Python that $PYTHON3 names. Run it from a build folder after
 # `make tests/bench/bench_train`.

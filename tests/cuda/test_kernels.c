@@ -493,6 +493,16 @@ static void ingest(enum dl2_element element)
             dl2_device_plan_free(plan);
             free_all();
         }
+    for (unsigned width = 8; width <= 9; width++) { /* whole vectors, and not */
+        const struct dl2_ingest_shape s = {
+            .batch = 3, .height = 5, .width = width, .channels = 1, .floats = true};
+        const size_t n = (size_t)s.batch * s.height * s.width;
+        float *want = fresh(n);
+        void *y = room(element, n, 0);
+        RUN(dl2_gpu_ingest(element, &s, want, NULL, y, state, NULL));
+        near("ingest of floats", element, y, want, n, 1);
+        free_all();
+    }
 }
 
 /* -- loss -- */

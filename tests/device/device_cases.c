@@ -303,6 +303,29 @@ void ingest(void **state)
         }
 }
 
+/* Values of any number of channels that are normalised already. */
+void ingest_of_floats(void **state)
+{
+    (void)state;
+    struct dl2_ingest_shape shape = {.batch = 3, .height = 7, .width = 9, .channels = 5};
+    const size_t count = 3u * 7u * 9u * 5u;
+    float *want = fresh(count), *got = fresh(count);
+    shape.floats = true;
+    for (size_t k = 0; k < subject_count; k++) {
+        struct dl2_error error = DL2_ERROR_INIT;
+        struct dl2_device *d = subjects[k].device;
+        struct dl2_ingest *ingest = NULL;
+        ok(d->ops->ingest_create(d, &shape, &ingest, &error), &error);
+        d->ops->ingest_run(ingest, hold(d, BYTES, want, NULL, count * F), NULL,
+                           hold(d, ELEMENTS, got, got, count));
+        finish(d);
+        near(subjects[k].name, "ingest of floats", want, got, count, tolerance_of(&subjects[k], 0));
+        dl2_device_plan_free(ingest);
+    }
+    free(want);
+    free(got);
+}
+
 /* Three updates; weights, then the optimiser's state, into `out`. */
 static void run_optimiser(const struct subject *subject, enum dl2_optimizer kind, bool nesterov,
                           const float *start, const float *gradient, size_t count, float *out)

@@ -26,6 +26,7 @@ static const struct test {
     {"activation", "elu_near_and_far", elu_near_and_far, NULL},
     {"gelu", "gelu_of_no_number", not_a_number, &gelu_operation},
     {"ingest", "ingest", ingest, NULL},
+    {"ingest_of_floats", "ingest", ingest_of_floats, NULL},
     {"dropout", "dropout_is_the_same_everywhere", dropout_is_the_same_everywhere, NULL},
     {"linear", "linear", devices, &linear_operation},
     {"convolution", "convolution", devices, &convolution_operation},

@@ -186,6 +186,7 @@ void loss_by_hand(void **state);
 void loss_of_no_number(void **state);
 void dropout_is_the_same_everywhere(void **state);
 void ingest(void **state);
+void ingest_of_floats(void **state);
 void optimisers(void **state);
 void adamw_by_hand(void **state);
 void clipping(void **state);

@@ -289,4 +289,5 @@ def main():
     train(net, inputs, labels, torch.optim.SGD(groups_of(net), 0.2, momentum=0.9))
 
 
-main()
+if __name__ == "__main__":
+    main()

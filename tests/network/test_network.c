@@ -246,11 +246,13 @@ static void compare_with_pytorch(const char *arch, unsigned frames, unsigned pix
     assert_non_null(noise);
     for (size_t i = 0; i < bytes; i++)
         noise[i] = (uint8_t)((fill(i, 723) + 1) * 127); /* as in make_vectors.py */
+    unsigned compared = 0;
     for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device)) {
         struct dl2_error error = DL2_ERROR_INIT;
         struct dl2_network_config config = config_of(arch, pixels, batch, 3);
-        if (quick && device->ops == dl2_device_at(0))
+        if (quick && !strcmp(device->ops->name, "ref"))
             continue;
+        compared++;
         config.frames = frames;
         struct dl2_network *net = created(device, &config);
         fill_network(net);
@@ -278,6 +280,10 @@ static void compare_with_pytorch(const char *arch, unsigned frames, unsigned pix
         dl2_network_destroy(net);
     }
     free(noise);
+    if (!compared) {
+        print_message("%s takes device ref too long, and there is no other\n", arch);
+        skip();
+    }
 }
 
 static void convnet_as_in_pytorch(void **state)
@@ -312,6 +318,40 @@ static void unet3d_as_in_pytorch(void **state)
     compare_with_pytorch("unet3d_small", 32, 64, 1, 1, true, 5e-3);
 }
 
+/* Floats that are normalised already are what a network makes of bytes; they may be of any number
+ * of channels. */
+static void floats_are_not_normalised(void **state)
+{
+    enum { COUNT = BATCH * PIXELS * PIXELS * 3 };
+    static uint8_t bytes[COUNT];
+    static float values[2 * COUNT];
+    struct dl2_device *device;
+    for (size_t at = 0; (device = next_device(&at)); dl2_device_close(device)) {
+        double losses[3];
+        for (int way = 0; way < 3; way++) {
+            struct dl2_error error = DL2_ERROR_INIT;
+            struct dl2_network_config config = config_of("convnet", PIXELS, BATCH, 3);
+            struct dl2_loss_sums sums;
+            for (size_t i = 0; i < COUNT; i++) {
+                bytes[i] = (uint8_t)(i * 37 % 251);
+                values[i] = ((float)bytes[i] - config.mean[i % 3]) / config.std[i % 3];
+            }
+            config.floats = way;
+            config.channels = way == 2 ? 6 : 3;
+            struct dl2_network *net = created(device, &config);
+            fill_network(net);
+            const struct dl2_network_input input = {way ? (const void *)values : bytes, labels,
+                                                    BATCH, NULL, 1};
+            expect_ok(dl2_network_evaluate(net, &input, &error), &error);
+            expect_ok(dl2_network_take_sums(net, &sums, &error), &error);
+            losses[way] = sums.loss / (double)sums.counted;
+            dl2_network_destroy(net);
+        }
+        assert_true(fabs(losses[0] - losses[1]) < 1e-5 * losses[0]);
+        assert_true(isfinite(losses[2]));
+    }
+}
+
 /* Networks for images and clips refuse each other's, and clips that are too short, by name. */
 static void clips_and_images(void **state)
 {
@@ -326,7 +366,7 @@ static void clips_and_images(void **state)
                  {"unet", 8, 16, "unet sees single images"},
                  {"unet", 0, 24, "images of 24x24 do not fit unet"},
                  {"unet3d", 0, 32, "unet3d sees clips: choose a network for images"},
-                 {"unet3d_small", 16, 32, "clips of 16 frames of 32x32 do not fit unet3d_small"}};
+                 {"unet3d_small", 16, 32, "volumes of 16x32x32 do not fit unet3d_small"}};
     struct dl2_device *device = opened(dl2_device_at(0), 1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dl2_error error = DL2_ERROR_INIT;
@@ -704,7 +744,7 @@ static void spy_norm_backward(struct dl2_norm *norm, const void *x, const void *
                            accumulate);
 }
 
-static void spy_ingest_run(struct dl2_ingest *ingest, const uint8_t *from, const uint32_t *partner,
+static void spy_ingest_run(struct dl2_ingest *ingest, const void *from, const uint32_t *partner,
                            void *y)
 {
     assert_false(spy.recording);
@@ -1132,6 +1172,7 @@ int main(void)
         cmocka_unit_test(convcolumn_as_in_pytorch),
         cmocka_unit_test(unet_as_in_pytorch),
         cmocka_unit_test(unet3d_as_in_pytorch),
+        cmocka_unit_test(floats_are_not_normalised),
         cmocka_unit_test(clips_and_images),
         cmocka_unit_test(two_runs_are_the_same_bits),
         cmocka_unit_test(pasted_images_are_not_blended),

@@ -12,10 +12,20 @@ tests_train_test_makespan_SOURCES = tests/train/test_makespan.c
 tests_train_test_makespan_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_train_test_makespan_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
 TESTS += tests/train/test_makespan
+
+check_PROGRAMS += tests/train/test_sliding_window
+tests_train_test_sliding_window_SOURCES = tests/train/test_sliding_window.c \
+	tests/dataset/scratch.c tests/dataset/scratch.h
+tests_train_test_sliding_window_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_train_test_sliding_window_LDADD = libtrainer.la $(NVJPEG_LIBS) $(CMOCKA_LIBS)
+TESTS += tests/train/test_sliding_window
 endif
 EXTRA_DIST += tests/train/make_schedule_vectors.py
 
-check_PROGRAMS += tests/train/make_images tests/train/make_clips tests/train/make_masks
+check_PROGRAMS += tests/train/make_images tests/train/make_clips tests/train/make_masks \
+	tests/train/make_volumes
+tests_train_make_volumes_SOURCES = tests/train/make_volumes.c
+tests_train_make_volumes_LDADD = libcommon.la
 tests_train_make_masks_SOURCES = tests/train/make_masks.c
 tests_train_make_masks_LDADD = libcommon.la
 tests_train_make_clips_SOURCES = tests/train/make_clips.c
@@ -39,6 +49,7 @@ train_tests = \
 	tests/train/test_budget.sh \
 	tests/train/test_clips.sh \
 	tests/train/test_masks.sh \
+	tests/train/test_volumes.sh \
 	tests/train/test_configs.sh \
 	tests/train/test_data.sh \
 	tests/train/test_device_cuda.sh \

@@ -40,8 +40,6 @@ for container in gulp tar; do
     same one/$CK $container/$CK "masks of a folder and of $container"
 done
 expect 0 dl2-train --quiet --loader synthetic $unet --images 4 -b 2 --image-size 16 -e 1 --out noise
-expect 0 dl2-train --quiet --loader synthetic -a unet3d_small --classes 3 --threads 2 --images 1 -b 1 --frames 32 \
-    --image-size 32 -e 1 --out volumes
 
 # Images without the pixels of a class say so; values beyond the classes, and images without a mask, are named.
 expect 0 dl2-train -d few $masks --classes 5 --image-size 16 -b 4 -e 1 --out more
@@ -56,11 +54,9 @@ refused "0003.ppm: mask: there is no 'mask.pgm' beside it"
 expect 2 run -d few -a resnet10 --mask mask.pgm --classes 3 --out none
 refused 'resnet10 learns the class of an image, not of its pixels: choose a network for masks, such as --arch unet'
 expect 2 run -d few $unet --out none
-refused 'name the masks beside the images by --mask'
+refused "learns the classes of images. pixels: name the masks beside them by --mask, such as --mask png"
 expect 2 run -d few -a unet --mask mask.pgm --out none
 refused 'mask needs --classes'
-expect 2 run -d few -a unet3d --out none
-refused 'dl2-train reads no volumes yet'
 expect 2 run -d few -a resnet10 --classes 3 --out none
 refused 'classes needs --mask'
 for option in '--mixup 0.2' '--cutmix 1'; do

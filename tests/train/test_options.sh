@@ -194,7 +194,8 @@ for optimizer in $(sed -n "s/.*'none' is not one of //p" "$work/err" | tr -d ,);
 done
 while read -r arch; do
     sed -n '/^Architectures/,/^$/p' help | grep -q "^  $arch " || fail "--help says nothing of $arch"
-    expect 0 run --arch "$arch" --device ref --list devices
+    case $arch in unet3d*) size=32x32x32 ;; *) size=8 ;; esac
+    expect 0 run --arch "$arch" --image-size $size --device ref --list devices
 done <archs
 [ "$(awk -F '\t' '{ print NF, $1, $3 }' "$work/out")" = "3 ref usable" ] || fail "--list devices: $(cat "$work/out")"
 expect 0 run --device ref:1 --list devices
