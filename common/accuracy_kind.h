@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a study calls accuracy: top-1 of networks that learn the class of an image or clip, and the
- * mean IoU of those that learn the class of each pixel. Both are fractions in dl2-train's results
+ * What a study calls accuracy: top-1 of networks that learn the class of an image or clip, the mean
+ * IoU of those that learn the class of each pixel, and the mean Dice of those that learn that of
+ * each voxel. All are fractions in dl2-train's results
  * (docs/formats.md, dl2-experiment/1), and percent in the report.
  */
 #ifndef DL2_COMMON_ACCURACY_KIND_H
