@@ -51,8 +51,8 @@ LOSSES_WITHIN = {"fp32": 1e-3, "tf32": 0.02, "fp16": 0.02, "bf16": 0.06}
 
 # Our kernels, as they are named in cuda/*.cu; the others that run are cuDNN's and cublasLt's.
 OUR_KERNELS = ("add_losses add_pixel_losses average_pool average_pool_backward count_cells count_labels dice_scores dice_sums each "
-               "end_update find_clip finish_rows ingest layer_norm layer_norm_backward_data loss make_windows map_rows max_pool "
-               "max_pool_backward pixel_losses resize_images score_tile set_step_params softmax softmax_backward sum_rows sum_squares "
+               "end_update find_clip finish_rows ingest ingest_floats layer_norm layer_norm_backward_data loss make_windows map_rows "
+               "max_pool max_pool_backward pixel_losses resize_images score_tile set_step_params softmax softmax_backward sum_rows sum_squares "
                "tokens_backward").split()
 
 
