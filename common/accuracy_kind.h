@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a study calls accuracy: top-1 of networks that learn the class of an image or clip, the mean
- * IoU of those that learn the class of each pixel, and the mean Dice of those that learn that of
- * each voxel. All are fractions in dl2-train's results
+ * What accuracy is: top-1 of networks that learn the class of an image or clip, the mean IoU of
+ * those that learn the class of each pixel, and the mean Dice of those that learn that of each
+ * voxel. Epochs are ranked by it, and studies judge by it. All are fractions in dl2-train's results
  * (docs/formats.md, dl2-experiment/1), and percent in the report.
  */
 #ifndef DL2_COMMON_ACCURACY_KIND_H
@@ -17,8 +17,8 @@ struct dl2_accuracy_kind {
     const char *what;  /* the title, and how it is defined */
 };
 
-/* Top-1, which is also that of a study without trainings. */
-extern const struct dl2_accuracy_kind dl2_accuracy_top1;
+/* Top-1 is also that of a study without trainings. */
+extern const struct dl2_accuracy_kind dl2_accuracy_top1, dl2_accuracy_miou, dl2_accuracy_dice;
 
 /* Of the results on one validation set. */
 const struct dl2_accuracy_kind *dl2_accuracy_kind_of(const json_t *result);

@@ -288,9 +288,9 @@ static int add_run(struct dl2_study *study, const char *path, const char *name, 
     DL2_TRY(dl2_copy_text(arch, &run->arch, error));
     DL2_TRY(dl2_copy_text(path, &run->path, error));
     DL2_TRY(read_run(run, error));
-    const struct dl2_accuracy_kind *first = dl2_study_accuracy(study),
-                                   *own = dl2_accuracy_kind_of(
-                                       json_array_get(json_object_get(report, "final"), 0));
+    const json_t *final = json_array_get(json_object_get(report, "final"), 0);
+    const struct dl2_accuracy_kind *own = dl2_accuracy_kind_of(final);
+    const struct dl2_accuracy_kind *first = dl2_study_accuracy(study);
     if (own != first) {
         dl2_study_remove_run(study, study->run_count - 1);
         return dl2_study_leave_out(study, error,

@@ -154,7 +154,7 @@ static int val_from_json(const json_t *list, struct dl2_run_state *state, struct
                                json_object_get(set, "predictions") != NULL,
                                (uint64_t)dl2_json_get_integer(set, "decoded_hits", 0),
                                strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16),
-                               dl2_val_score_of(set)};
+                               dl2_accuracy_of(set)};
     return DL2_OK;
 }
 
@@ -167,7 +167,7 @@ static int figures_from_json(struct dl2_run_state *state, struct dl2_error *erro
     {
         val = json_object_get(record, "val");
         const json_t *set = json_array_get(val, 0);
-        dl2_run_state_rank(state, i + 1, dl2_val_score_of(set),
+        dl2_run_state_rank(state, i + 1, dl2_accuracy_of(set),
                            strtoull(dl2_json_get_text(set, "images_sum", "0"), NULL, 16));
     }
     return val_from_json(val, state, error);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Labels of pixels and voxels: from the masks of a batch to what networks take, and the figures of
  * a validation. */
-#include "common/json.h"
 #include "common/memory.h"
 #include "common/quote.h"
 #include "dataset/dataset.h"
@@ -15,19 +14,11 @@
 
 enum { NAMED = 5 }; /* classes in a message */
 
-const struct dl2_val_score dl2_val_scores[] = {
-    [DL2_LABEL_CLASS] = {"top1", "top-1"},
-    [DL2_LABEL_MASK] = {"miou", "mIoU"},
-    [DL2_LABEL_VOLUME] = {"mean_dice", "mean Dice"},
+const struct dl2_accuracy_kind *const dl2_val_accuracies[] = {
+    [DL2_LABEL_CLASS] = &dl2_accuracy_top1,
+    [DL2_LABEL_MASK] = &dl2_accuracy_miou,
+    [DL2_LABEL_VOLUME] = &dl2_accuracy_dice,
 };
-
-double dl2_val_score_of(const json_t *val)
-{
-    for (size_t i = sizeof dl2_val_scores / sizeof *dl2_val_scores; i-- > 0;)
-        if (json_object_get(val, dl2_val_scores[i].key))
-            return dl2_json_get_real(val, dl2_val_scores[i].key, NAN);
-    return NAN;
-}
 
 bool dl2_run_labels_pixels(const struct dl2_run *run)
 {

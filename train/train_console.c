@@ -140,7 +140,7 @@ static void on_epoch(void *context, const struct dl2_train_epoch *epoch)
         if (labels == DL2_LABEL_CLASS)
             printf(" top-5 %.1f%%", 100 * val->top5);
         else
-            printf(" %s %.3f", dl2_val_scores[labels].name, val->score);
+            printf(" %s %.3f", dl2_val_accuracies[labels]->name, val->score);
     }
     const bool timed = epoch->seconds > 0;
     printf("  %.1f s, %.0f %s/s, %.0f%% waiting\n", epoch->seconds,
@@ -174,9 +174,9 @@ static void on_ended(void *context, const struct dl2_train_summary *summary)
         if (labels == DL2_LABEL_CLASS)
             printf(", top-5 %.2f%%", 100 * val->top5);
         else
-            printf(", %s %.4f", dl2_val_scores[labels].name, val->score);
+            printf(", %s %.4f", dl2_val_accuracies[labels]->name, val->score);
         if (i == 0 && summary->best_epoch && labels != DL2_LABEL_CLASS)
-            printf(" (best %s: %.4f, in epoch %llu)", dl2_val_scores[labels].name,
+            printf(" (best %s: %.4f, in epoch %llu)", dl2_val_accuracies[labels]->name,
                    summary->best_score, (unsigned long long)summary->best_epoch);
         else if (i == 0 && summary->best_epoch)
             printf(" (best top-1: %.2f%%, in epoch %llu)", 100 * summary->best_score,

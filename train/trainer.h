@@ -25,6 +25,7 @@
 #ifndef DL2_TRAIN_TRAINER_H
 #define DL2_TRAIN_TRAINER_H
 
+#include "common/accuracy_kind.h"
 #include "common/error.h"
 #include "device/device.h"
 #include "loader/batch_decoder.h"
@@ -184,20 +185,13 @@ struct dl2_train_val {
     bool predictions;      /* are in a file of the run's folder */
     uint64_t decoded_hits; /* images that were decoded already; 0 without a cache */
     uint64_t images_sum;   /* equal for the same images of one dataset */
-    /* What epochs are ranked by, see dl2_val_scores. Where labels are of pixels or voxels, top1 and
-     * top5 are parts of those that have one. */
+    /* The accuracy (common/accuracy_kind.h), which epochs are ranked by. Where labels are of pixels
+     * or voxels, top1 and top5 are parts of those that have one. */
     double score;
 };
 
-/* The score of validations, by enum dl2_label_kind: top-1 of images; of masks the mean over classes
- * of the intersection over union; of volumes the mean Dice of classes but class 0. */
-struct dl2_val_score {
-    const char *key;  /* in reports */
-    const char *name; /* for people */
-};
-extern const struct dl2_val_score dl2_val_scores[];
-/* That of a set in a report; NAN: none. */
-double dl2_val_score_of(const json_t *val);
+/* The accuracy of validations, by enum dl2_label_kind. */
+extern const struct dl2_accuracy_kind *const dl2_val_accuracies[];
 
 /* A pass that has ended. */
 struct dl2_train_epoch {

@@ -269,7 +269,7 @@ int dl2_run_use_average(struct dl2_run *run, bool use, struct dl2_error *error)
 
 static const char *score_name(const struct dl2_run *run)
 {
-    return dl2_val_scores[dl2_network_labels(run->network).kind].key;
+    return dl2_val_accuracies[dl2_network_labels(run->network).kind]->key;
 }
 
 void dl2_run_find_best(struct dl2_run *run)

@@ -247,11 +247,11 @@ static void write_images(struct dl2_html *html, const struct dl2_page *page)
     if (with && without)
         dl2_html_format(html, "Where predictions are missing they count the trainings alone. ");
     else if (without && dl2_study_accuracy(study) != &dl2_accuracy_top1)
-        dl2_html_format(html,
-                        "Trainings on masks keep no predictions, so the intervals tell of the "
-                        "chance of training alone, not of the choice of the %.0f validation "
-                        "images. ",
-                        val);
+        dl2_html_format(
+            html,
+            "Trainings on masks and on volumes keep no predictions, so the intervals tell of the "
+            "chance of training alone, not of the choice of the %.0f for validation. ",
+            val);
     else if (without)
         dl2_html_format(html,
                         "The trainings kept no predictions (earlier versions keep none), so the "
