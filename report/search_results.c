@@ -79,7 +79,7 @@ static int read_models(const char *folder, struct dl2_search_results *results,
                                        .status = dl2_json_get_text(trial, "status", ""),
                                        .settings = json_object_get(trial, "settings"),
                                        .epochs = dl2_json_get_real(trial, "epochs", NAN),
-                                       .accuracy = dl2_json_get_real(trial, "top1", NAN),
+                                       .accuracy = dl2_json_get_real(trial, "accuracy", NAN),
                                        .loss = dl2_json_get_real(trial, "loss", NAN),
                                        .rank = dl2_json_get_real(trial, "rank", NAN)};
         model->outcome = outcome_of(model->status);

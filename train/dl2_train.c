@@ -113,7 +113,7 @@ static const struct dl2_option options[] = {
      " [DIR: experiments/search]",
      offsetof(__typeof__(settings), search.space)},
     {DL2_OPTION_CHOICE, "goal", 0, "FIGURE",
-     "What --search compares models by, on the first validation set: top1, the highest; or loss, "
+     "What --search compares models by, on the first validation set: accuracy, the highest; or loss, "
      "the lowest",
      offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",
@@ -464,7 +464,7 @@ static int tell_found(struct dl2_search *search)
     printf("best%s: ", budget_ended ? " so far" : "");
     if (settings.search.goal == DL2_SEARCH_LOSS)
         printf("loss %.4f, ", result.loss);
-    printf("top-1 %.2f%%, %s\n", 100 * result.top1, text ? DL2_SHOWN(text) : "");
+    printf("accuracy %.2f%%, %s\n", 100 * result.accuracy, text ? DL2_SHOWN(text) : "");
     printf("%.4g epochs of training in all; with every model to its end %.4g\n", result.trained,
            result.all);
     free(text);

@@ -25,7 +25,7 @@ const char *const dl2_search_words[] = {[DL2_SEARCH_GRID] = "grid",
                                         NULL};
 
 const char *const dl2_search_goal_words[] = {
-    [DL2_SEARCH_TOP1] = "top1", [DL2_SEARCH_LOSS] = "loss", NULL};
+    [DL2_SEARCH_ACCURACY] = "accuracy", [DL2_SEARCH_LOSS] = "loss", NULL};
 
 static int search_failed(const struct dl2_search *search, const struct dl2_error *error)
 {
@@ -64,7 +64,7 @@ static int make_trials(struct dl2_search *search)
                     search->base.program->name);
         if (status != 0)
             return status;
-        search->trials[i] = (struct dl2_trial){.goal = -1, .top1 = NAN, .loss = NAN};
+        search->trials[i] = (struct dl2_trial){.goal = -1, .accuracy = NAN, .loss = NAN};
     }
     return 0;
 }
@@ -83,8 +83,8 @@ static long best_trained(const struct dl2_search *search)
         const struct dl2_trial *trial = &search->trials[i];
         if (trial->status == DL2_TRIAL_TRAINED && isfinite(trial->loss) &&
             (best < 0 ||
-             dl2_search_is_better(search, trial->top1, trial->loss, search->trials[best].top1,
-                                  search->trials[best].loss)))
+             dl2_search_is_better(search, trial->accuracy, trial->loss,
+                                  search->trials[best].accuracy, search->trials[best].loss)))
             best = (long)i;
     }
     return best;
@@ -146,8 +146,8 @@ static json_t *trial_list(const struct dl2_search *search)
                             settings, "status", dl2_trial_status_words[trial->status], "goal",
                             trial->goal < 0 ? json_null()
                                             : json_real(round_end(search, i, (size_t)trial->goal)),
-                            "epochs", trial->epochs, "top1", dl2_json_real(trial->top1), "loss",
-                            dl2_json_real(trial->loss), "report",
+                            "epochs", trial->epochs, "accuracy", dl2_json_real(trial->accuracy),
+                            "loss", dl2_json_real(trial->loss), "report",
                             json_sprintf("%s/%s", name, DL2_EXPERIMENT_FILE)));
     }
     for (size_t i = 0; i < search->configs.count; i++) {
@@ -248,7 +248,7 @@ static bool is_training(const struct dl2_trial *trial)
 
 /* The trial comes to the end of a round, or, with NAN, has diverged in it. Equal ones are in the
  * order of their numbers. */
-static void end_round(struct dl2_search *search, size_t number, double top1, double loss)
+static void end_round(struct dl2_search *search, size_t number, double accuracy, double loss)
 {
     struct dl2_trial *trial = &search->trials[number];
     struct dl2_search_round *round = &search->rounds[trial->done];
@@ -260,13 +260,13 @@ static void end_round(struct dl2_search *search, size_t number, double top1, dou
     size_t k = round->count++;
     for (; k > 0; k--) {
         const struct dl2_search_entry *before = &round->entries[k - 1];
-        if (dl2_search_is_better(search, before->top1, before->loss, top1, loss) ||
+        if (dl2_search_is_better(search, before->accuracy, before->loss, accuracy, loss) ||
             (before->trial < number &&
-             !dl2_search_is_better(search, top1, loss, before->top1, before->loss)))
+             !dl2_search_is_better(search, accuracy, loss, before->accuracy, before->loss)))
             break;
         round->entries[k] = *before;
     }
-    round->entries[k] = (struct dl2_search_entry){number, top1, loss};
+    round->entries[k] = (struct dl2_search_entry){number, accuracy, loss};
 }
 
 /* All models must have the data of the first. */
@@ -329,9 +329,9 @@ static void take_epochs(struct dl2_search *search, size_t number, const json_t *
             return;
         while (is_training(trial) && val &&
                position >= round_end(search, number, trial->done) - SAME) {
-            trial->top1 = dl2_json_get_real(val, "top1", NAN);
+            trial->accuracy = dl2_accuracy_of(val);
             trial->loss = dl2_json_get_real(val, "loss", NAN);
-            end_round(search, number, trial->top1, trial->loss);
+            end_round(search, number, trial->accuracy, trial->loss);
         }
     }
 }
@@ -760,7 +760,7 @@ struct dl2_search_result dl2_search_result(struct dl2_search *search)
         return result;
     result.name = search->configs.models[best].config.run.name;
     result.settings = search->configs.settings[best];
-    result.top1 = search->trials[best].top1;
+    result.accuracy = search->trials[best].accuracy;
     result.loss = search->trials[best].loss;
     return result;
 }

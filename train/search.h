@@ -44,7 +44,7 @@ extern const char *const dl2_search_words[]; /* "grid"; NULL at the end */
 
 /* The figure on the first validation set that models are compared by; the other one decides between
  * equals. */
-enum dl2_search_goal { DL2_SEARCH_TOP1, DL2_SEARCH_LOSS };
+enum dl2_search_goal { DL2_SEARCH_ACCURACY, DL2_SEARCH_LOSS };
 extern const char *const dl2_search_goal_words[];
 
 struct dl2_search_options {
@@ -70,7 +70,7 @@ static inline bool dl2_search_has_rounds(const struct dl2_search_options *option
 struct dl2_search_result {
     const char *name;       /* of the best model, the search's; NULL: none has been validated */
     const json_t *settings; /* its own */
-    double top1, loss;
+    double accuracy, loss;
     double trained, all; /* epochs: of all models together; to the end of each of them */
 };
 

@@ -26,12 +26,12 @@ extern const char *const dl2_trial_status_words[];
 
 struct dl2_trial {
     enum dl2_trial_status status;
-    long goal;         /* the round that it trains to the end of; -1: it has not begun */
-    size_t done;       /* rounds that it has come to the end of, or has diverged in */
-    double epochs;     /* that it was trained for */
-    uint64_t others;   /* images of a validation that was on others than validated_on; 0: none */
-    double top1, loss; /* on the first validation set, in the last round that it was in */
-    struct {           /* its report, at the last look */
+    long goal;       /* the round that it trains to the end of; -1: it has not begun */
+    size_t done;     /* rounds that it has come to the end of, or has diverged in */
+    double epochs;   /* that it was trained for */
+    uint64_t others; /* images of a validation that was on others than validated_on; 0: none */
+    double accuracy, loss; /* on the first validation set, in the last round that it was in */
+    struct {               /* its report, at the last look */
         ino_t number;
         int64_t mtime;
         long goal; /* then */
@@ -45,7 +45,7 @@ struct dl2_search_round {
     size_t keep; /* halving: how many of them go on */
     struct dl2_search_entry {
         size_t trial;
-        double top1, loss; /* here; NAN: diverged */
+        double accuracy, loss; /* here; NAN: diverged */
     } * entries;
     size_t count;
 };
@@ -75,8 +75,8 @@ size_t dl2_search_count_kept(const struct dl2_search *search, size_t round);
 
 /* Is the first of two trials, or entries of a round, the better one? Those without a finite loss
  * are equal, and worse than all others. */
-bool dl2_search_is_better(const struct dl2_search *search, double top1, double loss,
-                          double other_top1, double other_loss);
+bool dl2_search_is_better(const struct dl2_search *search, double accuracy, double loss,
+                          double other_accuracy, double other_loss);
 /* It has diverged, or had no finite loss in the last round that it was in. */
 bool dl2_trial_has_failed(const struct dl2_trial *trial);
 /* It has figures and has not failed: its place in the ranking counts. */

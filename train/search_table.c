@@ -14,14 +14,14 @@ const char *const dl2_trial_status_words[] = {[DL2_TRIAL_WAITING] = "waiting",
                                               [DL2_TRIAL_STOPPED] = "stopped",
                                               [DL2_TRIAL_DIVERGED] = "diverged"};
 
-bool dl2_search_is_better(const struct dl2_search *search, double top1, double loss,
-                          double other_top1, double other_loss)
+bool dl2_search_is_better(const struct dl2_search *search, double accuracy, double loss,
+                          double other_accuracy, double other_loss)
 {
     if (!isfinite(loss) || !isfinite(other_loss))
         return isfinite(loss) && !isfinite(other_loss);
     if (search->options->goal == DL2_SEARCH_LOSS && loss != other_loss)
         return loss < other_loss;
-    return top1 > other_top1 || (top1 == other_top1 && loss < other_loss);
+    return accuracy > other_accuracy || (accuracy == other_accuracy && loss < other_loss);
 }
 
 bool dl2_trial_has_failed(const struct dl2_trial *trial)
@@ -52,9 +52,9 @@ static int compare_trials(const void *a, const void *b, void *context)
         return standing_of(one) - standing_of(other);
     if (one->done != other->done)
         return one->done > other->done ? -1 : 1;
-    if (dl2_search_is_better(search, one->top1, one->loss, other->top1, other->loss))
+    if (dl2_search_is_better(search, one->accuracy, one->loss, other->accuracy, other->loss))
         return -1;
-    if (dl2_search_is_better(search, other->top1, other->loss, one->top1, one->loss))
+    if (dl2_search_is_better(search, other->accuracy, other->loss, one->accuracy, one->loss))
         return 1;
     return left < right ? -1 : 1;
 }
@@ -94,7 +94,7 @@ static void write_row(const struct dl2_search *search, size_t rank, const json_t
     if (dl2_trial_is_ranked(trial))
         fprintf(out, "%zu", rank + 1);
     fprintf(out, ",%s,%s,%.17g", name, dl2_trial_status_words[trial->status], trial->epochs);
-    write_real(out, trial->top1);
+    write_real(out, trial->accuracy);
     write_real(out, trial->loss);
     fprintf(out, ",%s/%s", name, DL2_EXPERIMENT_FILE);
     json_object_foreach((json_t *)columns, key, unused)
@@ -128,7 +128,7 @@ int dl2_search_save_table(const struct dl2_search *search, struct dl2_error *err
     if (!out)
         return dl2_error_memory(error, "%s", search->table);
     json_auto_t *columns = setting_names(search);
-    fputs("rank,name,status,epochs,top1,loss,report", out);
+    fputs("rank,name,status,epochs,accuracy,loss,report", out);
     json_object_foreach(columns, key, unused)
     {
         fputc(',', out);
@@ -181,7 +181,7 @@ void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
          i++)
         fprintf(out, "round %zu, to epoch %g: kept %zu of %zu\n", i + 1, search->rounds[i].until,
                 dl2_search_count_kept(search, i), search->rounds[i].count);
-    fprintf(out, "%4s  %-9s  %8s  %10s  %7s  %-8s  %s\n", "rank", "model", "top-1, %", "loss",
+    fprintf(out, "%4s  %-9s  %11s  %10s  %7s  %-8s  %s\n", "rank", "model", "accuracy, %", "loss",
             "epochs", "status", "settings");
     for (size_t i = 0; i < count && i < most; i++) {
         const size_t number = search->ranking[i];
@@ -191,7 +191,7 @@ void dl2_search_print(const struct dl2_search *search, size_t most, FILE *out)
         else
             fprintf(out, "%4s", "-");
         fprintf(out, "  %-9s", search->configs.models[number].config.run.name);
-        print_figure(out, 8, 2, 100 * trial->top1);
+        print_figure(out, 11, 2, 100 * trial->accuracy);
         print_figure(out, 10, 4, trial->loss);
         fprintf(out, "  %7.4g  %-8s ", trial->epochs, dl2_trial_status_words[trial->status]);
         print_settings(out, search->configs.settings[number]);

@@ -19,7 +19,7 @@ model b 0.25
 model c 0.4 0.5 0.7
 trial() { # NAME LR OPTIMIZER STATUS EPOCHS TOP1
     echo "{\"name\": \"$1\", \"settings\": {\"lr\": $2, \"optimizer\": \"$3\"}, \"status\": \"$4\", \"epochs\": $5,
-        \"top1\": $6, \"rank\": ${7:-null}, \"loss\": 1, \"report\": \"$1/experiment_report.json\"}"
+        \"accuracy\": $6, \"rank\": ${7:-null}, \"loss\": 1, \"report\": \"$1/experiment_report.json\"}"
 }
 cat >search/search.json <<END
 {"schema": "dl2-search/1", "best": "a", "epochs": 7, "all_epochs": 12, "completed": true, "rounds": [],

@@ -105,7 +105,7 @@ await "a rank waits for another: $(cat err.ranks)" has_lines 7 # 4 for 1 epoch, 
 kill -KILL $stopped
 wait $pid || { cat err.ranks >&2; fail "a killed rank ended a search"; }
 grep -q 'was killed, and goes on$' err.ranks || fail "it does not tell of the killed rank: $(cat err.ranks)"
-grep -q "^best: top-1 .*$(field ranks/search.json best)" found || fail "the best is not named: $(cat found)"
+grep -q "^best: accuracy .*$(field ranks/search.json best)" found || fail "the best is not named: $(cat found)"
 "$PYTHON3" - <<'END' || fail "the ranks' search: $(cat ranks/search.json)"
 import json
 search = json.load(open("ranks/search.json"))
@@ -113,5 +113,5 @@ trials = search["trials"]
 assert search["completed"] and {t["status"] for t in trials} <= {"trained", "stopped"}
 assert all(t["epochs"] == t["goal"] for t in trials), trials
 assert len(search["rounds"][0]["ranking"]) == 5 and search["rounds"][0]["kept"] in (2, 3)
-assert search["best"] == max((t for t in trials if t["status"] == "trained"), key=lambda t: (t["top1"], -t["loss"]))["name"]
+assert search["best"] == max((t for t in trials if t["status"] == "trained"), key=lambda t: (t["accuracy"], -t["loss"]))["name"]
 END

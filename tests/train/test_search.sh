@@ -10,19 +10,19 @@ need_python json python3
 found() { "$PYTHON3" -c 'import json, sys; s = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$1/search.json" "$2"; }
 
 # grid: every combination, the last setting first, each with the weights of its own run; the best is the one with
-# the highest top-1, then the lowest loss.
+# the highest accuracy, then the lowest loss.
 echo '{"lr": [0.001, 0.02, 1e6], "optimizer": ["sgd", "adamw"]}' >grid.json
 expect 0 search grid.json --algorithm grid --at-once 4 --out grid
 is "$(found grid "[(t['settings']['lr'], t['settings']['optimizer']) for t in s['trials'][:3]]")" \
     "[(0.001, 'sgd'), (0.001, 'adamw'), (0.02, 'sgd')]" "the grid"
 is "$(found grid "len(s['trials']), s['completed'], s['search']['algorithm']")" "(6, True, 'grid')" "the grid's file"
 is "$(found grid "s['best'] == min((t for t in s['trials'] if t['status'] == 'trained' and t['loss'] is not None),
-    key=lambda t: (-t['top1'], t['loss']))['name']")" True "the best of the grid"
-grep -q "^best: top-1 .*$(found grid "s['best']")" "$work/out" || fail "the best is not named: $(cat "$work/out")"
+    key=lambda t: (-t['accuracy'], t['loss']))['name']")" True "the best of the grid"
+grep -q "^best: accuracy .*$(found grid "s['best']")" "$work/out" || fail "the best is not named: $(cat "$work/out")"
 expect 0 run -d data -e 4 --out alone --lr 0.02
 same alone/$CK grid/trial-002/$CK "a trial"
 for number in 0 1 2 3 4 5; do
-    is "$(found grid "s['trials'][$number]['top1'] if s['trials'][$number]['status'] == 'trained' else None")" \
+    is "$(found grid "s['trials'][$number]['accuracy'] if s['trials'][$number]['status'] == 'trained' else None")" \
         "$("$PYTHON3" -c 'import json, sys; r = json.load(open(sys.argv[1])); print(r["final"][0]["top1"] if r["final"] and r["completed"] else None)' \
         grid/trial-00$number/$REPORT)" "top-1 of trial $number"
 done
@@ -84,7 +84,7 @@ kill -TERM $process 2>/dev/null
 wait $process 2>/dev/null
 expect 0 search $halving --out parts --resume --budget 0.001s
 said 'the budget is used up; --resume goes on'
-grep -q "^best so far: top-1 " "$work/out" || fail "no best so far: $(cat "$work/out")"
+grep -q "^best so far: accuracy " "$work/out" || fail "no best so far: $(cat "$work/out")"
 is "$(found parts "s['completed'], s['best']")" "(False, None)" "a search at its budget's end"
 # All of its models need the same images, those to validate on, too.
 val=$(find data/val -type f | sort | head -n 1)
@@ -132,14 +132,14 @@ grep -qx 'round 2, to epoch 3: kept 1 of 3' "$work/out" || fail "no line of roun
 "$PYTHON3" - "$work/out" <<'END' || fail "the table: $(cat "$work/out" shown/search.csv)"
 import csv, json, math, sys
 trials = json.load(open("shown/search.json"))["trials"]
-order = sorted(trials, key=lambda t: (-t["epochs"], -t["top1"], t["loss"], t["name"]))
+order = sorted(trials, key=lambda t: (-t["epochs"], -t["accuracy"], t["loss"], t["name"]))
 assert [t["rank"] for t in order] == list(range(1, 10))
 lines = open(sys.argv[1]).read().splitlines()
 at = next(i for i, line in enumerate(lines) if line.split()[:2] == ["rank", "model"])
 rows = [line.split() for line in lines[at + 1:at + 10]]
 assert [row[1] for row in rows] == [t["name"] for t in order]
 assert rows[0][0] == "1" and rows[0][5] == "trained" and rows[0][6].startswith("lr=")
-assert abs(float(rows[0][2]) - 100 * order[0]["top1"]) < 0.006
+assert abs(float(rows[0][2]) - 100 * order[0]["accuracy"]) < 0.006
 table = list(csv.DictReader(open("shown/search.csv")))
 assert [row["name"] for row in table] == [t["name"] for t in order]
 for row, trial in zip(table, order):
@@ -147,7 +147,7 @@ for row, trial in zip(table, order):
     assert float(row["lr"]) == trial["settings"]["lr"] and row["nesterov"] == str(trial["settings"]["nesterov"]).lower()
 END
 
-# The goal may be the loss, of which a model with a lower top-1 can have less.
+# The goal may be the loss, of which a model with a lower accuracy can have less.
 expect 0 search $halving --goal loss --out by-loss
 "$PYTHON3" - <<'END' || fail "the goal loss: $(cat by-loss/search.json)"
 import json
@@ -158,7 +158,7 @@ for trial in search["trials"]:
 assert search["search"]["goal"] == "loss"
 assert search["rounds"][0]["ranking"] == sorted(first, key=lambda name: (first[name], name))
 END
-grep -q '^best: loss 0.*, top-1 ' "$work/out" || fail "the goal is not told: $(cat "$work/out")"
+grep -q '^best: loss 0.*, accuracy ' "$work/out" || fail "the goal is not told: $(cat "$work/out")"
 expect 1 search $halving --out by-loss --resume
 said 'is of another search'
 
@@ -173,7 +173,7 @@ for way in "halving --at-once 3" "halving --task --ranks 2" "asha --at-once 1"; 
         "the best of the first round, $way"
     is "$(found later "[(t['name'] == s['best'], t['epochs']) for t in s['trials'] if t['status'] == 'trained']")" \
         "[(True, 9.0)]" "who is trained instead, $way"
-    grep -q "^best: top-1 .*$(found later "s['best']")" "$work/out" || fail "the best is not named, $way: $(cat "$work/out")"
+    grep -q "^best: accuracy .*$(found later "s['best']")" "$work/out" || fail "the best is not named, $way: $(cat "$work/out")"
     is "$(tail -n 1 later/search.csv | cut -d , -f 1,8)" ",4" "the last line of the table, $way"
 done
 
