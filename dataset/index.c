@@ -269,7 +269,9 @@ static int index_find_label_field(struct dl2_index *index, struct dl2_error *err
     while (start && index->strings[start - 1])
         start--;
     index->label_field = index->strings + start;
-    return dl2_label_field_check(index->label_field, error);
+    return dl2_label_field_check(index->label_field, NULL) < 0
+               ? dl2_error_set(error, DL2_ERR_FORMAT, "its field of labels is no path")
+               : DL2_OK;
 }
 
 static int index_check_record(const struct dl2_index *index, const struct record *record,

@@ -27,13 +27,10 @@ int dl2_label_field_check(const char *field, struct dl2_error *error)
 {
     bool good = strlen(field) <= DL2_LABEL_FIELD_BYTES, starts = true;
     for (const char *at = field; good && *at; at++) {
-        if (*at == '\\')
-            good = *++at == '.' || *at == '\\';
-        else
-            good = *at != '.' || !starts;
-        starts = good && *at == '.' && at[-1] != '\\';
-        if (!good)
-            break;
+        const bool escaped = *at == '\\';
+        at += escaped;
+        good = escaped ? *at == '.' || *at == '\\' : *at != '.' || !starts;
+        starts = !escaped && *at == '.';
     }
     return good && !starts
                ? DL2_OK

@@ -427,7 +427,9 @@ int dl2_shards_scan(const struct dl2_shard_files *list, const char *label_field,
                     struct dl2_scan *scan, struct dl2_error *error)
 {
     scan->draft.container = list->container;
-    DL2_TRY(dl2_index_draft_set_label_field(&scan->draft, label_field, error));
+    /* The field of an old index may be that of tar shards which other shards have replaced. */
+    if (list->container->shards->has_label_fields)
+        DL2_TRY(dl2_index_draft_set_label_field(&scan->draft, label_field, error));
     for (size_t i = 0; i < list->folder_count; i++)
         DL2_TRY(read_classes(list, list->folders[i], scan, error));
     for (size_t i = 0; i < list->count; i++)

@@ -312,7 +312,9 @@ static int tar_add_member(struct tar_scan *tar, const struct dl2_tar_member *mem
             group->json_offset = member->offset;
             group->json_bytes = member->size;
         }
-        return strcasecmp(extension, "cls") ? DL2_OK : tar_read_label(tar, member, error);
+        return strcasecmp(extension, "cls") || tar->scan->draft.label_field
+                   ? DL2_OK
+                   : tar_read_label(tar, member, error);
     }
     if (group->has_image && !strcmp((const char *)group->extension.data, extension))
         return tar_comes_twice(member->name, extension, error);

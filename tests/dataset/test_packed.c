@@ -711,7 +711,7 @@ static void test_label_field(void **state)
     refuse_field("f", "a.b.2", DL2_ERR_FORMAT, "no sample has a label in the field a.b.2");
     refuse_field("f", "a.b.2", DL2_ERR_FORMAT, "1: it is missing");
     refuse_field("f", "a.b", DL2_ERR_FORMAT, "it holds an array");
-    static const char *const bad[] = {"", ".", "a.", ".a", "a..b", "a\\", "a\\b"};
+    static const char *const bad[] = {"", ".", "a.", ".a", "a..b", "a\\", "a\\b", "a\\\\."};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse_field("f", bad[i], DL2_ERR_ARGUMENT, "is not the path of a field");
     /* The index keeps the field, also when it is out of date. */
@@ -743,6 +743,7 @@ static void test_label_field(void **state)
         tar_add(&tar, name, text);
     }
     tar_add(&tar, "y.jpg", "0");
+    tar_add(&tar, "y.cls", ""); /* which nobody reads */
     tar_end(&tar, "kinds/a.tar");
     expect_label("kinds", "n", "0", 1, "1");
     expect_label("kinds", "n", "x3", -1, NULL);
