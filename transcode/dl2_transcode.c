@@ -452,11 +452,13 @@ static int make_frames(char **places)
     dl2_progress_begin(&progress, "frames", "videos", 0, common.quiet);
     const int status = dl2_frames_make(&options, &result, &error);
     dl2_progress_end(&progress);
-    if (status == DL2_OK)
+    if (status == DL2_OK) {
         printf("%s: %zu clips, %" PRIu64 " frames, %" PRIu64 " bytes, as %s; %zu written, "
                "%zu failed\n",
                DL2_SHOWN(places[1]), result.clips, result.frames, result.bytes,
                options.pack.container, result.written, result.failed);
+        print_order();
+    }
     return end_program(status, &error, result.failed > 0);
 }
 
@@ -539,7 +541,7 @@ static const char *find_idle_packing(const char *dest)
     return NULL;
 }
 
-/* The task whose options those that encoding has no use for are. */
+/* The option of the task that uses those of the given options which encoding ignores. */
 static const char *task_of_others(void)
 {
     static const enum dl2_transcode_task others[] = {DL2_SURVEY, DL2_FIT_TABLES, DL2_MAKE_FRAMES};

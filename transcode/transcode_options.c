@@ -106,7 +106,9 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
      .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field)},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field),
+     .commands =
+         DL2_ENCODES | 1 << DL2_COPY | 1 << DL2_INDEX | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0,
      .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
@@ -121,10 +123,8 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_GROUP, .help = "Options for videos:"},
     {DL2_OPTION_TEXT, "frames", 0, "fps=N[,short=N]",
      "Make DEST a dataset of clips out of SOURCE's videos: so many frames of each second, for "
-     "example "
-     "8, 12.5 or 30000/1001, resized to this length of their shorter side, pixels, if they are "
-     "larger; "
-     "encoded by the codec of --codec at the one quality of --q",
+     "example 8, 12.5 or 30000/1001, resized to this length of their shorter side, pixels, if they "
+     "are larger; encoded by the codec of --codec at the one quality of --q",
      AT(frames)},
     {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
      "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "

@@ -167,6 +167,8 @@ expect 2 convert fps=4 -q 10,20 src other
 said 'makes one dataset'
 expect 2 dl2-transcode --labels train.csv src other
 said '--labels needs --frames'
+expect 2 convert fps=4 --label-field class src other
+said 'leave out --label-field'
 expect 2 convert fps=4 src src/clips
 said 'lie in each other'
 expect 1 convert fps=4 ref8 other
