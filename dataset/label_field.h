@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 enum {
-    DL2_LABEL_BYTES = 4096,          /* limit of a label's text */
-    DL2_LABEL_JSON_BYTES = 64 << 20, /* of a sample's JSON */
-    DL2_LABEL_FIELD_BYTES = 1024     /* of a path */
+    DL2_LABEL_BYTES = 4096,         /* limit of a label's text */
+    DL2_LABEL_JSON_BYTES = 4 << 20, /* of a sample's JSON: parsed, it can take many times that */
+    DL2_LABEL_FIELD_BYTES = 1024    /* of a path */
 };
 
 /* What a field holds. */

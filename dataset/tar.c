@@ -181,8 +181,8 @@ static int tar_read_field(struct tar_scan *tar, enum dl2_field_kind *kind, struc
     if (!group->has_json)
         return dl2_error_set(error, DL2_ERR_FORMAT, "the sample has no .json");
     if (group->json_bytes > DL2_LABEL_JSON_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes of .json pass 64 MiB",
-                             group->json_bytes);
+        return dl2_error_set(error, DL2_ERR_LIMIT, "%" PRIu64 " bytes of .json pass %d MiB",
+                             group->json_bytes, DL2_LABEL_JSON_BYTES >> 20);
     DL2_TRY(dl2_bytes_resize(json, (size_t)group->json_bytes, error));
     DL2_TRY(
         dl2_tar_read_at(&tar->input->source, group->json_offset, json->data, json->size, error));
