@@ -12,7 +12,7 @@ static bool loads_alike(const struct dl2_loader_config *a, const struct dl2_load
 {
     const char *one = a->augment ? a->augment : "", *other = b->augment ? b->augment : "";
     return a->batch == b->batch && a->height == b->height && a->width == b->width &&
-           a->frames == b->frames && strcmp(one, other) == 0;
+           a->volume_depth == b->volume_depth && a->frames == b->frames && strcmp(one, other) == 0;
 }
 
 /* Images and batches are of the run's sizes from here on. */
