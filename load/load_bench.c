@@ -194,6 +194,7 @@ static int run_scaling(struct bench *bench, struct dl2_error *error)
     for (size_t i = 0; i < count; i++) {
         struct dl2_loader_config config = bench->config;
         config.workers = bench->scaling[i].workers = options->scaling[i];
+        config.adapt_workers &= config.workers > 1; /* else it is refused */
         DL2_TRY(dl2_loader_create(bench->dataset, &config, &bench->scaling[i].loader, error));
     }
     dl2_progress_begin(&bench->progress, "scaling", nouns(bench),
