@@ -79,15 +79,11 @@ static uint64_t set_steps(const struct set *set)
 static int evaluate_next(struct dl2_validation *due, size_t count, const struct set *set,
                          struct dl2_error *error)
 {
-    bool *data_failed = &due[0].run->stream->data_failed;
     struct dl2_batch *batch;
-    if (!set->feed) {
-        const int got = dl2_whole_volumes_next(set->volumes, due, count, error);
-        *data_failed = got == DL2_ERR_FORMAT;
-        return got;
-    }
+    if (!set->feed)
+        return dl2_whole_volumes_next(set->volumes, due, count, error);
     const int got = dl2_feed_next(set->feed, &batch, error);
-    *data_failed = got < 0;
+    due[0].run->stream->data_failed = got < 0;
     if (got <= 0)
         return got;
     const int status = evaluate_batch(due, count, batch, error);

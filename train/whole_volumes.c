@@ -71,8 +71,7 @@ static int predict(void *context, const float *windows, unsigned count, float *l
     return dl2_network_last(network, NULL, logits, error);
 }
 
-/* Adds a voxel. As on devices, one with a logit that is no number is wrong (device.h, confusion).
- */
+/* Adds a voxel. Ranks are those of devices (device.h, struct dl2_loss_sums). */
 static void see_voxel(struct volume *volume, const float *logits, unsigned label)
 {
     const size_t classes = volume->classes;
@@ -81,12 +80,12 @@ static void see_voxel(struct volume *volume, const float *logits, unsigned label
     bool numbers = true;
     for (size_t k = 0; k < classes; k++) {
         best = logits[k] > logits[best] ? k : best;
-        above += logits[k] > logits[label];
+        above += logits[k] > logits[label] || (logits[k] == logits[label] && k < label);
         numbers &= !isnan(logits[k]);
     }
     if (!numbers) {
         best = (label + 1) % classes;
-        above = classes;
+        above = DL2_RANK_NAN;
     }
     for (size_t k = 0; k < classes; k++)
         sum += volume->softmax[k] = exp((double)logits[k] - (double)logits[best]);
@@ -239,7 +238,7 @@ static bool is_bad(const struct dl2_stream *stream, int status)
 {
     return (status == DL2_ERR_FORMAT || status == DL2_ERR_SYSTEM ||
             status == DL2_ERR_UNSUPPORTED) &&
-           !stream->config->loader.stop_on_bad && !stream->runs[0].device->failure.status;
+           !stream->runs[0].device->failure.status;
 }
 
 static int label_by_all(struct dl2_validation *due, size_t count,
@@ -268,7 +267,8 @@ static int label_by_all(struct dl2_validation *due, size_t count,
 int dl2_whole_volumes_next(struct dl2_whole_volumes *volumes, struct dl2_validation *due,
                            size_t count, struct dl2_error *error)
 {
-    const struct dl2_world *world = volumes->stream->config->world;
+    struct dl2_stream *stream = volumes->stream;
+    const struct dl2_world *world = stream->config->world;
     const uint64_t index = volumes->step * dl2_world_size(world) + dl2_world_rank(world);
     if (volumes->step == volumes->steps)
         return 0;
@@ -277,8 +277,11 @@ int dl2_whole_volumes_next(struct dl2_whole_volumes *volumes, struct dl2_validat
         return 1;
     struct dl2_error reason = DL2_ERROR_INIT;
     const int status = label_by_all(due, count, volumes, index, &reason);
-    if (status < 0 && !is_bad(volumes->stream, status))
+    const bool bad = is_bad(stream, status);
+    if (status < 0 && (!bad || stream->config->loader.stop_on_bad)) {
+        stream->data_failed = bad;
         return dl2_error_copy(error, &reason);
+    }
     volumes->seen[0]++;
     if (status < 0) {
         volumes->seen[1]++;
