@@ -163,7 +163,7 @@ struct dl2_loader_config {
     /*
      * Of a dataset of clips or videos: the frames of each clip that are loaded, up to
      * DL2_MAX_FRAMES, and how they are chosen; 0 where samples are images. A batch has
-     * [count][frames][height][width] [channels] then, or with DL2_NCHW
+     * [count][frames][height][width][channels] then, or with DL2_NCHW
      * [count][channels][frames][height][width]. All frames of a clip have the same crop, flip and
      * random numbers, and must be of one size. Where a clip is too short, its last frame comes
      * again (with DL2_FRAMES_UNIFORM, any may). Not with masks, a decoder, or caches of decoded
@@ -217,7 +217,7 @@ struct dl2_loader_config {
     unsigned workers; /* 0: dl2_cpu_count() */
     /* `workers` is the most: how many work follows how full the ring is and how busy they are. */
     bool adapt_workers;
-    unsigned depth;   /* batch slots in the ring, at least 2 */
+    unsigned depth; /* batch slots in the ring, at least 2 */
     /*
      * Another thread releases batches: if all `depth` are taken, dl2_loader_next() waits for one.
      * Without this it returns DL2_ERR_ARGUMENT, since a single thread would wait for ever.
@@ -407,10 +407,10 @@ struct dl2_loader_stats {
     /* config.adapt_workers: how many worked, the mean over batches; the fewest and the most */
     double workers_mean;
     unsigned workers_least, workers_most;
-    double consumer_wait;    /* dl2_loader_next() waiting for a batch */
-    uint64_t images, bytes;  /* good samples; encoded bytes taken, of bad samples too */
-    uint64_t frames;         /* of clips, as loaded, repeated ones too; 0: of images */
-    uint64_t short_clips;    /* clips with fewer frames than were asked for */
+    double consumer_wait;   /* dl2_loader_next() waiting for a batch */
+    uint64_t images, bytes; /* good samples; encoded bytes taken, of bad samples too */
+    uint64_t frames;        /* of clips, as loaded, repeated ones too; 0: of images */
+    uint64_t short_clips;   /* clips with fewer frames than were asked for */
     /* Of volumes: time in each operation of config.augment, in their order; the last has that of
      * all that follow, too. */
     double augment[DL2_AUGMENT_TIMED];

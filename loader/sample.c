@@ -421,10 +421,10 @@ static enum dl2_stage end_frame(struct dl2_job *job, const struct dl2_recipe *re
         repeat_frame(recipe, clip, plan->frame++);
         job->stats.frames++;
     }
-    if (++plan->frame == frames)
+    if (++plan->frame == frames) {
         close_video(job);
-    if (plan->frame == frames)
         return recipe->gathers ? DL2_STAGE_PLACE : DL2_STAGE_DONE;
+    }
     job->operation = 0;
     return DL2_STAGE_READ;
 }
