@@ -95,10 +95,10 @@ expect 0 dl2-load bench "$work/many" --quiet -i 2048 -b 1 -j 1 --measure 0.01 --
 rm -r "$work/many"
 grep -q '^      "images": 0,' "$work/load.json" && fail "nothing was loaded in 0.01 s"
 # what is measured doesn't change what comes out
-expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --scaling 1,2
+expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest -j 2 --adapt-workers --scaling 1,2
 digest=$(sed -n 's/^digest //p' "$work/out")
 expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest --cold --depth 5
-[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--scaling, --cold or --depth changes the batches"
+[ "$(sed -n 's/^digest //p' "$work/out")" = "$digest" ] || fail "--adapt-workers, --scaling, --cold or --depth changes the batches"
 for same in "--io direct" "--io threads --ahead 2" "--cache 2K" "--cache 1M" "--cache-decoded 20K" \
     "--cache-decoded 1M --cache 4K --cold"; do
     expect 0 dl2-load bench "$work/flowers" -e 2 -i 16 -b 4 --digest $same
