@@ -138,9 +138,9 @@ struct dl2_workers {
     unsigned claim_count, free_count;
 
     /* config.adapt_workers */
-    unsigned running;        /* threads that do not wait for work */
-    unsigned limit;          /* how many may run */
-    double cpu, since;       /* CPU seconds of the threads after `since` on the wall clock */
+    unsigned running;         /* threads that do not wait for work */
+    unsigned limit;           /* how many may run */
+    double cpu, since;        /* CPU seconds of the threads after `since` on the wall clock */
     uint64_t batches, limits; /* batches since the statistics began, and the sum of their limits */
 
     /* DL2_BATCHING_AWARE */
