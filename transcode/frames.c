@@ -9,6 +9,7 @@
 #include "dataset/tell.h"
 #include "pixels/resize.h"
 #include "transcode/output_folder.h"
+#include "transcode/source_items.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -56,8 +57,8 @@ struct ingest {
     struct dl2_dataset *dataset;
     struct dl2_writer *writer; /* NULL: class folders */
     struct worker *workers;
-    struct clip *clips;     /* a slot each */
-    bool *twins;            /* by sample: an earlier one has the same key */
+    struct clip *clips; /* a slot each */
+    struct dl2_source_items source;
     json_t *settings;       /* that this run makes clips with */
     json_t *known;          /* by key: lines of earlier runs; "current" if of these settings */
     struct dl2_bytes lines; /* of this run, for the record */
@@ -247,17 +248,22 @@ static int write_record(struct ingest *ingest, struct dl2_error *error)
     return dl2_file_write(path, text.data, text.size, error);
 }
 
-static json_t *new_line(const struct dl2_sample *sample)
+static json_t *new_line(const char *key, const struct dl2_source_item *video)
 {
-    return json_pack("{s:o, s:I, s:I}", "key", dl2_json_text(sample->key), "source_bytes",
-                     (json_int_t)sample->bytes, "source_mtime_ns", (json_int_t)sample->mtime_ns);
+    return json_pack("{s:s, s:I, s:I}", "key", key, "source_bytes", (json_int_t)video->bytes,
+                     "source_mtime_ns", (json_int_t)video->mtime_ns);
 }
 
 /* The line of an earlier run about a video; NULL: there is none. */
-static json_t *find_line(const struct ingest *ingest, const char *key)
+static json_t *find_line(const struct ingest *ingest, const struct dl2_source_item *video)
 {
-    json_auto_t *text = dl2_json_text(key);
-    return text ? json_object_get(ingest->known, json_string_value(text)) : NULL;
+    return json_object_get(ingest->known, video->key_text);
+}
+
+/* Videos of one name but for the extension would be one clip: the first one is taken. */
+static bool is_twin(const struct dl2_source_item *video)
+{
+    return video->same_key_as != SIZE_MAX;
 }
 
 /* ---- Clips in folders */
@@ -270,20 +276,20 @@ static int frame_path(const struct ingest *ingest, const char *key, size_t numbe
 }
 
 /* Is the clip there, made of the video as it is now? */
-static bool is_there(const struct ingest *ingest, const struct dl2_sample *sample)
+static bool is_there(const struct ingest *ingest, const struct dl2_source_item *video)
 {
-    const json_t *line = find_line(ingest, sample->key);
+    const json_t *line = find_line(ingest, video);
     const long long frames = dl2_json_get_integer(line, "frames", -1);
     long long bytes = 0;
     if (ingest->options->force || frames < 1 || frames > DL2_FRAMES_MOST ||
         !json_is_true(json_object_get(line, "current")) ||
-        dl2_json_get_integer(line, "source_bytes", -1) != (long long)sample->bytes ||
-        dl2_json_get_integer(line, "source_mtime_ns", -1) != (long long)sample->mtime_ns)
+        dl2_json_get_integer(line, "source_bytes", -1) != (long long)video->bytes ||
+        dl2_json_get_integer(line, "source_mtime_ns", -1) != (long long)video->mtime_ns)
         return false;
     for (long long i = 0; i < frames; i++) {
         DL2_AUTO_FREE char *path = NULL;
         struct stat info;
-        if (frame_path(ingest, sample->key, (size_t)i, &path, NULL) < 0 || stat(path, &info) < 0)
+        if (frame_path(ingest, video->key, (size_t)i, &path, NULL) < 0 || stat(path, &info) < 0)
             return false;
         bytes += (long long)info.st_size;
     }
@@ -416,30 +422,29 @@ static int make_clip(void *context, unsigned number, size_t slot, size_t item,
                      struct dl2_error *error)
 {
     const struct ingest *ingest = context;
+    const struct dl2_source_item *video = &ingest->source.items[item];
     struct clip *clip = &ingest->clips[slot];
-    struct dl2_sample sample;
     (void)error;
-    dl2_dataset_sample(ingest->dataset, item, &sample);
     clip->count = clip->bytes.size = 0;
-    clip->notes = (struct notes){.beside = dl2_dataset_sidecar_sum(ingest->dataset, item) != 0};
+    clip->notes = (struct notes){.beside = video->sidecar_sum != 0};
     dl2_error_clear(&clip->error);
-    clip->current = !ingest->packed && !ingest->twins[item] && is_there(ingest, &sample);
+    clip->current = !ingest->packed && !is_twin(video) && is_there(ingest, video);
     if (clip->current)
         return DL2_OK;
-    if (ingest->twins[item])
+    if (is_twin(video))
         dl2_error_set(&clip->error, DL2_ERR_UNSUPPORTED,
                       "another video has the same name but for the extension");
     else
         read_video(ingest, &ingest->workers[number], item, clip, &clip->error);
     if (clip->error.status < 0 &&
-        strncmp(clip->error.message, sample.path, strlen(sample.path)) != 0)
-        dl2_error_prefix(&clip->error, "%s", sample.path);
+        strncmp(clip->error.message, video->path, strlen(video->path)) != 0)
+        dl2_error_prefix(&clip->error, "%s", video->path);
     return DL2_OK;
 }
 
 /* ---- Writing, in order */
 
-static int write_packed(struct ingest *ingest, const struct dl2_sample *sample,
+static int write_packed(struct ingest *ingest, const struct dl2_source_item *video,
                         const struct clip *clip, struct dl2_error *error)
 {
     DL2_AUTO_FREE struct dl2_writer_frame *frames = dl2_calloc(clip->count, sizeof *frames);
@@ -450,16 +455,16 @@ static int write_packed(struct ingest *ingest, const struct dl2_sample *sample,
             (struct dl2_writer_frame){.extension = ingest->options->target->codec->extension,
                                       .data = clip->bytes.data + clip->frames[i].at,
                                       .size = clip->frames[i].size};
-    return dl2_writer_add_clip(ingest->writer, sample->key, sample->label, frames, clip->count,
-                               NULL, error);
+    return dl2_writer_add_clip(ingest->writer, video->key, video->label, frames, clip->count, NULL,
+                               error);
 }
 
 /* Notes a clip that is there: the line of before, or what was made now. */
-static int note_clip(struct ingest *ingest, const struct dl2_sample *sample,
+static int note_clip(struct ingest *ingest, const struct dl2_source_item *video,
                      const struct clip *clip, struct dl2_error *error)
 {
     json_t *line =
-        clip->current ? json_deep_copy(find_line(ingest, sample->key)) : new_line(sample);
+        clip->current ? json_deep_copy(find_line(ingest, video)) : new_line(video->key_text, video);
     if (!clip->current && line &&
         (json_object_set_new(line, "frames", json_integer((json_int_t)clip->count)) ||
          json_object_set_new(line, "bytes", json_integer((json_int_t)clip->bytes.size)))) {
@@ -473,15 +478,16 @@ static int note_clip(struct ingest *ingest, const struct dl2_sample *sample,
     return note_line(ingest, line, error);
 }
 
-/* Names a video that could not be read. What an earlier run made of it is of another video. */
-static int note_failure(struct ingest *ingest, size_t item, const struct dl2_sample *sample,
+/* Names a video that could not be read. What an earlier run made of it is of another video. Where
+ * the key is that of another clip, the line has the video's name instead. */
+static int note_failure(struct ingest *ingest, const struct dl2_source_item *video,
                         const struct dl2_error *why, struct dl2_error *error)
 {
-    json_t *line = new_line(sample);
+    json_t *line = new_line(is_twin(video) ? video->name_text : video->key_text, video);
     dl2_progress_message(ingest->options->progress, "%s", why->message);
     ingest->result->failed++;
-    if (!ingest->packed && !ingest->twins[item])
-        DL2_TRY(remove_clip(ingest, sample->key, error));
+    if (!ingest->packed && !is_twin(video))
+        DL2_TRY(remove_clip(ingest, video->key, error));
     if (line && json_object_set_new(line, "error", dl2_json_text(why->message))) {
         json_decref(line);
         line = NULL;
@@ -501,24 +507,23 @@ static void add_notes(struct notes *sum, const struct notes *own)
 static int write_next(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
     struct ingest *ingest = context;
+    const struct dl2_source_item *video = &ingest->source.items[item];
     struct clip *clip = &ingest->clips[slot];
     struct dl2_error *own = &clip->error;
-    struct dl2_sample sample;
-    dl2_dataset_sample(ingest->dataset, item, &sample);
     if (own->status == DL2_ERR_MEMORY || own->status == DL2_ERR_LOST)
         return dl2_error_copy(error, own);
     if (own->status == DL2_OK && ingest->packed) {
-        const int status = write_packed(ingest, &sample, clip, own);
+        const int status = write_packed(ingest, video, clip, own);
         if (status < 0 && status != DL2_ERR_UNSUPPORTED && status != DL2_ERR_LIMIT)
             return dl2_error_copy(error, own);
     } else if (own->status == DL2_OK && !clip->current) {
-        DL2_TRY(write_folder(ingest, sample.key, clip, error));
+        DL2_TRY(write_folder(ingest, video->key, clip, error));
     }
     if (own->status == DL2_OK)
         add_notes(&ingest->notes, &clip->notes);
     dl2_progress_update(ingest->options->progress, item + 1, NULL);
-    return own->status < 0 ? note_failure(ingest, item, &sample, own, error)
-                           : note_clip(ingest, &sample, clip, error);
+    return own->status < 0 ? note_failure(ingest, video, own, error)
+                           : note_clip(ingest, video, clip, error);
 }
 
 static int make_all(struct ingest *ingest, struct dl2_error *error)
@@ -553,50 +558,18 @@ static int make_all(struct ingest *ingest, struct dl2_error *error)
 
 /* ---- The source */
 
-struct by_key {
-    const char *key;
-    size_t item;
-};
-
-static int compare_keys(const void *a, const void *b)
-{
-    const struct by_key *one = a, *two = b;
-    const int order = strcmp(one->key, two->key);
-    return order ? order : (one->item > two->item) - (one->item < two->item);
-}
-
-/* Videos of one name but for the extension would be one clip: the first one is taken. */
-static int find_twins(struct ingest *ingest, struct dl2_error *error)
-{
-    const size_t count = dl2_dataset_count(ingest->dataset);
-    DL2_AUTO_FREE struct by_key *keys = dl2_calloc(count, sizeof *keys);
-    ingest->twins = dl2_calloc(count, sizeof *ingest->twins);
-    if (!keys || !ingest->twins)
-        return dl2_error_memory(error, "frames");
-    for (size_t i = 0; i < count; i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(ingest->dataset, i, &sample);
-        keys[i] = (struct by_key){sample.key, i};
-    }
-    qsort(keys, count, sizeof *keys, compare_keys);
-    for (size_t i = 1; i < count; i++)
-        ingest->twins[keys[i].item] = !strcmp(keys[i - 1].key, keys[i].key);
-    return DL2_OK;
-}
-
 /* Where folders say the classes, a clip without one would be a class. */
 static int check_classes(const struct ingest *ingest, struct dl2_error *error)
 {
     const char *container = ingest->options->pack.container;
-    for (size_t i = 0; i < dl2_dataset_count(ingest->dataset); i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(ingest->dataset, i, &sample);
-        if (sample.label < 0 && !dl2_container_has_clip_items(container))
+    for (size_t i = 0; i < ingest->source.count; i++) {
+        const struct dl2_source_item *video = &ingest->source.items[i];
+        if (video->label < 0 && !dl2_container_has_clip_items(container))
             return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                  "%s: the video has no class, and in the container '%s' its clip "
                                  "would be one; put videos into folders of their classes, give "
                                  "--labels, or use --container=gulp",
-                                 sample.path, container);
+                                 video->path, container);
     }
     return DL2_OK;
 }
@@ -617,8 +590,8 @@ static int open_source(struct ingest *ingest, struct dl2_error *error)
     dl2_dataset_tell(ingest->dataset, options->source, true, options->progress);
     if (options->shuffle)
         DL2_TRY(dl2_dataset_shuffle(ingest->dataset, *options->shuffle, error));
-    DL2_TRY(check_classes(ingest, error));
-    return find_twins(ingest, error);
+    DL2_TRY(dl2_source_items_list(&ingest->source, ingest->dataset, error));
+    return check_classes(ingest, error);
 }
 
 /* ---- The run */
@@ -666,17 +639,10 @@ static int handle_strays(struct ingest *ingest, struct dl2_error *error)
     const char *dest = ingest->options->dest, *key;
     size_t left = 0, removed = 0;
     json_t *line;
-    for (size_t i = 0; i < dl2_dataset_count(ingest->dataset); i++) {
-        struct dl2_sample sample;
-        dl2_dataset_sample(ingest->dataset, i, &sample);
-        json_auto_t *text = dl2_json_text(sample.key);
-        if (!text)
-            return dl2_error_memory(error, "a record");
-        json_object_del(ingest->known, json_string_value(text));
-    }
     json_object_foreach(ingest->known, key, line)
     {
-        if (!json_object_get(line, "frames"))
+        if (!json_object_get(line, "frames") ||
+            dl2_source_items_find(&ingest->source, key) != SIZE_MAX)
             continue;
         if (ingest->options->prune) {
             DL2_TRY(remove_clip(ingest, key, error));
@@ -811,11 +777,11 @@ int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_
     if (ingest.journal)
         fclose(ingest.journal);
     dl2_writer_close(ingest.writer);
+    dl2_source_items_free(&ingest.source);
     dl2_dataset_close(ingest.dataset);
     dl2_bytes_free(&ingest.lines);
     json_decref(ingest.settings);
     json_decref(ingest.known);
-    free(ingest.twins);
     dl2_output_unlock(&lock);
     return status;
 }
