@@ -106,6 +106,11 @@ static int find_container(struct dl2_dataset *dataset, const char *path,
                           const struct dl2_dataset_options *options, struct dl2_error *error)
 {
     const struct dl2_remote_options *remote = &options->remote;
+    if (options->labels && (dl2_dataset_is_remote(path) || dl2_dataset_is_database(path)))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: lists of labels are for videos in a folder of this machine; copy "
+                             "the videos to one",
+                             path);
     if (dl2_dataset_is_remote(path))
         return dl2_remote_find_container(dataset, path, remote, error);
     if (remote->cache_dir || remote->cache_bytes || remote->requests || remote->time_limit > 0)

@@ -171,6 +171,8 @@ expect 2 convert fps=4 --label-field class src other
 said 'leave out --label-field'
 expect 2 convert fps=4 src src/clips
 said 'lie in each other'
+expect 2 convert fps=4 --labels train.csv http://127.0.0.1:9/videos other
+said 'lists of labels are for videos in a folder of this machine'
 expect 1 convert fps=4 ref8 other
 said 'it holds images, and --frames is for videos'
 expect 1 dl2-transcode --quiet src other
