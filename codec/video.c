@@ -46,7 +46,7 @@ int dl2_video_open(const uint8_t *data, size_t size, uint64_t max_pixels, struct
                             error);
 }
 
-/* A video there is has an engine. */
+/* Only an engine makes a video, so there is one below. */
 void dl2_video_close(struct dl2_video *video)
 {
     if (video)

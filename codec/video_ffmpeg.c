@@ -538,14 +538,19 @@ static int decode_next(struct dl2_video *video, int64_t time, struct dl2_error *
     }
 }
 
-/* The last packet that decoding may begin with and that is not shown after a time. */
-static size_t find_key(const struct dl2_video *video, int64_t time)
+/* The last packet from `first` on that decoding may begin with and that is not shown after a time;
+ * SIZE_MAX: there is none. */
+static size_t find_key(const struct dl2_video *video, size_t first, int64_t time)
 {
-    size_t key = 0;
-    for (size_t i = 0; i < video->packet_count; i++)
-        if (video->packets[i].is_start && video->packets[i].time != AV_NOPTS_VALUE &&
-            video->packets[i].time <= time)
-            key = i;
+    size_t key = SIZE_MAX;
+    for (size_t i = first; i < video->packet_count; i++) {
+        const struct packet *packet = &video->packets[i];
+        if (!packet->is_start || packet->time == AV_NOPTS_VALUE)
+            continue;
+        if (packet->time > time) /* and so are all that follow: find_starts() */
+            break;
+        key = i;
+    }
     return key;
 }
 
@@ -568,10 +573,10 @@ static int no_such_frame(const struct dl2_video *video, size_t number, struct dl
 static int seek_by_time(struct dl2_video *video, size_t number, struct dl2_error *error)
 {
     const int64_t time = video->times[number];
-    const size_t key = find_key(video, time);
-    const bool behind = video->time != AV_NOPTS_VALUE && video->time > time;
-    if (video->time == AV_NOPTS_VALUE || behind || key >= video->next)
-        flush(video, key);
+    const bool goes_on = video->time != AV_NOPTS_VALUE && video->time <= time;
+    const size_t key = find_key(video, goes_on ? video->next : 0, time);
+    if (!goes_on || key != SIZE_MAX)
+        flush(video, key == SIZE_MAX ? 0 : key);
     DL2_TRY(decode_until(video, time, error));
     if (video->time != time && video->start) { /* it was no place to begin */
         flush(video, 0);
@@ -692,11 +697,13 @@ static void find_end(struct dl2_video *video)
     int64_t length = 1;
     if (video->end > last)
         return;
-    if (video->info.frames > 1)
-        length = last - video->times[video->info.frames - 2];
+    const int64_t before = video->info.frames > 1 ? video->times[video->info.frames - 2] : last;
+    if (before < last)
+        length = before < 0 && last > INT64_MAX + before ? 1 : last - before;
     else if (video->rate.num > 0 && video->time_base.num > 0)
         length = ffmpeg.av_rescale_q(1, av_inv_q(video->rate), video->time_base);
-    video->end = last <= INT64_MAX - length && length > 0 ? last + length : last + 1;
+    length = length < 1 ? 1 : length;
+    video->end = last <= INT64_MAX - length ? last + length : INT64_MAX;
 }
 
 static void ffmpeg_close(struct dl2_video *video)
