@@ -144,7 +144,8 @@ static int describe_settings(struct ingest *ingest, struct dl2_error *error)
     if (ingest->packed)
         DL2_TRY(dl2_dataset_fingerprint(ingest->dataset, &source, error));
     ingest->settings = json_pack(
-        "{s:s, s:i, s:i, s:o, s:s, s:i, s:i, s:s?, s:s?, s:o*, s:O?, s:s, s:s, s:s, s:I, s:I, s:I}",
+        "{s:s, s:i, s:i, s:o, s:s, s:i, s:i, s:s?, s:s?, s:o*, s:O?, s:s, s:s, s:s, s:I, s:I, s:I, "
+        "s:I}",
         "schema", SCHEMA, "fps", (int)options->rate.numerator, "fps_divisor",
         (int)options->rate.denominator, "resize", dl2_resolution_json(&options->target->resolution),
         "codec", options->target->name ? options->target->name : codec->name, "quality",
@@ -155,7 +156,8 @@ static int describe_settings(struct ingest *ingest, struct dl2_error *error)
         codec->extension, "container", options->pack.container, "shard_bytes",
         (json_int_t)options->pack.shard_bytes, "shuffle",
         options->shuffle ? (json_int_t)*options->shuffle : (json_int_t)-1, "source",
-        (json_int_t)source);
+        (json_int_t)source, "max_pixels",
+        (json_int_t)(ingest->packed ? options->max_pixels : 0)); /* decides what fails */
     return ingest->settings ? DL2_OK : dl2_error_memory(error, "a record");
 }
 
@@ -488,6 +490,10 @@ static int note_failure(struct ingest *ingest, const struct dl2_source_item *vid
     ingest->result->failed++;
     if (!ingest->packed && !is_twin(video))
         DL2_TRY(remove_clip(ingest, video->key, error));
+    if (why->status == DL2_ERR_SYSTEM) { /* it may be read the next time */
+        json_decref(line);
+        return DL2_OK;
+    }
     if (line && json_object_set_new(line, "error", dl2_json_text(why->message))) {
         json_decref(line);
         line = NULL;
@@ -514,7 +520,8 @@ static int write_next(void *context, size_t slot, size_t item, struct dl2_error 
         return dl2_error_copy(error, own);
     if (own->status == DL2_OK && ingest->packed) {
         const int status = write_packed(ingest, video, clip, own);
-        if (status < 0 && status != DL2_ERR_UNSUPPORTED && status != DL2_ERR_LIMIT)
+        if (status < 0 && status != DL2_ERR_UNSUPPORTED && status != DL2_ERR_LIMIT &&
+            status != DL2_ERR_ARGUMENT) /* the disk is at fault, not the video */
             return dl2_error_copy(error, own);
     } else if (own->status == DL2_OK && !clip->current) {
         DL2_TRY(write_folder(ingest, video->key, clip, error));
@@ -605,7 +612,7 @@ static bool is_packed_current(struct ingest *ingest)
     const char *key;
     json_t *line;
     clips.samples = DL2_SAMPLES_CLIPS;
-    if (ingest->options->force || !json_object_size(ingest->known) ||
+    if (ingest->options->force || json_object_size(ingest->known) != ingest->source.count ||
         dl2_dataset_open(ingest->options->dest, &clips, &there, NULL) < 0)
         return false;
     bool same = !strcmp(dl2_dataset_container(there), ingest->options->pack.container);
