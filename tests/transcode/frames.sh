@@ -82,20 +82,6 @@ mv 2.mkv src/run
 for jobs in 1 4; do expect 0 convert fps=8 -j $jobs src "jobs$jobs"; done
 diff -r -x '.dl2-*' jobs1 jobs4 >&2 || fail 'the number of workers changes bytes'
 
-# ---- Turned as the display matrix says
-mkdir -p turned/run turned/walk
-cp src/run/1.mp4 turned/walk/1.mp4
-for angle in 90 180 270; do
-    ffmpeg -nostdin -v error -i src/run/1.mp4 -c copy -metadata:s:v:0 rotate=$angle turned/run/$angle.mp4 2>/dev/null
-    mkdir -p turned-ref/run/$angle
-    ffmpeg -nostdin -v error -i turned/run/$angle.mp4 -vf fps=4,format=rgb24 -start_number 0 turned-ref/run/$angle/%05d.ppm
-done
-mkdir -p turned-ref/walk/1
-ffmpeg -nostdin -v error -i turned/walk/1.mp4 -vf fps=4,format=rgb24 -start_number 0 turned-ref/walk/1/%05d.ppm
-head -c 12 turned-ref/run/90/00000.ppm | grep -q '^64 96$' || skip "ffmpeg turned nothing"
-expect 0 convert fps=4 -c ppm turned upright
-expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=40 turned-ref upright
-
 # ---- What cannot be read is named and counted; the rest is made
 mkdir -p bad/run bad/walk
 cp src/run/*.* bad/run
@@ -185,3 +171,17 @@ expect 1 convert fps=4 ref8 other
 said 'it holds images, and --frames is for videos'
 expect 1 dl2-transcode --quiet src other
 said 'it holds videos'
+
+# ---- Turned as the display matrix says
+mkdir -p turned/run turned/walk
+cp src/run/1.mp4 turned/walk/1.mp4
+for angle in 90 180 270; do
+    ffmpeg -nostdin -v error -i src/run/1.mp4 -c copy -metadata:s:v:0 rotate=$angle turned/run/$angle.mp4 2>/dev/null
+    mkdir -p turned-ref/run/$angle
+    ffmpeg -nostdin -v error -i turned/run/$angle.mp4 -vf fps=4,format=rgb24 -start_number 0 turned-ref/run/$angle/%05d.ppm
+done
+mkdir -p turned-ref/walk/1
+ffmpeg -nostdin -v error -i turned/walk/1.mp4 -vf fps=4,format=rgb24 -start_number 0 turned-ref/walk/1/%05d.ppm
+head -c 12 turned-ref/run/90/00000.ppm | grep -q '^64 96$' || skip "ffmpeg turned nothing"
+expect 0 convert fps=4 -c ppm turned upright
+expect 0 dl2-quality --quiet --metrics psnr_rgb --below psnr_rgb=40 turned-ref upright
