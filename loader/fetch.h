@@ -52,8 +52,8 @@ struct dl2_fetched {
 /*
  * Takes sample `index` as number `position` of the order; of clips (but for videos, which are read
  * whole), frame plan->frame, which the caller has set, as number `position` of the order of all
- * frames that are loaded: its plan, and
- * the bytes that the plan asks for: none if it has the decoded image. Blocks until they are there.
+ * frames that are loaded: its plan, and the bytes that the plan asks for: none if it has the
+ * decoded image. Blocks until they are there.
  * Positions may be taken in any order, but about one after the other: a position that is not taken
  * is dropped once later ones need its room. A sample that stands elsewhere in the order, or was
  * taken already, is planned and read at once; the sample that replaces a bad one is read so.

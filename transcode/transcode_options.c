@@ -122,9 +122,9 @@ const struct dl2_option dl2_transcode_rows[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for videos:"},
     {DL2_OPTION_TEXT, "frames", 0, "fps=N[,short=N]",
-     "Make DEST a dataset of clips out of SOURCE's videos: so many frames of each second, for "
-     "example 8, 12.5 or 30000/1001, resized to this length of their shorter side, pixels, if they "
-     "are larger; encoded by the codec of --codec at the one quality of --q",
+     "Make DEST a dataset of clips of SOURCE's videos: N frames of each second, for example 8, "
+     "12.5 or 30000/1001; with short=N, reduced to N pixels of their shorter side; encoded by the "
+     "one codec of --codec at the one quality of --q",
      AT(frames)},
     {DL2_OPTION_TEXT, "labels", 0, "[SPLIT=]FILE,...",
      "Lists of the videos' labels, instead of class folders: lines id;label (Jester, "
