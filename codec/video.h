@@ -42,7 +42,7 @@ struct dl2_video;
 
 /* Why videos cannot be read here, for messages; NULL: they can. Loads the libraries. */
 const char *dl2_video_missing(void);
-/* The libraries and their versions, "libavcodec 59.37.100, ..."; "" without them. */
+/* The libraries and their versions, "libavcodec 59.37.100, ..."; "" without them. Loads them. */
 const char *dl2_video_version(void);
 
 /*

@@ -37,6 +37,7 @@
     F(format, avformat_close_input)                                                                \
     F(format, avformat_find_stream_info)                                                           \
     F(format, avformat_open_input)                                                                 \
+    F(format, avformat_version)                                                                    \
     F(format, avio_alloc_context)                                                                  \
     F(format, avio_context_free)                                                                   \
     F(codec, av_packet_alloc)                                                                      \
@@ -50,11 +51,13 @@
     F(codec, avcodec_parameters_to_context)                                                        \
     F(codec, avcodec_receive_frame)                                                                \
     F(codec, avcodec_send_packet)                                                                  \
+    F(codec, avcodec_version)                                                                      \
     F(sws, sws_freeContext)                                                                        \
     F(sws, sws_getCachedContext)                                                                   \
     F(sws, sws_getCoefficients)                                                                    \
     F(sws, sws_scale)                                                                              \
     F(sws, sws_setColorspaceDetails)                                                               \
+    F(sws, swscale_version)                                                                        \
     F(util, av_display_rotation_get)                                                               \
     F(util, av_frame_alloc)                                                                        \
     F(util, av_frame_free)                                                                         \
@@ -74,6 +77,7 @@ static struct {
 #define MEMBER(library, name) __typeof__(name) *name;
     FUNCTIONS(MEMBER)
     char missing[512]; /* why they cannot be loaded */
+    char versions[96];
 } ffmpeg;
 
 static void *load_library(const char *name)
@@ -106,6 +110,15 @@ static void load_libraries(void)
     void *const util = load_library("libavutil.so." AV_STRINGIFY(LIBAVUTIL_VERSION_MAJOR));
 #define LOAD(library, name) load_function(library, #name, &ffmpeg.name);
     FUNCTIONS(LOAD)
+    if (*ffmpeg.missing)
+        return;
+#define PARTS(version)                                                                             \
+    AV_VERSION_MAJOR(version), AV_VERSION_MINOR(version), AV_VERSION_MICRO(version)
+    const unsigned of_format = ffmpeg.avformat_version(), of_codec = ffmpeg.avcodec_version(),
+                   of_sws = ffmpeg.swscale_version();
+    snprintf(ffmpeg.versions, sizeof ffmpeg.versions,
+             "libavformat %u.%u.%u, libavcodec %u.%u.%u, libswscale %u.%u.%u", PARTS(of_format),
+             PARTS(of_codec), PARTS(of_sws));
 }
 
 static const char *ffmpeg_missing(void)
@@ -186,12 +199,11 @@ static void be_quiet(void)
         ffmpeg.av_log_set_level(AV_LOG_QUIET);
 }
 
+/* Of the libraries that are loaded, which may be newer than those that this was made with. */
 static const char *ffmpeg_version(void)
 {
-    static const char text[] =
-        "libavformat " AV_STRINGIFY(LIBAVFORMAT_VERSION) ", libavcodec " AV_STRINGIFY(
-            LIBAVCODEC_VERSION) ", libswscale " AV_STRINGIFY(LIBSWSCALE_VERSION);
-    return text;
+    ffmpeg_missing();
+    return ffmpeg.versions;
 }
 
 /* ---- Reading the file */

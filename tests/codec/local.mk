@@ -13,6 +13,10 @@ tests_codec_fuzz_image_LDADD = $(FUZZ_LIBS) libcodec.la
 tests_codec_fuzz_exif_SOURCES = tests/codec/fuzz_exif.c
 tests_codec_fuzz_exif_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_exif_LDADD = $(FUZZ_LIBS) libcodec.la
+check_PROGRAMS += tests/codec/fuzz_video
+tests_codec_fuzz_video_SOURCES = tests/codec/fuzz_video.c
+tests_codec_fuzz_video_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_codec_fuzz_video_LDADD = $(FUZZ_LIBS) libcodec.la
 check_PROGRAMS += tests/codec/compare_parts
 tests_codec_compare_parts_SOURCES = tests/codec/compare_parts.c
 tests_codec_compare_parts_LDADD = libloader.la libdataset.la libcodec.la libcommon.la -lm
@@ -27,8 +31,8 @@ tests_codec_fuzz_jpeg_CFLAGS = $(AM_CFLAGS) $(JPEG_CFLAGS)
 tests_codec_fuzz_jpeg_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
 tests_codec_fuzz_jpeg_LDADD = $(FUZZ_LIBS) libcodec.la
 endif
-TESTS += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/read_only.sh
-EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/read_only.py tests/codec/gen_ht.sh
+TESTS += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh
+EXTRA_DIST += tests/codec/fuzz_image.sh tests/codec/fuzz_video.sh tests/codec/parts.sh tests/codec/read_only.sh tests/codec/read_only.py tests/codec/gen_ht.sh
 
 if HAVE_CMOCKA
 if HAVE_LCMS
