@@ -142,6 +142,7 @@ struct packet {
 
 struct dl2_video {
     struct dl2_video_info info;
+    uint64_t max_pixels; /* of a frame */
     AVCodecContext *decoder;
     AVRational time_base, rate; /* rate: the file's own, 0/1 if it has none */
     AVRational shape;           /* of pixels, by the container; 0/1: it does not say */
@@ -325,7 +326,10 @@ static int open_decoder(struct dl2_video *video, const AVStream *stream, const A
     int code = ffmpeg.avcodec_parameters_to_context(decoder, stream->codecpar);
     decoder->thread_count = 1;
     decoder->pkt_timebase = stream->time_base;
-    decoder->max_pixels = (int64_t)max_pixels;
+    /* FFmpeg counts the frame's edges and padding, too, so its limit only bounds the memory. */
+    decoder->max_pixels =
+        max_pixels > INT64_MAX / 8 ? INT64_MAX : (int64_t)max_pixels * 4 + (1 << 17);
+    video->max_pixels = max_pixels;
     decoder->err_recognition = AV_EF_EXPLODE;
     decoder->flags |= AV_CODEC_FLAG_BITEXACT;
     if (code >= 0)
@@ -491,8 +495,8 @@ static int take_size(struct dl2_video *video, const AVFrame *frame, struct dl2_e
 {
     const bool turned = video->orientation >= 5;
     const AVRational shape = video->shape.num > 0 ? video->shape : frame->sample_aspect_ratio;
-    DL2_TRY(dl2_image_check_size((uint64_t)frame->width, (uint64_t)frame->height,
-                                 (uint64_t)video->decoder->max_pixels, error));
+    DL2_TRY(dl2_image_check_size((uint64_t)frame->width, (uint64_t)frame->height, video->max_pixels,
+                                 error));
     video->info.width = (uint32_t)(turned ? frame->height : frame->width);
     video->info.height = (uint32_t)(turned ? frame->width : frame->height);
     video->info.square_pixels = shape.num <= 0 || shape.num == shape.den;

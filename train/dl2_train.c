@@ -113,7 +113,8 @@ static const struct dl2_option options[] = {
      " [DIR: experiments/search]",
      offsetof(__typeof__(settings), search.space)},
     {DL2_OPTION_CHOICE, "goal", 0, "FIGURE",
-     "What --search compares models by, on the first validation set: accuracy, the highest; or loss, "
+     "What --search compares models by, on the first validation set: accuracy, the highest; or "
+     "loss, "
      "the lowest",
      offsetof(__typeof__(settings), search.goal), .words = dl2_search_goal_words},
     {DL2_OPTION_CHOICE, "algorithm", 0, "NAME",

@@ -44,8 +44,8 @@ enum dl2_jpeg_codes_kind { DL2_JPEG_STANDARD, DL2_JPEG_OPTIMISED, DL2_JPEG_SMALL
  * `across`, `down`: pixels of a chroma sample, 1 1, 2 1 or 2 2; 1 1 of a gray image.
  */
 int dl2_jpeg_sweep_new(struct dl2_jpeg_sweep **sweep, const struct dl2_image *image,
-                       uint32_t across, uint32_t down, enum dl2_jpeg_codes_kind tables, size_t count,
-                       struct dl2_error *error);
+                       uint32_t across, uint32_t down, enum dl2_jpeg_codes_kind tables,
+                       size_t count, struct dl2_error *error);
 
 struct dl2_jpeg_trellis; /* codec/jpeg/jpeg_trellis.h */
 

@@ -21,6 +21,8 @@ static void look(struct dl2_video *video, size_t number)
         abort();
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct dl2_error error = DL2_ERROR_INIT;

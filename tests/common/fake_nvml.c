@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, or at 0000:00:00.0, number 0, that takes 250 W, of which a kernel runs
- * 80% of the time. FAKE_NVML lists what is amiss: "noinit", "nocounter" (no energy counter), "nothing" (every reading
- * fails).
+ * Stands in for libnvidia-ml.so.1 in card.sh: one card at 0000:1b:00.0, or at 0000:00:00.0, number
+ * 0, that takes 250 W, of which a kernel runs 80% of the time. FAKE_NVML lists what is amiss:
+ * "noinit", "nocounter" (no energy counter), "nothing" (every reading fails).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, DRIVER_NOT_LOADED = 9 };
+enum {
+    SUCCESS = 0,
+    UNINITIALIZED = 1,
+    INVALID_ARGUMENT = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    DRIVER_NOT_LOADED = 9
+};
 
 static int open_count;
 static int card;
@@ -22,10 +29,10 @@ static int amiss(const char *what)
 
 static int ready(const void *device)
 {
-    return open_count <= 0      ? UNINITIALIZED
-           : device != &card    ? INVALID_ARGUMENT
-           : amiss("nothing")   ? NOT_SUPPORTED
-                                : SUCCESS;
+    return open_count <= 0    ? UNINITIALIZED
+           : device != &card  ? INVALID_ARGUMENT
+           : amiss("nothing") ? NOT_SUPPORTED
+                              : SUCCESS;
 }
 
 int nvmlInit_v2(void);
@@ -115,7 +122,8 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millij
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    *millijoules = 1000000000ull + (unsigned long long)now.tv_sec * 250000 + (unsigned long long)now.tv_nsec / 4000;
+    *millijoules = 1000000000ull + (unsigned long long)now.tv_sec * 250000 +
+                   (unsigned long long)now.tv_nsec / 4000;
     return amiss("nocounter") ? NOT_SUPPORTED : ready(device);
 }
 

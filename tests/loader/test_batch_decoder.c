@@ -317,16 +317,11 @@ int main(void)
     if (!has_encoder("jpeg") || !has_encoder("png"))
         return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain_jpeg),
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_splices),
-        cmocka_unit_test(test_bad_samples),
-        cmocka_unit_test(test_restarts),
-        cmocka_unit_test(test_destroy_at_any_time),
-        cmocka_unit_test(test_decoder_fails),
-        cmocka_unit_test(test_orders_and_shares),
-        cmocka_unit_test(test_repeats),
-        cmocka_unit_test(test_shares_follow_rates),
+        cmocka_unit_test(test_plain_jpeg),    cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_splices),       cmocka_unit_test(test_bad_samples),
+        cmocka_unit_test(test_restarts),      cmocka_unit_test(test_destroy_at_any_time),
+        cmocka_unit_test(test_decoder_fails), cmocka_unit_test(test_orders_and_shares),
+        cmocka_unit_test(test_repeats),       cmocka_unit_test(test_shares_follow_rates),
         cmocka_unit_test(test_misuse),
     };
     return cmocka_run_group_tests(tests, make_photos, remove_root);

@@ -119,7 +119,7 @@ mkdir -p sizes-src/run sizes-src/walk
 cp src/run/1.mp4 sizes-src/run && cp src/walk/1.avi sizes-src/walk
 video sizes-src/run/large.mp4 -vf scale=192:128 -c:v libx264 -pix_fmt yuv420p
 expect 1 convert fps=4 --container=gulp --max-pixels 10000 sizes-src limits
-grep -q '2 written, 1 failed' out || fail "a video above the limit: $(cat out)"
+grep -q '2 written, 1 failed' out || fail "a video above the limit: $(cat out err)"
 expect 0 convert fps=4 --container=gulp sizes-src limits
 grep -q '3 written, 0 failed' out || fail "the same without the limit: $(cat out)"
 # A clip whose video is damaged later is gone.
