@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -26,6 +27,7 @@ struct shard {
     atomic_int fd;                /* -1: not open */
     struct dl2_remote_file *file; /* of a remote dataset; else NULL */
     bool compressed;              /* packed->gzip reads it */
+    atomic_bool is_listed;        /* it was found as the index has it */
     struct dl2_shard_kept kept;
 };
 
@@ -352,6 +354,28 @@ static bool find_bytes(const struct packed *packed, size_t number,
     return true;
 }
 
+/* Before a shard is read for the first time: is it still the one that the index lists? Its time is
+ * that of its companion where that one is newer; the size in the index of a compressed shard is
+ * that of what it decompresses to. */
+static int check_shard(const struct packed *packed, uint32_t number, struct dl2_error *error)
+{
+    struct shard *shard = &packed->shards[number];
+    if (shard->file || atomic_load_explicit(&shard->is_listed, memory_order_relaxed))
+        return DL2_OK;
+    const struct dl2_index_shard listed = dl2_index_shard(&packed->index, number);
+    struct stat info;
+    if (stat(shard->path, &info) != 0)
+        return dl2_error_system(error, "%s: cannot be opened", shard->path);
+    const int64_t mtime_ns = dl2_mtime_ns(&info);
+    if ((!shard->compressed && (uint64_t)info.st_size != listed.bytes) ||
+        (mtime_ns > listed.mtime_ns && !is_same_time(mtime_ns, listed.mtime_ns)))
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "%s: it was changed since the dataset was opened; open it again",
+                             shard->path);
+    atomic_store_explicit(&shard->is_listed, true, memory_order_relaxed);
+    return DL2_OK;
+}
+
 /* The shard's descriptor; a new one, to be closed by the caller (*once), if enough are open. */
 static int open_shard(const struct packed *packed, uint32_t number, bool *once)
 {
@@ -414,6 +438,7 @@ static int read_entry(const struct packed *packed, const struct dl2_index_entry 
     if (shard->file)
         return dl2_remote_read(shard->file, start, entry->offset, scratch->data, scratch->size,
                                error);
+    DL2_TRY(check_shard(packed, entry->shard, error));
     if (shard->compressed)
         return read_compressed(packed, shard, entry, scratch->data, error);
     bool once;
@@ -511,6 +536,7 @@ static int find_place(struct packed *packed, size_t number, struct dl2_shard_pla
     const struct dl2_index_entry entry = dl2_index_entry(&packed->index, number);
     struct shard *shard = &packed->shards[entry.shard];
     *once = false;
+    DL2_TRY(check_shard(packed, entry.shard, error));
     *place = (struct dl2_shard_place){
         .source = {.fd = shard->file || shard->compressed ? -1
                                                           : open_shard(packed, entry.shard, once),
@@ -570,8 +596,8 @@ static bool packed_locate(const struct dl2_dataset *dataset, size_t number,
     if (!find_bytes(packed, number, slices, &slicing, &entry))
         return false;
     struct shard *shard = &packed->shards[entry.shard];
-    if (shard->compressed)
-        return false;
+    if (shard->compressed || check_shard(packed, entry.shard, NULL) < 0)
+        return false; /* read by packed_read(), which says what is wrong */
     *location = (struct dl2_location){
         .path = shard->path,
         .fd = shard->file ? -1 : atomic_load_explicit(&shard->fd, memory_order_acquire),

@@ -891,6 +891,32 @@ static void test_stale_index(void **state)
     expect_count("packed", 5);
 }
 
+/* A shard that was replaced after the dataset was opened and before it is first read. */
+static void test_replaced_shard(void **state)
+{
+    (void)state;
+    struct tar tar = {.size = 0};
+    tar_add(&tar, "1.jpg", "old");
+    tar_end(&tar, "r.tar");
+    const struct timespec then[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    assert_int_equal(utimensat(AT_FDCWD, at("r.tar"), then, 0), 0);
+    struct dl2_dataset *dataset = open_split("r.tar", "all"), *early = open_split("r.tar", "all");
+    expect_sample(early, 0, "old", 3);
+    tar_add(&tar, "1.jpg", "new");
+    tar_end(&tar, "r.tar");
+    struct dl2_bytes scratch = DL2_BYTES_INIT;
+    struct dl2_error error = DL2_ERROR_INIT;
+    struct dl2_location location;
+    const uint8_t *data;
+    size_t size;
+    assert_false(dl2_dataset_locate(dataset, 0, &location));
+    assert_int_equal(dl2_dataset_read(dataset, 0, &scratch, &data, &size, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "it was changed since the dataset was opened"));
+    dl2_bytes_free(&scratch);
+    dl2_dataset_close(dataset);
+    dl2_dataset_close(early);
+}
+
 /* Writes an index's flags at byte 16 and, unless it is 0, the version at byte 8. */
 static void change_index(const char *name, uint32_t version, uint32_t flags)
 {
@@ -1269,6 +1295,7 @@ int main(void)
         TEST(test_what_tar_does_not_give),
         TEST(test_check_sums),
         TEST(test_stale_index),
+        TEST(test_replaced_shard),
         TEST(test_classes_of_train_come_first),
         TEST(test_old_index),
         TEST(test_index_of_wrong_frames),
