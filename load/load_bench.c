@@ -523,11 +523,11 @@ static json_t *config_json(const struct dl2_load_options *options)
     json_auto_t *volumes = dl2_options_json(dl2_volume_options, config);
     if (loading)
         json_object_update(loading, sampling);
-    if (loading && config->volume_depth) {
+    if (loading && config->volume_depth)
         json_object_update(loading, volumes);
+    if (loading && (config->mask || config->volume_depth))
         json_object_set_new(loading, "mask",
                             config->mask ? dl2_json_text(config->mask) : json_null());
-    }
     if (loading && config->frames)
         add_frames(loading, config);
     return loading;
