@@ -60,4 +60,10 @@ void dl2_writer_set_line(struct dl2_writer *writer, const char *line);
 void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary);
 void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin);
 
+/* Notes in `described` how a writer of these options divides samples into shards, if not as usual.
+ */
+struct dl2_writer_options;
+int dl2_writer_describe(const struct dl2_writer_options *options, json_t *described,
+                        struct dl2_error *error);
+
 #endif

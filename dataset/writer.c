@@ -27,8 +27,9 @@ struct group {
     char *folder; /* "", "train/", "validation/"... */
     uint8_t part;
     struct dl2_shard_output output;
-    uint32_t shard;  /* its number in the draft */
-    uint32_t number; /* of shards before it in this group */
+    uint32_t shard;         /* its number in the draft */
+    uint32_t number;        /* of shards before it in this group */
+    uint64_t images, added; /* with options.shards: that it will hold, and that it holds */
 };
 
 struct dl2_writer {
@@ -39,6 +40,7 @@ struct dl2_writer {
     const json_t *summary;
     const char *origin;
     struct dl2_writer_options options;
+    const struct dl2_dataset *source; /* with options.shards; else NULL */
     char *root;
     struct dl2_store_place *store; /* where the files of `root` go; NULL: they stay */
     struct dl2_index_draft draft;
@@ -356,10 +358,16 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
 {
     struct dl2_writer_options own = *options;
     own.has_parts = source->has_parts;
+    if (options->shards && dl2_dataset_kind(source) != DL2_SAMPLE_IMAGE)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: a given number of shards is for images; clips are divided by the "
+                             "shards' sizes",
+                             path);
     DL2_TRY(dl2_writer_open(path, &own, (const char *const *)source->classes, source->class_count,
                             out, error));
     uint8_t part;
     int status = DL2_OK;
+    (*out)->source = options->shards ? source : NULL;
     /* What is beside images comes along, so the labels can be read there again. */
     if ((*out)->format && (*out)->format->has_label_fields)
         status = dl2_index_draft_set_label_field(&(*out)->draft, source->label_field, error);
@@ -371,6 +379,18 @@ int dl2_writer_open_like(const char *path, const struct dl2_writer_options *opti
         *out = NULL;
     }
     return status;
+}
+
+int dl2_writer_describe(const struct dl2_writer_options *options, json_t *described,
+                        struct dl2_error *error)
+{
+    int bad = 0;
+    if (options->shards)
+        bad = json_object_set_new(described, "shards", json_integer(options->shards));
+    else if (options->shard_bytes && options->shard_bytes != DEFAULT_SHARD_BYTES)
+        bad = json_object_set_new(described, "shard_bytes",
+                                  json_integer((json_int_t)options->shard_bytes));
+    return bad ? dl2_error_memory(error, "shards") : DL2_OK;
 }
 
 int dl2_writer_reserve(const char *path, const struct dl2_writer_options *options,
@@ -484,6 +504,35 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 
 /* ---- Samples */
 
+static int split_folder(struct dl2_writer *writer, const char *key, int label, uint8_t *part,
+                        size_t *folder, struct dl2_error *error);
+
+/* Finds how many images of the source a group will hold, and whether that can be divided. */
+static int count_images(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
+{
+    const uint32_t shards = writer->options.shards, most = writer->format->max_samples;
+    const size_t length = strlen(group->folder), count = dl2_dataset_count(writer->source);
+    for (size_t i = 0; i < count; i++) {
+        struct dl2_sample sample;
+        uint8_t part;
+        size_t folder;
+        dl2_dataset_sample(writer->source, i, &sample);
+        DL2_TRY(split_folder(writer, sample.key, sample.label, &part, &folder, error));
+        group->images += folder == length && !memcmp(sample.key, group->folder, length);
+    }
+    const char *split = length ? group->folder : "the dataset";
+    if (group->images < shards)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s has %" PRIu64 " images for %u shards",
+                             split, group->images, shards);
+    if (most && (group->images + shards - 1) / shards > most)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s has %" PRIu64 " images, %" PRIu64 " in each of %u shards, and "
+                             "%s takes at most %u",
+                             split, group->images, (group->images + shards - 1) / shards, shards,
+                             writer->draft.container->name, most);
+    return DL2_OK;
+}
+
 static int add_group(struct dl2_writer *writer, const char *key, size_t length, uint8_t part,
                      struct dl2_error *error)
 {
@@ -493,6 +542,8 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
     if (!group->folder)
         return dl2_error_memory(error, "a dataset");
     writer->group_count++;
+    if (writer->source)
+        DL2_TRY(count_images(writer, group, error));
     if (!length)
         return DL2_OK;
     if (part >= DL2_PARTS) {
@@ -547,14 +598,22 @@ static int check_shard_sample(const struct dl2_writer *writer, const char *key,
     return status;
 }
 
+/* Is the shard that is open full, for a sample of so many bytes? */
+static bool is_full(const struct dl2_writer *writer, const struct group *group, uint64_t bytes)
+{
+    const struct dl2_shard_output *output = &group->output;
+    const uint32_t most = writer->options.shard_samples;
+    if (writer->source)
+        return group->added >= (group->number + 1) * group->images / writer->options.shards;
+    return output->bytes + bytes > writer->options.shard_bytes || (most && output->samples >= most);
+}
+
 /* Opens a shard with room for a sample of so many bytes, or a new one. */
 static int make_room(struct dl2_writer *writer, struct group *group, uint64_t bytes,
                      struct dl2_error *error)
 {
     const struct dl2_shard_output *output = &group->output;
-    const uint32_t most = writer->options.shard_samples;
-    if (output->file && output->samples &&
-        (output->bytes + bytes > writer->options.shard_bytes || (most && output->samples >= most)))
+    if (output->file && output->samples && is_full(writer, group, bytes))
         DL2_TRY(end_shard(writer, group, error));
     return output->file ? DL2_OK : begin_shard(writer, group, error);
 }
@@ -589,6 +648,7 @@ static int put_sample(struct dl2_writer *writer, struct group *group, const char
     DL2_TRY(make_room(writer, group, sample->size + sample->sidecars.bytes, error));
     DL2_TRY(writer->format->write_add(&group->output, sample, &offset, error));
     group->output.samples++;
+    group->added++;
     return index_image(writer, group, key, sample, offset, 0, error);
 }
 

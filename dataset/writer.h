@@ -62,6 +62,10 @@ struct dl2_writer_options {
     const char *container;  /* its name: a packed one */
     uint64_t shard_bytes;   /* a shard is closed when it would grow beyond this; 0: 256 MiB */
     uint32_t shard_samples; /* or beyond this many samples; 0: the container's own limit */
+    /* So many shards of each split, whatever their bytes, with numbers of images that differ by at
+     * most one; 0: as the two above say. Of images alone, and for dl2_writer_open_like(), whose
+     * source stays until the end. */
+    uint32_t shards;
     /* Keys that start with a split's name are of that split, which becomes a folder of its own.
      * Beside train, val and test any folder is a split, for samples with a class if there are any.
      */

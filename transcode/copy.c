@@ -84,7 +84,9 @@ static int find_origin(struct copy *copy, struct dl2_error *error)
     if (!copy->packed)
         return DL2_OK; /* each file tells of itself: is_there() */
     DL2_TRY(dl2_dataset_fingerprint(copy->dataset, &sum, error));
-    char *text = copy->summary ? json_dumps(copy->summary, JSON_SORT_KEYS) : strdup("");
+    json_auto_t *what = copy->summary ? json_copy(copy->summary) : json_object();
+    DL2_TRY(dl2_writer_describe(&copy->options->pack, what, error));
+    char *text = json_object_size(what) ? json_dumps(what, JSON_SORT_KEYS) : strdup("");
     if (!text)
         return dl2_error_memory(error, "a copy");
     snprintf(copy->origin, sizeof copy->origin, "%016" PRIx64,

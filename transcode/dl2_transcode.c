@@ -57,7 +57,8 @@ static struct dl2_writer_options pack_options(const char *dest)
                                                         ? "postgresql"
                                                         : dl2_container_name(arguments.container),
                                        .slice = dl2_image_slice,
-                                       .shard_bytes = (uint64_t)arguments.shard_mib << 20};
+                                       .shard_bytes = (uint64_t)arguments.shard_mib << 20,
+                                       .shards = arguments.shards};
 }
 
 /* The exit status of a finished run. */
@@ -534,7 +535,7 @@ static const struct {
 /* Why options have no effect on what is written to DEST, or NULL. */
 static const char *find_idle_packing(const char *dest)
 {
-    static const char *const for_folders[] = {"container", "shard", "prune"};
+    static const char *const for_folders[] = {"container", "shard", "shards", "prune"};
     for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
         if (dl2_dataset_is_database(dest) && given(for_folders[i]))
             return for_folders[i];
@@ -572,9 +573,12 @@ static int run(char **places, size_t count)
             &program,
             "--survey, --index, --identify, --fit-tables and --frames exclude one another");
     const char *container = dl2_container_name(arguments.container);
-    if (given("shard") && !dl2_container_is_packed(container))
-        return dl2_program_usage_error(
-            &program, "--shard has no effect: --container=%s has no shards", container);
+    const char *sharding = given("shards") ? "shards" : given("shard") ? "shard" : NULL;
+    if (sharding && !dl2_container_is_packed(container))
+        return dl2_program_usage_error(&program, "--%s has no effect: --container=%s has no shards",
+                                       sharding, container);
+    if (given("shards") && given("shard"))
+        return dl2_program_usage_error(&program, "--shard has no effect with --shards");
     if (arguments.list != DL2_NO_LIST)
         return print_list(count > 1 ? places[1] : "DEST");
     if (count != tasks[task].places && tasks[task].places == 1)

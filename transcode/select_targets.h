@@ -33,7 +33,7 @@ struct dl2_transcode_arguments {
     unsigned samples; /* enum dl2_samples */
     const char *label_field;
     unsigned container; /* a number for dl2_container_name() */
-    unsigned shard_mib;
+    unsigned shard_mib, shards;
     bool copy, index, survey, identify;
     const char *json, *groups, *facts;
     const char *fit_tables, *sensitivity;

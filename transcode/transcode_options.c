@@ -137,6 +137,12 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
+    {DL2_OPTION_UINT, "shards", 0, "N",
+     "Divide each split into N shards, whose numbers of images differ by at most one, instead of "
+     "by "
+     "size",
+     AT(shards), .min = 1, .max = 1u << 20, .unset = "as many as --shard makes",
+     .commands = DL2_ENCODES | 1 << DL2_COPY},
     {DL2_OPTION_UINT64, "shuffle", 0, "SEED",
      "Pack images in a random order, the same for the same seed (0 if none is given), so that a "
      "program that reads one shard after the other meets all classes from the beginning",

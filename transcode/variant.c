@@ -69,8 +69,8 @@ void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDEC
 
 /* -- what a variant is -- */
 
-/* `never_larger`, `settings`, `target`, `resize` and `shuffle` are there only if they can matter,
- * so that other variants are as good as before. */
+/* `never_larger`, `settings`, `target`, `resize`, `shuffle` and shards are there only if they can
+ * matter, so that other variants are as good as before. */
 static json_t *describe_options(const struct dl2_transcode_options *options,
                                 const struct dl2_transcode_target *target)
 {
@@ -100,6 +100,8 @@ static json_t *describe_options(const struct dl2_transcode_options *options,
     if (options->shuffle)
         bad |= json_object_set_new(described, "shuffle",
                                    json_sprintf("%llu", (unsigned long long)*options->shuffle));
+    if (!bad && dl2_container_is_packed(options->pack.container))
+        bad |= dl2_writer_describe(&options->pack, described, NULL) < 0;
     if (!bad)
         return described;
     json_decref(described);

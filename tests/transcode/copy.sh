@@ -154,7 +154,7 @@ done
 
 # Options without effect are refused, and nothing is made.
 for options in "--copy --q 50" "--copy --background white" "--copy --max-pixels 5" "--copy --memory 5" "--shard 64" \
-    "--copy --shard 64"; do
+    "--copy --shard 64" "--copy --shards 2"; do
     expect 2 dl2-transcode --quiet $options "$src" "$work/refused"
     option=${options#--copy } && said "${option%% *}"
 done
@@ -170,6 +170,28 @@ copy --container=tar "$work/odd" "$work/odd-tar"
 said "the folder 'test' is read as a class"
 expect 0 dl2-transcode --quiet --codec ppm --container=tar "$work/odd" "$work/odd-variants"
 said "the folder 'test' is read as a class"
+
+# ---- So many shards of each split
+for i in 1 2 3 4 5 6 7; do picture "$work/few/train/a/$i.ppm" 32 $((30 + i)) $i; done
+for i in 1 2 3 4; do picture "$work/few/val/a/$i.ppm" 32 32 $i; done
+counts() { find "$1" -name '*.tar' | sort | while read -r shard; do tar tf "$shard" | grep -c '\.[pj][^.]*$'; done | tr '\n' ' '; }
+copy --container=tar --shards=3 "$work/few" "$work/thirds"
+is "$(counts "$work/thirds")" "2 2 3 1 1 2 " "images in three shards of each split"
+copy --container=tar --shards=3 "$work/few" "$work/thirds"
+is "$(written)" 0 "copies of an unchanged source"
+copy "$work/thirds" "$work/together"
+diff -r -x '.dl2-*' "$work/few" "$work/together" >&2 || fail "--shards is no copy"
+for other in --shards=2 --shard=1 --shard=256; do
+    copy --container=tar $other "$work/few" "$work/thirds"
+    is "$(written)" 11 "copies in other shards: $other"
+done
+expect 0 dl2-transcode --quiet --q 50 --container=tar --shards=2 "$work/few" "$work/halves"
+is "$(counts "$work/halves/jpeg-50")" "3 4 2 2 " "a variant in two shards of each split"
+expect 0 dl2-transcode --quiet --q 50 --container=tar --shards=4 "$work/few" "$work/halves"
+is "$(counts "$work/halves/jpeg-50")" "1 2 2 2 1 1 1 1 " "a variant in other shards"
+expect 1 dl2-transcode --quiet --copy --container=tar --shards=5 "$work/few" "$work/fifths"
+said "val/ has 4 images for 5 shards"
+expect 2 dl2-transcode --quiet --copy --container=tar --shards=5 --shard 5 "$work/few" "$work/fifths"
 
 # ---- In a random order: the same for the same seed, and all samples are there
 order() { tar tf "$1"/*.tar | grep 'ppm$' | tr '\n' ' '; }
