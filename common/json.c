@@ -2,6 +2,7 @@
 #include "common/json.h"
 
 #include "common/file.h"
+#include "common/memory.h"
 #include "common/quote.h"
 
 #include <math.h>
@@ -37,19 +38,26 @@ int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2
     return DL2_OK;
 }
 
-int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
+int dl2_json_append(struct dl2_bytes *out, const json_t *json, struct dl2_error *error)
 {
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
-    if (!text)
-        return dl2_error_set(error, DL2_ERR_MEMORY, "%s: out of memory", path);
-    struct dl2_bytes bytes = DL2_BYTES_INIT;
-    int status = dl2_bytes_append(&bytes, text, strlen(text), error);
+    int status = text ? dl2_bytes_append(out, text, strlen(text), error)
+                      : dl2_error_memory(error, "a JSON file");
     if (status == DL2_OK)
-        status = dl2_bytes_append(&bytes, "\n", 1, error);
+        status = dl2_bytes_append(out, "\n", 1, error);
+    free(text);
+    return status;
+}
+
+int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error)
+{
+    struct dl2_bytes bytes = DL2_BYTES_INIT;
+    int status = dl2_json_append(&bytes, json, error);
     if (status == DL2_OK)
         status = dl2_file_write(path, bytes.data, bytes.size, error);
+    else
+        dl2_error_prefix(error, "%s", path);
     dl2_bytes_free(&bytes);
-    free(text);
     return status;
 }
 

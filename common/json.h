@@ -13,8 +13,12 @@
 /* *out is a new reference. Its top must be an object whose "schema" is `schema` (NULL: any). */
 int dl2_json_load(const char *path, const char *schema, json_t **out, struct dl2_error *error);
 
-/* Indented, keys in insertion order, numbers with all their digits, newline at the end; atomic.
+/* Appends it: indented, keys in insertion order, numbers with all their digits, newline at the end.
  * NULL: JSON that there was no memory to make, an error. */
+struct dl2_bytes;
+int dl2_json_append(struct dl2_bytes *out, const json_t *json, struct dl2_error *error);
+
+/* Writes the same to a file; atomic. */
 int dl2_json_save(const char *path, const json_t *json, struct dl2_error *error);
 /* The same with a reference that it takes over. */
 int dl2_json_save_new(const char *path, json_t *json, struct dl2_error *error);

@@ -473,6 +473,13 @@ bool dl2_dataset_is_known(const char *path);
 bool dl2_dataset_is_packed(const char *path);
 
 /*
+ * Lists the object store that a packed dataset lies in: are all shards there, with the sizes in the
+ * index? Opening does not ask. *whole is true of every other dataset.
+ */
+int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
+                                struct dl2_error *error);
+
+/*
  * Writes PATH/dl2-index.bin for a packed dataset that another program has made, or whose index is
  * out of date. Reads every sample for its check sum, and cuts it by `slice` (dl2_image_slice() of
  * codec/codec.h, for example; NULL: not at all). Runs `jobs` threads (0: one a

@@ -753,6 +753,32 @@ static int find_old_field(const char *root, char **field, struct dl2_error *erro
     return *field ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
+static bool is_listed(const struct dl2_listing *listing, const struct dl2_index_shard *shard)
+{
+    size_t i = 0;
+    while (i < listing->count &&
+           strcmp((const char *)listing->strings.data + listing->objects[i].key, shard->name) != 0)
+        i++;
+    return i < listing->count && listing->objects[i].bytes == shard->bytes;
+}
+
+int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
+                                struct dl2_error *error)
+{
+    *whole = true;
+    if (!dataset->remote || !dataset->container->shards || !dl2_remote_lists(dataset->remote))
+        return DL2_OK;
+    const struct packed *packed = dataset->state;
+    struct dl2_listing listing = {.count = 0};
+    const int status = dl2_remote_list(dataset->remote, &listing, error);
+    for (uint32_t i = 0; status == DL2_OK && *whole && i < packed->index.shard_count; i++) {
+        const struct dl2_index_shard shard = dl2_index_shard(&packed->index, i);
+        *whole = is_listed(&listing, &shard);
+    }
+    dl2_listing_free(&listing);
+    return status;
+}
+
 int dl2_dataset_write_index(const char *path, const char *label_field, dl2_slice_function slice,
                             unsigned jobs, size_t *count, char **remark, struct dl2_error *error)
 {

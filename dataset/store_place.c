@@ -34,11 +34,6 @@ static int make_folder(struct dl2_store_place *place, struct dl2_error *error)
 static int open_place(struct dl2_store_place *place, const char *address, struct dl2_error *error)
 {
     DL2_TRY(dl2_remote_open(address, &(struct dl2_remote_options){0}, &place->remote, error));
-    if (!dl2_remote_lists(place->remote))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: http:// and https:// can only be read; write to a folder, or to "
-                             "s3://BUCKET/PREFIX",
-                             address);
     DL2_TRY(dl2_store_place_list(place, error));
     return make_folder(place, error);
 }

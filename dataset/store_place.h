@@ -14,7 +14,7 @@
 
 struct dl2_store_place;
 
-/* Lists what lies at an address s3://, and makes the folder. DL2_ERR_ARGUMENT for http://. */
+/* Lists what lies at an address s3://, and makes the folder. */
 int dl2_store_place_open(const char *address, struct dl2_store_place **out,
                          struct dl2_error *error);
 

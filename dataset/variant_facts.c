@@ -81,12 +81,26 @@ int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_
     return there < 0 ? there : DL2_OK;
 }
 
+static int store_summary(const char *address, const json_t *summary, struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
+    struct dl2_remote *remote;
+    DL2_TRY(dl2_json_append(&text, summary, error));
+    DL2_TRY(dl2_remote_open(address, &(struct dl2_remote_options){0}, &remote, error));
+    const int status =
+        dl2_remote_store(remote, DL2_FACTS_SUMMARY_NAME, text.data, text.size, error);
+    dl2_remote_close(remote);
+    return status;
+}
+
 int dl2_facts_save(const char *place, const json_t *summary, struct dl2_error *error)
 {
     const struct dl2_facts_store *store;
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->save(place, summary, error);
+    if (dl2_dataset_is_remote(place))
+        return store_summary(place, summary, error);
     DL2_AUTO_FREE char *path = dl2_path_join(place, DL2_FACTS_SUMMARY_NAME);
     return path ? dl2_json_save(path, summary, error) : dl2_error_memory(error, "a variant");
 }

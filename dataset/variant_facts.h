@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What dl2-transcode keeps about a variant (docs/formats.md, dl2-variant/1): a summary, and a line
- * about each image. In a folder they are the files dl2-variant.json and dl2-variant.jsonl; in a
- * database the table's comment and its column `made`. A `place` is the path of a folder or the
- * address of a table.
+ * about each image. In a folder they are the files dl2-variant.json and dl2-variant.jsonl, in an
+ * object store objects of these names; in a database the table's comment and its column `made`. A
+ * `place` is the path of a folder, the address of a table or one of a store.
  *
  * Threads: any; each call has a connection of its own.
  */
@@ -21,8 +21,8 @@
 struct dl2_writer;
 
 /*
- * The place of the variant `name` of DEST: the folder DEST/jpeg-50; or, with DEST's table photos,
- * the table photos_jpeg_50. A string to free; NULL if memory runs out.
+ * The place of the variant `name` of DEST: the folder, or the prefix in a store, DEST/jpeg-50; or,
+ * with DEST's table photos, the table photos_jpeg_50. A string to free; NULL if memory runs out.
  */
 char *dl2_facts_place(const char *dest, const char *name);
 
@@ -52,9 +52,17 @@ int dl2_facts_load_origin(const char *place, char origin[DL2_FACTS_ORIGIN_DIGITS
 int dl2_facts_same_table(const char *a, const char *b, bool *same, struct dl2_error *error);
 
 /*
+ * The folder of this machine that the writer's files are made in: its path, or where those of an
+ * object store wait to be sent; dl2_writer_finish() sends lines of that name in it, too. NULL of a
+ * table.
+ */
+const char *dl2_writer_folder(const struct dl2_writer *writer);
+
+/*
  * For a container without files, which keeps the facts with its samples: the line of the sample
  * that is added next; and before dl2_writer_finish() the summary, and of a copy digits that change
- * with its source. Other containers ignore them. All are borrowed until those calls.
+ * with its source. A store takes the summary; folders ignore all. They are borrowed until those
+ * calls.
  */
 void dl2_writer_set_line(struct dl2_writer *writer, const char *line);
 void dl2_writer_set_summary(struct dl2_writer *writer, const json_t *summary);

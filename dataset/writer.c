@@ -5,6 +5,8 @@
 #include "common/file.h"
 #include "common/scope.h"
 #include "dataset/packed.h"
+#include "dataset/postgresql/database_uri.h"
+#include "dataset/remote/address.h"
 #include "dataset/store_place.h"
 #include "dataset/variant_facts.h"
 
@@ -288,9 +290,26 @@ static int remove_mark(const struct dl2_writer *writer, struct dl2_error *error)
                : dl2_error_system(error, "%s: cannot be removed", path);
 }
 
+int dl2_writer_check_place(const char *path, struct dl2_error *error)
+{
+    if (dl2_dataset_is_database(path))
+        return dl2_database_uri_check_writing(path, error);
+    if (!dl2_dataset_is_remote(path))
+        return DL2_OK;
+    DL2_CLEANUP(dl2_address_free) struct dl2_address address = {.is_s3 = false};
+    DL2_TRY(dl2_address_parse(path, &address, error));
+    return address.is_s3
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: http:// and https:// can only be read; write to a folder, or "
+                               "to s3://BUCKET/PREFIX",
+                               path);
+}
+
 /* Makes the folder of a place in a store the root, with what tells whose the objects there are. */
 static int open_store(struct dl2_writer *writer, struct dl2_error *error)
 {
+    DL2_TRY(dl2_writer_check_place(writer->root, error));
     DL2_TRY(dl2_store_place_open(writer->root, &writer->store, error));
     free(writer->root);
     writer->root = strdup(dl2_store_place_folder(writer->store));
@@ -827,6 +846,11 @@ void dl2_writer_set_origin(struct dl2_writer *writer, const char *origin)
     writer->origin = origin;
 }
 
+const char *dl2_writer_folder(const struct dl2_writer *writer)
+{
+    return writer->sink ? NULL : writer->root;
+}
+
 char *dl2_writer_left_out(const struct dl2_writer *writer)
 {
     return dl2_left_out_message(&writer->left_out, DL2_LEFT_OUT,
@@ -855,18 +879,23 @@ static int write_classes(const struct dl2_writer *writer, const struct group *gr
                : DL2_OK;
 }
 
-/* Sends dl2-variant.json, which in a folder the caller writes, and the index. */
+/* Sends what is about a variant, of which in a folder the caller writes the summary; the index
+ * last.
+ */
 static int complete_store(const struct dl2_writer *writer, struct dl2_error *error)
 {
-    DL2_AUTO_FREE char *facts = dl2_path_join(writer->root, DL2_FACTS_SUMMARY_NAME);
-    DL2_AUTO_FREE char *index = dl2_path_join(writer->root, DL2_INDEX_NAME);
-    if (!facts || !index)
-        return dl2_error_memory(error, "a dataset");
-    if (writer->summary) {
+    static const char *const names[] = {DL2_FACTS_LINES_NAME, DL2_FACTS_SUMMARY_NAME,
+                                        DL2_INDEX_NAME};
+    if (writer->summary)
         DL2_TRY(dl2_facts_save(writer->root, writer->summary, error));
-        DL2_TRY(dl2_store_place_send(writer->store, facts, DL2_FACTS_SUMMARY_NAME, error));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        DL2_AUTO_FREE char *path = dl2_path_join(writer->root, names[i]);
+        if (!path)
+            return dl2_error_memory(error, "a dataset");
+        if (dl2_is_file(path))
+            DL2_TRY(dl2_store_place_send(writer->store, path, names[i], error));
     }
-    return dl2_store_place_send(writer->store, index, DL2_INDEX_NAME, error);
+    return DL2_OK;
 }
 
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)

@@ -97,7 +97,7 @@ int dl2_writer_reserve(const char *path, const struct dl2_writer_options *option
 
 /*
  * DL2_ERR_ARGUMENT for the address of a table with words that have no effect on writing, such as
- * timeout=; the message says why. dl2_writer_open() asks, too.
+ * timeout=, and for http://; the message says why. dl2_writer_open() asks, too.
  */
 int dl2_writer_check_place(const char *path, struct dl2_error *error);
 

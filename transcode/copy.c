@@ -110,12 +110,6 @@ static int read_record(const struct copy *copy, struct dl2_bytes *record, struct
     return status;
 }
 
-/* Is DEST a folder of this machine? A table has its own record and lock, a store has none. */
-static bool is_local(const char *dest)
-{
-    return !dl2_dataset_is_database(dest) && !dl2_dataset_is_remote(dest);
-}
-
 /* Was DEST copied from SOURCE as it is now? */
 static bool has_same_origin(const struct copy *copy)
 {
@@ -134,7 +128,8 @@ static bool has_same_origin(const struct copy *copy)
 /* Writes the record, or removes it if it would say nothing. */
 static int write_record(const struct copy *copy, struct dl2_error *error)
 {
-    if (!is_local(copy->options->dest))
+    /* A table has its own record and lock, a store has none. */
+    if (!dl2_output_is_folder(copy->options->dest))
         return DL2_OK;
     struct dl2_bytes record = DL2_BYTES_INIT;
     char *path;
@@ -565,7 +560,7 @@ static int complete_copy(struct copy *copy, struct dl2_error *error)
     }
     DL2_TRY(write_record(copy, error));
     tell_left_out(copy);
-    return copy->summary && is_local(copy->options->dest)
+    return copy->summary && dl2_output_is_folder(copy->options->dest)
                ? dl2_facts_save(copy->options->dest, copy->summary, error)
                : DL2_OK;
 }
@@ -617,7 +612,7 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
     struct dl2_output_lock lock = {.fd = -1};
     int status =
         dl2_output_check_copy(options->source, options->dest, options->pack.container, error);
-    const bool folder = is_local(options->dest);
+    const bool folder = dl2_output_is_folder(options->dest);
     if (status == DL2_OK && folder)
         status = dl2_make_folders(options->dest, error);
     if (status == DL2_OK && folder)

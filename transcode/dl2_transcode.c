@@ -10,6 +10,7 @@
 #include "transcode/copy.h"
 #include "transcode/fit_tables.h"
 #include "transcode/frames.h"
+#include "transcode/output_folder.h"
 #include "transcode/survey.h"
 #include "transcode/transcode_options.h"
 #include "transcode/variant.h"
@@ -136,7 +137,7 @@ static int save_facts(const struct dl2_transcode_variant *variant, struct dl2_er
     char *path = NULL;
     DL2_TRY(dl2_facts_load(variant->path, &summary, error));
     if (!summary)
-        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: another program has replaced the table",
+        return dl2_error_set(error, DL2_ERR_FORMAT, "%s: another program has replaced it",
                              variant->path);
     DL2_TRY(
         dl2_format(&path, error, "%s/%s/" DL2_FACTS_SUMMARY_NAME, arguments.facts, variant->name));
@@ -151,9 +152,9 @@ static int save_facts(const struct dl2_transcode_variant *variant, struct dl2_er
 static const char *find_sharing_conflict(const char *dest, const struct dl2_world *world)
 {
     const bool parts = arguments.share.part.count;
-    if ((parts || arguments.share.ranks || world) && dl2_dataset_is_database(dest))
+    if ((parts || arguments.share.ranks || world) && !dl2_output_is_folder(dest))
         return "parts and ranks need a DEST that is a folder: a table is written in one "
-               "transaction";
+               "transaction, and a store has no locks";
     if (parts && arguments.force)
         return "--force has no effect with --part, each of which would undo the others; remove the "
                "variants in DEST instead";
@@ -535,9 +536,10 @@ static const struct {
 /* Why options have no effect on what is written to DEST, or NULL. */
 static const char *find_idle_packing(const char *dest)
 {
-    static const char *const for_folders[] = {"container", "shard", "shards", "prune"};
-    for (size_t i = 0; i < sizeof for_folders / sizeof *for_folders; i++)
-        if (dl2_dataset_is_database(dest) && given(for_folders[i]))
+    static const char *const for_folders[] = {"prune", "container", "shard", "shards"};
+    const size_t idle = dl2_dataset_is_database(dest) ? 4 : !dl2_output_is_folder(dest);
+    for (size_t i = 0; i < idle; i++)
+        if (given(for_folders[i]))
             return for_folders[i];
     return NULL;
 }
@@ -594,7 +596,9 @@ static int run(char **places, size_t count)
             &program, "--shuffle has no effect: --container=%s has no order", container);
     idle = count == 2 ? find_idle_packing(places[1]) : NULL;
     if (idle)
-        return dl2_program_usage_error(&program, "--%s has no effect: DEST is a table", idle);
+        return dl2_program_usage_error(
+            &program, "--%s has no effect: DEST is %s", idle,
+            dl2_dataset_is_remote(places[1]) ? "no folder, and is made as a whole" : "a table");
     return tasks[task].run(places);
 }
 

@@ -769,7 +769,7 @@ int dl2_frames_make(const struct dl2_frames_options *options, struct dl2_frames_
     struct dl2_output_lock lock = {.fd = -1};
     if (dl2_video_missing())
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s", dl2_video_missing());
-    if (dl2_dataset_is_database(options->dest) || dl2_dataset_is_remote(options->dest))
+    if (!dl2_output_is_folder(options->dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "--frames writes to a folder of this machine; --copy takes it from "
                              "there");

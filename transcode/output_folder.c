@@ -105,21 +105,32 @@ static int resolve_both(const char *source, const char *dest, char **real_source
     return *real_dest ? DL2_OK : dl2_error_system(error, "%s: can't be made", dest);
 }
 
+bool dl2_output_is_folder(const char *dest)
+{
+    return !dl2_dataset_is_database(dest) && !dl2_dataset_is_remote(dest);
+}
+
 static bool are_folders(const char *source, const char *dest)
 {
-    return !dl2_dataset_is_database(source) && !dl2_dataset_is_database(dest) &&
-           !dl2_dataset_is_remote(source) && !dl2_dataset_is_remote(dest);
+    return dl2_output_is_folder(source) && dl2_output_is_folder(dest);
+}
+
+/* Refuses what cannot be written at an address. */
+static int check_address(const char *dest, const char *container, struct dl2_error *error)
+{
+    DL2_TRY(dl2_writer_check_place(dest, error));
+    if (dl2_dataset_is_remote(dest) && !dl2_container_is_packed(container))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: only packed datasets are written to a store: add --container=tar",
+                             dest);
+    return DL2_OK;
 }
 
 int dl2_output_check_copy(const char *source, const char *dest, const char *container,
                           struct dl2_error *error)
 {
     char *real_source, *real_dest;
-    DL2_TRY(dl2_writer_check_place(dest, error));
-    if (dl2_dataset_is_remote(dest) && !dl2_container_is_packed(container))
-        return dl2_error_set(error, DL2_ERR_ARGUMENT,
-                             "%s: only packed datasets are written to a store: add --container=tar",
-                             dest);
+    DL2_TRY(check_address(dest, container, error));
     if (dl2_dataset_share_prefix(source, dest))
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s: DEST and SOURCE lie in each other; name another prefix", dest);
@@ -139,11 +150,17 @@ int dl2_output_check_copy(const char *source, const char *dest, const char *cont
     return status;
 }
 
-/* Refuses a table of a variant that is SOURCE itself. */
-static int check_table(const char *source, const struct dl2_variant *variant,
+/* Refuses a table of a variant that is SOURCE itself, or a prefix in a store that lies in SOURCE,
+ * or around it. */
+static int check_place(const char *source, const struct dl2_variant *variant,
                        struct dl2_error *error)
 {
     bool same;
+    if (dl2_dataset_share_prefix(source, variant->root))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: the variant %s and SOURCE would lie in each other; name another "
+                             "DEST",
+                             variant->root, variant->name);
     DL2_TRY(dl2_facts_same_table(source, variant->root, &same, error));
     return same ? dl2_error_set(error, DL2_ERR_ARGUMENT,
                                 "%s: the variant %s would be written over its own source; name "
@@ -172,18 +189,13 @@ static int check_root(const char *source, const char *real_source,
     return status;
 }
 
-int dl2_output_check_variants(const char *source, const char *dest,
+int dl2_output_check_variants(const char *source, const char *dest, const char *container,
                               const struct dl2_variant *variants, size_t count,
                               struct dl2_error *error)
 {
     char *real_source = NULL, *real_dest = NULL;
     const bool folders = are_folders(source, dest);
-    int status = dl2_writer_check_place(dest, error);
-    if (dl2_dataset_is_remote(dest))
-        status = dl2_error_set(error, DL2_ERR_ARGUMENT,
-                               "%s: variants are made in a folder; dl2-transcode --copy "
-                               "--container=tar packs one into a store",
-                               dest);
+    int status = check_address(dest, container, error);
     if (status == DL2_OK && folders)
         status = resolve_both(source, dest, &real_source, &real_dest, error);
     if (status == DL2_OK && folders && !strcmp(real_source, real_dest))
@@ -196,7 +208,7 @@ int dl2_output_check_variants(const char *source, const char *dest,
                                dest);
     for (size_t v = 0; status == DL2_OK && v < count; v++)
         status = folders ? check_root(source, real_source, &variants[v], error)
-                         : check_table(source, &variants[v], error);
+                         : check_place(source, &variants[v], error);
     free(real_source);
     free(real_dest);
     return status;

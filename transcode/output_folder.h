@@ -9,11 +9,14 @@
 
 struct dl2_variant;
 
+/* Is DEST a folder of this machine, and not the address of a table or of an object store? */
+bool dl2_output_is_folder(const char *dest);
+
 /*
  * Refuses a DEST that would be written over SOURCE, or that lies in it: whoever reads SOURCE later
  * would take the variants for images of it. DL2_ERR_ARGUMENT.
  */
-int dl2_output_check_variants(const char *source, const char *dest,
+int dl2_output_check_variants(const char *source, const char *dest, const char *container,
                               const struct dl2_variant *variants, size_t count,
                               struct dl2_error *error);
 /* The same of a DEST that is a copy: neither may lie in the other. */

@@ -102,7 +102,8 @@ static int make_digest(struct dl2_transcoder *run, struct dl2_error *error)
 static int lock_dest(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const char *dest = run->options->dest;
-    if (dl2_dataset_is_database(dest) || run->follows) /* tables have locks of their own */
+    /* Tables have locks of their own, and stores have none. */
+    if (!dl2_output_is_folder(dest) || run->follows)
         return DL2_OK;
     DL2_TRY(dl2_make_folders(dest, error));
     if (!run->alone)
@@ -116,8 +117,8 @@ static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *options = run->options;
     DL2_TRY(init_variants(run, error));
-    DL2_TRY(dl2_output_check_variants(options->source, options->dest, run->variants,
-                                      run->variant_count, error));
+    DL2_TRY(dl2_output_check_variants(options->source, options->dest, options->pack.container,
+                                      run->variants, run->variant_count, error));
     DL2_TRY(open_source(run, error));
     if (dl2_world_rank(options->world) == 0)
         DL2_TRY(lock_dest(run, error));
@@ -138,6 +139,10 @@ static int load_variants(struct dl2_transcoder *run, struct dl2_error *error)
         variant->joins = run->joins;
         variant->follows = run->follows;
         DL2_TRY(dl2_variant_load(variant, &run->source, force, error));
+        const char *why = force ? NULL : dl2_variant_why_again(variant);
+        if (why && !run->follows && dl2_world_rank(run->options->world) == 0)
+            dl2_progress_message(run->progress, "%s: %s; all of it is made again", variant->root,
+                                 why);
     }
     return DL2_OK;
 }
@@ -485,7 +490,7 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     run->part_file.fd = -1;
     dl2_gate_init(&run->gate, options->memory);
     pthread_mutex_init(&run->unresized.mutex, NULL);
-    if (!dl2_dataset_is_database(options->dest))
+    if (dl2_output_is_folder(options->dest))
         run->parts_stem = dl2_path_join(options->dest, PARTS_STEM);
     const int status = run_all(run, result, error);
     for (size_t v = 0; v < run->variant_count; v++)

@@ -5,6 +5,7 @@
 #include "codec/settings.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "transcode/output_folder.h"
 #include "transcode/variant_state.h"
 
 #include "config.h"
@@ -150,7 +151,7 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
                                     .target = target->target,
                                     .container = options->pack.container,
                                     .packed = dl2_container_is_packed(options->pack.container),
-                                    .is_table = dl2_dataset_is_database(options->dest)};
+                                    .on_server = !dl2_output_is_folder(options->dest)};
     pthread_mutex_init(&variant->mutex, NULL);
     variant->name = dl2_variant_name(target);
     if (!variant->name)

@@ -14,7 +14,8 @@
  * sizes.
  *
  * A packed variant (dataset/writer.h) has the container instead of a tree; a table holds the
- * lines and dl2-variant.json, too (dataset/variant_facts.h). It is made as a whole:
+ * lines and dl2-variant.json, too (dataset/variant_facts.h), and an object store gets them with the
+ * container. Neither has journals, parts or a lock of ours. It is made as a whole:
  * kept where every image in it is up to date and nothing is missing or too much, and else made
  * again from the first image on. Sources that failed count as up to date while they are the same
  * and are decoded in the same way (commands, time-out, libraries, version), or fail again; those
@@ -93,11 +94,11 @@ struct dl2_variant {
     struct dl2_quality_target target;
     const char *container;     /* "folder": a tree */
     bool packed;               /* it is another */
-    bool is_table;             /* it is packed into a table: there are no files */
+    bool on_server;            /* it is packed into a table or an object store, by its writer */
     struct dl2_writer *writer; /* of a packed variant that is being made */
     bool kept;                 /* it is packed, and there as it should be */
     char *name;                /* "jpeg-05", "jpeg-70@320" */
-    char *root;                /* DEST/name; the address of a table */
+    char *root;                /* DEST/name; the address of a table or in a store */
     json_t *about;    /* codec, quality, options, encoder, libraries: what images depend on */
     json_t *decoding; /* what failures depend on beside these and the sources */
     json_t *old;      /* the dl2-variant.json that was found, or NULL */
@@ -138,6 +139,9 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
  * must outlive the variant. Functions below have the number of one of them. */
 int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items *items, bool force,
                      struct dl2_error *error);
+
+/* Why what is there is made again as a whole; NULL: it is not, or nothing complete is there. */
+const char *dl2_variant_why_again(const struct dl2_variant *variant);
 
 /* "ROOT/KEY.EXT", a string to free; NULL: no memory. */
 char *dl2_variant_path(const struct dl2_variant *variant, size_t index, struct dl2_error *error);

@@ -197,7 +197,7 @@ static int take_file(struct dl2_variant *variant, bool staged, const char *name,
 /* The lines of runs that ended. */
 static int take_old_lines(struct dl2_variant *variant, struct dl2_error *error)
 {
-    if (!variant->is_table)
+    if (!variant->on_server)
         return take_file(variant, false, DL2_FACTS_LINES_NAME, error);
     struct dl2_bytes text = DL2_BYTES_INIT;
     int status = dl2_facts_load_lines(variant->root, &text, error);
@@ -303,22 +303,29 @@ static int look_at_files(struct dl2_variant *variant, struct dl2_error *error)
     return status;
 }
 
-/* The sizes of the images in the container that is there; false where it isn't what it should be.
- */
-static bool look_into_container(struct dl2_variant *variant, size_t *count)
+/* The sizes of the images in the container that is there; *same is false where it isn't what it
+ * should be. A server that can't be asked is an error, since all would be made again. */
+static int look_into_container(struct dl2_variant *variant, size_t *count, bool *same,
+                               struct dl2_error *error)
 {
     const struct dl2_source_items *items = variant->items;
     const bool clips = dl2_dataset_kind(items->dataset) == DL2_SAMPLE_CLIP;
     struct dl2_dataset_options everything = DL2_DATASET_DEFAULTS;
     struct dl2_dataset *packed;
+    struct dl2_error own = DL2_ERROR_INIT;
+    *same = false;
     everything.by_frame = true;
     everything.samples = clips ? DL2_SAMPLES_CLIPS : DL2_SAMPLES_IMAGES;
-    if (dl2_dataset_open(variant->root, &everything, &packed, NULL) < 0)
-        return false;
-    const bool same = dl2_dataset_same_classes(packed, items->dataset) &&
-                      (clips || !dl2_output_has_clips(variant->root));
+    int status = dl2_dataset_open(variant->root, &everything, &packed, &own);
+    if (status < 0)
+        return variant->on_server && status != DL2_ERR_FORMAT && status != DL2_ERR_UNSUPPORTED
+                   ? dl2_error_copy(error, &own)
+                   : DL2_OK;
+    status = dl2_dataset_look_for_shards(packed, same, error);
+    *same = *same && status == DL2_OK && dl2_dataset_same_classes(packed, items->dataset) &&
+            (clips || !dl2_output_has_clips(variant->root));
     *count = dl2_dataset_count(packed);
-    for (size_t i = 0; same && i < items->count; i++) {
+    for (size_t i = 0; *same && i < items->count; i++) {
         size_t number, frames;
         struct dl2_sample sample;
         if (items->items[i].same_key_as != SIZE_MAX ||
@@ -329,7 +336,7 @@ static bool look_into_container(struct dl2_variant *variant, size_t *count)
         variant->records[i].bytes = sample.bytes;
     }
     dl2_dataset_close(packed);
-    return same;
+    return status;
 }
 
 /* ---- What failed */
@@ -408,7 +415,9 @@ static int load_packed(struct dl2_variant *variant, struct dl2_error *error)
 {
     const struct dl2_source_items *items = variant->items;
     size_t packed = 0, valid = 0;
-    bool keep = was_complete(variant) && look_into_container(variant, &packed);
+    bool keep = false;
+    if (was_complete(variant))
+        DL2_TRY(look_into_container(variant, &packed, &keep, error));
     if (keep) {
         DL2_TRY(take_old_lines(variant, error));
         DL2_TRY(take_failures(variant, error));
@@ -429,7 +438,7 @@ static int load_packed(struct dl2_variant *variant, struct dl2_error *error)
         free(variant->errors[i]);
         variant->errors[i] = NULL;
     }
-    return keep || variant->is_table ? DL2_OK : take_journals(variant, error);
+    return keep || variant->on_server ? DL2_OK : take_journals(variant, error);
 }
 
 static int load_tree(struct dl2_variant *variant, struct dl2_error *error)
@@ -447,7 +456,7 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     variant->items = items;
     DL2_TRY(DL2_NEW(&variant->records, items->count, "a variant", error));
     DL2_TRY(DL2_NEW(&variant->errors, items->count, "a variant", error));
-    if (!variant->is_table && !dl2_is_folder(variant->root))
+    if (!variant->on_server && !dl2_is_folder(variant->root))
         return variant->packed ? take_journals(variant, error) : DL2_OK;
     /* A tree would be lost in a container's folder: no reader would look for it there. */
     if (!variant->packed && dl2_dataset_is_packed(variant->root))
@@ -458,4 +467,14 @@ int dl2_variant_load(struct dl2_variant *variant, const struct dl2_source_items 
     if (force)
         variant->same_options = false;
     return variant->packed ? load_packed(variant, error) : load_tree(variant, error);
+}
+
+const char *dl2_variant_why_again(const struct dl2_variant *variant)
+{
+    if (!json_is_true(json_object_get(variant->old, "complete")))
+        return NULL;
+    return !variant->same_options ? "it was made by other settings, or another version of the "
+                                    "codec's library"
+           : variant->packed && !variant->kept ? "its source has changed, or what is there"
+                                               : NULL;
 }

@@ -178,14 +178,14 @@ static int begin_variant(struct dl2_variant *variant, struct dl2_error *error)
     const struct dl2_writer_options *pack = &variant->options->pack;
     if (variant->joins)
         return join_variant(variant, error);
-    if (!variant->is_table)
+    if (!variant->on_server)
         DL2_TRY(dl2_make_folders(variant->root, error));
     if (variant->packed && variant->part.count)
         DL2_TRY(dl2_writer_reserve(variant->root, pack, variant->items->dataset, error));
     else if (variant->packed) /* first, since it knows what is in the way */
         DL2_TRY(dl2_writer_open_like(variant->root, pack, variant->items->dataset, &variant->writer,
                                      error));
-    if (variant->is_table) /* the old table stays as it is until the end */
+    if (variant->on_server) /* an old table stays as it is until the end, in a store lies a mark */
         return DL2_OK;
     /* Lines of other options must be gone before dl2-variant.json vouches for them; those of a
      * container go with it. */
@@ -244,7 +244,7 @@ int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2
     if (variant->part.count)
         return dl2_staging_put(&variant->staging, file->data, file->size, &variant->staged[index],
                                error);
-    if (variant->is_table) {
+    if (!dl2_writer_folder(variant->writer)) {
         if (!(line = line_of(variant, index, record)))
             return dl2_error_memory(error, "a variant");
         dl2_writer_set_line(variant->writer, line);
@@ -480,11 +480,11 @@ static bool says_the_same(const struct dl2_variant *variant, json_t *failed)
 }
 
 /* Written as dl2_file_write() does, but line by line: there may be very many. */
-static int save_lines(const struct dl2_variant *variant, struct dl2_error *error)
+static int save_lines(const struct dl2_variant *variant, const char *folder,
+                      struct dl2_error *error)
 {
-    char *path = dl2_variant_inside(variant, DL2_FACTS_LINES_NAME, "", error);
-    char *temporary =
-        dl2_variant_inside(variant, "." DL2_FACTS_LINES_NAME, DL2_TEMPORARY_SUFFIX, error);
+    char *path = dl2_path_join(folder, DL2_FACTS_LINES_NAME);
+    char *temporary = dl2_path_join(folder, "." DL2_FACTS_LINES_NAME DL2_TEMPORARY_SUFFIX);
     FILE *out = path && temporary ? fopen(temporary, "we") : NULL;
     for (size_t i = 0; out && i < variant->items->count; i++)
         if (variant->records[i].state == DL2_RECORD_VALID)
@@ -492,7 +492,7 @@ static int save_lines(const struct dl2_variant *variant, struct dl2_error *error
     const bool whole = out && !ferror(out);
     int status = DL2_OK;
     if (!path || !temporary)
-        status = DL2_ERR_MEMORY;
+        status = dl2_error_memory(error, "a variant");
     else if (!out || fclose(out) != 0 || !whole || rename(temporary, path) != 0)
         status = dl2_error_system(error, "%s: can't be written", path);
     free(path);
@@ -531,20 +531,23 @@ static int remove_old_sidecars(struct dl2_variant *variant, struct dl2_error *er
     return status;
 }
 
-/* A table that is being written takes the summary along; otherwise it is the last file written. */
+/* What is written on a server takes the summary along; in a folder it is the last file written. */
 static int complete_variant(struct dl2_variant *variant, const json_t *summary,
                             struct dl2_error *error)
 {
     if (!variant->kept)
         DL2_TRY(dl2_variant_begin(variant, error));
+    const char *folder = variant->writer      ? dl2_writer_folder(variant->writer)
+                         : variant->on_server ? NULL
+                                              : variant->root;
+    if (folder)
+        DL2_TRY(save_lines(variant, folder, error));
     if (variant->writer) {
         dl2_writer_set_summary(variant->writer, summary);
         DL2_TRY(dl2_writer_finish(variant->writer, error));
-        if (variant->is_table)
+        if (variant->on_server)
             return DL2_OK;
     }
-    if (!variant->is_table)
-        DL2_TRY(save_lines(variant, error));
     return dl2_facts_save(variant->root, summary, error);
 }
 
@@ -570,5 +573,5 @@ int dl2_variant_finish(struct dl2_variant *variant, struct dl2_error *error)
                         : dl2_error_memory(error, "a variant"));
     }
     /* Also if nothing was to be done: a run may have been killed before it came to this. */
-    return variant->is_table ? DL2_OK : remove_journals(variant, error);
+    return variant->on_server ? DL2_OK : remove_journals(variant, error);
 }

@@ -4,7 +4,6 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "dataset/dataset.h"
-#include "dataset/writer.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -231,10 +230,8 @@ int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_u
     return status;
 }
 
-int dl2_writer_check_place(const char *path, struct dl2_error *error)
+int dl2_database_uri_check_writing(const char *path, struct dl2_error *error)
 {
-    if (!dl2_dataset_is_database(path))
-        return DL2_OK;
     DL2_CLEANUP(dl2_database_uri_free) struct dl2_database_uri uri;
     DL2_TRY(dl2_database_uri_parse(path, false, &uri, error));
     for (size_t i = 0; i < WORDS; i++)

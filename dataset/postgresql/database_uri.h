@@ -35,6 +35,9 @@ int dl2_database_uri_parse(const char *text, bool grouped, struct dl2_database_u
                            struct dl2_error *error);
 void dl2_database_uri_free(struct dl2_database_uri *uri);
 
+/* DL2_ERR_ARGUMENT for words that have no effect on writing; the message says why. */
+int dl2_database_uri_check_writing(const char *text, struct dl2_error *error);
+
 /* Says that this build cannot read or write what lies at an address. */
 int dl2_database_unsupported(const char *text, struct dl2_error *error);
 

@@ -102,7 +102,7 @@ static int list_classes(struct writing *writing, const char *const *classes, uns
 
 static int begin_writing(struct writing *writing, struct dl2_error *error)
 {
-    DL2_TRY(dl2_writer_check_place(writing->what, error));
+    DL2_TRY(dl2_database_uri_check_writing(writing->what, error));
     DL2_TRY(dl2_database_open(&writing->place, writing->what, false, error));
     PGconn *connection = writing->place.connection;
     DL2_TRY(name_fresh(writing, error));

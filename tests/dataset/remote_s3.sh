@@ -121,7 +121,11 @@ refused() { # STATUS TEXT OPTION... DEST
 }
 options=
 refused 2 'add --container=tar' --copy s3://bucket/made/other
-refused 2 'variants are made in a folder' --q=50 s3://bucket/made/other
+refused 2 'add --container=tar' --q=50 s3://bucket/made/other
+refused 2 'can only be read' --q=50 --container=tar "$endpoint/x"
+refused 2 '--prune has no effect' --q=50 --container=tar --prune s3://bucket/made/other
+refused 2 'a store has no locks' --q=50 --container=tar --part=1/2 s3://bucket/made/other
+refused 2 'a store has no locks' --q=50 --container=tar --ranks=2 s3://bucket/made/other
 refused 2 'is in the way' --copy --container=tar s3://bucket/data/folder
 refused 2 'can only be read' --copy --container=tar "$endpoint/x"
 refused 2 NoSuchBucket --copy --container=tar s3://none/x
@@ -138,31 +142,114 @@ for source in s3://bucket/made/large "$endpoint/bucket/made/large"; do
 done
 check 0 s3://bucket/made/large
 # What is there after a killed run: the mark, and shards without an index. Hidden objects are nobody's.
-objects() { # put|remove|list KEY...
-    AWS_ENDPOINT_URL=$endpoint "$DL2_S3_PYTHON" -c 'import boto3, sys
-s3, how, keys = boto3.client("s3", region_name="us-east-1"), sys.argv[1], sys.argv[2:]
-for key in keys:
-    if how == "put":
-        s3.put_object(Bucket="bucket", Key=key, Body=b"x")
-    elif how == "remove":
-        s3.delete_object(Bucket="bucket", Key=key)
-    else:
-        print(*sorted(o["Key"][len(key):] for o in s3.list_objects_v2(Bucket="bucket", Prefix=key)["Contents"]))' "$@"
+mkfifo "$work/asked" "$work/told"
+AWS_ENDPOINT_URL=$endpoint "$DL2_S3_PYTHON" -c 'import boto3, sys
+s3 = boto3.client("s3", region_name="us-east-1")
+for line in sys.stdin:
+    how, *keys = line.split()
+    told = ""
+    for key in keys:
+        if how == "put":
+            s3.put_object(Bucket="bucket", Key=key, Body=b"x")
+        elif how == "remove":
+            s3.delete_object(Bucket="bucket", Key=key)
+        elif how == "show":
+            told = " ".join(s3.get_object(Bucket="bucket", Key=key)["Body"].read().decode().split())
+        else:
+            found = s3.list_objects_v2(Bucket="bucket", Prefix=key).get("Contents", [])
+            told = " ".join(sorted(o["Key"][len(key):] for o in found))
+    print(told, flush=True)' <"$work/asked" >"$work/told" &
+exec 3>"$work/asked" 4<"$work/told"
+objects() { # put|remove|show|list KEY...
+    echo "$*" >&3
+    read -r told <&4
+    echo "$told"
 }
 is "$(objects list made/small/)" 'dl2-index.bin train/classes.txt train/shard-000000.tar val/classes.txt val/shard-000000.tar' 'objects of a packed dataset'
 wanted=$(objects list made/small/)
-objects put made/small/.dl2-unfinished made/small/.keep made/small/train/
+objects put made/small/.dl2-unfinished made/small/.keep made/small/train/ >/dev/null
 check 1 s3://bucket/made/small
 said 'not written to its end'
-objects remove made/small/dl2-index.bin
+objects remove made/small/dl2-index.bin >/dev/null
 check 1 s3://bucket/made/small
 said 'not written to its end'
 expect 0 dl2-transcode --quiet --copy --container tar "$work/up/folder" s3://bucket/made/small
 check 0 s3://bucket/made/small
 is "$(objects list made/small/)" ".keep ${wanted%% *} train/ ${wanted#* }" 'objects after a rerun'
-objects put made/small/shard-000007.tar # of another program
+objects put made/small/shard-000007.tar >/dev/null # of another program
 refused 2 'is in the way' --copy --container=tar s3://bucket/made/small
 check 0 s3://bucket/made/small
+is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
+
+# ---- Variants straight into the store: what variants in a folder are, whole or absent, made again where they must be
+made() { sed -nE 's/^([a-z]+(-[0-9]+)?) +([0-9]+) +([0-9]+) .*/\1 \4\/\3/p' "$work/out" | tr '\n' ' '; }
+variants=$work/variants-tar
+expect 0 dl2-transcode --container=tar --q 20,50 "$work/up/folder" "$variants"
+expect 0 dl2-transcode --container=tar --q 20,50 --facts "$work/facts" "$work/up/folder" s3://bucket/sweep
+is "$(made)" 'jpeg-20 5/5 jpeg-50 5/5 ' 'variants in a store'
+grep -q '"complete": true' "$work/facts/jpeg-20/dl2-variant.json" || fail 'no facts of a variant in a store'
+is "$(objects list sweep/jpeg-20/)" 'dl2-index.bin dl2-variant.json dl2-variant.jsonl train/classes.txt train/shard-000000.tar val/classes.txt val/shard-000000.tar' 'objects of a variant'
+expect 0 dl2-quality --quiet "$work/up/folder" "$variants/jpeg-20" "$variants/jpeg-50"
+cp "$work/out" "$work/scores"
+expect 0 dl2-quality --quiet --json "$work/quality.json" "$work/up/folder" s3://bucket/sweep/jpeg-20 s3://bucket/sweep/jpeg-50
+diff "$work/scores" "$work/out" >&2 || fail 'names or scores of variants in a store'
+bench "$variants/jpeg-50"
+wanted=$(digest)
+bench s3://bucket/sweep/jpeg-50
+is "$(digest)" "$wanted" 'pixels of a variant in a store'
+expect 0 dl2-transcode --container=tar --q 20,50 "$work/up/folder" s3://bucket/sweep
+is "$(made)" 'jpeg-20 0/5 jpeg-50 0/5 ' 'variants that are there'
+objects remove sweep/jpeg-20/train/shard-000000.tar >/dev/null
+: >"$work/up/folder/no-image"
+expect 0 dl2-transcode --container=tar --q 20,50 "$work/up/folder" s3://bucket/sweep
+said 's3://bucket/sweep/jpeg-20: its source has changed, or what is there; all of it is made again'
+is "$(made)" 'jpeg-20 5/5 jpeg-50 0/5 ' 'a variant that lacks a shard'
+rm -r "$work/facts" "$work/up/folder/no-image"
+facts() { objects show "sweep/$1/dl2-variant.json" | tr -d ' ' | grep -o "\"$2\":[^,}]*"; }
+is "$(facts jpeg-20 ignored) $(facts jpeg-50 ignored)" '"ignored":1 "ignored":1' 'what the facts say of other files'
+expect 0 dl2-transcode --container=gulp --q 50 --restart none "$work/up/folder" s3://bucket/sweep
+said 's3://bucket/sweep/jpeg-50: it was made by other settings'
+is "$(made)" 'jpeg-50 5/5 ' 'a variant of other settings'
+is "$(objects list sweep/jpeg-50/)" 'dl2-index.bin dl2-variant.json dl2-variant.jsonl train/data_0.gulp train/label2idx.json train/meta_0.gmeta val/data_0.gulp val/label2idx.json val/meta_0.gmeta' 'objects after another container'
+expect 0 dl2-transcode --container=tar --target psnr_y=30 "$work/up/folder" s3://bucket/sweep
+check 0 s3://bucket/sweep/jpeg-psnr_y30
+expect 0 dl2-transcode --container=tar --q 50 s3://bucket/sweep/jpeg-20 s3://bucket/sweep
+expect 2 dl2-transcode --container=tar --q 20 s3://bucket/sweep/jpeg-20 s3://bucket/sweep
+said 'the variant jpeg-20 and SOURCE would lie in each other'
+expect 2 dl2-transcode --container=tar --q 20 s3://bucket/data/folder s3://bucket/data/folder/train
+said 'would lie in each other'
+expect 2 dl2-transcode --container=tar --q 20,50 "$work/up/folder" s3://none/x
+said NoSuchBucket
+
+# Killed while a variant of other settings takes the place of one: absent, for every reader, until the next run.
+printf 'sleep "$1"; cp "$2" "$3"\n' >"$work/slow"
+slow_codec() { # SECONDS: copies a PNG
+    printf 'copy=sh %s %s %%i %%o; cp %%i %%o' "$work/slow" "$1"
+}
+at=s3://bucket/sweep/copy
+expect 0 dl2-transcode --quiet --container=tar --shard 1 --codec "$(slow_codec 0)" "$work/large" s3://bucket/sweep
+expect 0 dl2-load check $at --decoder 'copy=cp %i %o'
+dl2-transcode --quiet --container=tar --shard 1 -j 1 --codec "$(slow_codec 0.7)" "$work/large" s3://bucket/sweep 2>"$work/killed" &
+writer=$!
+tries=0
+until case $(objects list sweep/copy/) in .dl2-unfinished*shard-000000.tar*) true ;; *) false ;; esac; do
+    sleep 0.1
+    [ $((tries += 1)) -lt 200 ] && kill -0 $writer 2>/dev/null || fail "nothing was sent: $(cat "$work/killed")"
+done
+kill -9 $writer || fail 'the run ended before it was killed'
+wait $writer
+grep -q 'made by other settings' "$work/killed" || fail "$(cat "$work/killed")"
+expect 1 dl2-load check $at --decoder 'copy=cp %i %o'
+said 'not written to its end'
+expect 1 dl2-quality "$work/large" $at --decoder 'copy=cp %i %o'
+said 'not written to its end'
+rm -rf "$TMPDIR"/dl2-upload-*
+for wanted in 3 0; do
+    expect 0 dl2-transcode --container=tar --shard 1 --codec "$(slow_codec 0)" "$work/large" s3://bucket/sweep
+    is "$(made)" "copy $wanted/3 " 'images that a run after a killed one has made'
+done
+expect 0 dl2-load check $at --decoder 'copy=cp %i %o'
+is "$(objects list sweep/copy/ | tr ' ' '\n' | grep -c shard-)" 3 'shards after a killed run'
 is "$(ls "$TMPDIR")" '' 'what is left where shards are made'
 unset TMPDIR
 
