@@ -159,8 +159,9 @@ struct dl2_dataset {
     const struct dl2_container *container;
     void *state;                       /* the reader's own; NULL until it is made */
     struct dl2_remote *remote;         /* where it lies; NULL: on this machine */
-    struct dl2_bytes remote_index;     /* of a remote packed dataset, for its reader to take */
-    struct dl2_listing remote_listing; /* of a remote folder */
+    struct dl2_bytes remote_index;     /* of a remote packed dataset, or the list, for its reader to
+                                          take */
+    struct dl2_listing remote_listing; /* of a remote folder, or that of a list */
     _Atomic(char *) *names; /* of all images, for messages; each NULL until it is needed */
     size_t name_count;
     size_t count;     /* while it is opened: of all encoded images; then: of the split's */

@@ -10,7 +10,7 @@
 
 struct dl2_file_entry {
     struct dl2_sample sample; /* its strings are the container's */
-    uint32_t number;          /* of a remote folder's file; of a list's line */
+    uint32_t number;          /* of a remote file; of a list's line while the list is read */
     uint8_t part;
 };
 
@@ -18,7 +18,7 @@ struct dl2_files {
     struct dl2_file_entry *entries;
     size_t count;
     size_t ignored;                 /* other files */
-    struct dl2_remote_file *remote; /* of a remote folder, by name; else NULL */
+    struct dl2_remote_file *remote; /* of a remote folder, by name, or list; else NULL */
     size_t remote_count;
 };
 
@@ -33,6 +33,9 @@ bool dl2_files_is_video(const char *path);
 /* DL2_ERR_UNSUPPORTED for a dataset of videos at `path` where the options take none. */
 int dl2_files_check_videos(const struct dl2_dataset *dataset, const char *path,
                            const struct dl2_dataset_options *options, struct dl2_error *error);
+
+/* Is this the name of a list? Its extension decides. */
+bool dl2_files_is_list(const char *path);
 
 /* Functions of struct dl2_reader. */
 struct dl2_entry dl2_files_describe(const struct dl2_dataset *dataset, size_t number);

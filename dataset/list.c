@@ -6,6 +6,9 @@
  * A sample's key is "SPLIT/CLASS/PATH without extension", as if the files lay in class folders. So
  * what is written from a list, or split by rule, is as from such folders.
  *
+ * A list on a server names files of that server, or of that bucket, by paths from its folder or by
+ * whole addresses. Sizes and times come from the listing of its folder, or from a request a file.
+ *
  * Lists of labels (dl2_dataset_options.labels) name videos of a folder by their names alone, as
  * datasets of videos are published:
  *   id;label                                         Jester, Something-Something; no first line
@@ -18,6 +21,7 @@
 #include "common/file.h"
 #include "common/quote.h"
 #include "common/scope.h"
+#include "dataset/remote/remote.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -48,6 +52,7 @@ struct list_reading {
     size_t ignored;   /* lines that name other files */
     size_t videos;    /* of the entries */
     const char *path; /* the list's */
+    const struct dl2_remote *remote; /* its folder, on a server; else NULL */
     const struct video_names *names; /* of a list of labels; else NULL */
     const char *split;               /* of all lines; NULL: lines may say it */
     bool has_splits;                 /* a line has named one */
@@ -200,21 +205,45 @@ static int list_check(const struct list_reading *reading, const char *tail, cons
     return DL2_OK;
 }
 
+/* What a whole address is called below the list's folder, and its path on the server. */
+static int list_read_address(const struct list_reading *reading, const char *image, char **name,
+                             char **path, struct dl2_error *error)
+{
+    struct dl2_error own = DL2_ERROR_INIT;
+    if (!reading->remote)
+        return list_error(reading,
+                          "addresses have a place only in a list that lies on the same server; "
+                          "name files by paths",
+                          error);
+    const int status = dl2_remote_name_of(reading->remote, image, name, path, &own);
+    return status == DL2_ERR_ARGUMENT ? list_error(reading, own.message, error)
+                                      : dl2_error_copy(error, &own);
+}
+
 static int list_add(struct list_reading *reading, const char *image, const char *class,
                     const char *split, struct dl2_error *error)
 {
     const char *list = reading->path, *tail = image + (*image == '/');
     const char *top = split ? split_folder(split) : "", *slash = split ? "/" : "";
-    const int folder = *image == '/' ? 0 : (int)(dl2_path_base(list) - list);
-    struct stat info;
-    DL2_AUTO_FREE char *path = NULL;
+    const bool is_address = dl2_dataset_is_remote(image);
+    const int folder = is_address || *image == '/' ? 0 : (int)(dl2_path_base(list) - list);
+    struct stat info = {.st_size = 0};
+    DL2_AUTO_FREE char *path = NULL, *name_there = NULL, *path_there = NULL;
+    if (is_address)
+        DL2_TRY(list_read_address(reading, image, &name_there, &path_there, error));
+    else if (reading->remote && *image == '/')
+        return list_error(reading,
+                          "a path from / has no place on a server: name files by paths from the "
+                          "list's folder down, or by whole addresses",
+                          error);
+    tail = is_address ? path_there : tail;
     DL2_TRY(list_check(reading, tail, class, split, error));
     reading->has_splits |= split != NULL;
-    /* The path, the name and the key, each with a zero at its end. */
-    DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s", folder, list, image, 0, top,
-                       slash, class, tail, 0, top, slash, class, (int)dl2_path_stem_length(tail),
-                       tail));
-    if (stat(path, &info) < 0) {
+    /* The path, the name, the key and the name on a server, each with a zero at its end. */
+    DL2_TRY(dl2_format(&path, error, "%.*s%s%c%s%s%s/%s%c%s%s%s/%.*s%c%s", folder, list, image, 0,
+                       top, slash, class, tail, 0, top, slash, class,
+                       (int)dl2_path_stem_length(tail), tail, 0, is_address ? name_there : tail));
+    if (!reading->remote && stat(path, &info) < 0) {
         dl2_error_system(error, "%s: line %zu: %s", list, reading->line, path);
         return DL2_ERR_FORMAT;
     }
@@ -421,8 +450,9 @@ static int list_check_names(const struct dl2_files *files, const char *path,
     return DL2_OK;
 }
 
-/* Reads one more list. */
-static int list_read(struct list_reading *reading, const char *path, struct dl2_error *error)
+/* Reads one more list; `loaded` has the bytes of one on a server. */
+static int list_read(struct list_reading *reading, const char *path, struct dl2_bytes *loaded,
+                     struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes text = DL2_BYTES_INIT;
     const int columns[COLUMNS] = {IMAGE, CLASS, -1, -1, -1};
@@ -430,7 +460,10 @@ static int list_read(struct list_reading *reading, const char *path, struct dl2_
     reading->path = path;
     reading->line = 0;
     reading->has_head = false;
-    DL2_TRY(dl2_file_read(path, MAX_LIST_BYTES, &text, error));
+    if (reading->remote)
+        dl2_bytes_swap(&text, loaded);
+    else
+        DL2_TRY(dl2_file_read(path, MAX_LIST_BYTES, &text, error));
     return list_take_lines(reading, &text, error);
 }
 
@@ -447,7 +480,63 @@ static int list_read_labels(struct list_reading *reading, const char *lists,
         reading->split = has_split ? path : NULL;
         if (has_split)
             *equals = '\0';
-        DL2_TRY(list_read(reading, has_split ? equals + 1 : path, error));
+        DL2_TRY(list_read(reading, has_split ? equals + 1 : path, NULL, error));
+    }
+    return DL2_OK;
+}
+
+/* The object of a listing that is called so, or NULL. */
+static const struct dl2_listed_object *list_find_object(const struct dl2_listing *listing,
+                                                        const char *name)
+{
+    size_t low = 0, high = listing->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const int order =
+            strcmp((char *)listing->strings.data + listing->objects[middle].key, name);
+        if (!order)
+            return &listing->objects[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* Finds the files of a list on a server: by the listing of its folder, others one by one. */
+static int list_find_remote(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
+{
+    struct dl2_files *files = dataset->state;
+    struct dl2_listing *listing = &dataset->remote_listing;
+    struct dl2_error own = DL2_ERROR_INIT;
+    size_t failed = 0;
+    DL2_AUTO_FREE int64_t *times_ns = dl2_calloc(files->count, sizeof *times_ns);
+    files->remote = dl2_calloc(files->count, sizeof *files->remote);
+    if (!times_ns || !files->remote)
+        return dl2_error_memory(error, "a list");
+    if (dl2_remote_lists(dataset->remote))
+        DL2_TRY(dl2_remote_list(dataset->remote, listing, error));
+    for (size_t i = 0; i < files->count; i++) {
+        const char *key = files->entries[i].sample.key, *name = key + strlen(key) + 1;
+        const struct dl2_listed_object *object = list_find_object(listing, name);
+        times_ns[i] = object ? object->mtime_ns : 0;
+        DL2_TRY(dl2_remote_file_init(dataset->remote, name,
+                                     object ? object->bytes : DL2_REMOTE_UNKNOWN,
+                                     object ? (char *)listing->strings.data + object->etag : NULL,
+                                     &files->remote[files->remote_count++], error));
+    }
+    if (dl2_remote_look(files->remote, times_ns, files->count, &failed, &own) < 0) {
+        dl2_error_prefix(&own, "%s: line %" PRIu32, path, files->entries[failed].number);
+        return dl2_error_copy(error, &own);
+    }
+    if (dl2_remote_has_cache(dataset->remote))
+        DL2_TRY(dl2_remote_identify(files->remote, files->count, error));
+    for (size_t i = 0; i < files->count; i++) {
+        struct dl2_file_entry *entry = &files->entries[i];
+        entry->number = (uint32_t)i;
+        entry->sample.bytes = files->remote[i].bytes;
+        entry->sample.mtime_ns = times_ns[i];
     }
     return DL2_OK;
 }
@@ -473,11 +562,12 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
     DL2_CLEANUP(free_names) struct video_names names = {0};
     if (!files)
         return dl2_error_memory(error, "a dataset");
-    struct list_reading reading = {.options = options, .names = options->labels ? &names : NULL};
+    struct list_reading reading = {
+        .options = options, .names = options->labels ? &names : NULL, .remote = dataset->remote};
     if (options->labels)
         DL2_TRY(find_names(&names, path, error));
     const int status = options->labels ? list_read_labels(&reading, options->labels, error)
-                                       : list_read(&reading, path, error);
+                                       : list_read(&reading, path, &dataset->remote_index, error);
     files->entries = (struct dl2_file_entry *)reading.entries.data;
     files->count = reading.entries.size / sizeof *files->entries;
     files->ignored = reading.ignored;
@@ -491,6 +581,8 @@ static int list_open(struct dl2_dataset *dataset, const char *path,
     if (files->count > 1)
         qsort(files->entries, files->count, sizeof *files->entries, list_compare);
     DL2_TRY(list_check_names(files, path, error));
+    if (dataset->remote)
+        DL2_TRY(list_find_remote(dataset, path, error));
     DL2_TRY(dl2_files_read_names(dataset, error));
     if (files->count && reading.has_splits && !dataset->has_parts)
         return dl2_error_set(error, DL2_ERR_FORMAT,
@@ -509,10 +601,15 @@ static void list_close(struct dl2_dataset *dataset)
     free(files);
 }
 
-static bool list_probe(const char *path)
+bool dl2_files_is_list(const char *path)
 {
     static const char *const extensions[] = {"csv", "tsv", "txt", "lst", NULL};
-    return is_one_of(dl2_path_extension(path), extensions) && dl2_is_file(path);
+    return is_one_of(dl2_path_extension(path), extensions);
+}
+
+static bool list_probe(const char *path)
+{
+    return dl2_files_is_list(path) && dl2_is_file(path);
 }
 
 static const struct dl2_reader list_reader = {

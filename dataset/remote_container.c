@@ -3,7 +3,9 @@
 
 #include "common/file.h"
 #include "common/scope.h"
+#include "dataset/files.h"
 #include "dataset/packed.h"
+#include "dataset/remote/address.h"
 #include "dataset/variant_facts.h"
 
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 
 /* Largest index: that of some hundred million samples. */
 #define MAX_INDEX_BYTES ((uint64_t)64 << 30)
+#define MAX_LIST_BYTES  ((uint64_t)1 << 30)
 
 static const char how_to_index[] =
     "make the index where the shards lie, by dl2-transcode --index FOLDER, and copy its "
@@ -100,9 +103,40 @@ static int no_listing(const char *address, struct dl2_error *error)
                          address, DL2_INDEX_NAME);
 }
 
+/* A list of images: the remote is its folder. */
+static int take_list(struct dl2_dataset *dataset, const char *address,
+                     const struct dl2_remote_options *options, struct dl2_error *error)
+{
+    const char *base = dl2_path_base(address);
+    DL2_AUTO_FREE char *folder = strndup(address, (size_t)(base - address));
+    DL2_AUTO_FREE char *name = strdup(base);
+    if (!folder || !name)
+        return dl2_error_memory(error, "a list");
+    DL2_TRY(dl2_remote_open(folder, options, &dataset->remote, error));
+    if (!dl2_remote_lists(dataset->remote) && !dl2_percent_decode(name))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s: a %% stands before two hexadecimal digits; write %%25 for it",
+                             address);
+    const int there =
+        dl2_remote_load(dataset->remote, name, MAX_LIST_BYTES, 0, &dataset->remote_index, error);
+    DL2_TRY(there);
+    dataset->container = dl2_container_find("list");
+    return there ? DL2_OK
+                 : dl2_error_set(error, DL2_ERR_FORMAT, "%s: there is no such list", address);
+}
+
+/* Is it the address of a list, and not of a host or bucket that is called so? */
+static bool is_list(const char *address)
+{
+    const char *base = dl2_path_base(address);
+    return dl2_files_is_list(base) && base - address > 1 && base[-2] != '/';
+}
+
 int dl2_remote_find_container(struct dl2_dataset *dataset, const char *address,
                               const struct dl2_remote_options *options, struct dl2_error *error)
 {
+    if (is_list(address))
+        return take_list(dataset, address, options, error);
     DL2_TRY(dl2_remote_open(address, options, &dataset->remote, error));
     const bool lists = dl2_remote_lists(dataset->remote);
     /* A store that may not be listed does not tell what is not there from what may not be read. */

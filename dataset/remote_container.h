@@ -7,7 +7,7 @@
 
 /*
  * Sets dataset->remote and ->container, and what the container's reader begins with: a packed
- * dataset by its index, or a folder by its store's listing.
+ * dataset by its index, a folder by its store's listing, or a list.
  */
 int dl2_remote_find_container(struct dl2_dataset *dataset, const char *address,
                               const struct dl2_remote_options *options, struct dl2_error *error);

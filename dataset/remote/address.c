@@ -129,6 +129,26 @@ char *dl2_percent_encode(const char *text, bool slash)
     return out;
 }
 
+bool dl2_percent_decode(char *text)
+{
+    char *to = text;
+    for (; *text; text++) {
+        if (*text == '%') {
+            if (!isxdigit((unsigned char)text[1]) || !isxdigit((unsigned char)text[2]))
+                return false;
+            *to = (char)strtol((const char[]){text[1], text[2], '\0'}, NULL, 16);
+            if (!*to || *to == '/')
+                return false;
+            to++;
+            text += 2;
+        } else {
+            *to++ = *text;
+        }
+    }
+    *to = '\0';
+    return true;
+}
+
 char *dl2_address_object(const struct dl2_address *address, const char *name)
 {
     size_t length = strlen(address->path);

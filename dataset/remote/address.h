@@ -35,6 +35,10 @@ char *dl2_address_object(const struct dl2_address *address, const char *name);
  * NULL if memory runs out. */
 char *dl2_percent_encode(const char *text, bool slash);
 
+/* The reverse of it, in place. False for a % without two hexadecimal digits, and for encoded
+ * slashes and zeros, which no name of a file has. */
+bool dl2_percent_decode(char *text);
+
 /* As dl2_part_of_path(), by the last two parts of the address alone. */
 enum dl2_part dl2_part_of_address(const char *text, unsigned *depth);
 

@@ -657,6 +657,103 @@ int dl2_remote_identify(struct dl2_remote_file *files, size_t count, struct dl2_
     return DL2_OK;
 }
 
+/* Looks at up to LOOKS files whose sizes are not known; *next is the first behind them. */
+enum { LOOKS = 256 };
+static int look_at_some(struct dl2_remote_file *files, int64_t *times_ns, size_t count,
+                        size_t *next, size_t *failed, struct dl2_error *error)
+{
+    struct dl2_remote_transfer *transfers = dl2_calloc(LOOKS, sizeof *transfers);
+    size_t numbers[LOOKS], asked = 0;
+    uint8_t bytes[LOOKS];
+    int status = transfers ? DL2_OK : dl2_error_memory(error, "requests");
+    for (; status == DL2_OK && *next < count && asked < LOOKS; ++*next) {
+        struct dl2_remote_file *file = &files[*next];
+        if (file->bytes != DL2_REMOTE_UNKNOWN)
+            continue;
+        transfers[asked] =
+            (struct dl2_remote_transfer){.url = dl2_remote_url(file->remote, file->name),
+                                         .what = dl2_remote_shown(file->remote, file->name),
+                                         .data = &bytes[asked],
+                                         .size = 1};
+        if (!transfers[asked].url || !transfers[asked].what)
+            status = dl2_error_memory(error, "requests");
+        numbers[asked++] = *next;
+    }
+    if (status == DL2_OK && asked)
+        dl2_remote_run(files[numbers[0]].remote, transfers, asked, &(struct dl2_error){0});
+    for (size_t i = 0; i < asked; i++) {
+        const struct dl2_remote_transfer *transfer = &transfers[i];
+        struct dl2_remote_file *file = &files[numbers[i]];
+        if (status == DL2_OK) {
+            *failed = numbers[i];
+            status = dl2_error_copy(error, &transfer->error);
+        }
+        if (status == DL2_OK && transfer->changed < 0)
+            status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                                   "%s: the server does not say when the file was changed "
+                                   "(Last-Modified), by which reruns know it again",
+                                   transfer->what);
+        if (status == DL2_OK)
+            status = take_identity(file, transfer, error);
+        file->bytes = transfer->total;
+        times_ns[numbers[i]] = transfer->changed * 1000000000;
+        free((char *)transfer->url);
+        free((char *)transfer->what);
+    }
+    free(transfers);
+    return status;
+}
+
+int dl2_remote_look(struct dl2_remote_file *files, int64_t *times_ns, size_t count, size_t *failed,
+                    struct dl2_error *error)
+{
+    for (size_t next = 0; next < count;)
+        DL2_TRY(look_at_some(files, times_ns, count, &next, failed, error));
+    return DL2_OK;
+}
+
+/* ---- Addresses of files */
+
+/* The path of an address as bytes, to be freed. */
+static int read_path(const struct dl2_address *address, const char *text, char **path,
+                     struct dl2_error *error)
+{
+    *path = strdup(address->path);
+    if (!*path)
+        return dl2_error_memory(error, "an address");
+    return address->is_s3 || dl2_percent_decode(*path)
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s: an encoded slash or zero has no place in a name", text);
+}
+
+int dl2_remote_name_of(const struct dl2_remote *remote, const char *url, char **name, char **path,
+                       struct dl2_error *error)
+{
+    DL2_CLEANUP(dl2_address_free) struct dl2_address address = {.is_s3 = false};
+    DL2_AUTO_FREE char *base = NULL;
+    *name = *path = NULL;
+    DL2_TRY(dl2_address_parse(url, &address, error));
+    if (address.is_s3 != remote->address.is_s3 || strcasecmp(address.place, remote->address.place))
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s: it lies %s than the list", url,
+                             address.is_s3 ? "in another bucket" : "on another server");
+    DL2_TRY(read_path(&remote->address, "the list", &base, error));
+    DL2_TRY(read_path(&address, url, path, error));
+    const size_t length = strlen(base);
+    if (!length || (!strncmp(*path, base, length) && (*path)[length] == '/'))
+        return dl2_format(name, error, "%s", *path + length + (length > 0));
+    struct dl2_bytes text = DL2_BYTES_INIT;
+    int status = DL2_OK;
+    for (const char *at = base; status == DL2_OK && *at; at += strspn(at, "/")) {
+        at += strcspn(at, "/");
+        status = dl2_bytes_append(&text, "../", 3, error);
+    }
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&text, *path, strlen(*path) + 1, error);
+    *name = (char *)text.data;
+    return status;
+}
+
 /* A page of the listing. The parts of the query are sorted, as the signature wants them. */
 static int list_page(struct dl2_remote *remote, struct dl2_listing *listing,
                      struct dl2_error *error)

@@ -50,6 +50,22 @@ int dl2_remote_file_init(struct dl2_remote *remote, const char *name, uint64_t b
                          const char *etag, struct dl2_remote_file *file, struct dl2_error *error);
 void dl2_remote_file_free(struct dl2_remote_file *file);
 
+/*
+ * The name that `url` has below the remote's address, perhaps with "../" in front, and its path on
+ * the server or in the bucket, decoded: two strings to be freed. DL2_ERR_ARGUMENT for an address on
+ * another server or in another bucket, and for one that is none.
+ */
+int dl2_remote_name_of(const struct dl2_remote *remote, const char *url, char **name, char **path,
+                       struct dl2_error *error);
+
+/*
+ * Asks for the sizes and ETags of those files whose sizes are not known, and for the times when
+ * they were changed, nanoseconds since 1970, into times_ns[]. *failed: the file that an error is
+ * about.
+ */
+int dl2_remote_look(struct dl2_remote_file *files, int64_t *times_ns, size_t count, size_t *failed,
+                    struct dl2_error *error);
+
 /* Asks for the ETags of files that have none yet, and compares their sizes. */
 int dl2_remote_identify(struct dl2_remote_file *files, size_t count, struct dl2_error *error);
 

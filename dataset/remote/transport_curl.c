@@ -154,6 +154,7 @@ static void forget_answer(struct dl2_transfer_slot *slot)
     transfer->got = 0;
     transfer->total = 0;
     transfer->etag[0] = '\0';
+    transfer->changed = -1;
     transfer->body.size = 0;
 }
 
@@ -172,6 +173,9 @@ static size_t take_header(char *line, size_t one, size_t size, void *context)
     else if (is_header(line, size, "content-range", &value, &length)) {
         copy_value(text, sizeof text, value, length);
         read_content_range(slot, text);
+    } else if (is_header(line, size, "last-modified", &value, &length)) {
+        copy_value(text, sizeof text, value, length);
+        transfer->changed = (int64_t)curl_getdate(text, NULL);
     } else if (is_header(line, size, "retry-after", &value, &length)) {
         copy_value(text, sizeof text, value, length);
         slot->retry_after = read_retry_after(text);

@@ -155,6 +155,58 @@ right "a small cache"
 size=$(find "$work/cache" -type f -size +0 | xargs du -ck | tail -1 | cut -f 1)
 [ "$size" -le 100 ] || fail "$size KiB in a cache of 40"
 
+# ---- Lists: the same file, the same dataset, from this machine and from the server
+mkdir "$work/www/lists"
+cp -r "$work/noise" "$work/www/lists/no ise"
+(cd "$work/www/lists" && find 'no ise' -name '*.ppm') | awk -F/ '
+    BEGIN { print "path,label,split" } { printf "%s,%s,%s\n", $0, $3, $2 }' >"$work/www/lists/a b.csv"
+identify() { dl2-transcode --identify "$1" | grep -v '^name\|^fingerprint'; }
+is "$(identify "$at/lists/a%20b.csv")" "$(identify "$work/www/lists/a b.csv")" 'a list behind HTTP'
+listed() { # LIST OPTIONS...
+    expect 0 dl2-load bench "$@" --image-size 32 -b 4 --epochs 2 --digest --quiet
+    sed -n 's/^digest //p' "$work/out"
+}
+wanted=$(listed "$work/www/lists/a b.csv")
+is "$(listed "$at/lists/a%20b.csv")" "$wanted" 'pixels of a list'
+is "$(listed "$at/lists/a%20b.csv" --cache-dir "$work/list-cache")" "$wanted" 'pixels of a list, to a cache'
+is "$(listed "$at/lists/a%20b.csv" --cache-dir "$work/list-cache")" "$wanted" 'pixels of a list, from a cache'
+# Whole addresses, also of what does not lie below the list
+mkdir "$work/www/lists/deep"
+awk -F/ -v at="$at" 'NR == 1 { print; next } { sub(/no ise/, at "/lists/no%20ise"); print }' "$work/www/lists/a b.csv" >"$work/www/lists/deep/whole.csv"
+cp "$work/www/lists/deep/whole.csv" "$work/www/whole.csv"
+for list in lists/deep/whole.csv whole.csv; do
+    expect 0 dl2-load check "$at/$list"
+    grep -q '24 images, 0 bad' "$work/out" || fail "$(cat "$work/out")"
+done
+expect 0 dl2-transcode --quiet --codec ppm "$at/whole.csv" "$work/of-list"
+cmp "$work/of-list/ppm/train/rose/lists/no ise/train/rose/1.ppm" "$work/noise/train/rose/1.ppm" || fail 'an image of a list'
+made() { awk '/^ppm/ { print $3 }' "$work/out"; }
+expect 0 dl2-transcode --codec ppm "$at/whole.csv" "$work/of-list"
+is "$(made)" 0 'images of a list that are there'
+picture "$work/www/lists/no ise/val/tulip/1.ppm" 256 192 99
+expect 0 dl2-transcode --codec ppm "$at/whole.csv" "$work/of-list"
+is "$(made)" 1 'an image of a list that was changed'
+bad_list() { # TEXT LINE...
+    wanted=$1
+    shift
+    printf '%s\n' "$@" >"$work/www/lists/bad.txt"
+    expect 1 dl2-load check "$at/lists/bad.txt"
+    said "$wanted"
+}
+image='no ise/train/rose/1.ppm'
+bad_list "bad.txt: line 2: $at/lists/absent.ppm: " "$image a" 'absent.ppm b'
+bad_list 'bad.txt: line 1: a path from / has no place on a server' "/$image a"
+bad_list 'bad.txt: line 1: a path with . or ..' "../$image a"
+bad_list 'on another server than the list' 'http://127.0.0.1:1/x.ppm a'
+bad_list 'in another bucket than the list' 's3://bucket/x.ppm a'
+bad_list 'an encoded slash' "$at/lists%2Fx.ppm a"
+bad_list 'bad.txt: line 1: http://***' 'http://u:p@h/x.ppm a'
+expect 1 dl2-load check "$at/lists/none.csv"
+said 'there is no such list'
+printf '%s\n' "$at/lists/x.ppm a" >"$work/local.txt"
+expect 1 dl2-load check "$work/local.txt"
+said 'only in a list that lies on the same server'
+
 # ---- The other programs
 cp -r "$work/www/tar" "$work/local"
 expect 0 dl2-transcode --quiet --q 30 "$at/tar" "$work/again"
@@ -163,14 +215,12 @@ diff -r -x 'dl2-*' -x '.dl2-*' "$work/again" "$work/again-local" || fail 'other 
 expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/a.csv" "$at/tar" "$work/again/jpeg-30"
 expect 0 dl2-quality --quiet --metrics psnr_y --csv "$work/b.csv" "$work/local" "$work/again/jpeg-30"
 cmp "$work/a.csv" "$work/b.csv" || fail 'other scores behind HTTP'
-for dest in "$at/new" s3://bucket/new; do
-    expect 2 dl2-transcode --quiet --copy "$work/local" "$dest"
+for task in --copy --q=30; do
+    expect 2 dl2-transcode --quiet $task "$work/local" s3://bucket/new
     said "only packed datasets are written to a store"
-    expect 2 dl2-transcode --quiet --q 30 "$work/local" "$dest"
-    said "variants are made in a folder"
+    expect 2 dl2-transcode --quiet $task --container tar "$work/local" "$at/new"
+    said "can only be read"
 done
-expect 2 dl2-transcode --quiet --copy --container tar "$work/local" "$at/new"
-said "can only be read"
 expect 2 dl2-transcode --quiet --index "$at/tar"
 train() { dl2-train --quiet -j 1 --threads 1 -a convnet --image-size 16 -b 4 -e 2 "$@"; }
 expect 0 train -d "$at/tar" --out "$work/run" --cache-dir "$work/cache"

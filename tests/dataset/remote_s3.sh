@@ -34,6 +34,10 @@ while [ $((n += 1)) -le 1100 ]; do # more than one page of a listing
     mkdir -p "$work/up/many/c$((n % 3))"
     { printf 'P5 1 1 255 '; printf "\\$(printf %03o $((n % 256)))"; } >"$work/up/many/c$((n % 3))/$n.pgm"
 done
+names=$(cd "$work/up/folder" && find train val -name '[0-9].ppm')
+mkdir "$work/up/lists"
+echo "$names" | awk -F/ '{ printf "s3://bucket/data/folder/%s,%s,%s\n", $0, $2, $1 }' | sed '1i path,label,split' >"$work/up/lists/whole.csv"
+echo "$names" | awk -F/ '{ printf "folder/%s,%s,%s\n", $0, $2, $1 }' | sed '1i path,label,split' >"$work/up/some.lst"
 port=$("$DL2_S3_PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 # The requests that fill the bucket are not compared with their signatures; all later ones are.
 free=$(($(find "$work/up" -type f | wc -l) + 7))
@@ -85,6 +89,16 @@ wanted=$(digest)
 expect 0 dl2-load bench s3://bucket/data/folder --image-size 16 -b 4 --epochs 2 --digest --quiet --cache-dir "$work/cache"
 is "$(digest)" "$wanted" 'pixels from the cache'
 grep -q 'all of 6 reads of 6' "$work/out" || fail "$(cat "$work/out")"
+
+# ---- Lists: by the listing of their folder, and a request for each file that does not lie below it
+bench "$work/up/folder"
+wanted=$(digest)
+for list in lists/whole.csv some.lst; do
+    bench "s3://bucket/data/$list"
+    is "$(digest)" "$wanted" "pixels of $list"
+done
+check 1 s3://bucket/data/lists/none.csv
+said 'there is no such list'
 
 # ---- Writing: shards in parts of 8 MiB, the index last
 TMPDIR=$work/staging
