@@ -397,9 +397,13 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
 /* Reads codec, quality and resolution from the variant's dl2-variant.json, if it has one. */
 static int score_describe(struct dl2_scored_variant *variant, struct dl2_error *why)
 {
+    struct dl2_error own = DL2_ERROR_INIT;
     json_t *json;
     variant->quality = -1;
-    if (dl2_facts_load(variant->path, &json, NULL) < 0 || !json)
+    const int loaded = dl2_facts_load(variant->path, &json, &own);
+    if (loaded == DL2_ERR_LOST) /* or it would be scored as one of no quality and full size */
+        return dl2_error_copy(why, &own);
+    if (loaded < 0 || !json)
         return DL2_OK;
     const char *codec = dl2_json_get_text(json, "codec", NULL);
     variant->codec = codec ? strdup(codec) : NULL;

@@ -207,6 +207,21 @@ expect 0 dl2-quality --quiet "$work/up/folder" "$variants/jpeg-20" "$variants/jp
 cp "$work/out" "$work/scores"
 expect 0 dl2-quality --quiet --json "$work/quality.json" "$work/up/folder" s3://bucket/sweep/jpeg-20 s3://bucket/sweep/jpeg-50
 diff "$work/scores" "$work/out" >&2 || fail 'names or scores of variants in a store'
+for place in local:"$variants" store:s3://bucket/sweep; do # the same report of both
+    study=$work/study-${place%%:*} place=${place#*:}
+    mkdir -p "$study/quality" "$study/load" "$study/report"
+    expect 0 dl2-transcode --quiet --container=tar --q 20,50 --facts "$study/variants" "$work/up/folder" "$place"
+    for name in jpeg-20 jpeg-50; do
+        expect 0 dl2-quality --quiet --json "$study/quality/$name.json" "$work/up/folder" "$place/$name"
+        expect 0 dl2-load bench --quiet --image-size 16 --json "$study/load/$name.json" "$place/$name"
+    done
+    expect 0 dl2-report --quiet --output "$study/report/report.html" "$study"
+    expect 0 dl2-train --quiet -j 1 --threads 1 -a convnet --image-size 16 -b 4 -e 1 -d "$place/jpeg-50" --out "$study/run"
+    { cat "$study"/report/plots/*.dat
+      grep '"variant"\|"name"' "$study/run/experiment_report.json"; } >"$study/facts"
+done
+grep -q 'jpeg-20' "$study/facts" || fail 'the report lacks a variant'
+diff "$work/study-local/facts" "$work/study-store/facts" >&2 || fail 'another report on variants in a store'
 bench "$variants/jpeg-50"
 wanted=$(digest)
 bench s3://bucket/sweep/jpeg-50

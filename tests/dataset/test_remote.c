@@ -100,6 +100,58 @@ static void test_objects(void **state)
     expect_object("http://h/a", "", "a");
 }
 
+static void test_decoding(void **state)
+{
+    static const char *const bad[] = {"%", "a%2", "%zz", "a%2fb", "%00"};
+    (void)state;
+    char good[] = "a%20b/%C3%a9%25%2B+";
+    assert_true(dl2_percent_decode(good));
+    assert_string_equal(good, "a b/\xc3\xa9%++");
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%s", bad[i]);
+        if (dl2_percent_decode(text))
+            fail_msg("%s was decoded", bad[i]);
+    }
+}
+
+/* What a list at `base` calls a file at `url`; NULL: it is refused. */
+static void expect_name(const char *base, const char *url, const char *wanted, const char *there)
+{
+    const struct dl2_remote_options options = {.cache_dir = NULL};
+    struct dl2_remote *remote;
+    char *name, *path;
+    const int opened = dl2_remote_open(base, &options, &remote, NULL);
+    if (opened == DL2_ERR_UNSUPPORTED)
+        skip();
+    assert_int_equal(opened, DL2_OK);
+    const int status = dl2_remote_name_of(remote, url, &name, &path, NULL);
+    assert_int_equal(status, wanted ? DL2_OK : DL2_ERR_ARGUMENT);
+    if (wanted) {
+        assert_string_equal(name, wanted);
+        assert_string_equal(path, there);
+    }
+    free(name);
+    free(path);
+    dl2_remote_close(remote);
+}
+
+static void test_names_below_addresses(void **state)
+{
+    (void)state;
+    expect_name("http://h/a%20b", "http://H/a%20b/c%20d.jpg", "c d.jpg", "a b/c d.jpg");
+    expect_name("http://h/a%20b/c", "http://h/a%20bc/d.jpg", "../../a bc/d.jpg", "a bc/d.jpg");
+    expect_name("http://h", "http://h/a/b.jpg", "a/b.jpg", "a/b.jpg");
+    expect_name("s3://bucket/x//y", "s3://bucket/a%20.jpg", "../../a%20.jpg", "a%20.jpg");
+    expect_name("s3://bucket/x", "s3://bucket/x/y.jpg", "y.jpg", "x/y.jpg");
+    expect_name("s3://bucket/x", "s3://other/x/y.jpg", NULL, NULL);
+    expect_name("s3://bucket/x", "http://bucket/x/y.jpg", NULL, NULL);
+    expect_name("http://h", "https://h/a.jpg", NULL, NULL);
+    expect_name("http://h", "http://h:81/a.jpg", NULL, NULL);
+    expect_name("http://h", "http://h/a%2Fb.jpg", NULL, NULL);
+    expect_name("http://h", "http://h/a.jpg?signed", NULL, NULL);
+}
+
 static void test_splits_of_addresses(void **state)
 {
     unsigned depth;
@@ -400,6 +452,8 @@ int main(void)
         cmocka_unit_test(test_bad_addresses),
         cmocka_unit_test(test_passwords_are_not_shown),
         cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_decoding),
+        cmocka_unit_test(test_names_below_addresses),
         cmocka_unit_test(test_splits_of_addresses),
         cmocka_unit_test(test_ini),
         TEST(test_credentials),
