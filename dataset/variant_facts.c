@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Largest lines: those of some hundred million images. */
+#define MAX_LINES_BYTES ((uint64_t)64 << 30)
+
 /* Sets *store to what holds the facts of a place that is no folder; NULL: files. */
 static int find_store(const char *place, const struct dl2_facts_store **store,
                       struct dl2_error *error)
@@ -31,15 +34,14 @@ char *dl2_facts_place(const char *dest, const char *name)
 /* Reads a file of a variant that lies in a folder or behind a server: 1, or 0 where it is not
  * there.
  */
-static int load_text(const char *place, const char *name, struct dl2_bytes *text,
-                     struct dl2_error *error)
+static int load_text(const char *place, const char *name, uint64_t max_bytes,
+                     struct dl2_bytes *text, struct dl2_error *error)
 {
     const struct dl2_remote_options defaults = {NULL, 0, 0, 0};
     struct dl2_remote *remote;
     if (dl2_dataset_is_remote(place)) {
         DL2_TRY(dl2_remote_open(place, &defaults, &remote, error));
-        const int status =
-            dl2_remote_load(remote, name, DL2_JSON_MAX_BYTES, DL2_LOAD_OPTIONAL, text, error);
+        const int status = dl2_remote_load(remote, name, max_bytes, DL2_LOAD_OPTIONAL, text, error);
         dl2_remote_close(remote);
         return status;
     }
@@ -48,7 +50,7 @@ static int load_text(const char *place, const char *name, struct dl2_bytes *text
         return dl2_error_memory(error, "a variant");
     if (!dl2_is_file(path))
         return 0;
-    DL2_TRY(dl2_file_read(path, DL2_JSON_MAX_BYTES, text, error));
+    DL2_TRY(dl2_file_read(path, max_bytes, text, error));
     return 1;
 }
 
@@ -61,7 +63,7 @@ int dl2_facts_load(const char *place, json_t **summary, struct dl2_error *error)
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load(place, summary, error);
-    const int there = load_text(place, DL2_FACTS_SUMMARY_NAME, &text, &own);
+    const int there = load_text(place, DL2_FACTS_SUMMARY_NAME, DL2_JSON_MAX_BYTES, &text, &own);
     /* A file that can't be read counts as none. */
     if (there < 0 && (there == DL2_ERR_MEMORY || dl2_dataset_is_remote(place)))
         return dl2_error_copy(error, &own);
@@ -77,7 +79,7 @@ int dl2_facts_load_lines(const char *place, struct dl2_bytes *lines, struct dl2_
     DL2_TRY(find_store(place, &store, error));
     if (store)
         return store->load_lines(place, lines, error);
-    const int there = load_text(place, DL2_FACTS_LINES_NAME, lines, error);
+    const int there = load_text(place, DL2_FACTS_LINES_NAME, MAX_LINES_BYTES, lines, error);
     return there < 0 ? there : DL2_OK;
 }
 

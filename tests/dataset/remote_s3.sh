@@ -250,6 +250,25 @@ said 'would lie in each other'
 expect 2 dl2-transcode --container=tar --q 20,50 "$work/up/folder" s3://none/x
 said NoSuchBucket
 
+# Clips, sizes, and an image that fails: what is there stays
+for n in 1 2 3; do
+    picture "$work/clips/rose/one/0000$n.ppm" 24 20 "$n"
+    picture "$work/clips/tulip/two/0000$n.ppm" 24 20 "$n"
+done
+picture "$work/bad/rose/1.ppm" 24 20 1
+printf 'P6 24 20 255 cut' >"$work/bad/rose/2.ppm"
+for wanted in 6 0; do
+    expect 0 dl2-transcode --container=gulp --short 16 --q 50 --samples clips "$work/clips" s3://bucket/clips
+    grep -q "^jpeg-50@16 *6 *$wanted " "$work/out" || fail "clips in a store: $(cat "$work/out")"
+done
+expect 0 dl2-transcode --identify s3://bucket/clips/jpeg-50@16
+grep -q '^clips.2$' "$work/out" || fail "$(cat "$work/out")"
+for wanted in 1 0; do
+    expect 1 dl2-transcode --container=tar --q 50 "$work/bad" s3://bucket/bad
+    said "$work/bad/rose/2.ppm"
+    is "$(made)" "jpeg-50 $wanted/1 " 'a variant with an image that fails'
+done
+
 # Killed while a variant of other settings takes the place of one: absent, for every reader, until the next run.
 printf 'sleep "$1"; cp "$2" "$3"\n' >"$work/slow"
 slow_codec() { # SECONDS: copies a PNG
