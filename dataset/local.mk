@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 noinst_LTLIBRARIES += libdataset.la
 libdataset_la_SOURCES = \
+	dataset/annotations.h dataset/coco.c dataset/yolo.c \
 	dataset/dataset.c dataset/dataset.h \
 	dataset/sidecars.c dataset/sidecars.h \
 	dataset/postgresql/database_uri.c dataset/postgresql/database_uri.h \

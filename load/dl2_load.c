@@ -26,7 +26,12 @@ static const char *const devices[] = {[DL2_DEVICE_UNKNOWN] = "auto",
 enum command { BENCH, CHECK, ANALYZE };
 static const char *const commands[] = {
     [BENCH] = "bench", [CHECK] = "check", [ANALYZE] = "analyze", NULL};
-enum { BENCHES = 1 << BENCH, ANALYZES = 1 << ANALYZE, LOADS = BENCHES | ANALYZES };
+enum {
+    BENCHES = 1 << BENCH,
+    ANALYZES = 1 << ANALYZE,
+    LOADS = BENCHES | ANALYZES,
+    CHECKS = 1 << CHECK
+};
 
 static struct {
     struct dl2_load_options options;
@@ -122,6 +127,18 @@ static const struct dl2_option options[] = {
      "Also load the masks that lie beside the images or volumes, by their extension, for example "
      "mask.png or mask.npy",
      AT(options.loader.mask), .unset = "none", .commands = BENCHES},
+    {DL2_OPTION_TEXT, "boxes", 0, "FILE|EXT",
+     "Also load the boxes of the images' objects: a file in COCO's JSON, such as instances.json, "
+     "whose file_names fit the images, or the extension of YOLO's label files beside the images, "
+     "such as txt; check compares them with the images",
+     AT(options.loader.boxes), .unset = "none", .commands = BENCHES | CHECKS},
+    {DL2_OPTION_REAL, "min-visibility", 0, "SHARE",
+     "With --boxes, leave out boxes of whose area an image shows a smaller share",
+     AT(options.loader.min_visibility), .min = 0, .max = 1, .commands = BENCHES},
+    {DL2_OPTION_FLAG, "instance-masks", 0, NULL,
+     "With --boxes of COCO's JSON, also load a mask of each object; check reads the polygons and "
+     "run lengths that they are made of",
+     AT(options.loader.instance_masks), .commands = BENCHES | CHECKS},
     {DL2_OPTION_TABLE, .table = dl2_volume_options, .offset = AT(options.loader),
      .commands = BENCHES},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(options.loader.external)},

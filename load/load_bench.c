@@ -339,6 +339,11 @@ static void print_rates(FILE *out, const struct bench *bench)
     print_rate(out, nouns(bench), images, bench);
     if (frames)
         print_rate(out, "frames", images * frames, bench);
+    if (bench->options->loader.boxes)
+        fprintf(out,
+                "  %-21s %10" PRIu64 " in %" PRIu64 " images; %" PRIu64
+                " outside the crops were dropped\n",
+                "boxes", stats->boxes, stats->images, stats->boxes_dropped);
     if (stats->short_clips)
         fprintf(out, "  %-21s %10" PRIu64 " times, whose frames came again\n", "clips too short",
                 stats->short_clips);
@@ -528,6 +533,11 @@ static json_t *config_json(const struct dl2_load_options *options)
     if (loading && (config->mask || config->volume_depth))
         json_object_set_new(loading, "mask",
                             config->mask ? dl2_json_text(config->mask) : json_null());
+    if (loading && config->boxes)
+        json_object_update_new(loading,
+                               json_pack("{s:o, s:f, s:b}", "boxes", dl2_json_text(config->boxes),
+                                         "min_visibility", config->min_visibility, "instance_masks",
+                                         config->instance_masks));
     if (loading && config->frames)
         add_frames(loading, config);
     return loading;
@@ -601,6 +611,10 @@ static json_t *bench_json(const struct bench *bench)
                             json_pack("{s:I, s:I, s:o}", "padded", (json_int_t)stats->padded,
                                       "no_foreground", (json_int_t)stats->no_foreground,
                                       "operations", operations_json(bench)));
+    if (figures && config->boxes)
+        json_object_set_new(figures, "boxes",
+                            json_pack("{s:I, s:I}", "loaded", (json_int_t)stats->boxes, "dropped",
+                                      (json_int_t)stats->boxes_dropped));
     if (figures)
         json_object_set_new(
             figures, "batch_gaps",
@@ -625,6 +639,8 @@ static int run_bench(struct bench *bench, FILE *out, struct dl2_error *error)
     DL2_TRY(dl2_decode_choice_open(&bench->options->decode, bench->options->card, &bench->config,
                                    &bench->decoder, error));
     DL2_TRY(dl2_loader_create(bench->dataset, &bench->config, &loader, error));
+    if (dl2_loader_boxes_warning(loader))
+        dl2_progress_message(&bench->progress, "%s", dl2_loader_boxes_warning(loader));
     int status = run_epochs(bench, loader, error);
     const int bad = dl2_load_name_bad(loader, dl2_dataset_count(bench->dataset), bench->bad);
     dl2_loader_destroy(loader);

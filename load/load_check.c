@@ -9,17 +9,20 @@
 #include "common/quote.h"
 #include "common/thread.h"
 #include "load/load.h"
+#include "loader/boxes.h"
 
 #include <stdlib.h>
 
 struct checker {
     struct dl2_bytes encoded;
     struct dl2_image image, turned;
+    struct dl2_sample_boxes boxes; /* of label files */
 };
 
 struct check {
     const struct dl2_load_options *options;
     const struct dl2_dataset *dataset;
+    struct dl2_box_source boxes;
     struct checker *checkers;  /* one per worker */
     struct dl2_error *results; /* one per slot */
     struct dl2_progress progress;
@@ -64,9 +67,53 @@ static int check_sample(void *context, unsigned worker, size_t slot, size_t item
             dl2_error_prefix(result, "%s: decode", sample.path);
         }
     }
+    if (status == DL2_OK)
+        status =
+            dl2_boxes_read(&checker->boxes, &check->boxes, check->dataset, (uint32_t)item, result);
     if (status == DL2_ERR_MEMORY || status == DL2_ERR_LOST)
         return dl2_error_copy(error, result);
     return DL2_OK;
+}
+
+enum { NAMED = 10 }; /* images of COCO's file that are named */
+
+/* Names images of COCO's file that are no samples, and counts what else does not fit. */
+static void check_coco(struct check *check, FILE *out)
+{
+    const struct dl2_coco *coco = check->boxes.coco;
+    const struct dl2_coco_facts *facts = coco ? dl2_coco_facts(coco) : NULL;
+    for (size_t i = 0; facts && i < facts->missing; i++) {
+        char text[sizeof((struct dl2_error *)0)->message];
+        snprintf(text, sizeof text, "%s: its image '%s' is not among the samples",
+                 check->boxes.text, dl2_coco_missing(coco, i));
+        if (i < NAMED)
+            dl2_progress_message(&check->progress, "%s", text);
+        json_array_append_new(check->bad, dl2_json_text(text));
+    }
+    if (!facts)
+        return;
+    if (facts->missing > NAMED)
+        dl2_progress_message(&check->progress, "%s: and %zu more", check->boxes.text,
+                             facts->missing - NAMED);
+    fprintf(
+        out,
+        "%s: %zu images, %zu annotations, %zu categories; %zu of the images, with %zu "
+        "annotations, are not among the samples, %zu have no annotation; %zu samples are not in "
+        "the file%s%s\n",
+        DL2_SHOWN(check->boxes.text), facts->images, facts->annotations, facts->categories,
+        facts->missing, facts->missing_boxes, facts->bare, facts->unlisted,
+        facts->unlisted ? ", such as " : "", facts->unlisted ? DL2_SHOWN(facts->unlisted_key) : "");
+    check->bad_count += (int)facts->missing;
+}
+
+static json_t *boxes_json(const struct check *check)
+{
+    const struct dl2_coco_facts *facts = dl2_coco_facts(check->boxes.coco);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "images", (json_int_t)facts->images,
+                     "annotations", (json_int_t)facts->annotations, "categories",
+                     (json_int_t)facts->categories, "missing", (json_int_t)facts->missing,
+                     "missing_annotations", (json_int_t)facts->missing_boxes, "bare",
+                     (json_int_t)facts->bare, "unlisted", (json_int_t)facts->unlisted);
 }
 
 static int tell_result(void *context, size_t slot, size_t item, struct dl2_error *error)
@@ -90,7 +137,18 @@ static int save(const struct check *check, const char *path, double seconds, dou
                              (json_int_t)dl2_dataset_image_count(check->dataset), "bytes",
                              (json_int_t)dl2_dataset_bytes(check->dataset), "seconds", seconds,
                              "cpu_seconds", cpu_seconds, "bad", check->bad);
+    if (json && check->boxes.coco)
+        json_object_set_new(json, "boxes", boxes_json(check));
     return dl2_json_save_new(check->options->json_path, json, error);
+}
+
+static int open_boxes(struct check *check, struct dl2_error *error)
+{
+    const struct dl2_loader_config *config = &check->options->loader;
+    if (config->boxes && dl2_dataset_kind(check->dataset) != DL2_SAMPLE_IMAGE)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--boxes: the dataset holds clips or videos, and boxes are of images");
+    return dl2_box_source_open(&check->boxes, config, check->dataset, error);
 }
 
 static int run_check(struct check *check, struct dl2_parallel *loop, struct dl2_error *error)
@@ -121,8 +179,12 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
     };
     dl2_parallel_resolve(&loop);
     const double start = dl2_clock_wall(), cpu = dl2_clock_process_cpu();
-    int status = run_check(&check, &loop, error);
+    int status = open_boxes(&check, error);
+    if (status == DL2_OK)
+        status = run_check(&check, &loop, error);
     const double seconds = dl2_clock_wall() - start;
+    if (status == DL2_OK)
+        check_coco(&check, out);
     if (status == DL2_OK && options->json_path)
         status = save(&check, path, seconds, dl2_clock_process_cpu() - cpu, error);
     const bool clips = dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP;
@@ -137,10 +199,12 @@ int dl2_load_check(const struct dl2_load_options *options, const char *path, FIL
         dl2_bytes_free(&check.checkers[i].encoded);
         dl2_image_free(&check.checkers[i].image);
         dl2_image_free(&check.checkers[i].turned);
+        dl2_boxes_free(&check.checkers[i].boxes);
     }
     free(check.checkers);
     free(check.results);
     json_decref(check.bad);
+    dl2_box_source_close(&check.boxes);
     dl2_dataset_close(dataset);
     return status < 0 ? status : check.bad_count;
 }

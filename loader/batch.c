@@ -135,11 +135,17 @@ int dl2_slots_init(struct dl2_loader *loader, struct dl2_error *error)
             slot->batch.patches = slot->patches = dl2_calloc(config->batch, sizeof *slot->patches);
             loader->memory += config->batch * sizeof *slot->patches;
         }
+        if (config->boxes) {
+            slot->batch.boxes = slot->boxes = dl2_calloc(config->batch, sizeof *slot->boxes);
+            slot->box_blocks = dl2_calloc(config->batch, sizeof *slot->box_blocks);
+            loader->memory += config->batch * (sizeof *slot->boxes + sizeof *slot->box_blocks);
+        }
         if (config->mask)
             slot->batch.masks = dl2_alloc_aligned(mask_bytes, config->batch);
         slot->batch.target_count = loader->recipe.targets.count;
         if ((config->mask && !slot->batch.masks) || (config->volume_depth && !slot->patches) ||
-            !slot->targets || !slot->target_bytes || !slot->crop_boxes || !slot->batch.images ||
+            (config->boxes && (!slot->boxes || !slot->box_blocks)) || !slot->targets ||
+            !slot->target_bytes || !slot->crop_boxes || !slot->batch.images ||
             !slot->batch.labels || !slot->batch.indices || !slot->positions)
             return dl2_error_memory(error, "%u batches of %u images, %zu bytes each", config->depth,
                                     config->batch, bytes);
@@ -170,6 +176,10 @@ void dl2_slots_free(struct dl2_loader *loader)
         free(slot->targets);
         free(slot->crop_boxes);
         free(slot->patches);
+        free(slot->boxes);
+        for (unsigned b = 0; slot->box_blocks && b < config->batch; b++)
+            dl2_bytes_free(&slot->box_blocks[b]);
+        free(slot->box_blocks);
         free(slot->batch.masks);
         dl2_targets_free(slot->target_bytes, (size_t)config->batch * loader->recipe.targets.count);
     }

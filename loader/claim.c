@@ -112,8 +112,20 @@ static void write_mask(const struct dl2_loader *loader, struct dl2_claim *claim,
         memset(to, (int)loader->config.mask_fill, bytes);
 }
 
-/* Writes label, index, targets, mask and position. The label is -1 if there is no good sample for
- * this place. */
+static void write_boxes(struct dl2_claim *claim, bool good)
+{
+    const struct dl2_place *place = &claim->place;
+    struct dl2_boxes *to = place->slot->boxes + place->number;
+    struct dl2_bytes *block = place->slot->box_blocks + place->number;
+    const size_t before = block->capacity;
+    dl2_boxes_place(good ? &claim->job.boxes : NULL, block, to);
+    claim->place_memory += block->capacity - before;
+    claim->job.stats.boxes += to->count;
+    claim->job.stats.boxes_dropped += to->dropped;
+}
+
+/* Writes label, index, targets, mask, boxes and position. The label is -1 if there is no good
+ * sample for this place. */
 static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim, bool good)
 {
     const struct dl2_target_list *list = &loader->recipe.targets;
@@ -128,6 +140,8 @@ static void write_label(const struct dl2_loader *loader, struct dl2_claim *claim
     place->slot->crop_boxes[place->number] =
         good ? dl2_job_crop_box(&claim->job) : (struct dl2_crop_box){0, 0, 0, 0, false};
     write_mask(loader, claim, good);
+    if (loader->config.boxes)
+        write_boxes(claim, good);
     if (place->slot->patches)
         place->slot->patches[place->number] =
             good ? claim->job.volume.patch : (struct dl2_patch){.first = {0}};
@@ -227,6 +241,8 @@ void dl2_claim_add_stats(struct dl2_loader *loader, struct dl2_claim *claim)
         sum->augment[i] += part->augment[i];
     sum->padded += part->padded;
     sum->no_foreground += part->no_foreground;
+    sum->boxes += part->boxes;
+    sum->boxes_dropped += part->boxes_dropped;
     sum->bytes += part->bytes;
     sum->decoded_hits += part->decoded_hits;
     loader->epoch_done += (uint64_t)claim->done;

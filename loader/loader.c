@@ -19,6 +19,11 @@ const char *dl2_loader_augment(const struct dl2_loader *loader)
     return loader->config.augment;
 }
 
+const char *dl2_loader_boxes_warning(const struct dl2_loader *loader)
+{
+    return loader->recipe.boxes.warning;
+}
+
 const char *dl2_loader_targets(const struct dl2_loader *loader)
 {
     return loader->config.targets;

@@ -213,6 +213,19 @@ struct dl2_loader_config {
     /* 0 to 255: a mask where an augmentation shows what is outside the image, and around a volume
      * that is smaller than its patch */
     unsigned mask_fill;
+    /*
+     * Boxes of the images' objects, to come with them (dl2_batch.boxes): a file in COCO's JSON,
+     * whose name ends in ".json" and whose file_names fit the samples' keys; or the extension of
+     * label files beside the images, such as "txt", with YOLO's lines "class x y width height". A
+     * sample without its label file is bad, as is an image whose aspect the JSON has otherwise;
+     * where its size is another one, boxes are scaled. `augment` must leave pixels where they are
+     * then, and so must operations of the caller. NULL: none. Copied.
+     */
+    const char *boxes;
+    /* The share of a box's area that the sample must show, 0 to 1; 0: any. Else it is dropped. */
+    double min_visibility;
+    /* Also masks of the objects, from polygons or run lengths in COCO's JSON. */
+    bool instance_masks;
     uint64_t seed;
     unsigned workers; /* 0: dl2_cpu_count() */
     /* `workers` is the most: how many work follows how full the ring is and how busy they are. */
@@ -366,6 +379,28 @@ struct dl2_crop_box {
     bool flipped; /* left and right are exchanged afterwards */
 };
 
+/*
+ * The objects that a sample shows, in the order of the file; a box with nothing left of it, or less
+ * than config.min_visibility, is dropped.
+ */
+struct dl2_boxes {
+    unsigned count, dropped;
+    /* [count] left, top, right, bottom: pixels of the sample, from its upper left corner on, 0 to
+     * its width and height; left < right and top < bottom */
+    const float (*boxes)[4];
+    const int64_t *labels;  /* [count] COCO's category ids as in the file (in COCO itself 1 to 90
+                               with  gaps); of YOLO the class's number, from 0 */
+    const int64_t *iscrowd; /* [count] 1: a crowd of objects; else 0 */
+    const float *areas;     /* [count] of the whole object, in pixels of the file's image */
+    /* [count][height][width] of the sample, 1 where the object is, else 0, by nearest neighbours of
+     * what pycocotools draws at the file's size. NULL: without config.instance_masks, and where
+     * count is 0 */
+    const uint8_t *masks;
+    /* Of COCO as in the file, -1 for a sample that is not in it; of YOLO the sample's number. -1
+     * for one that can't be read. */
+    int64_t image_id;
+};
+
 /* What a sample shows of its volume, before augmentation. Axes are depth, height, width. */
 struct dl2_patch {
     int32_t first[3]; /* voxel of the volume; below 0 where the volume is smaller than the patch */
@@ -394,6 +429,8 @@ struct dl2_batch {
      * config.augment as the image is; what changes colours or erases leaves a mask as it is, and so
      * do the caller's operations. */
     uint8_t *masks;
+    /* [count]; NULL: without config.boxes. What they point at is the batch's. */
+    const struct dl2_boxes *boxes;
 };
 
 /* Figures since the last dl2_loader_stats_reset(), except `memory`. Times are wall seconds. */
@@ -416,6 +453,7 @@ struct dl2_loader_stats {
     double augment[DL2_AUGMENT_TIMED];
     uint64_t padded;               /* volumes that were smaller than the patch */
     uint64_t no_foreground;        /* volumes that were to show some and have none */
+    uint64_t boxes, boxes_dropped; /* of the samples that came; see struct dl2_boxes */
     uint64_t bad;                  /* samples found to be bad */
     uint64_t batches;              /* batches that dl2_loader_next() returned */
     uint64_t bytes_read, requests; /* bytes read from the dataset, and the number of reads */
@@ -443,6 +481,10 @@ const char *dl2_loader_augment(const struct dl2_loader *loader);
 
 /* config.targets, valid until destroy. */
 const char *dl2_loader_targets(const struct dl2_loader *loader);
+
+/* Samples that the file of config.boxes does not have, and images of it that are no samples: a line
+ * that counts them and names the first. NULL: neither. Valid until destroy. */
+const char *dl2_loader_boxes_warning(const struct dl2_loader *loader);
 
 /* Samples that an epoch of such a configuration has, of all ranks together, from a dataset (or a
  * partition) of so many; without those that drop_last leaves out. */

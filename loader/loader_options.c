@@ -190,6 +190,24 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "what a mask has where an operation of `augment` shows what lies outside, and around a "
         "volume that is smaller than its patch",
         0, .max = 255),
+    ROW("boxes", TEXT, boxes,
+        "boxes of the images' objects: a file in COCO's JSON, 'instances.json', whose file_names "
+        "fit "
+        "the samples' keys; or the extension of label files beside the images, 'txt', with YOLO's "
+        "lines. batch.boxes has for each sample a dict as torchvision's networks take it: boxes, "
+        "float32 [k, 4], x1, y1, x2, y2 in pixels of the sample, cropped, resized and flipped as "
+        "it "
+        "is; labels, int64 [k], the file's category ids or class numbers; area, float32 [k], in "
+        "pixels of the file's image; iscrowd, int64 [k]; image_id, -1 where the file does not have "
+        "the sample. Operations of `augment` must leave pixels where they are",
+        IMAGES),
+    ROW("min_visibility", NUMBER, min_visibility,
+        "with `boxes`: leave out a box of whose area the sample shows a smaller share", IMAGES,
+        .max = 1),
+    ROW("instance_masks", BOOL, instance_masks,
+        "with `boxes` of COCO's JSON: also masks, uint8 [k, height, width], from polygons or run "
+        "lengths, as pycocotools draws them",
+        IMAGES),
     ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY),
     ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
     ROW("external_timeout", NUMBER, external.timeout,

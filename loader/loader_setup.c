@@ -191,6 +191,23 @@ static int make_masks(struct dl2_loader *loader, struct dl2_error *error)
     return check_sidecars(loader->recipe.planner.dataset, "mask", error);
 }
 
+static int make_boxes(struct dl2_loader *loader, struct dl2_error *error)
+{
+    struct dl2_recipe *recipe = &loader->recipe;
+    const char *mover = recipe->augmentation ? dl2_augmentation_moves(recipe->augmentation) : NULL;
+    if (!loader->config.boxes)
+        return DL2_OK;
+    if (mover)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "boxes: the operation %s of augment moves pixels, and boxes do not "
+                             "follow it",
+                             mover);
+    DL2_TRY(dl2_box_source_open(&recipe->boxes, &loader->config, recipe->planner.dataset, error));
+    loader->config.boxes = recipe->boxes.text;
+    loader->memory += recipe->boxes.coco ? dl2_coco_memory(recipe->boxes.coco) : 0;
+    return DL2_OK;
+}
+
 static int make_sampler(struct dl2_loader *loader, struct dl2_error *error)
 {
     const size_t count = dl2_dataset_count(loader->recipe.planner.dataset);
@@ -327,6 +344,7 @@ static int set_up_loader(struct dl2_loader *loader, struct dl2_error *error)
     DL2_TRY(copy_external(loader, error));
     DL2_TRY(make_targets(loader, error));
     DL2_TRY(make_masks(loader, error));
+    DL2_TRY(make_boxes(loader, error));
     DL2_TRY(make_sampler(loader, error));
     DL2_TRY(make_storage(loader, error));
     DL2_TRY(make_side(loader, error));
@@ -396,6 +414,7 @@ void dl2_loader_destroy(struct dl2_loader *loader)
     dl2_augmentation_free(loader->recipe.augmentation);
     dl2_slots_free(loader);
     dl2_target_list_free(&loader->recipe.targets);
+    dl2_box_source_close(&loader->recipe.boxes);
     free(loader->mask_name);
     for (size_t i = 0; loader->external[i]; i++)
         free(loader->external[i]);

@@ -4,6 +4,7 @@ libloader_la_SOURCES = \
 	loader/bad_samples.c loader/bad_samples.h \
 	loader/batch.c \
 	loader/batch_decoder.h \
+	loader/boxes.c loader/boxes.h \
 	loader/cache.c loader/cache.h \
 	loader/claim.c \
 	loader/decode_queue.c \
@@ -11,6 +12,7 @@ libloader_la_SOURCES = \
 	loader/engine.h loader/engine_remote.c loader/engine_threads.c \
 	loader/evict.c \
 	loader/fetch.c loader/fetch.h \
+	loader/instance_masks.c loader/instance_masks.h \
 	loader/loader.c loader/loader.h \
 	loader/loader_options.c loader/loader_options.h \
 	loader/loader_settings.c loader/loader_settings.h \

@@ -16,8 +16,8 @@
  *     sample_plan.c     the plan of a sample: crop and byte range
  *     sampler.c         the epoch's order
  *
- * bad_samples.c, slow_samples.c, targets.c, masks.c and cache.c call nothing here and are called by
- * several of these.
+ * bad_samples.c, slow_samples.c, targets.c, masks.c, boxes.c and cache.c call nothing here and are
+ * called by several of these.
  *
  * Workers claim the samples of an epoch strictly in order and work on them in any order. Each
  * sample takes one place in a batch. Places are numbered through the epoch:
@@ -74,6 +74,8 @@ struct dl2_slot {
     struct dl2_target_bytes *target_bytes; /* the same */
     struct dl2_crop_box *crop_boxes;       /* [batch] */
     struct dl2_patch *patches;             /* [batch], of volumes */
+    struct dl2_boxes *boxes;               /* [batch], with boxes, views into: */
+    struct dl2_bytes *box_blocks;          /* the same */
 
     /* With a batch decoder. */
     struct dl2_decode_slot *decode_slot;

@@ -57,6 +57,7 @@ void dl2_job_free(struct dl2_job *job, const struct dl2_recipe *recipe)
     dl2_pixels_free(&job->pixels);
     dl2_targets_free(job->targets, recipe->targets.count);
     dl2_mask_free(&job->mask);
+    dl2_boxes_free(&job->boxes);
     dl2_volume_sample_free(&job->volume);
     job->targets = NULL;
 }
@@ -65,9 +66,9 @@ size_t dl2_job_memory(const struct dl2_job *job, const struct dl2_recipe *recipe
 {
     return sizeof *job + job->fetched.scratch.capacity + job->joined.capacity + job->clip.capacity +
            dl2_targets_memory(job->targets, recipe->targets.count) + dl2_mask_memory(&job->mask) +
-           dl2_pixels_memory(&job->pixels) + dl2_decoder_memory(job->decoder) +
-           dl2_video_memory(job->video) + dl2_resizer_memory(&job->resizer) +
-           dl2_voxels_memory(&job->volume.voxels);
+           dl2_boxes_memory(&job->boxes) + dl2_pixels_memory(&job->pixels) +
+           dl2_decoder_memory(job->decoder) + dl2_video_memory(job->video) +
+           dl2_resizer_memory(&job->resizer) + dl2_voxels_memory(&job->volume.voxels);
 }
 
 void dl2_job_begin(struct dl2_job *job, uint32_t index, size_t position, uint64_t epoch_position)
@@ -138,6 +139,7 @@ static int read_sidecar(struct dl2_job *job, const struct dl2_recipe *recipe,
     if (recipe->targets.count)
         DL2_TRY(dl2_targets_read(&recipe->targets, planner->dataset, job->plan.index, job->targets,
                                  error));
+    DL2_TRY(dl2_boxes_read(&job->boxes, &recipe->boxes, planner->dataset, job->plan.index, error));
     return planner->config->mask && !has_volumes(recipe)
                ? dl2_mask_read(&job->mask, planner->config, planner->dataset, job->plan.index,
                                error)
@@ -328,6 +330,17 @@ static int show_mask(struct dl2_job *job, const struct dl2_recipe *recipe, struc
     return status;
 }
 
+static int show_boxes(struct dl2_job *job, const struct dl2_recipe *recipe, struct dl2_error *error)
+{
+    const struct dl2_crop_box crop = dl2_job_crop_box(job);
+    const int status =
+        dl2_boxes_show(&job->boxes, &recipe->boxes, recipe->planner.config, job->plan.index,
+                       job->plan.width, job->plan.height, &crop, error);
+    if (status < 0)
+        dl2_error_prefix(error, "boxes '%s'", recipe->boxes.text);
+    return status;
+}
+
 /* Operations, if there are any, work on uint8 NHWC pixels. */
 static int resize_sample(struct dl2_job *job, const struct dl2_recipe *recipe, void *out,
                          struct dl2_error *error)
@@ -459,6 +472,8 @@ int dl2_job_step(struct dl2_job *job, const struct dl2_recipe *recipe, void *out
                                         : decode_sample(job, recipe, error);
         if (status == DL2_OK && recipe->planner.config->mask)
             status = show_mask(job, recipe, error);
+        if (status == DL2_OK && recipe->boxes.text)
+            status = show_boxes(job, recipe, error);
         break;
     case DL2_STAGE_TRANSFORM:
         next = operations            ? DL2_STAGE_OPERATION

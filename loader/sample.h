@@ -4,14 +4,11 @@
  * everything that it needs, so that another thread can take it over between two stages:
  *
  *     READ        plan and bytes of the sample (fetch.h), or its decoded image from the cache;
- *                 its targets (targets.h) and mask (masks.h)
- *     DECODE      header, crop, pixels of the crop, mask; for a batch decoder the header and crop
- *                 alone
- *     TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image instead
- *     OPERATION   the augmentation, then the caller's operations, one after the other
- *     STORE       the result into the batch
- *     PLACE       a clip that was gathered into the batch
- *     DONE
+ *                 its targets (targets.h), mask (masks.h) and label file (boxes.h)
+ *     DECODE      header, crop, pixels of the crop, mask, boxes; for a batch decoder the header and
+ * crop alone TRANSFORM   resize and flip into the batch; a batch decoder gets the encoded image
+ * instead OPERATION   the augmentation, then the caller's operations, one after the other STORE the
+ * result into the batch PLACE       a clip that was gathered into the batch DONE
  *
  * Volumes (volume_sample.h) have no DECODE, and always a STORE. A video is read with its first
  * frame and opened by the first DECODE; the READ of others is a plan alone.
@@ -28,6 +25,7 @@
 #include "codec/decoder.h"
 #include "codec/video.h"
 #include "loader/batch_decoder.h"
+#include "loader/boxes.h"
 #include "loader/decoded.h"
 #include "loader/fetch.h"
 #include "loader/loader.h"
@@ -47,6 +45,7 @@ struct dl2_recipe {
     size_t sample_bytes, image_bytes;      /* in the batch: of a sample, and of a frame of it */
     bool gathers; /* frames of clips stay with the job until the clip is whole */
     struct dl2_target_list targets;
+    struct dl2_box_source boxes;
     struct dl2_foreground *foreground; /* of volumes, where patches are to show some; else NULL */
 };
 
@@ -91,6 +90,7 @@ struct dl2_job {
     struct dl2_pixels pixels;         /* what operations work on */
     struct dl2_target_bytes *targets; /* [recipe->targets.count] */
     struct dl2_sample_mask mask;
+    struct dl2_sample_boxes boxes;
     struct dl2_volume_sample volume;
 
     /* With a batch decoder. */

@@ -29,6 +29,7 @@ struct operation {
     void (*apply_volume)(const double *values, struct dl2_random *random,
                          struct dl2_voxels *voxels);
     const char *(*refuse_volume)(const double *values);
+    bool moves; /* pixels of images, so that masks have to follow */
 };
 
 /* ---- the operations ---- */
@@ -261,11 +262,11 @@ static void apply_elastic(const double *values, struct dl2_random *random,
 static const struct operation operations[] = {
     {"randaugment", "RandAugment: n operations of strength m of bins",
      {P(1), {"n", 1, 14, 2, true}, {"m", 0, 255, 9, true}, {"bins", 2, 256, 31, true}, FILL},
-     .apply = apply_randaugment, .refuse = refuse_randaugment},
+     .apply = apply_randaugment, .refuse = refuse_randaugment, .moves = true},
     {"trivialaugment", "TrivialAugment (wide): one operation of any strength",
-     {P(1), {"bins", 2, 256, 31, true}, FILL}, .apply = apply_trivialaugment},
+     {P(1), {"bins", 2, 256, 31, true}, FILL}, .apply = apply_trivialaugment, .moves = true},
     {"autoaugment", "AutoAugment's ImageNet policy: one of 25 pairs of operations",
-     {P(1), FILL}, .apply = apply_autoaugment},
+     {P(1), FILL}, .apply = apply_autoaugment, .moves = true},
     {"jitter", "Brightness, contrast, saturation and hue, each changed by up to its value",
      {P(1), {"brightness", 0, 10, 0, false}, {"contrast", 0, 10, 0, false},
       {"saturation", 0, 10, 0, false}, {"hue", 0, 0.5, 0, false}},
@@ -286,15 +287,15 @@ static const struct operation operations[] = {
       {"kernel", 0, DL2_BLUR_MAX, 0, true}},
      .apply = apply_blur, .refuse = refuse_blur, .apply_volume = apply_volume_blur,
      .refuse_volume = refuse_volume_blur},
-    {"vflip", "Upside down", {P(0.5)}, .plain = dl2_pixels_flip_down},
+    {"vflip", "Upside down", {P(0.5)}, .plain = dl2_pixels_flip_down, .moves = true},
     {"rotate", "Turned by up to so many degrees either way",
-     {P(1), {"degrees", 0, 180, 30, false}, FILL}, .apply = apply_rotate},
+     {P(1), {"degrees", 0, 180, 30, false}, FILL}, .apply = apply_rotate, .moves = true},
     {"shear", "Sheared by up to so many degrees either way",
      {P(1), {"x", 0, 80, 15, false}, {"y", 0, 80, 0, false}, FILL}, .apply = apply_shear,
-     .refuse = refuse_no_direction},
+     .refuse = refuse_no_direction, .moves = true},
     {"translate", "Moved by up to so large a part of the width and the height",
      {P(1), {"x", 0, 1, 0.1, false}, {"y", 0, 1, 0.1, false}, FILL}, .apply = apply_translate,
-     .refuse = refuse_no_direction},
+     .refuse = refuse_no_direction, .moves = true},
     {"erase", "A rectangle set to a grey level (random erasing)",
      {P(0.5), {"area-min", 0.0001, 1, 0.02, false}, {"area-max", 0.0001, 1, 0.33, false},
       {"aspect-min", 0.01, 100, 0.3, false}, {"aspect-max", 0.01, 100, 3.3, false}, FILL},
@@ -552,6 +553,16 @@ size_t dl2_augmentation_count(const struct dl2_augmentation *augmentation)
 const char *dl2_augmentation_name(const struct dl2_augmentation *augmentation, size_t number)
 {
     return augmentation->steps[number].operation->name;
+}
+
+const char *dl2_augmentation_moves(const struct dl2_augmentation *augmentation)
+{
+    for (size_t i = 0; i < augmentation->count; i++) {
+        const struct step *step = &augmentation->steps[i];
+        if (step->plugin ? dl2_plugin_moves(step->plugin) : step->operation->moves)
+            return step->operation->name;
+    }
+    return NULL;
 }
 
 void dl2_augmentation_run_volume(const struct dl2_augmentation *augmentation, size_t number,

@@ -49,6 +49,8 @@ int dl2_augmentation_check(const struct dl2_augmentation *augmentation, bool vol
 /* Operations of an augmentation, and their names. */
 size_t dl2_augmentation_count(const struct dl2_augmentation *augmentation);
 const char *dl2_augmentation_name(const struct dl2_augmentation *augmentation, size_t number);
+/* The name of the first that moves pixels of images; NULL: none does. */
+const char *dl2_augmentation_moves(const struct dl2_augmentation *augmentation);
 /* Runs one of them; call it for all in their order. */
 void dl2_augmentation_run_volume(const struct dl2_augmentation *augmentation, size_t number,
                                  struct dl2_random *random, struct dl2_voxels *voxels);

@@ -240,6 +240,11 @@ const char *dl2_plugin_name(const struct dl2_plugin *plugin)
     return plugin->name;
 }
 
+bool dl2_plugin_moves(const struct dl2_plugin *plugin)
+{
+    return plugin->operation->moves;
+}
+
 uint64_t dl2_plugin_sum(const struct dl2_plugin *plugin)
 {
     return plugin->sum;

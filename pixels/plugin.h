@@ -27,6 +27,8 @@ void dl2_plugin_close(struct dl2_plugin *plugin);
 
 /* NAME@FILE, as it was given. */
 const char *dl2_plugin_name(const struct dl2_plugin *plugin);
+/* Does it move pixels, so that masks have to follow? */
+bool dl2_plugin_moves(const struct dl2_plugin *plugin);
 /* Of the file's bytes: XXH3, 64 bits. */
 uint64_t dl2_plugin_sum(const struct dl2_plugin *plugin);
 

@@ -147,6 +147,60 @@ PyObject *py_array_of_masks(struct py_state *state, PyObject *images)
     return (PyObject *)self;
 }
 
+/* A part of the memory of a batch. */
+static PyObject *part_of(struct py_state *state, PyObject *images, enum py_type type, int ndim,
+                         const Py_ssize_t *shape, const void *data)
+{
+    static uint64_t nothing;
+    struct py_array *self = make(state, type, ndim, shape);
+    if (!self)
+        return NULL;
+    self->base = (struct py_array *)Py_NewRef(images);
+    self->data = data && shape[0] ? (void *)(uintptr_t)data : &nothing;
+    return (PyObject *)self;
+}
+
+static PyObject *dict_of_boxes(struct py_state *state, PyObject *images,
+                               const struct dl2_boxes *boxes)
+{
+    const struct dl2_loader_config *config = &((struct py_array *)images)->loader->settings.loader;
+    const Py_ssize_t corners[] = {boxes->count, 4};
+    const Py_ssize_t masks[] = {boxes->count, config->height, dl2_loader_width(config)};
+    struct {
+        const char *name;
+        PyObject *value;
+    } items[] = {
+        {"boxes", part_of(state, images, PY_FLOAT32, 2, corners, boxes->boxes)},
+        {"labels", part_of(state, images, PY_INT64, 1, corners, boxes->labels)},
+        {"image_id", PyLong_FromLongLong(boxes->image_id)},
+        {"area", part_of(state, images, PY_FLOAT32, 1, corners, boxes->areas)},
+        {"iscrowd", part_of(state, images, PY_INT64, 1, corners, boxes->iscrowd)},
+        {"masks", config->instance_masks ? part_of(state, images, PY_UINT8, 3, masks, boxes->masks)
+                                         : Py_NewRef(Py_None)},
+    };
+    PyObject *dict = PyDict_New();
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++) {
+        if (dict &&
+            (!items[i].value || (items[i].value != Py_None &&
+                                 PyDict_SetItemString(dict, items[i].name, items[i].value) < 0)))
+            Py_CLEAR(dict);
+        Py_XDECREF(items[i].value);
+    }
+    return dict;
+}
+
+PyObject *py_boxes_of(struct py_state *state, PyObject *images)
+{
+    const struct dl2_batch *batch = ((struct py_array *)images)->batch;
+    PyObject *list = PyList_New(batch->count);
+    for (unsigned i = 0; list && i < batch->count; i++) {
+        PyObject *dict = dict_of_boxes(state, images, &batch->boxes[i]);
+        if (!dict || PyList_SetItem(list, i, dict) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
 PyObject *py_array_of_numbers(struct py_state *state, Py_ssize_t count, int64_t **data)
 {
     struct py_array *self = make(state, PY_INT64, 1, &count);

@@ -178,6 +178,8 @@ extern PyType_Spec py_array_spec;
 PyObject *py_array_of_images(struct py_state *state, struct py_loader *loader,
                              struct dl2_batch *batch);
 /* What volumes' patches show: int64 [n, 6]. */
+/* A list of dicts of the boxes of its samples, whose arrays are parts of the batch's memory. */
+PyObject *py_boxes_of(struct py_state *state, PyObject *images);
 PyObject *py_array_of_patches(struct py_state *state, const struct dl2_batch *batch);
 /* The masks beside these images, in the same memory's keeping. */
 PyObject *py_array_of_masks(struct py_state *state, PyObject *images);

@@ -241,6 +241,11 @@ static PyObject *make_loader(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Py_XDECREF(texts);
     if (status < 0 && !PyErr_Occurred()) /* memory() may have raised one of its own */
         py_raise(state, &error);
+    const char *warning = status < 0 || PyErr_Occurred() || !self->loader
+                              ? NULL
+                              : dl2_loader_boxes_warning(self->loader);
+    if (warning)
+        PyErr_WarnFormat(PyExc_UserWarning, 1, "boxes: %s", warning);
     if (PyErr_Occurred() || !keep_augment(self) || !keep_external(self, given.external))
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -493,15 +498,16 @@ static PyObject *dict_of_targets(const struct py_loader *self, const struct dl2_
 static PyObject *make_batch(struct py_state *state, struct py_loader *self, struct dl2_batch *batch)
 {
     int64_t *labels = NULL, *indices = NULL;
-    PyObject *fields[9] = {NULL,
-                           py_array_of_numbers(state, batch->count, &labels),
-                           py_array_of_numbers(state, batch->count, &indices),
-                           PyLong_FromUnsignedLongLong(batch->epoch),
-                           PyLong_FromUnsignedLongLong(batch->step),
-                           dict_of_targets(self, batch),
-                           py_array_of_shown(state, batch),
-                           NULL,
-                           batch->patches ? py_array_of_patches(state, batch) : Py_NewRef(Py_None)};
+    PyObject *fields[10] = {NULL,
+                            py_array_of_numbers(state, batch->count, &labels),
+                            py_array_of_numbers(state, batch->count, &indices),
+                            PyLong_FromUnsignedLongLong(batch->epoch),
+                            PyLong_FromUnsignedLongLong(batch->step),
+                            dict_of_targets(self, batch),
+                            py_array_of_shown(state, batch),
+                            NULL,
+                            batch->patches ? py_array_of_patches(state, batch)
+                                           : Py_NewRef(Py_None)};
     for (unsigned i = 0; labels && indices && i < batch->count; i++) {
         labels[i] = batch->labels[i];
         indices[i] = batch->indices[i];
@@ -509,8 +515,10 @@ static PyObject *make_batch(struct py_state *state, struct py_loader *self, stru
     fields[0] = py_array_of_images(state, self, batch); /* or gives the batch back */
     fields[7] = !fields[0] || !self->settings.loader.mask ? Py_NewRef(Py_None)
                                                           : py_array_of_masks(state, fields[0]);
+    fields[9] = !fields[0] || !self->settings.loader.boxes ? Py_NewRef(Py_None)
+                                                           : py_boxes_of(state, fields[0]);
     PyObject *out = PyErr_Occurred() ? NULL : PyStructSequence_New(state->batch);
-    for (int i = 0; i < 9; i++)
+    for (int i = 0; i < 10; i++)
         if (out)
             PyStructSequence_SetItem(out, i, fields[i]);
         else
@@ -740,7 +748,7 @@ static const struct {
     NUMBER(bad),           NUMBER(batches),        NUMBER(bytes_read), NUMBER(requests),
     NUMBER(encoded_hits),  NUMBER(decoded_hits),   NUMBER(aside),      SECONDS(threshold),
     NUMBER(frames),        NUMBER(short_clips),    NUMBER(memory),     NUMBER(padded),
-    NUMBER(no_foreground), SECONDS(workers_mean),
+    NUMBER(no_foreground), SECONDS(workers_mean),  NUMBER(boxes),      NUMBER(boxes_dropped),
 };
 
 static PyObject *loader_stats(struct py_loader *self, PyObject *args, PyObject *kwargs)
@@ -938,6 +946,9 @@ static PyStructSequence_Field batch_fields[] = {
      "of volumes, dl2.Array, int64 [n, 6]: the first voxel that is shown, and the size of "
      "the volume, each in depth, height and width; below 0 where the volume is smaller "
      "than the patch. Else None"},
+    {"boxes",
+     "with the setting boxes, a list of a dict for each sample: boxes, labels, image_id, area, "
+     "iscrowd, masks; see there. Else None"},
     {NULL, NULL},
 };
 

@@ -35,7 +35,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 Sidecars = Dict[str, Any]  # lists of bytes by extension, and "crop_boxes", "masks" and "indices", tensors
-Batch = Union[Tuple[torch.Tensor, torch.Tensor], Tuple[torch.Tensor, torch.Tensor, Sidecars]]
+Batch = Union[Tuple[torch.Tensor, Any], Tuple[torch.Tensor, Any, Sidecars]]  # targets: a tensor, or dicts
 Path = Union[str, "os.PathLike[str]", dl2.Dataset]
 
 _DTYPES = {torch.uint8: "uint8", torch.float32: "float32", torch.float16: "float16",
@@ -144,6 +144,12 @@ def _channels_second(images: torch.Tensor) -> torch.Tensor:
     return images.movedim(-1, 1)
 
 
+def _boxes(batch: dl2.Batch) -> List[Dict[str, Any]]:
+    """The targets of torchvision's detection networks: a dict of tensors for each image."""
+    return [{name: from_dlpack(value.__dlpack__()) if isinstance(value, dl2.Array) else value
+             for name, value in boxes.items()} for boxes in batch.boxes or ()]
+
+
 def _sidecars(batch: dl2.Batch, indices: bool) -> Sidecars:
     sidecars: Sidecars = dict(batch.targets)
     if batch.masks is not None:
@@ -226,6 +232,10 @@ class Loader(data.IterableDataset):
     sidecars["crop_boxes"] is float32 [n, 5], in memory of the CPU: left, top, right and bottom of the part
     of each image that was resized to image_size, in pixels of the upright image, and 1 where left
     and right were exchanged then, else 0.
+
+    With boxes="instances.json" or boxes="txt", targets are a list of dicts, as torchvision's
+    detection networks take them: tensors boxes, labels, area, iscrowd, with instance_masks masks, and
+    image_id, a number; see dl2.Loader. Images without objects have boxes of [0, 4].
 
     With mask="png", sidecars["masks"] are the masks that lie beside the images: uint8 [n, height,
     width], in memory of the CPU, cropped, flipped and moved by `augment` as the images are.
@@ -331,6 +341,13 @@ class Loader(data.IterableDataset):
                 raise ValueError(f"targets: {name!r} is a tensor of a batch, not an extension here")
         if (self.mixup or self.cutmix) and self.loader.settings["frames"]:
             raise ValueError("mixup and cutmix mix images, not clips: leave out frames")
+        if self.loader.settings["boxes"]:
+            given = {"mixup": self.mixup, "cutmix": self.cutmix, "labels": labels is not None}
+            for name, value in given.items():
+                if value:
+                    raise ValueError(f"{name} is for classes of images: leave it out with boxes")
+            if on_card:
+                raise ValueError(f"device={str(device)!r}: boxes are loaded to the CPU; move their batches to the card")
         if (self.mixup or self.cutmix) and self.loader.settings["mask"]:
             raise ValueError("mixup and cutmix mix images and targets, not masks: leave out mask")
         if (self.mixup or self.cutmix) and not self.classes:
@@ -447,8 +464,10 @@ class Loader(data.IterableDataset):
         self._start, self._given, self._resumed = state, None, state["epoch"]
         self._begun = self._next.value = state["epoch"]
 
-    def _targets(self, batch: dl2.Batch) -> torch.Tensor:
-        """Of the CPU."""
+    def _targets(self, batch: dl2.Batch) -> Any:
+        """Of the CPU: a tensor, or with boxes a list of dicts."""
+        if batch.boxes is not None:
+            return _boxes(batch)
         if self._labels is None:
             return from_dlpack(batch.labels.__dlpack__())
         rows = self._labels[from_dlpack(batch.indices.__dlpack__())]
@@ -457,7 +476,7 @@ class Loader(data.IterableDataset):
         return rows
 
     def _finish(self, epoch: int, step: int, sidecars: Sidecars, images: torch.Tensor,
-                targets: torch.Tensor) -> Batch:
+                targets: Any) -> Batch:
         """The tensors of a batch as they are given: mixed, and with what lies beside the images."""
         if (self.mixup or self.cutmix) and not self.mixup_enabled:
             targets = torch.nn.functional.one_hot(targets, len(self.classes)).to(torch.float32)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Boxes around the objects of images: from one file for all images in COCO's JSON
+ * (instances_*.json), or from a label file beside each image, as YOLO has it.
+ *
+ * COCO's file is read once, an element at a time, into compact arrays: memory beyond them is that
+ * of its largest element. An image is looked up by its file_name without extension: a sample is
+ * that image if its key is this name, or ends with a slash and this name.
+ *
+ * Threads: any number at once may ask what was opened.
+ */
+#ifndef DL2_DATASET_ANNOTATIONS_H
+#define DL2_DATASET_ANNOTATIONS_H
+
+#include "common/error.h"
+#include "common/memory.h"
+#include "dataset/dataset.h"
+
+/* An object in an image. */
+struct dl2_annotation {
+    /* Of its box, finite, left <= right and top <= bottom: pixels of the image, of YOLO parts of
+     * its width and height. It may reach beyond the image. */
+    double left, top, right, bottom;
+    int64_t label; /* the category's id; of YOLO the class's number */
+    float area;    /* as the file has it, else that of the box */
+    bool crowd;
+    size_t shape; /* where dl2_coco_shape() begins; 0: none was read */
+};
+
+struct dl2_annotated_image {
+    int64_t id;
+    uint32_t width, height; /* as the file has them; 0: it does not */
+    const struct dl2_annotation *annotations;
+    uint32_t count;
+};
+
+struct dl2_coco;
+
+struct dl2_coco_facts {
+    size_t images, annotations, categories; /* in the file */
+    size_t missing;           /* images of the file that no sample of the dataset is */
+    size_t missing_boxes;     /* annotations of these */
+    size_t unlisted;          /* samples of the dataset that the file does not have */
+    const char *unlisted_key; /* the first of them, or NULL */
+    size_t bare;              /* images of the file that are samples and have no annotation */
+};
+
+/*
+ * Reads a file, with the shapes of objects or without, and finds the samples of a dataset in it;
+XX DL2_ERR_FORMAT for what is not such
+ * JSON, and, naming the first of them, for broken elements: ids that are no whole numbers, come
+ * twice (of images and categories) or lead nowhere, boxes that are not four finite numbers or of
+ * negative size, shapes that are no polygons or run lengths of their size; also if two images are
+ * one sample or two samples one image, and if none fits.
+ */
+int dl2_coco_open(const char *path, const struct dl2_dataset *dataset, bool shapes,
+                  struct dl2_coco **out, struct dl2_error *error);
+void dl2_coco_close(struct dl2_coco *coco);
+
+const struct dl2_coco_facts *dl2_coco_facts(const struct dl2_coco *coco);
+size_t dl2_coco_memory(const struct dl2_coco *coco);
+/* The file_name of an image that no sample is, by its number among these; NULL after the last. */
+const char *dl2_coco_missing(const struct dl2_coco *coco, size_t number);
+
+/* What the file has of a sample, its annotations in the file's order; false: nothing. */
+bool dl2_coco_image(const struct dl2_coco *coco, size_t index, struct dl2_annotated_image *image);
+
+/*
+ * The shape of an annotation. Polygons: their number, then of each the number of its points and
+ * their x and y as int32_t, in fifths of a pixel as pycocotools rounds them. Run lengths: 0,
+ * height, width, the number of runs, and the runs down the columns, beginning with one of zeros;
+ * their sum is height * width.
+ */
+const uint32_t *dl2_coco_shape(const struct dl2_coco *coco,
+                               const struct dl2_annotation *annotation);
+
+/* Beyond this, pixels, no coordinate of a polygon is accepted. */
+#define DL2_POLYGON_MAX 1e6
+
+/*
+ * Reads a label file of YOLO into `rows` (struct dl2_annotation, which it replaces): lines
+ * "class x y width height", the box's center and size as parts of the image's width and height.
+ * DL2_ERR_FORMAT names the line that is none.
+ */
+int dl2_yolo_read(const uint8_t *text, size_t size, struct dl2_bytes *rows,
+                  struct dl2_error *error);
+
+#endif

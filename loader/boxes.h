@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Boxes of samples: they are read in the read stage, follow the crop, the resize and the flip once
+ * these are known, and travel with the sample into its batch.
+ *
+ * Threads: one at a time for each sample; a source does not change.
+ */
+#ifndef DL2_LOADER_BOXES_H
+#define DL2_LOADER_BOXES_H
+
+#include "common/error.h"
+#include "dataset/annotations.h"
+#include "loader/loader.h"
+#include "pixels/operations.h"
+
+/* Where boxes come from, as dl2_loader_config.boxes says. */
+struct dl2_box_source {
+    char *text;            /* as it was given; NULL: no boxes */
+    struct dl2_coco *coco; /* NULL: label files of the extension `text` */
+    char *warning;         /* what does not fit, or NULL */
+};
+
+/* The boxes of one sample under way. Of zeroed memory. */
+struct dl2_sample_boxes {
+    struct dl2_boxes view; /* into: */
+    struct dl2_bytes block;
+    /* Label files: the file, and its struct dl2_annotation. */
+    struct dl2_bytes file, rows;
+    /* Masks: at the image's size, room to draw, room to crop; of the output's size. */
+    struct dl2_bytes whole, scratch, columns;
+    struct dl2_pixels shown;
+};
+
+/* Does the text name a file in COCO's JSON? Else it is an extension. */
+bool dl2_boxes_in_file(const char *text);
+
+/* Of zeroed memory; nothing where the loader has no boxes. Close it in either case. */
+int dl2_box_source_open(struct dl2_box_source *source, const struct dl2_loader_config *config,
+                        const struct dl2_dataset *dataset, struct dl2_error *error);
+void dl2_box_source_close(struct dl2_box_source *source);
+
+/* Reads a sample's label file. DL2_ERR_FORMAT where there is none, or it is damaged. */
+int dl2_boxes_read(struct dl2_sample_boxes *boxes, const struct dl2_box_source *source,
+                   const struct dl2_dataset *dataset, uint32_t index, struct dl2_error *error);
+
+/*
+ * Makes boxes->view of what an image of width x height pixels shows. Where the file's size of the
+ * image is another one, boxes are scaled; DL2_ERR_FORMAT if its aspect differs.
+ */
+int dl2_boxes_show(struct dl2_sample_boxes *boxes, const struct dl2_box_source *source,
+                   const struct dl2_loader_config *config, uint32_t index, uint32_t width,
+                   uint32_t height, const struct dl2_crop_box *crop, struct dl2_error *error);
+
+/* Exchanges a sample's boxes with those of its place in a batch, and shows them in `out`; with
+ * `from` NULL it has none. */
+void dl2_boxes_place(struct dl2_sample_boxes *from, struct dl2_bytes *block, struct dl2_boxes *out);
+
+size_t dl2_boxes_memory(const struct dl2_sample_boxes *boxes);
+void dl2_boxes_free(struct dl2_sample_boxes *boxes);
+
+#endif
