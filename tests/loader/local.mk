@@ -10,6 +10,13 @@ tests_loader_fuzz_sample_weights_LDADD = $(FUZZ_LIBS) libloader.la libdataset.la
 TESTS += tests/loader/fuzz_sample_weights.sh
 EXTRA_DIST += tests/loader/fuzz_sample_weights.sh
 
+check_PROGRAMS += tests/loader/fuzz_boxes
+tests_loader_fuzz_boxes_SOURCES = tests/loader/fuzz_boxes.c
+tests_loader_fuzz_boxes_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_loader_fuzz_boxes_LDADD = $(FUZZ_LIBS) libloader.la libdataset.la libcodec.la libcommon.la
+TESTS += tests/loader/fuzz_boxes.sh
+EXTRA_DIST += tests/loader/fuzz_boxes.sh tests/loader/gen_instance_masks.py tests/loader/instance_masks.json
+
 check_PROGRAMS += tests/loader/show_batches
 tests_loader_show_batches_SOURCES = tests/loader/show_batches.c
 tests_loader_show_batches_LDADD = libloader.la libdataset.la libcodec.la libcommon.la
@@ -18,6 +25,11 @@ loader_pictures = tests/loader/pictures.c tests/loader/pictures.h
 fake_decoder = tests/loader/fake_decoder.c tests/loader/fake_decoder.h
 
 if HAVE_CMOCKA
+check_PROGRAMS += tests/loader/test_boxes
+tests_loader_test_boxes_SOURCES = tests/loader/test_boxes.c $(loader_pictures)
+tests_loader_test_boxes_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(ZLIB_CFLAGS)
+tests_loader_test_boxes_LDADD = libloader.la libdataset.la libcodec.la libcommon.la $(CMOCKA_LIBS) $(ZLIB_LIBS)
+TESTS += tests/loader/test_boxes
 check_PROGRAMS += tests/loader/test_allocations tests/loader/test_batch_decoder tests/loader/test_batching \
 	tests/loader/test_fetch tests/loader/test_loader tests/loader/test_sampler
 tests_loader_test_fetch_SOURCES = tests/loader/test_fetch.c $(loader_pictures)

@@ -4,7 +4,7 @@ TESTS += tests/python/copy_into_shards.sh tests/python/optuna.sh tests/python/ot
 EXTRA_DIST += tests/python/copy_into_shards.py tests/python/copy_into_shards.sh tests/python/fake_card.py \
 	tests/python/module.sh tests/python/optuna.sh tests/python/other_torch.sh \
 	tests/python/python.sh \
-	tests/python/small_dataset.py tests/python/test_arrays.py tests/python/test_calls.py tests/python/test_clips.py tests/python/test_videos.py tests/python/test_dataset.py \
+	tests/python/small_dataset.py tests/python/test_arrays.py tests/python/test_boxes.py tests/python/test_calls.py tests/python/test_clips.py tests/python/test_videos.py tests/python/test_dataset.py \
 	tests/python/test_epochs.py tests/python/test_images.py tests/python/test_volumes.py tests/python/test_torch.py tests/python/torch.sh \
 	tests/python/train_plain.py tests/python/wheel.sh
 
