@@ -106,10 +106,6 @@ static int refill_place(struct dl2_loader *loader, struct dl2_claim *claim, stru
     claim->place = (struct dl2_place){slot, number};
     /* It was counted when it was staged, and is counted again. */
     claim->job.stats.images--;
-    if (slot->boxes) {
-        claim->job.stats.boxes -= slot->boxes[number].count;
-        claim->job.stats.boxes_dropped -= slot->boxes[number].dropped;
-    }
     claim->done--;
     claim->bad -= dl2_bad_samples_has(&loader->bad_samples,
                                       loader->order.sampler.order[slot->positions[number]]);

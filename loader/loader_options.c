@@ -200,14 +200,14 @@ const struct dl2_loader_setting dl2_loader_setting_rows[] = {
         "is; labels, int64 [k], the file's category ids or class numbers; area, float32 [k], in "
         "pixels of the file's image; iscrowd, int64 [k]; image_id, -1 where the file does not have "
         "the sample. Operations of `augment` must leave pixels where they are",
-        IMAGES),
+        PROCESSORS | IMAGES),
     ROW("min_visibility", NUMBER, min_visibility,
-        "with `boxes`: leave out a box of whose area the sample shows a smaller share", IMAGES,
-        .max = 1),
+        "with `boxes`: leave out a box of whose area the sample shows a smaller share",
+        PROCESSORS | IMAGES, .max = 1),
     ROW("instance_masks", BOOL, instance_masks,
         "with `boxes` of COCO's JSON: also masks, uint8 [k, height, width], from polygons or run "
         "lengths, as pycocotools draws them",
-        IMAGES),
+        PROCESSORS | IMAGES),
     ROW("depth", UNSIGNED, depth, "batches in memory", 0, .min = 2, .max = INFINITY),
     ROW("max_pixels", UINT64, max_pixels, "of the largest image decoded; 0: 134 million", 0),
     ROW("external_timeout", NUMBER, external.timeout,

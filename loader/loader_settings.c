@@ -62,8 +62,8 @@ static const struct {
     {DL2_SETTING_DECODER, "needs {decoder}"},
     {DL2_SETTING_PROCESSORS,
      "must keep its default with {decoder}: images from a card are square, uint8 and "
-     "NHWC, resized by the bilinear filter, without augmentation, operations, clips and "
-     "masks, and not cached"},
+     "NHWC, resized by the bilinear filter, without augmentation, operations, clips, "
+     "masks and boxes, and not cached"},
     {DL2_SETTING_IMAGES,
      "has no effect on volumes, which {image_size} of depth, height and width asks for"},
     {DL2_SETTING_VOLUMES, "is for volumes: {image_size} of depth, height and width asks for them"},

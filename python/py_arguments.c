@@ -38,7 +38,8 @@ static const struct own {
       "where JPEGs are decoded: 'cpu'; 'gpu': on a card, which also crops and resizes them (needs "
       "nvJPEG; untested on hardware); 'hybrid': on both, shared by their speed. Images lie in the "
       "card's memory then: torch.from_dlpack() sees them there, NumPy can't. Needs dtype 'uint8', "
-      "layout 'NHWC', a square image_size and interpolation 'bilinear', without augment, mask and "
+      "layout 'NHWC', a square image_size and interpolation 'bilinear', without augment, mask, "
+      "boxes and "
       "decoded_cache_bytes",
       .words = decode_modes, .pixels = true},
      NULL},
