@@ -316,8 +316,8 @@ struct dl2_loader_config {
     /*
      * A graphics card's decoder, which decodes and resizes the images that it can; NULL: the
      * processors do everything. dl2_batch.images is the decoder's memory then. Only with uint8,
-     * NHWC, square outputs, the bilinear filter, no clips, no masks, no boxes, no augmentation, no operations
-     * and no cache of decoded images. It must outlive the loader.
+     * NHWC, square outputs, the bilinear filter, no clips, no masks, no boxes, no augmentation, no
+     * operations and no cache of decoded images. It must outlive the loader.
      */
     struct dl2_batch_decoder *decoder;
     /*
