@@ -47,11 +47,11 @@ struct dl2_coco_facts {
 
 /*
  * Reads a file, with the shapes of objects or without, and finds the samples of a dataset in it;
-XX DL2_ERR_FORMAT for what is not such
- * JSON, and, naming the first of them, for broken elements: ids that are no whole numbers, come
- * twice (of images and categories) or lead nowhere, boxes that are not four finite numbers or of
- * negative size, shapes that are no polygons or run lengths of their size; also if two images are
- * one sample or two samples one image, and if none fits.
+ * with `dataset` NULL its images are the samples, in the order of their ids. DL2_ERR_FORMAT for
+ * what is not such JSON, and, naming the first of them, for broken elements: ids that are no whole
+ * numbers, come twice (of images and categories) or lead nowhere, boxes that are not four finite
+ * numbers or of negative size, shapes that are no polygons or run lengths of their size; also if
+ * two images are one sample or two samples one image, and if none fits.
  */
 int dl2_coco_open(const char *path, const struct dl2_dataset *dataset, bool shapes,
                   struct dl2_coco **out, struct dl2_error *error);
