@@ -918,6 +918,11 @@ int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error)
     return DL2_OK;
 }
 
+void dl2_writer_leave(struct dl2_writer *writer)
+{
+    writer->finished = true;
+}
+
 void dl2_writer_close(struct dl2_writer *writer)
 {
     if (!writer)

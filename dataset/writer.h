@@ -139,6 +139,9 @@ char *dl2_writer_left_out(const struct dl2_writer *writer);
 
 /* Writes the rest and the index, which completes the container. */
 int dl2_writer_finish(struct dl2_writer *writer, struct dl2_error *error);
+/* A server does not answer: dl2_writer_close() leaves what was sent, with its mark, to the next
+ * run, instead of asking that server to remove it. */
+void dl2_writer_leave(struct dl2_writer *writer);
 /* Frees the writer. Removes what was written if dl2_writer_finish() has not succeeded. */
 void dl2_writer_close(struct dl2_writer *writer);
 

@@ -619,6 +619,8 @@ int dl2_copy(const struct dl2_copy_options *options, struct dl2_copy_result *res
         status = dl2_output_lock(options->dest, options->progress, &lock, error);
     if (status == DL2_OK)
         status = run_copy(&copy, error);
+    if (status == DL2_ERR_LOST && copy.writer && dl2_dataset_is_remote(options->dest))
+        dl2_writer_leave(copy.writer);
     dl2_writer_close(copy.writer);
     dl2_clip_packer_free(&copy.clip);
     dl2_dataset_close(copy.dataset);

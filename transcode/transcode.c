@@ -493,8 +493,12 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     if (dl2_output_is_folder(options->dest))
         run->parts_stem = dl2_path_join(options->dest, PARTS_STEM);
     const int status = run_all(run, result, error);
-    for (size_t v = 0; v < run->variant_count; v++)
-        dl2_variant_free(&run->variants[v]);
+    for (size_t v = 0; v < run->variant_count; v++) {
+        struct dl2_variant *variant = &run->variants[v];
+        if (status == DL2_ERR_LOST && variant->on_server && variant->writer)
+            dl2_writer_leave(variant->writer);
+        dl2_variant_free(variant);
+    }
     dl2_source_items_free(&run->source);
     free(run->variants);
     free(run->workers);
