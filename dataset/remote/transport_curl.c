@@ -293,7 +293,6 @@ static bool prepare(struct dl2_transfer_slot *slot)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
     SET(CURLOPT_PIPEWAIT, 1L);
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     SET(CURLOPT_USERAGENT, "dl2/" PACKAGE_VERSION);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
     SET(CURLOPT_HEADERFUNCTION, take_header);
@@ -329,6 +328,8 @@ static bool prepare(struct dl2_transfer_slot *slot)
         SET(CURLOPT_TIMEOUT_MS, (long)(settings->time_limit * 1000));
     }
 #undef SET
+    /* Only for speed, so it may fail: libcurl 7.88 refuses it after a host's name was not found. */
+    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     return good;
 }
 

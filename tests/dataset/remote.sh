@@ -109,7 +109,7 @@ for case in "changed 1 .tar:the file was changed while it was read" "norange 1 .
 done
 fault ''
 for case in "$at/tar/train:there is no dl2-index.bin, and HTTP cannot list a folder" \
-    "$at/secret:status 403" "http://127.0.0.1:1/x:tried 3 times" \
+    "$at/secret:status 403" "http://127.0.0.1:1/x:tried 3 times" "http://nowhere.invalid/x:tried 3 times" \
     "$at/tar/train/shard-000000.tar:give the address of the folder" "$at/tar?x=1:write %3F"; do
     expect 1 dl2-load check "${case%:*}"
     said "${case##*:}"
