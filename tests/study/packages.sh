@@ -31,6 +31,11 @@ for package in python3-dev libdlpack-dev; do
 done
 
 [ -e /etc/debian_version ] || skip "installing is tested on Debian only"
+# What is installed is found, or it would be asked for again and again.
+sh "$srcdir/study/packages.sh" --check build study check >"$work/out" 2>"$work/err" ||
+    for package in $(sed -n 's/^  \([a-z0-9][^ ]*\) .*/\1/p' "$work/err"); do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" != installed ] || fail "$package is installed, and its probe does not find it"
+    done
 # An apt-get of our own, that "installs" after an update.
 cat >"$work/bin/apt-get" <<SCRIPT
 #!/bin/sh
