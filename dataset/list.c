@@ -485,25 +485,6 @@ static int list_read_labels(struct list_reading *reading, const char *lists,
     return DL2_OK;
 }
 
-/* The object of a listing that is called so, or NULL. */
-static const struct dl2_listed_object *list_find_object(const struct dl2_listing *listing,
-                                                        const char *name)
-{
-    size_t low = 0, high = listing->count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order =
-            strcmp((char *)listing->strings.data + listing->objects[middle].key, name);
-        if (!order)
-            return &listing->objects[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
 /* Finds the files of a list on a server: by the listing of its folder, others one by one. */
 static int list_find_remote(struct dl2_dataset *dataset, const char *path, struct dl2_error *error)
 {
@@ -519,7 +500,7 @@ static int list_find_remote(struct dl2_dataset *dataset, const char *path, struc
         DL2_TRY(dl2_remote_list(dataset->remote, listing, error));
     for (size_t i = 0; i < files->count; i++) {
         const char *key = files->entries[i].sample.key, *name = key + strlen(key) + 1;
-        const struct dl2_listed_object *object = list_find_object(listing, name);
+        const struct dl2_listed_object *object = dl2_listing_find(listing, name);
         times_ns[i] = object ? object->mtime_ns : 0;
         DL2_TRY(dl2_remote_file_init(dataset->remote, name,
                                      object ? object->bytes : DL2_REMOTE_UNKNOWN,

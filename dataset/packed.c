@@ -753,15 +753,6 @@ static int find_old_field(const char *root, char **field, struct dl2_error *erro
     return *field ? DL2_OK : dl2_error_memory(error, "a dataset");
 }
 
-static bool is_listed(const struct dl2_listing *listing, const struct dl2_index_shard *shard)
-{
-    size_t i = 0;
-    while (i < listing->count &&
-           strcmp((const char *)listing->strings.data + listing->objects[i].key, shard->name) != 0)
-        i++;
-    return i < listing->count && listing->objects[i].bytes == shard->bytes;
-}
-
 int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
                                 struct dl2_error *error)
 {
@@ -773,7 +764,8 @@ int dl2_dataset_look_for_shards(const struct dl2_dataset *dataset, bool *whole,
     const int status = dl2_remote_list(dataset->remote, &listing, error);
     for (uint32_t i = 0; status == DL2_OK && *whole && i < packed->index.shard_count; i++) {
         const struct dl2_index_shard shard = dl2_index_shard(&packed->index, i);
-        *whole = is_listed(&listing, &shard);
+        const struct dl2_listed_object *object = dl2_listing_find(&listing, shard.name);
+        *whole = object && object->bytes == shard.bytes;
     }
     dl2_listing_free(&listing);
     return status;

@@ -79,17 +79,14 @@ char *dl2_store_place_shown(const struct dl2_store_place *place, const char *nam
 int dl2_store_place_fetch(struct dl2_store_place *place, const char *name, struct dl2_error *error)
 {
     DL2_CLEANUP(dl2_bytes_free) struct dl2_bytes data = DL2_BYTES_INIT;
-    const char *there;
-    size_t i = 0;
-    while ((there = dl2_store_place_object(place, i)) && strcmp(there, name) != 0)
-        i++;
+    const struct dl2_listed_object *there = dl2_listing_find(&place->listing, name);
     if (!there)
         return DL2_OK;
     DL2_AUTO_FREE char *path = dl2_path_join(place->folder, name);
     if (!path)
         return dl2_error_memory(error, "a dataset");
-    const int status = dl2_remote_load(place->remote, name, place->listing.objects[i].bytes,
-                                       DL2_LOAD_FRESH, &data, error);
+    const int status =
+        dl2_remote_load(place->remote, name, there->bytes, DL2_LOAD_FRESH, &data, error);
     DL2_TRY(status);
     return status ? dl2_file_write(path, data.data, data.size, error) : DL2_OK;
 }

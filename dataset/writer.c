@@ -523,8 +523,19 @@ static int end_shard(struct dl2_writer *writer, struct group *group, struct dl2_
 
 /* ---- Samples */
 
+/* Sets *part, and *folder to how much of a key is the folder of its split: 6, that of "train/", of
+ * "train/rose/0017"; 0: no split's. The rules are those of tree.c. */
 static int split_folder(struct dl2_writer *writer, const char *key, int label, uint8_t *part,
-                        size_t *folder, struct dl2_error *error);
+                        size_t *folder, struct dl2_error *error)
+{
+    const char *slash = writer->options.has_parts ? strchr(key, '/') : NULL;
+    const size_t length = slash ? (size_t)(slash - key) : 0;
+    *part = (uint8_t)dl2_part_find(&writer->draft.parts, key, length);
+    if (!*part && slash && (label >= 0 || !writer->draft.class_count))
+        DL2_TRY(dl2_part_add(&writer->draft.parts, key, length, part, error));
+    *folder = *part ? length + 1 : 0;
+    return DL2_OK;
+}
 
 /* Finds how many images of the source a group will hold, and whether that can be divided. */
 static int count_images(struct dl2_writer *writer, struct group *group, struct dl2_error *error)
@@ -571,20 +582,6 @@ static int add_group(struct dl2_writer *writer, const char *key, size_t length, 
     }
     DL2_AUTO_FREE char *folder = dl2_path_join(writer->root, group->folder);
     return folder ? dl2_make_folders(folder, error) : dl2_error_memory(error, "a dataset");
-}
-
-/* Sets *part, and *folder to how much of a key is the folder of its split: 6, that of "train/", of
- * "train/rose/0017"; 0: no split's. The rules are those of tree.c. */
-static int split_folder(struct dl2_writer *writer, const char *key, int label, uint8_t *part,
-                        size_t *folder, struct dl2_error *error)
-{
-    const char *slash = writer->options.has_parts ? strchr(key, '/') : NULL;
-    const size_t length = slash ? (size_t)(slash - key) : 0;
-    *part = (uint8_t)dl2_part_find(&writer->draft.parts, key, length);
-    if (!*part && slash && (label >= 0 || !writer->draft.class_count))
-        DL2_TRY(dl2_part_add(&writer->draft.parts, key, length, part, error));
-    *folder = *part ? length + 1 : 0;
-    return DL2_OK;
 }
 
 /* The folder that is the first `length` bytes of a key. */

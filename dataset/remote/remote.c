@@ -805,6 +805,24 @@ static int name_objects(const struct dl2_remote *remote, struct dl2_listing *lis
     return DL2_OK;
 }
 
+const struct dl2_listed_object *dl2_listing_find(const struct dl2_listing *listing,
+                                                 const char *name)
+{
+    size_t low = 0, high = listing->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct dl2_listed_object *object = &listing->objects[middle];
+        const int order = strcmp((const char *)listing->strings.data + object->key, name);
+        if (!order)
+            return object;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
 int dl2_remote_list(struct dl2_remote *remote, struct dl2_listing *listing, struct dl2_error *error)
 {
     *listing = (struct dl2_listing){0};

@@ -112,6 +112,9 @@ int dl2_remote_load(struct dl2_remote *remote, const char *name, uint64_t max_by
 int dl2_remote_list(struct dl2_remote *remote, struct dl2_listing *listing,
                     struct dl2_error *error);
 void dl2_listing_free(struct dl2_listing *listing);
+/* The object of this path, or NULL. Only of what dl2_remote_list() made. */
+const struct dl2_listed_object *dl2_listing_find(const struct dl2_listing *listing,
+                                                 const char *name);
 
 /*
  * Writes an object of S3, in parts if it is large: afterwards it is there whole, or what was there
