@@ -92,7 +92,7 @@ struct dl2_new_sample {
     const void *data;
     size_t size;
     const char *line; /* of the variant that is written, about this sample; NULL: none */
-    struct dl2_sidecars sidecars; /* what holds_sidecars() has let through; not the sample's own */
+    struct dl2_sidecars sidecars; /* what the container can hold; not the sample's own */
     /* Of a clip, in a format that holds them: all frames, the first of which is `data`. */
     const struct dl2_writer_frame *frames;
     size_t frame_count; /* 0: an image */
@@ -103,6 +103,8 @@ struct dl2_sink {
     /* As dl2_writer_open(); *state is for the others. */
     int (*open)(const char *path, const char *const *classes, unsigned class_count, void **state,
                 struct dl2_error *error);
+    /* Can it hold this beside the image? */
+    bool (*holds_sidecar)(const struct dl2_sidecar *item);
     /* DL2_ERR_UNSUPPORTED and DL2_ERR_LIMIT for a sample that it cannot hold; others may follow. */
     int (*add)(void *state, const struct dl2_new_sample *sample, struct dl2_error *error);
     /* `summary` is a variant's, `origin` a copy's, of variant_facts.h; NULL: none. */

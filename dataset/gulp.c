@@ -237,16 +237,10 @@ static const json_t *gulp_find_item(const struct dl2_shard_place *place)
     return NULL;
 }
 
-/* The extensions of what lies beside an image are parts of file names in other containers. */
-static bool gulp_is_extension(const char *text)
-{
-    return *text && *text != '.' && !strchr(text, '/');
-}
-
 static int gulp_find_data(const struct dl2_shard_place *place, const char *extension,
                           const json_t *json, struct gulp_place *data, struct dl2_error *error)
 {
-    if (!gulp_is_extension(extension))
+    if (!dl2_is_sidecar_extension(extension))
         return dl2_error_set(error, DL2_ERR_FORMAT, "sidecar \"%.200s\": not an extension",
                              extension);
     const int status = gulp_read_place(json, place->shard_bytes, data, error);
@@ -428,7 +422,7 @@ static bool gulp_holds_sidecars(const struct dl2_new_sample *sample, const struc
     for (size_t i = 0; i < sample->sidecars.count; i++)
         if (!strcmp(sample->sidecars.items[i].extension, item->extension))
             return false;
-    return gulp_is_extension(item->extension) && gulp_is_utf8(item->extension);
+    return dl2_is_sidecar_extension(item->extension) && gulp_is_utf8(item->extension);
 }
 
 /* Such an item goes into the metadata. */

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool dl2_is_sidecar_extension(const char *text)
+{
+    return *text && *text != '.' && !strchr(text, '/');
+}
+
 int dl2_sidecars_add(struct dl2_sidecars *sidecars, const char *extension, uint64_t size,
                      struct dl2_sidecar **item, struct dl2_error *error)
 {

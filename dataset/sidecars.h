@@ -12,6 +12,7 @@
 #include "common/error.h"
 #include "common/memory.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ extern "C" {
 /* A sample has so much beside its image at most; more is refused. */
 enum { DL2_BESIDE_MAX_ITEMS = 256 };
 #define DL2_BESIDE_MAX_BYTES ((uint64_t)INT32_MAX)
+
+/* Can this be part of a file's name in every container? */
+bool dl2_is_sidecar_extension(const char *text);
 
 /* Zeroed at first. */
 struct dl2_sidecars {

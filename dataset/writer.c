@@ -738,7 +738,8 @@ static int let_through(struct dl2_writer *writer, struct dl2_new_sample *sample,
         return dl2_error_memory(error, "a dataset");
     for (size_t i = 0; i < sidecars->count; i++) {
         const struct dl2_sidecar *item = &sidecars->items[i];
-        if (!writer->format || !writer->format->holds_sidecars(sample, item)) {
+        if (writer->sink ? !writer->sink->holds_sidecar(item)
+                         : !writer->format || !writer->format->holds_sidecars(sample, item)) {
             dl2_left_out_count(&writer->left_out, item->extension);
             continue;
         }

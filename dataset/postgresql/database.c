@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "common/scope.h"
 
+#include <endian.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -35,6 +36,30 @@ struct dl2_database_pool {
     bool given_up;      /* the server was never there, or did not come back: nobody waits for it */
     atomic_int process; /* whose connections these are; negative: of that one, which begins anew */
 };
+
+/* ---- Values in binary */
+
+int dl2_database_put_number(struct dl2_bytes *out, uint32_t number, struct dl2_error *error)
+{
+    const uint32_t big_endian = htobe32(number);
+    return dl2_bytes_append(out, &big_endian, sizeof big_endian, error);
+}
+
+int dl2_database_put_array(struct dl2_bytes *out, uint32_t type, size_t count,
+                           struct dl2_error *error)
+{
+    const uint32_t header[DL2_DATABASE_ARRAY_HEADER / 4] = {1, 0, type, (uint32_t)count, 1};
+    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
+        DL2_TRY(dl2_database_put_number(out, header[i], error));
+    return DL2_OK;
+}
+
+int dl2_database_put_bytes(struct dl2_bytes *out, const void *data, size_t size,
+                           struct dl2_error *error)
+{
+    DL2_TRY(dl2_database_put_number(out, (uint32_t)size, error));
+    return size ? dl2_bytes_append(out, data, size, error) : DL2_OK;
+}
 
 /* ---- One connection */
 

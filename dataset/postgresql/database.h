@@ -9,6 +9,7 @@
 #include "dataset/postgresql/database_uri.h"
 
 #include "common/json.h"
+#include "common/memory.h"
 
 #include <libpq-fe.h>
 #include <signal.h>
@@ -22,6 +23,17 @@ enum { DL2_DATABASE_MAX_KEY = 4096, DL2_DATABASE_MAX_LABEL = 1000, DL2_DATABASE_
 
 /* What the comment of a table that dl2-transcode wrote begins with, in "schema". */
 #define DL2_DATABASE_SCHEMA "dl2-table/1"
+
+/* Types by the numbers that every server gives them. */
+enum {
+    DL2_OID_BYTEA = 17,
+    DL2_OID_INT8 = 20,
+    DL2_OID_INT4 = 23,
+    DL2_OID_TEXT = 25,
+    DL2_OID_BYTEA_ARRAY = 1001,
+    DL2_OID_TEXT_ARRAY = 1009,
+    DL2_OID_VARCHAR = 1043
+};
 
 /* The table's name, quoted, with its schema if there is one: to be freed with PQfreemem(). */
 char *dl2_database_table(PGconn *connection, const struct dl2_database_uri *uri,
@@ -44,6 +56,15 @@ int dl2_database_set_comment(PGconn *connection, const char *table, const char *
 /* Records what the server says of a failed command, in one line, and clears the result. */
 int dl2_database_failed(PGconn *connection, PGresult *result, const char *what,
                         struct dl2_error *error);
+
+/* A number, and the header of an array without nulls, whose elements follow. */
+enum { DL2_DATABASE_ARRAY_HEADER = 20 }; /* bytes */
+int dl2_database_put_number(struct dl2_bytes *out, uint32_t number, struct dl2_error *error);
+int dl2_database_put_array(struct dl2_bytes *out, uint32_t type, size_t count,
+                           struct dl2_error *error);
+/* Bytes with their length before them, as an element or a field has them. */
+int dl2_database_put_bytes(struct dl2_bytes *out, const void *data, size_t size,
+                           struct dl2_error *error);
 
 /* Runs a command, which a format makes, without a result. */
 int dl2_database_run(PGconn *connection, const char *what, struct dl2_error *error,

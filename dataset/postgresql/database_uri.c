@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Longer names are cut by PostgreSQL (NAMEDATALEN). */
-enum { MAX_NAME_BYTES = 63 };
+enum { MAX_NAME_BYTES = 63, MAX_LIST_BYTES = 4096 };
 
 /* Seconds. A server that restarts after a crash takes some. */
 enum { DEFAULT_TIMEOUT = 20, MAX_TIMEOUT = 604800 };
@@ -21,22 +21,24 @@ static const char *const schemes[] = {"postgresql://", "postgres://"};
 
 #define OWN_NAMES "dl2-transcode names the columns itself"
 
+enum word_kind { WORD, COLUMN, COLUMN_LIST };
+
 static const struct word {
     const char *name;
     size_t member;
-    bool is_column;
+    enum word_kind kind;
     const char *idle; /* why it has no effect on a table that is written; NULL: it has one */
 } words[] = {
-    {"table", offsetof(struct dl2_database_uri, table), false, NULL},
-    {"schema", offsetof(struct dl2_database_uri, schema), false, NULL},
-    {"key", offsetof(struct dl2_database_uri, key), true, OWN_NAMES},
-    {"image", offsetof(struct dl2_database_uri, image), true, OWN_NAMES},
-    {"label", offsetof(struct dl2_database_uri, label), true, OWN_NAMES},
-    {"split", offsetof(struct dl2_database_uri, split), true, OWN_NAMES},
-    {"group", offsetof(struct dl2_database_uri, group), true, OWN_NAMES},
-    {"access", offsetof(struct dl2_database_uri, access_word), false,
-     "it says how images are read"},
-    {"timeout", offsetof(struct dl2_database_uri, timeout_word), false,
+    {"table", offsetof(struct dl2_database_uri, table), WORD, NULL},
+    {"schema", offsetof(struct dl2_database_uri, schema), WORD, NULL},
+    {"key", offsetof(struct dl2_database_uri, key), COLUMN, OWN_NAMES},
+    {"image", offsetof(struct dl2_database_uri, image), COLUMN, OWN_NAMES},
+    {"label", offsetof(struct dl2_database_uri, label), COLUMN, OWN_NAMES},
+    {"split", offsetof(struct dl2_database_uri, split), COLUMN, OWN_NAMES},
+    {"group", offsetof(struct dl2_database_uri, group), COLUMN, OWN_NAMES},
+    {"beside", offsetof(struct dl2_database_uri, beside), COLUMN_LIST, OWN_NAMES},
+    {"access", offsetof(struct dl2_database_uri, access_word), WORD, "it says how images are read"},
+    {"timeout", offsetof(struct dl2_database_uri, timeout_word), WORD,
      "a table is written in one transaction, which ends with its connection"},
 };
 
@@ -105,13 +107,14 @@ static int set_word(struct dl2_database_uri *uri, const struct word *word, const
     if (*value)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%s= is there twice", word->name);
     *value = decode(text, length);
-    const size_t limit = word->is_column ? MAX_NAME_BYTES : 2 * MAX_NAME_BYTES + 1;
-    if (!*value || !**value || strlen(*value) > limit)
+    static const size_t limits[] = {
+        [WORD] = 2 * MAX_NAME_BYTES + 1, [COLUMN] = MAX_NAME_BYTES, [COLUMN_LIST] = MAX_LIST_BYTES};
+    if (!*value || !**value || strlen(*value) > limits[word->kind])
         return dl2_error_set(error, DL2_ERR_ARGUMENT,
                              "%s= needs a name of 1 to %d bytes, with %%26 for & and %%25 for %%",
                              word->name, MAX_NAME_BYTES);
     uri->given |= 1u << (word - words);
-    uri->is_mapped = uri->is_mapped || word->is_column;
+    uri->is_mapped = uri->is_mapped || word->kind == COLUMN;
     return DL2_OK;
 }
 

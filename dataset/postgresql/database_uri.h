@@ -18,7 +18,8 @@ struct dl2_database_uri {
     char *table;
     /* Columns; `label` and `split` are NULL if they were not given: a table may lack them. */
     char *key, *image, *label, *split;
-    char *group; /* NULL unless the address was parsed with `grouped` */
+    char *beside; /* columns of what lies beside the images, with commas; NULL: not given */
+    char *group;  /* NULL unless the address was parsed with `grouped` */
     /* Of access= and timeout=; NULL: not given. */
     char *access_word, *timeout_word;
     unsigned given; /* bits: of our words, those that were given */

@@ -57,6 +57,7 @@ static void postgresql_close(struct dl2_dataset *dataset)
 {
     struct dl2_postgresql_table *table = dataset->state;
     free(table->read);
+    free(table->read_beside);
     free(table->version);
     free(table->partitions);
     dl2_bytes_free(&table->partition_of);
@@ -99,9 +100,11 @@ static int postgresql_version(const struct dl2_dataset *dataset, struct dl2_byte
     const struct dl2_postgresql_table *table = dataset->state;
     const struct dl2_database_query query = {.command = table->version};
     DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    const char *beside = table->uri.beside;
     DL2_TRY(dl2_database_read(table->pool, &query, &result, error));
-    return dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0),
-                            error);
+    DL2_TRY(
+        dl2_bytes_append(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), error));
+    return beside ? dl2_bytes_append(out, beside, strlen(beside), error) : DL2_OK;
 }
 
 static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t number)
@@ -114,30 +117,14 @@ static uint32_t postgresql_table(const struct dl2_dataset *dataset, size_t numbe
 
 /* ---- Reading */
 
-static int append_number(struct dl2_bytes *out, uint32_t number, struct dl2_error *error)
-{
-    const uint32_t big_endian = htobe32(number);
-    return dl2_bytes_append(out, &big_endian, sizeof big_endian, error);
-}
-
-/* A binary array without nulls: its header. */
-static int begin_array(struct dl2_bytes *out, uint32_t type, size_t count, struct dl2_error *error)
-{
-    const uint32_t header[] = {1, 0, type, (uint32_t)count, 1};
-    for (size_t i = 0; i < sizeof header / sizeof *header; i++)
-        DL2_TRY(append_number(out, header[i], error));
-    return DL2_OK;
-}
-
 /* The keys of samples as a binary text[]. */
 static int put_keys(const struct dl2_postgresql_table *table, const uint32_t *numbers, size_t count,
                     struct dl2_bytes *out, struct dl2_error *error)
 {
-    DL2_TRY(begin_array(out, DL2_OID_TEXT, count, error));
+    DL2_TRY(dl2_database_put_array(out, DL2_OID_TEXT, count, error));
     for (size_t i = 0; i < count; i++) {
         const char *key = table_key(table, numbers[i]);
-        DL2_TRY(append_number(out, (uint32_t)strlen(key), error));
-        DL2_TRY(dl2_bytes_append(out, key, strlen(key), error));
+        DL2_TRY(dl2_database_put_bytes(out, key, strlen(key), error));
     }
     return DL2_OK;
 }
@@ -277,21 +264,88 @@ static bool postgresql_read_batch(const struct dl2_dataset *dataset, const uint3
                      place_images(table, asked, left, result, places));
 }
 
+/* ---- Beside the images */
+
+/* Asks for what lies beside a row's image, with one extension or (NULL) all: names and bytes. */
+static int query_beside(const struct dl2_dataset *dataset, size_t number, const char *extension,
+                        PGresult **result, struct dl2_error *error)
+{
+    const struct dl2_postgresql_table *table = dataset->state;
+    const char *const values[] = {table_key(table, number), extension};
+    const int lengths[] = {(int)strlen(values[0]), extension ? (int)strlen(extension) : 0};
+    const struct dl2_database_query query = {table->read_beside, 2, values, lengths};
+    const int status = dl2_database_read(table->pool, &query, result, error);
+    dl2_error_prefix(error, "%s: beside it", dl2_reader_path(dataset, number));
+    DL2_TRY(status);
+    for (int row = 1; row < PQntuples(*result); row++)
+        if (!strcmp(PQgetvalue(*result, row, 0), PQgetvalue(*result, row - 1, 0)))
+            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: '%.200s' is there twice beside it",
+                                 dl2_reader_path(dataset, number), PQgetvalue(*result, row, 0));
+    return DL2_OK;
+}
+
+static int postgresql_read_sidecar(const struct dl2_dataset *dataset, size_t number,
+                                   const char *extension, struct dl2_bytes *out,
+                                   struct dl2_error *error)
+{
+    const struct dl2_postgresql_table *table = dataset->state;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    if (!table->read_beside)
+        return 0;
+    DL2_TRY(query_beside(dataset, number, extension, &result, error));
+    if (!PQntuples(result))
+        return 0;
+    out->size = 0;
+    DL2_TRY(
+        dl2_bytes_append(out, PQgetvalue(result, 0, 1), (size_t)PQgetlength(result, 0, 1), error));
+    return 1;
+}
+
+static int postgresql_read_sidecars(const struct dl2_dataset *dataset, size_t number,
+                                    struct dl2_sidecars *out, struct dl2_error *error)
+{
+    const struct dl2_postgresql_table *table = dataset->state;
+    DL2_CLEANUP(dl2_database_clear) PGresult *result = NULL;
+    if (!table->read_beside)
+        return DL2_OK;
+    DL2_TRY(query_beside(dataset, number, NULL, &result, error));
+    for (int row = 0; row < PQntuples(result); row++) {
+        const char *extension = PQgetvalue(result, row, 0);
+        const size_t size = (size_t)PQgetlength(result, row, 1);
+        struct dl2_sidecar *item;
+        if (!dl2_is_sidecar_extension(extension))
+            return dl2_error_set(error, DL2_ERR_FORMAT, "%s: '%.200s' beside it is no extension",
+                                 dl2_reader_path(dataset, number), extension);
+        DL2_TRY(dl2_sidecars_add(out, extension, size, &item, error));
+        if (size)
+            memcpy(item->bytes.data, PQgetvalue(result, row, 1), size);
+    }
+    return DL2_OK;
+}
+
+/* Rows that change are new ones; so are all with other columns. */
+static uint64_t postgresql_sidecar_sum(const struct dl2_dataset *dataset, size_t number)
+{
+    (void)number;
+    const struct dl2_postgresql_table *table = dataset->state;
+    return table->uri.beside ? XXH3_64bits(table->uri.beside, strlen(table->uri.beside)) : 0;
+}
+
 /* ---- Training in the server */
 
 /* The samples' numbers as int8[] and their labels as int4[]. */
 static int put_numbers(const struct dl2_postgresql_table *table, const struct dl2_server_fit *fit,
                        struct dl2_bytes *numbers, struct dl2_bytes *labels, struct dl2_error *error)
 {
-    DL2_TRY(begin_array(numbers, DL2_OID_INT8, fit->count, error));
-    DL2_TRY(begin_array(labels, DL2_OID_INT4, fit->count, error));
+    DL2_TRY(dl2_database_put_array(numbers, DL2_OID_INT8, fit->count, error));
+    DL2_TRY(dl2_database_put_array(labels, DL2_OID_INT4, fit->count, error));
     for (size_t i = 0; i < fit->count; i++) {
         const int label = dl2_index_draft_entry(&table->draft, fit->rows[i])->label;
-        DL2_TRY(append_number(numbers, 8, error));
-        DL2_TRY(append_number(numbers, 0, error));
-        DL2_TRY(append_number(numbers, fit->numbers[i], error));
-        DL2_TRY(append_number(labels, 4, error));
-        DL2_TRY(append_number(labels, (uint32_t)label, error));
+        DL2_TRY(dl2_database_put_number(numbers, 8, error));
+        DL2_TRY(dl2_database_put_number(numbers, 0, error));
+        DL2_TRY(dl2_database_put_number(numbers, fit->numbers[i], error));
+        DL2_TRY(dl2_database_put_number(labels, 4, error));
+        DL2_TRY(dl2_database_put_number(labels, (uint32_t)label, error));
     }
     return DL2_OK;
 }
@@ -362,6 +416,9 @@ static const struct dl2_reader postgresql_reader = {
     .describe = postgresql_describe,
     .read = postgresql_read,
     .read_batch = postgresql_read_batch,
+    .read_sidecar = postgresql_read_sidecar,
+    .read_sidecars = postgresql_read_sidecars,
+    .sidecar_sum = postgresql_sidecar_sum,
     .in_batches = postgresql_in_batches,
     .verify = postgresql_verify,
     .version = postgresql_version,
@@ -375,7 +432,7 @@ const struct dl2_container dl2_container_postgresql = {
     .summary = "a table of a PostgreSQL database",
     .looks_for = "rows of a table",
     .can_write = true,
-    .leaves_out = "a table holds nothing beside images and labels",
+    .leaves_out = "an extension in a table is a text of UTF-8",
     .reader = &postgresql_reader,
     .probe = dl2_dataset_is_database,
     .sink = &dl2_database_sink,

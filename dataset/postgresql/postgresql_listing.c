@@ -23,7 +23,7 @@ struct column {
     char type_name[128];
 };
 
-enum { KEY, IMAGE, LABEL, SPLIT, EXTENSION, SUM, NUMBER, COLUMNS };
+enum { KEY, IMAGE, LABEL, SPLIT, EXTENSION, SUM, NUMBER, BESIDE, BESIDE_DATA, COLUMNS };
 
 struct listing {
     struct dl2_postgresql_table *table;
@@ -34,6 +34,7 @@ struct listing {
     bool is_own;        /* dl2-transcode wrote it */
     bool is_incomplete; /* it is a copy of a variant that was not finished */
     bool has_xmin;      /* rows tell which transaction wrote them: neither a view nor foreign */
+    char *beside;       /* the query for what lies beside an image, of the row t; "": nothing */
     json_t *classes;    /* of such a table: an array of strings */
     uint32_t transaction;
     struct dl2_scan scan;
@@ -46,12 +47,13 @@ static void listing_free(struct listing *listing)
     for (size_t i = 0; i < COLUMNS; i++)
         PQfreemem(listing->columns[i].quoted);
     PQfreemem(listing->quoted);
+    free(listing->beside);
     json_decref(listing->classes);
     dl2_scan_free(&listing->scan);
     free(listing->last_key);
 }
 
-static int find_column(struct listing *listing, const PGresult *result, const char *name,
+static int find_column(const struct listing *listing, const PGresult *result, const char *name,
                        struct column *column, struct dl2_error *error)
 {
     for (int i = 0; name && i < PQntuples(result); i++) {
@@ -91,7 +93,9 @@ static int use_columns(struct listing *listing, const PGresult *result, struct d
                                         uri->split ? uri->split : "split",
                                         "extension",
                                         "sum",
-                                        "number"};
+                                        "number",
+                                        "beside",
+                                        "beside_data"};
     for (size_t i = 0; i < COLUMNS; i++)
         DL2_TRY(find_column(listing, result, names[i], &columns[i], error));
     DL2_TRY(need_column(listing, result, uri->key, &columns[KEY], "key", error));
@@ -106,6 +110,65 @@ static int use_columns(struct listing *listing, const PGresult *result, struct d
                       columns[EXTENSION].type == DL2_OID_TEXT &&
                       columns[SUM].type == DL2_OID_INT8 && columns[NUMBER].type == DL2_OID_INT8;
     return DL2_OK;
+}
+
+/*
+ * Prints the rows of what lies beside the image of a row t: of dl2-transcode's arrays, and of the
+ * columns that beside= names, whose names are the extensions.
+ */
+static int print_beside(const struct listing *listing, const PGresult *result, FILE *out,
+                        struct dl2_error *error)
+{
+    const struct column *columns = listing->columns;
+    const char *more = "";
+    if (listing->is_own && columns[BESIDE].type == DL2_OID_TEXT_ARRAY &&
+        columns[BESIDE_DATA].type == DL2_OID_BYTEA_ARRAY) {
+        fprintf(out, "SELECT * FROM unnest(t.beside, t.beside_data)");
+        more = " UNION ALL ";
+    }
+    DL2_AUTO_FREE char *names =
+        strdup(listing->table->uri.beside ? listing->table->uri.beside : "");
+    if (!names)
+        return dl2_error_memory(error, "a dataset");
+    char *rest = names;
+    for (const char *name; *names && (name = strsep(&rest, ","));) {
+        struct column column = {0};
+        int status =
+            dl2_is_sidecar_extension(name)
+                ? find_column(listing, result, name, &column, error)
+                : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                "%s: beside=: '%s' can be no extension of what lies beside "
+                                "an image; give columns with commas between",
+                                listing->what, name);
+        if (status == DL2_OK)
+            status = need_column(listing, result, name, &column, "beside", error);
+        char *literal =
+            status == DL2_OK ? PQescapeLiteral(listing->connection, name, strlen(name)) : NULL;
+        if (status == DL2_OK && !literal)
+            status = dl2_error_memory(error, "a dataset");
+        if (status == DL2_OK)
+            fprintf(out,
+                    column.type == DL2_OID_BYTEA ? "%sVALUES (%s, t.%s)"
+                                                 : "%sVALUES (%s, convert_to(t.%s::text, 'UTF8'))",
+                    more, literal, column.quoted);
+        PQfreemem(literal);
+        PQfreemem(column.quoted);
+        DL2_TRY(status);
+        more = " UNION ALL ";
+    }
+    return DL2_OK;
+}
+
+static int find_beside(struct listing *listing, const PGresult *result, struct dl2_error *error)
+{
+    size_t size;
+    free(listing->beside);
+    listing->beside = NULL;
+    FILE *out = open_memstream(&listing->beside, &size);
+    if (!out)
+        return dl2_error_memory(error, "a dataset");
+    const int status = print_beside(listing, result, out, error);
+    return fclose(out) == 0 ? status : dl2_error_memory(error, "a dataset");
 }
 
 static int look_at_columns(struct listing *listing, struct dl2_error *error)
@@ -123,7 +186,8 @@ static int look_at_columns(struct listing *listing, struct dl2_error *error)
                          "attisdropped ORDER BY attnum",
                          1, &table, &result, error));
     listing->has_xmin = PQntuples(result) && *PQgetvalue(result, 0, 3) == 't';
-    return use_columns(listing, result, error);
+    DL2_TRY(use_columns(listing, result, error));
+    return find_beside(listing, result, error);
 }
 
 /* The comment of a table that dl2-transcode wrote. Any other is somebody else's. */
@@ -424,13 +488,33 @@ static int list_table(struct listing *listing, struct dl2_error *error)
 static int make_version_command(struct listing *listing, struct dl2_error *error)
 {
     DL2_AUTO_FREE char *what = NULL;
-    DL2_TRY(listing->has_xmin ? dl2_format(&what, error, "xmin::text")
-                              : dl2_format(&what, error, "coalesce(md5(%s), '')",
-                                           listing->columns[IMAGE].quoted));
+    if (listing->has_xmin)
+        DL2_TRY(dl2_format(&what, error, "xmin::text"));
+    else if (!*listing->beside)
+        DL2_TRY(dl2_format(&what, error, "coalesce(md5(%s), '')", listing->columns[IMAGE].quoted));
+    else
+        DL2_TRY(dl2_format(&what, error,
+                           "coalesce(md5(%s), '') || (SELECT coalesce(string_agg(md5(b.data), ' ' "
+                           "ORDER BY b.name), '') FROM (%s) AS b(name, data))",
+                           listing->columns[IMAGE].quoted, listing->beside));
     return dl2_format(
         &listing->table->version, error,
-        "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s",
+        "SELECT sum(hashtextextended(%s::text || ' ' || %s, 0)::numeric)::text FROM %s%s AS t",
         listing->columns[KEY].quoted, what, listing->is_own ? "ONLY " : "", listing->quoted);
+}
+
+/* The command that reads what lies beside the image of one key, of one extension or all. */
+static int make_beside_command(struct listing *listing, const char *type, struct dl2_error *error)
+{
+    const char *key = listing->columns[KEY].quoted;
+    return *listing->beside
+               ? dl2_format(&listing->table->read_beside, error,
+                            "SELECT b.name, b.data FROM %s%s AS t, LATERAL (%s) AS b(name, data) "
+                            "WHERE t.%s = $1::text::%s AND b.data IS NOT NULL AND "
+                            "($2::text IS NULL OR b.name = $2::text) ORDER BY b.name",
+                            listing->is_own ? "ONLY " : "", listing->quoted, listing->beside, key,
+                            type)
+               : DL2_OK;
 }
 
 /* The command that reads images: keys as text[], and the largest size; and the one that trains. */
@@ -440,6 +524,7 @@ static int make_commands(struct listing *listing, struct dl2_error *error)
     const char *only = listing->is_own ? "ONLY " : "";
     const bool is_text = key->type == DL2_OID_TEXT || key->type == DL2_OID_VARCHAR;
     const char *type = is_text ? "text" : key->type_name;
+    DL2_TRY(make_beside_command(listing, type, error));
     /* The order is a subquery's: a sort within the aggregate would copy the model for each row. A
      * row that is gone is a bad one, as is one without an image. */
     DL2_TRY(dl2_format(&listing->table->fit, error,

@@ -7,15 +7,6 @@
 #include "dataset/postgresql/database.h"
 #include "dataset/postgresql/pages.h"
 
-/* Types by the numbers that every server gives them. */
-enum {
-    DL2_OID_BYTEA = 17,
-    DL2_OID_INT8 = 20,
-    DL2_OID_INT4 = 23,
-    DL2_OID_TEXT = 25,
-    DL2_OID_VARCHAR = 1043
-};
-
 /* Flags of an entry of the draft, beside those of the index. A row that has a split has it in front
  * of its key. */
 enum { DL2_ROW_IS_NULL = 8, DL2_ROW_HAS_SPLIT = 16 };
@@ -36,8 +27,9 @@ struct dl2_postgresql_table {
     struct dl2_index_draft draft;
     struct dl2_pages *pages; /* NULL: all images are read by SQL */
     char *read;              /* the command that reads images */
-    char *fit;               /* the command that trains on them */
-    char *version;           /* the command that sums up which transactions wrote the rows */
+    char *read_beside; /* the command that reads what lies beside an image; NULL: nothing does */
+    char *fit;         /* the command that trains on them */
+    char *version;     /* the command that sums up which transactions wrote the rows */
     /* dataset->tables of them, by oid; NULL: it has none. */
     struct dl2_postgresql_partition *partitions;
     struct dl2_bytes partition_of; /* uint32_t: the number of each row's partition */

@@ -22,8 +22,8 @@
 enum { PIECE = 64 << 10 };
 
 /* What a row has; images last, since they are sent apart. */
-#define COLUMNS "key, split, label, extension, sum, number, made, image"
-enum { COLUMN_COUNT = 8 };
+#define COLUMNS "key, split, label, extension, sum, number, made, beside, beside_data, image"
+enum { COLUMN_COUNT = 10 };
 
 struct writing {
     struct dl2_database_place place;
@@ -113,7 +113,8 @@ static int begin_writing(struct writing *writing, struct dl2_error *error)
     DL2_TRY(dl2_database_run(
         connection, writing->what, error,
         "CREATE TABLE %s (key text PRIMARY KEY, split text, label text, image bytea NOT "
-        "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL, made jsonb)",
+        "NULL, extension text NOT NULL, sum bigint, number bigint NOT NULL, made jsonb, "
+        "beside text[], beside_data bytea[])",
         writing->fresh));
     DL2_TRY(dl2_database_run(connection, writing->what, error,
                              "ALTER TABLE %s ALTER COLUMN image SET STORAGE EXTERNAL",
@@ -152,26 +153,22 @@ static int sink_open(const char *path, const char *const *classes, unsigned clas
 
 /* ---- Rows */
 
-static int put_field(struct writing *writing, const void *data, size_t size,
-                     struct dl2_error *error)
+static int put_null(struct writing *writing, struct dl2_error *error)
 {
-    const uint32_t length = htobe32((uint32_t)size);
-    DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
-    return size ? dl2_bytes_append(&writing->row, data, size, error) : DL2_OK;
+    return dl2_database_put_number(&writing->row, UINT32_MAX, error);
 }
 
 /* NULL and "" become null. */
 static int put_text(struct writing *writing, const char *text, struct dl2_error *error)
 {
-    const uint32_t null = UINT32_MAX;
-    return text && *text ? put_field(writing, text, strlen(text), error)
-                         : dl2_bytes_append(&writing->row, &null, sizeof null, error);
+    return text && *text ? dl2_database_put_bytes(&writing->row, text, strlen(text), error)
+                         : put_null(writing, error);
 }
 
 static int put_number(struct writing *writing, uint64_t number, struct dl2_error *error)
 {
     const uint64_t big_endian = htobe64(number);
-    return put_field(writing, &big_endian, sizeof big_endian, error);
+    return dl2_database_put_bytes(&writing->row, &big_endian, sizeof big_endian, error);
 }
 
 /* jsonb is the number of its format and a text. */
@@ -186,6 +183,33 @@ static int put_json(struct writing *writing, const char *json, struct dl2_error 
     return dl2_bytes_append(&writing->row, json, strlen(json), error);
 }
 
+/* The extensions of what lies beside the image, and its bytes: two arrays, or null. */
+static int put_beside(struct writing *writing, const struct dl2_sidecars *sidecars,
+                      struct dl2_error *error)
+{
+    struct dl2_bytes *row = &writing->row;
+    size_t names = DL2_DATABASE_ARRAY_HEADER, bytes = DL2_DATABASE_ARRAY_HEADER;
+    if (!sidecars->count) {
+        DL2_TRY(put_null(writing, error));
+        return put_null(writing, error);
+    }
+    for (size_t i = 0; i < sidecars->count; i++) {
+        names += sizeof(uint32_t) + strlen(sidecars->items[i].extension);
+        bytes += sizeof(uint32_t) + sidecars->items[i].bytes.size;
+    }
+    DL2_TRY(dl2_database_put_number(row, (uint32_t)names, error));
+    DL2_TRY(dl2_database_put_array(row, DL2_OID_TEXT, sidecars->count, error));
+    for (size_t i = 0; i < sidecars->count; i++)
+        DL2_TRY(dl2_database_put_bytes(&writing->row, sidecars->items[i].extension,
+                                       strlen(sidecars->items[i].extension), error));
+    DL2_TRY(dl2_database_put_number(row, (uint32_t)bytes, error));
+    DL2_TRY(dl2_database_put_array(row, DL2_OID_BYTEA, sidecars->count, error));
+    for (size_t i = 0; i < sidecars->count; i++)
+        DL2_TRY(dl2_database_put_bytes(&writing->row, sidecars->items[i].bytes.data,
+                                       sidecars->items[i].bytes.size, error));
+    return DL2_OK;
+}
+
 static bool is_utf8(const char *text)
 {
     size_t length;
@@ -193,6 +217,11 @@ static bool is_utf8(const char *text)
         if (!(length = dl2_utf8_length(text)))
             return false;
     return true;
+}
+
+static bool sink_holds_sidecar(const struct dl2_sidecar *item)
+{
+    return is_utf8(item->extension);
 }
 
 static int check_sink_sample(const struct dl2_new_sample *sample, struct dl2_error *error)
@@ -206,9 +235,11 @@ static int check_sink_sample(const struct dl2_new_sample *sample, struct dl2_err
         return dl2_error_set(error, DL2_ERR_LIMIT,
                              "%.100s...: a name above %d bytes, or a class above %d", sample->key,
                              DL2_DATABASE_MAX_KEY, DL2_DATABASE_MAX_LABEL);
-    if (sample->size > DL2_DATABASE_MAX_BYTES)
-        return dl2_error_set(error, DL2_ERR_LIMIT, "%s: %zu bytes pass PostgreSQL's limit of 1 GiB",
-                             sample->key, sample->size);
+    const uint64_t bytes = (uint64_t)sample->size + sample->sidecars.bytes;
+    if (bytes > DL2_DATABASE_MAX_BYTES)
+        return dl2_error_set(error, DL2_ERR_LIMIT,
+                             "%s: %" PRIu64 " bytes pass PostgreSQL's limit of 1 GiB for a row",
+                             sample->key, bytes);
     return DL2_OK;
 }
 
@@ -239,13 +270,15 @@ static int sink_add(void *state, const struct dl2_new_sample *sample, struct dl2
     DL2_TRY(check_sink_sample(sample, error));
     writing->row.size = 0;
     DL2_TRY(dl2_bytes_append(&writing->row, &columns, sizeof columns, error));
-    DL2_TRY(put_field(writing, sample->key, strlen(sample->key), error));
+    DL2_TRY(dl2_database_put_bytes(&writing->row, sample->key, strlen(sample->key), error));
     DL2_TRY(put_text(writing, sample->split, error));
     DL2_TRY(put_text(writing, sample->class, error));
-    DL2_TRY(put_field(writing, sample->extension, strlen(sample->extension), error));
+    DL2_TRY(
+        dl2_database_put_bytes(&writing->row, sample->extension, strlen(sample->extension), error));
     DL2_TRY(put_number(writing, XXH3_64bits(sample->data, sample->size), error));
     DL2_TRY(put_number(writing, writing->number, error));
     DL2_TRY(put_json(writing, sample->line, error));
+    DL2_TRY(put_beside(writing, &sample->sidecars, error));
     DL2_TRY(dl2_bytes_append(&writing->row, &length, sizeof length, error));
     DL2_TRY(send_bytes(writing, writing->row.data, writing->row.size, error));
     DL2_TRY(send_bytes(writing, sample->data, sample->size, error));
@@ -328,6 +361,7 @@ static int sink_finish(void *state, const json_t *summary, const char *origin,
 
 const struct dl2_sink dl2_database_sink = {
     .open = sink_open,
+    .holds_sidecar = sink_holds_sidecar,
     .add = sink_add,
     .finish = sink_finish,
     .close = sink_close,

@@ -79,8 +79,8 @@ TESTS += tests/dataset/peers.sh
 EXTRA_DIST += tests/dataset/peers.sh tests/dataset/peers.py
 
 # These start a PostgreSQL server, and skip where none is installed.
-TESTS += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
-EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_pages.sh
+TESTS += tests/dataset/postgresql.sh tests/dataset/postgresql_beside.sh tests/dataset/postgresql_pages.sh
+EXTRA_DIST += tests/dataset/postgresql.sh tests/dataset/postgresql_beside.sh tests/dataset/postgresql_pages.sh
 
 # These start servers, and skip where none is installed.
 TESTS += tests/dataset/remote.sh tests/dataset/remote_s3.sh
