@@ -22,7 +22,7 @@ study/goals_found.h: $(GOAL_FILES) Makefile
 BUILT_SOURCES += study/goals_found.h
 CLEANFILES += study/goals_found.h
 
-dist_pkgdata_DATA += study/study.mk study/demo-dataset.sh study/imagenette-dataset.sh study/packages.sh study/packages.txt
+dist_pkgdata_DATA += study/study.mk study/demo-dataset.sh study/imagenette-dataset.sh study/memory-limit.sh study/packages.sh study/packages.txt
 EXTRA_DIST += GNUmakefile bootstrap study/goals
 
 # Relative DATASET and OUT start here.

@@ -121,16 +121,17 @@ struct dl2_cell {
     const char *path;
     const char *arch;         /* of dl2-train --measure; NULL: dl2-load bench */
     const char *name;         /* of a variant, or raw */
+    const char *place;        /* where it is; NULL: where the study has it */
     const char *workers;      /* threads */
     struct dl2_words options; /* more of them */
     const char *cache;        /* percent of the original's bytes, for --cache; or NULL */
     bool once;                /* in the first round alone */
+    const char *limit;        /* bytes of memory, the page cache included; or NULL */
 };
 void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
-/* Those of a variant, or raw: of loading, and of training each network. Paths begin with `prefix`;
- * `cold`: files are evicted from the page cache before each epoch. */
-void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const char *prefix,
-                    const char *name, const char *workers, bool cold);
+/* Those of a variant, or raw: of loading, and of training each network, with the cell's options.
+ * Paths begin with the cell's. */
+void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell);
 /* The step measures the cells that follow, in the study's rounds. */
 void dl2_step_rounds(const struct dl2_study_plan *plan, json_t *step);
 

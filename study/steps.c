@@ -410,26 +410,43 @@ struct dl2_words dl2_plan_load(struct dl2_study_plan *plan)
 
 /* ---- How fast variants load and train, alone on the machine, in rounds */
 
+/* The words before a command that is to have so much memory. Before it, an epoch is read cold: what
+ * is in the page cache of others would not count. */
+static void add_limit(struct dl2_words *command, const struct dl2_study_settings *study,
+                      const struct dl2_cell *cell, const char *place)
+{
+    dl2_words_more(command, "sh", dl2_text("%s/memory-limit.sh", study->scripts), cell->limit,
+                   NULL);
+    dl2_words_add_all(command, dl2_study_words(study, "dl2-load", "--cold", "--epochs", "1", "-j",
+                                               cell->workers, "--image-size",
+                                               study->options.image_size, "--quiet", NULL));
+    dl2_words_add_all(command, study->decoding);
+    dl2_words_more(command, "bench", place, "--", NULL);
+}
+
 /* Words in braces are filled in when the cell is measured: its file, its round, a folder to work
  * in, and bytes of a cache. */
 void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
 {
     const struct dl2_study_settings *study = plan->study;
     const struct dl2_study_options *o = &study->options;
-    const char *place = dl2_study_place(study, cell->name);
-    struct dl2_words command;
+    const char *place = cell->place ? cell->place : dl2_study_place(study, cell->name);
+    struct dl2_words command = {0};
+    if (cell->limit)
+        add_limit(&command, study, cell, place);
     if (cell->arch) {
-        command = dl2_study_words(study, "dl2-train", "--measure", o->measure, "--batch", o->batch,
-                                  "--image-size", o->image_size, "--device", o->device, "--threads",
-                                  jobs_of(plan), NULL);
+        dl2_words_add_all(&command,
+                          dl2_study_words(study, "dl2-train", "--measure", o->measure, "--batch",
+                                          o->batch, "--image-size", o->image_size, "--device",
+                                          o->device, "--threads", jobs_of(plan), NULL));
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_all(&command, study->rate_flags);
         dl2_words_more(&command, "-j", cell->workers, "--arch", cell->arch, "--seed", "{round}",
                        "--data", place, "--out", "{work}", "--quiet", NULL);
         dl2_words_add_all(&command, cell->options);
     } else {
-        command = dl2_study_words(study, "dl2-load", "--image-size", o->image_size, "--batch",
-                                  o->batch, NULL);
+        dl2_words_add_all(&command, dl2_study_words(study, "dl2-load", "--image-size",
+                                                    o->image_size, "--batch", o->batch, NULL));
         dl2_words_add_all(&command, study->decoding);
         dl2_words_add_command(&command, o->load_flags);
         dl2_words_more(&command, "-j", cell->workers, "--name", cell->name, "--json", "{file}",
@@ -450,22 +467,20 @@ void dl2_step_cell(const struct dl2_study_plan *plan, json_t *step, const struct
     json_array_append_new(json_object_get(step, "cells"), json);
 }
 
-void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const char *prefix,
-                    const char *name, const char *workers, bool cold)
+void dl2_step_cells(const struct dl2_study_plan *plan, json_t *step, const struct dl2_cell *cell)
 {
     const struct dl2_study_settings *study = plan->study;
-    struct dl2_cell cell = {
-        .path = dl2_text("%sload/%s", prefix, name), .name = name, .workers = workers};
-    dl2_words_more(&cell.options, "--measure", study->options.measure, cold ? "--cold" : NULL,
-                   NULL);
-    dl2_step_cell(plan, step, &cell);
-    cell.options = (struct dl2_words){0};
-    if (cold)
-        dl2_words_add(&cell.options, "--cold");
+    struct dl2_cell own = *cell;
+    own.path = dl2_text("%sload/%s", cell->path, cell->name);
+    own.options = (struct dl2_words){0};
+    dl2_words_more(&own.options, "--measure", study->options.measure, NULL);
+    dl2_words_add_all(&own.options, cell->options);
+    dl2_step_cell(plan, step, &own);
+    own.options = cell->options;
     for (size_t a = 0; a < study->archs.count; a++) {
-        cell.arch = study->archs.at[a];
-        cell.path = dl2_text("%s%s/%s", prefix, cell.arch, name);
-        dl2_step_cell(plan, step, &cell);
+        own.arch = study->archs.at[a];
+        own.path = dl2_text("%s%s/%s", cell->path, own.arch, cell->name);
+        dl2_step_cell(plan, step, &own);
     }
 }
 
@@ -497,7 +512,8 @@ struct dl2_words dl2_plan_throughput(struct dl2_study_plan *plan)
         const char *name = n ? study->train_on.at[n - 1] : "raw";
         if (n)
             dl2_step_add(step, "inputs", variant_file(plan, name));
-        dl2_step_cells(plan, step, "", name, jobs_of(plan), false);
+        dl2_step_cells(plan, step,
+                       &(struct dl2_cell){.path = "", .name = name, .workers = jobs_of(plan)});
     }
     dl2_plan_close(plan, step, false);
     return files;

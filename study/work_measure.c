@@ -6,6 +6,8 @@
  * pair begins at another cell, up to the middle one. FOLDER/order.tsv has a line for each
  * measurement that was begun: its round, path, and when. Results are FOLDER/PATH/round-1.json...
  *
+ * The step's own commands come first: they copy what is measured to other places.
+ *
  * All is measured anew if an input is newer than the folder; what was interrupted is gone on with.
  */
 #include "common/file.h"
@@ -122,6 +124,25 @@ static int measure_round(const struct rounds *rounds, size_t round)
     return status;
 }
 
+/* Says what a command said if it failed. */
+static int prepare(const struct rounds *rounds)
+{
+    const json_t *commands = json_object_get(rounds->work->step, "commands");
+    const char *log = dl2_text("%s/.log", rounds->folder);
+    int status = 0;
+    for (size_t i = 0; i < json_array_size(commands) && status == 0; i++) {
+        const int out = dl2_work_open(log);
+        status = dl2_work_run(dl2_words_of_json(json_array_get(commands, i)), out, out);
+        close(out);
+    }
+    if (status == 0)
+        return DL2_EXIT_OK;
+    dl2_progress_line_clear();
+    dl2_work_show(log, STDERR_FILENO);
+    fprintf(stderr, "A copy to be measured failed: see above\n");
+    return DL2_EXIT_FAILED;
+}
+
 int dl2_work_measure(const struct dl2_work *work)
 {
     const char *made = dl2_work_list(work, "outputs").at[0];
@@ -136,11 +157,11 @@ int dl2_work_measure(const struct dl2_work *work)
         dl2_remove_tree(rounds.folder);
         close(dl2_work_open(begun));
     }
-    for (size_t round = 1; round <= rounds.count; round++) {
-        const int status = measure_round(&rounds, round);
-        if (status != DL2_EXIT_OK)
-            return status;
-    }
+    int status = prepare(&rounds);
+    for (size_t round = 1; round <= rounds.count && status == DL2_EXIT_OK; round++)
+        status = measure_round(&rounds, round);
+    if (status != DL2_EXIT_OK)
+        return status;
     dl2_remove_tree(dl2_text("%s/.work", rounds.folder));
     unlink(dl2_text("%s/.work.json", rounds.folder));
     unlink(dl2_text("%s/.log", rounds.folder));

@@ -165,6 +165,9 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
         html, "<p class='note'>With the most workers that were tried; means over rounds with "
               "95% intervals. Memory: the files are in the page cache. Disk: they are evicted "
               "from it before each epoch, so a host or a controller may still cache them. "
+              "memory-SIZE: so much memory for the process and its page cache together, of which "
+              "cache-SIZE is the loader's cache. Any other storage holds a copy, which is "
+              "evicted likewise if it is a folder. "
               "Memory for images keeps encoded images from the first epoch on. ");
     if (dl2_loading_resident(loading) > 0.01)
         dl2_html_format(html, "Up to %.0f%% of the files could not be evicted. ",

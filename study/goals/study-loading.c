@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "common/option.h"
+#include "study/child.h"
 #include "study/goals.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { WORKERS, STORAGES, CACHES };
@@ -10,9 +14,11 @@ static const struct dl2_option loading_variables[] = {
      offsetof(struct dl2_goal_values, at[WORKERS]), .parse = dl2_setting_parse_numbers,
      .unset = "1, 2, 4... up to JOBS"},
     {DL2_OPTION_PARSE, "storages", 0, "LIST",
-     "Of study-loading: memory (the page cache), disk (evicted before each epoch), or both",
+     "Of study-loading: memory (the page cache), disk (evicted before each epoch), memory=SIZE (so "
+     "much for the process and its page cache), memory=SIZE,cache=SIZE, or a folder or address, to "
+     "which all is copied",
      offsetof(struct dl2_goal_values, at[STORAGES]), .parse = dl2_setting_parse_names,
-     .unset = "both; of tables memory alone"},
+     .unset = "memory and disk; of tables memory alone"},
     {DL2_OPTION_PARSE, "caches", 0, "LIST",
      "Of study-loading: memory for images, in percent of the original's bytes",
      offsetof(struct dl2_goal_values, at[CACHES]), .parse = dl2_setting_parse_numbers,
@@ -25,16 +31,141 @@ static bool has_tables(const struct dl2_study_settings *study)
     return study->data_is_table || study->table;
 }
 
+/* One of STORAGES. */
+struct storage {
+    const char *folder; /* of its results */
+    const char *limit;  /* of memory, bytes; NULL: none */
+    const char *cache;  /* the loader's, bytes; NULL: none */
+    const char *root;   /* where copies are read from; NULL: where the study has its files */
+    bool cold;          /* they are evicted before each epoch */
+};
+
+/* The text as a part of file names: "/mnt/x" is "mnt-x". */
+static const char *file_name_of(const char *text)
+{
+    char *name = (char *)dl2_text("%s", text), *end = name;
+    for (const char *at = text; *at; at++)
+        if (isalnum((unsigned char)*at) || (*at == '.' && end > name))
+            *end++ = *at;
+        else if (end > name && end[-1] != '-')
+            *end++ = '-';
+    while (end > name && end[-1] == '-')
+        end--;
+    *end = '\0';
+    return name;
+}
+
+/* The value of a size, "memory=SIZE" or "cache=SIZE", up to the end of the word or its comma. */
+static const char *size_of(const char *word, const char *key, const char *all)
+{
+    const char *value = word + strlen(key);
+    struct dl2_error error = DL2_ERROR_INIT;
+    uint64_t bytes;
+    if (dl2_parse_size(dl2_text("%.*s", (int)strcspn(value, ","), value), &bytes, &error) < 0 ||
+        !bytes)
+        dl2_setting_refuse("STORAGES", all, "%s: %s", word, bytes ? error.message : "it is 0");
+    return dl2_text("%" PRIu64, bytes);
+}
+
+static struct storage storage_of(const char *word, const char *all)
+{
+    struct storage storage = {.folder = file_name_of(word)};
+    const char *comma = strchr(word, ',');
+    if (strchr(word, '/')) {
+        storage.root = word;
+        storage.cold = !strstr(word, "://");
+    } else if (strncmp(word, "memory=", 7) == 0) {
+        storage.limit = size_of(word, "memory=", all);
+        if (comma && strncmp(comma, ",cache=", 7) == 0 && !strchr(comma + 1, ','))
+            storage.cache = size_of(comma, ",cache=", all);
+        else if (comma)
+            dl2_setting_refuse("STORAGES", all, "%s: what follows memory= is cache=", word);
+    } else if (strcmp(word, "disk") == 0) {
+        storage.cold = true;
+    } else if (strcmp(word, "memory") != 0) {
+        dl2_setting_refuse("STORAGES", all,
+                           "%s is neither memory, disk, memory=SIZE, memory=SIZE,cache=SIZE nor a "
+                           "path with a slash",
+                           word);
+    }
+    return storage;
+}
+
+/* Can memory be limited here? The shell's reason is the refusal. */
+static void check_limit(const struct dl2_study_settings *study, const struct storage *storage,
+                        const char *all)
+{
+    struct dl2_words command = {0};
+    const char *output, *messages;
+    dl2_words_more(&command, "sh", dl2_text("%s/memory-limit.sh", study->scripts), storage->limit,
+                   "true", "--", "true", NULL);
+    if (!study->scripts)
+        dl2_setting_refuse("STORAGES", all,
+                           "memory-limit.sh, which comes with dl2-study, is not found");
+    if (dl2_child_ask(command, &output, &messages) != 0)
+        dl2_setting_refuse("STORAGES", all, "memory cannot be limited here: %s",
+                           dl2_first_line(messages));
+}
+
 static void check_loading(const struct dl2_study_settings *study, bool is_asked)
 {
     const char *text = dl2_goal_value(study, "study-loading", STORAGES);
     const struct dl2_words storages = dl2_words_split(text ? text : "");
-    for (size_t i = 0; i < storages.count; i++)
-        if (strcmp(storages.at[i], "memory") != 0 && strcmp(storages.at[i], "disk") != 0)
-            dl2_setting_refuse("STORAGES", text, "memory and disk are known");
-    if (is_asked && has_tables(study) && dl2_words_have(storages, "disk"))
-        dl2_setting_refuse("STORAGES", text,
-                           "a server keeps tables in its own memory: leave disk out");
+    struct dl2_words folders = {0};
+    for (size_t i = 0; i < storages.count; i++) {
+        const char *word = storages.at[i];
+        const struct storage storage = storage_of(word, text);
+        if (dl2_words_have(folders, storage.folder))
+            dl2_setting_refuse("STORAGES", text,
+                               "results of two of them would be in one folder, %s", storage.folder);
+        dl2_words_add(&folders, storage.folder);
+        if (is_asked && has_tables(study) && !storage.root && strcmp(word, "memory") != 0)
+            dl2_setting_refuse("STORAGES", text,
+                               "a server keeps tables in its own memory: leave %s out", word);
+        if (is_asked && storage.limit)
+            check_limit(study, &storage, text);
+    }
+}
+
+/* Copies all variants to where they are to be read from; the same again does nothing. */
+static void add_copies(struct dl2_study_plan *plan, json_t *step, const struct storage *storage)
+{
+    const struct dl2_study_settings *study = plan->study;
+    const char *container = dl2_flags_value(study->options.transcode_flags, "--container");
+    for (size_t n = 0; n < study->names.count; n++) {
+        const char *name = study->names.at[n];
+        struct dl2_words command =
+            dl2_study_words(study, "dl2-transcode", "--copy", "--quiet", NULL);
+        if (container || !storage->cold)
+            dl2_words_more(&command, "--container", container ? container : "tar", NULL);
+        dl2_words_more(&command, dl2_study_place(study, name),
+                       dl2_text("%s/%s", storage->root, name), NULL);
+        dl2_step_command(step, command);
+    }
+}
+
+/* A storage's cells: each variant with each number of workers. */
+static void add_storage(struct dl2_study_plan *plan, json_t *step, const struct storage *storage,
+                        struct dl2_words workers)
+{
+    const struct dl2_study_settings *study = plan->study;
+    if (storage->root)
+        add_copies(plan, step, storage);
+    for (size_t w = 0; w < workers.count; w++)
+        for (size_t n = 0; n < study->names.count; n++) {
+            const char *name = study->names.at[n];
+            struct dl2_cell cell = {.path = dl2_text("%s/jobs-%s/", storage->folder, workers.at[w]),
+                                    .name = name,
+                                    .workers = workers.at[w],
+                                    .limit = storage->limit};
+            if (storage->root)
+                cell.place = dl2_text("%s/%s", storage->root, name);
+            if (storage->cold)
+                dl2_words_add(&cell.options, "--cold");
+            if (storage->cache)
+                dl2_words_more(&cell.options, "--cache", storage->cache, NULL);
+            dl2_step_cells(plan, step, &cell);
+        }
 }
 
 static struct dl2_words some_workers(unsigned jobs)
@@ -97,12 +228,10 @@ static struct dl2_words plan_study_loading(struct dl2_study_plan *plan)
     dl2_step_add(step, "inputs", dl2_plan_dataset(plan));
     dl2_step_add_all(step, "inputs", variants);
     dl2_step_rounds(plan, step);
-    for (size_t s = 0; s < storages.count; s++)
-        for (size_t w = 0; w < workers.count; w++)
-            for (size_t n = 0; n < study->names.count; n++)
-                dl2_step_cells(plan, step, dl2_text("%s/jobs-%s/", storages.at[s], workers.at[w]),
-                               study->names.at[n], workers.at[w],
-                               strcmp(storages.at[s], "memory") != 0);
+    for (size_t s = 0; s < storages.count; s++) {
+        const struct storage storage = storage_of(storages.at[s], dl2_words_join(storages, " "));
+        add_storage(plan, step, &storage, workers);
+    }
     for (size_t c = 0; c < caches.count; c++)
         add_cache_cells(plan, step, caches.at[c]);
     dl2_plan_close(plan, step, false);

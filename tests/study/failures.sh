@@ -34,7 +34,11 @@ refused 'BUDGET is "9s": it has an effect with DECIDE=yes only' BUDGET=9s
 refused 'BUDGETS is "9s": it has an effect on study-time only' BUDGETS=9s
 refused 'there is no goal stdy' stdy
 refused_of_loading() { expected=$1; shift; expect 2 study OUT=none study-loading "$@"; said "$expected"; }
-refused_of_loading 'STORAGES is "disk tape": memory and disk are known' STORAGES='disk tape'
+refused_of_loading 'STORAGES is "disk tape": tape is neither memory, disk, memory=SIZE, ' STORAGES='disk tape'
+refused_of_loading 'memory=1X: ' STORAGES=memory=1X
+refused_of_loading 'memory=0: it is 0' STORAGES=memory=0
+refused_of_loading 'memory=1G,disk: what follows memory= is cache=' STORAGES=memory=1G,disk
+refused_of_loading 'results of two of them would be in one folder, a-b' STORAGES='/a/b a/b/'
 refused_of_loading 'WORKERS is "x"' WORKERS=x
 refused_of_loading 'WORKERS is "1 1": 1 is there twice' WORKERS='1 1'
 refused_of_loading 'CACHES is "50%"' CACHES=50%

@@ -48,4 +48,24 @@ is "$(find results/loading -newer mark -name '*.json')" results/loading/disk/job
 expect 0 loading WORKERS=2 STORAGES=memory CACHES=25
 [ ! -e results/loading/disk ] && [ -f results/loading/memory/jobs-2/load/raw/round-1.json ] || fail "STORAGES and WORKERS"
 grep -q "WORKERS=2 STORAGES=memory" results/report/report.html || fail "the command that makes it again is another"
+
+# A copy elsewhere, and memory for the process and its page cache together.
+limited=
+sh "$srcdir/study/memory-limit.sh" 64000000 true -- true 2>"$work/why" && limited='memory=1G memory=1G,cache=1M'
+[ -n "$limited" ] || echo "memory is not limited: $(cat "$work/why")"
+expect 0 loading WORKERS=2 STORAGES="$work/elsewhere $limited" CACHES=25 ROUNDS=1
+elsewhere=results/loading/$(echo "${work#/}/elsewhere" | tr / -)
+for name in raw jpeg-10; do
+    [ -d "$work/elsewhere/$name/train" ] || fail "no copy of $name"
+    grep -q "\"$work/elsewhere/$name\"" "$elsewhere/jobs-2/load/$name/round-1.json" || fail "$name was not loaded from its copy"
+    grep -q '"cold": true' "$elsewhere/jobs-2/convnet/$name/round-1.json" || fail "the copy of $name is not cold"
+    for cell in ${limited:+memory-1G memory-1G-cache-1M}; do
+        [ -f results/loading/$cell/jobs-2/convnet/$name/round-1.json ] || fail "no $cell of $name"
+    done
+done
+[ -z "$limited" ] || is "$(sed -n 's/^ *"cache_bytes": \([0-9]*\),$/\1/p' results/loading/memory-1G-cache-1M/jobs-2/load/raw/round-1.json)" 1048576 "cache="
+if [ -n "$limited" ]; then
+    expect 2 loading WORKERS=2 STORAGES=memory=1M
+    said 'bytes of memory are too few for it'
+fi
 exit 0
