@@ -8,36 +8,59 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Plots of the speeds of loading by workers, and of what memory saves */
+/* ---- Plots of the speeds of loading by workers and by storage, and of what memory saves */
 
-/* The axis of the numbers of workers of a storage. */
-static void set_workers(struct dl2_plot *plot, const struct dl2_loading *loading, size_t first)
+/* Setups side by side on an axis. */
+struct side_by_side {
+    const char *what, *axis; /* "from disk, by workers", "worker threads" */
+    const char *file;        /* in the plot's name */
+    const size_t *setups;    /* in report's dl2_loading */
+    size_t count;
+    bool by_storage; /* else by workers */
+};
+
+/* Of a setup on the axis. */
+static double position(const struct dl2_loading *loading, const struct side_by_side *shown,
+                       size_t number)
 {
-    size_t last = first;
-    dl2_plot_script(plot, "set xtics (%u", loading->items[first].jobs);
-    while (last + 1 < loading->count && !dl2_loading_starts_storage(loading, last + 1))
-        dl2_plot_script(plot, ", %u", loading->items[++last].jobs);
-    dl2_plot_script(plot, ")\nset xrange [%.2f:%.2f]\n", loading->items[first].jobs - 0.3,
-                    loading->items[last].jobs + 0.3);
+    return shown->by_storage ? (double)number : loading->items[shown->setups[number]].jobs;
 }
 
-/* Images a second by workers, from one storage: of the loader, or of training a network. */
-static void plot_workers(struct dl2_part_figures *figures, double *scratch, size_t first,
-                         const char *network)
+/* The axis: numbers of workers, or the names of storages. */
+static void set_axis(struct dl2_plot *plot, const struct dl2_loading *loading,
+                     const struct side_by_side *shown)
+{
+    dl2_plot_script(plot, "set xtics (");
+    for (size_t i = 0; i < shown->count; i++) {
+        const struct dl2_loading_setup *setup = &loading->items[shown->setups[i]];
+        if (shown->by_storage)
+            dl2_plot_script(plot, "%s'%s' %zu", i ? ", " : "", setup->storage, i);
+        else
+            dl2_plot_script(plot, "%s%u", i ? ", " : "", setup->jobs);
+    }
+    dl2_plot_script(plot, ")%s\nset xrange [%.1f:%.1f]\n",
+                    shown->by_storage && shown->count > 3 ? " rotate by -25" : "",
+                    position(loading, shown, 0) - 0.3,
+                    position(loading, shown, shown->count - 1) + 0.3);
+}
+
+/* Images a second of each setup: of the loader, or of training a network. */
+static void plot_rates(struct dl2_part_figures *figures, double *scratch,
+                       const struct side_by_side *shown, const char *network)
 {
     const struct dl2_study *study = figures->page->study;
     const struct dl2_loading *loading = &figures->page->loading;
-    const char *storage = loading->items[first].storage;
     char title[256];
-    snprintf(title, sizeof title, "%s from %s, by workers", network ? "Training" : "Loading",
-             storage);
+    snprintf(title, sizeof title, "%s %s", network ? "Training" : "Loading", shown->what);
     struct dl2_plot plot;
-    dl2_part_plot(figures, &plot, title, "workers images/s half-width-of-95%-interval",
-                  DL2_PLOT_HEIGHT, "loading-%s-%s", storage, network ? network : "alone");
-    dl2_plot_axes(&plot, "worker threads", "images a second");
+    dl2_part_plot(figures, &plot, title,
+                  shown->by_storage ? "number images/s half-width-of-95%-interval storage"
+                                    : "workers images/s half-width-of-95%-interval",
+                  DL2_PLOT_HEIGHT, "loading-%s-%s", shown->file, network ? network : "alone");
+    dl2_plot_axes(&plot, shown->axis, "images a second");
     dl2_plot_script(&plot, "set key outside right center vertical\nset yrange [0:*]\n"
                            "set offsets 0, 0, graph 0.04, 0\n");
-    set_workers(&plot, loading, first);
+    set_axis(&plot, loading, shown);
     for (size_t v = 0; v < study->variant_count; v++) {
         struct dl2_curve curve =
             dl2_part_variant_curve(&plot, study->variants[v].name, v, study->variant_count);
@@ -48,19 +71,33 @@ static void plot_workers(struct dl2_part_figures *figures, double *scratch, size
         snprintf(columns[1], sizeof columns[1], "($1+%.3f):2:3", aside);
         curve.columns = columns[0];
         curve.bars = columns[1];
-        for (size_t i = first;
-             i < loading->count && strcmp(loading->items[i].storage, storage) == 0; i++) {
+        for (size_t i = 0; i < shown->count; i++) {
+            const struct dl2_loading_setup *setup = &loading->items[shown->setups[i]];
             const struct dl2_estimate rate =
-                dl2_rounds_mean(&loading->items[i].rounds, network, study->variants[v].name,
+                dl2_rounds_mean(&setup->rounds, network, study->variants[v].name,
                                 offsetof(struct dl2_round, rate), 1, scratch);
             if (rate.count)
                 dl2_curve_point(&curve,
-                                (const double[]){loading->items[i].jobs, rate.mean, rate.half}, 3,
-                                NULL);
+                                (const double[]){position(loading, shown, i), rate.mean, rate.half},
+                                3, shown->by_storage ? setup->storage : NULL);
         }
-        dl2_curve_draw(&curve);
+        if (shown->by_storage)
+            dl2_curve_draw_as(&curve, "points");
+        else
+            dl2_curve_draw(&curve);
     }
     dl2_part_figure(figures, &plot, network && loading->network_count > 1 ? network : NULL);
+}
+
+static void plot_all_rates(struct dl2_part_figures *figures, double *scratch,
+                           const struct side_by_side *shown)
+{
+    const struct dl2_loading *loading = &figures->page->loading;
+    if (shown->count < 2)
+        return;
+    plot_rates(figures, scratch, shown, NULL);
+    for (size_t a = 0; a < loading->network_count; a++)
+        plot_rates(figures, scratch, shown, loading->networks[a]);
 }
 
 static void plot_memory(struct dl2_part_figures *figures)
@@ -89,16 +126,36 @@ static void plot_memory(struct dl2_part_figures *figures)
     dl2_part_figure(figures, &plot, NULL);
 }
 
-/* `scratch` has room for dl2_loading_rounds(). */
-static void loading_plots(struct dl2_part_figures *figures, double *scratch)
+/* `scratch` has room for dl2_loading_rounds(), `setups` for all setups. */
+static void loading_plots(struct dl2_part_figures *figures, double *scratch, size_t *setups)
 {
     const struct dl2_loading *loading = &figures->page->loading;
+    size_t count = 0;
+    for (size_t i = 0; i < loading->count; i++)
+        if (dl2_loading_starts_storage(loading, i) && !dl2_loading_caches(&loading->items[i]))
+            setups[count++] = dl2_loading_last_of_storage(loading, i);
+    plot_all_rates(figures, scratch,
+                   &(struct side_by_side){.what = "by storage",
+                                          .axis = "storage",
+                                          .file = "storages",
+                                          .setups = setups,
+                                          .count = count,
+                                          .by_storage = true});
     for (size_t i = 0; i < loading->count; i++) {
+        const char *storage = loading->items[i].storage;
+        char what[256];
         if (!dl2_loading_starts_storage(loading, i) || dl2_loading_caches(&loading->items[i]))
             continue;
-        plot_workers(figures, scratch, i, NULL);
-        for (size_t a = 0; a < loading->network_count; a++)
-            plot_workers(figures, scratch, i, loading->networks[a]);
+        count = 0;
+        for (size_t k = i; k <= dl2_loading_last_of_storage(loading, i); k++)
+            setups[count++] = k;
+        snprintf(what, sizeof what, "from %s, by workers", storage);
+        plot_all_rates(figures, scratch,
+                       &(struct side_by_side){.what = what,
+                                              .axis = "worker threads",
+                                              .file = storage,
+                                              .setups = setups,
+                                              .count = count});
     }
     plot_memory(figures);
 }
@@ -107,47 +164,50 @@ static void loading_plots(struct dl2_part_figures *figures, double *scratch)
 
 static void write_heads(struct dl2_table *table, const struct dl2_loading *loading)
 {
-    dl2_table_heads(table, "variant");
-    for (size_t i = 0; i < loading->count; i++) {
-        const struct dl2_loading_setup *setup =
-            &loading->items[dl2_loading_last_of_storage(loading, i)];
-        if (dl2_loading_caches(setup) || !dl2_loading_starts_storage(loading, i))
-            continue;
-        dl2_table_head(table, "%s: loads,\nimg/s", setup->storage);
+    dl2_table_heads(table, "variant|<storage|loads,\nimg/s");
+    for (size_t a = 0; a < loading->network_count; a++) {
+        dl2_table_head(table, "%s,\nimg/s",
+                       loading->network_count > 1 ? loading->networks[a] : "trains");
+        dl2_table_heads(table, "waiting\nfor data, %");
+    }
+}
+
+/* A row for each variant that was measured with the setup. */
+static void write_rows(struct dl2_table *table, const struct dl2_page *page,
+                       const struct dl2_loading_setup *setup, double *scratch)
+{
+    const struct dl2_study *study = page->study;
+    const struct dl2_loading *loading = &page->loading;
+    for (size_t v = 0; v < study->variant_count; v++) {
+        const char *name = study->variants[v].name;
+        struct dl2_estimate own = dl2_rounds_mean(&setup->rounds, NULL, name,
+                                                  offsetof(struct dl2_round, rate), 1, scratch);
+        dl2_table_row(table, dl2_part_variant_name(name));
+        dl2_html_markup(table->html, "<td class='l'>");
+        dl2_html_text(table->html, setup->storage);
+        dl2_html_markup(table->html, "</td>");
+        dl2_part_estimate_cell(table->html, &own, 0);
         for (size_t a = 0; a < loading->network_count; a++) {
-            dl2_table_head(table, "%s: %s,\nimg/s", setup->storage,
-                           loading->network_count > 1 ? loading->networks[a] : "trains");
-            dl2_table_heads(table, "waiting\nfor data, %");
+            own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
+                                  offsetof(struct dl2_round, rate), 1, scratch);
+            dl2_part_estimate_cell(table->html, &own, 0);
+            own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
+                                  offsetof(struct dl2_round, stall), 100, scratch);
+            dl2_part_estimate_cell(table->html, &own, 1);
         }
     }
 }
 
 static void write_table(struct dl2_html *html, const struct dl2_page *page, double *scratch)
 {
-    const struct dl2_study *study = page->study;
     const struct dl2_loading *loading = &page->loading;
     struct dl2_table table = {.html = html};
     write_heads(&table, loading);
-    for (size_t v = 0; v < study->variant_count; v++) {
-        dl2_table_row(&table, dl2_part_variant_name(study->variants[v].name));
-        for (size_t i = 0; i < loading->count; i++) {
-            const struct dl2_loading_setup *setup =
-                &loading->items[dl2_loading_last_of_storage(loading, i)];
-            if (dl2_loading_caches(setup) || !dl2_loading_starts_storage(loading, i))
-                continue;
-            const char *name = study->variants[v].name;
-            struct dl2_estimate own = dl2_rounds_mean(&setup->rounds, NULL, name,
-                                                      offsetof(struct dl2_round, rate), 1, scratch);
-            dl2_part_estimate_cell(html, &own, 0);
-            for (size_t a = 0; a < loading->network_count; a++) {
-                own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
-                                      offsetof(struct dl2_round, rate), 1, scratch);
-                dl2_part_estimate_cell(html, &own, 0);
-                own = dl2_rounds_mean(&setup->rounds, loading->networks[a], name,
-                                      offsetof(struct dl2_round, stall), 100, scratch);
-                dl2_part_estimate_cell(html, &own, 1);
-            }
-        }
+    for (size_t i = 0; i < loading->count; i++) {
+        const struct dl2_loading_setup *setup =
+            &loading->items[dl2_loading_last_of_storage(loading, i)];
+        if (!dl2_loading_caches(setup) && dl2_loading_starts_storage(loading, i))
+            write_rows(&table, page, setup, scratch);
     }
     dl2_table_end(&table);
 }
@@ -157,7 +217,9 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
     const struct dl2_loading *loading = &page->loading;
     const size_t rounds = dl2_loading_rounds(loading);
     DL2_AUTO_FREE double *scratch = rounds ? dl2_html_calloc(html, rounds, sizeof *scratch) : NULL;
-    if (!scratch)
+    DL2_AUTO_FREE size_t *setups =
+        rounds ? dl2_html_calloc(html, loading->count, sizeof *setups) : NULL;
+    if (!scratch || !setups)
         return;
     dl2_html_markup(html, "<h2>Loading, by storage</h2>\n");
     write_table(html, page, scratch);
@@ -174,6 +236,6 @@ void dl2_section_loading(const struct dl2_page *page, struct dl2_html *html)
                         100 * dl2_loading_resident(loading));
     dl2_html_markup(html, "</p>\n");
     struct dl2_part_figures figures = {.page = page, .html = html};
-    loading_plots(&figures, scratch);
+    loading_plots(&figures, scratch, setups);
     dl2_part_figures_end(&figures);
 }
