@@ -12,6 +12,7 @@
 
 #include "codec/colour.h"
 #include "codec/image_file.h"
+#include "codec/metadata.h"
 #include "common/error.h"
 #include "common/memory.h"
 #include "common/slices.h"
@@ -141,6 +142,9 @@ struct dl2_encode_options {
     /* Values of the codec's own settings, in the order of its table; NULL: all as usual. */
     const double *settings;
     const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
+    /* What the file is to say beside; no block is above the codec's metadata_bytes. NULL: nothing.
+     */
+    const struct dl2_metadata *metadata;
     /* Set to true where the source is a JPEG file that jxl_lossless cannot store, so that it stores
      * the image's pixels; else left alone. NULL: not wanted. */
     bool *pixels_only;
@@ -205,6 +209,12 @@ struct dl2_codec {
      * codec say nothing. */
     int (*colour)(const uint8_t *data, size_t size, struct dl2_colour *colour,
                   struct dl2_error *error);
+
+    /* EXIF, XMP and whether there is more, of a file that may be damaged: makes `metadata`, which
+     * comes empty. NULL: files of this codec have none that we know. */
+    int (*metadata)(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                    struct dl2_error *error);
+    size_t metadata_bytes; /* that files can hold of EXIF and of XMP; 0: nothing */
 
     /* Bytes of a whole file that hold the coded image, so that the rest are headers, tables,
      * markers and metadata; 0 where it is damaged. NULL: not known. */

@@ -104,12 +104,12 @@ struct avif_state {
     avifImage *view;      /* of a rectangle of them */
 };
 
-/* Parses the boxes. */
-static int avif_parse(avifDecoder *decoder, const uint8_t *data, size_t size,
+/* Parses the boxes, with those of metadata or without. */
+static int avif_parse(avifDecoder *decoder, const uint8_t *data, size_t size, bool metadata,
                       struct dl2_error *error)
 {
     decoder->maxThreads = 1;
-    decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
+    decoder->ignoreExif = decoder->ignoreXMP = metadata ? AVIF_FALSE : AVIF_TRUE;
     /* Files of older encoders lack what this asks for; browsers read them all the same. */
     decoder->strictFlags = AVIF_STRICT_DISABLED;
     avifResult result = avifDecoderSetIOMemory(decoder, data, size);
@@ -124,12 +124,28 @@ static int avif_colour(const uint8_t *data, size_t size, struct dl2_colour *colo
     avifDecoder *decoder = avifDecoderCreate();
     if (!decoder)
         return dl2_error_memory(error, "libavif");
-    int status = avif_parse(decoder, data, size, error);
+    int status = avif_parse(decoder, data, size, false, error);
     const avifImage *image = decoder->image;
     if (status == DL2_OK && image->icc.size)
         status = dl2_colour_set_icc(colour, image->icc.data, image->icc.size, error);
     else if (status == DL2_OK)
         dl2_colour_set_cicp(colour, image->colorPrimaries, image->transferCharacteristics);
+    avifDecoderDestroy(decoder);
+    return status;
+}
+
+static int avif_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                         struct dl2_error *error)
+{
+    avifDecoder *decoder = avifDecoderCreate();
+    if (!decoder)
+        return dl2_error_memory(error, "libavif");
+    int status = avif_parse(decoder, data, size, true, error);
+    const avifImage *image = decoder->image;
+    if (status == DL2_OK && image->exif.size)
+        status = dl2_metadata_set_exif(metadata, image->exif.data, image->exif.size, error);
+    if (status == DL2_OK && image->xmp.size)
+        status = dl2_metadata_set_xmp(metadata, image->xmp.data, image->xmp.size, error);
     avifDecoderDestroy(decoder);
     return status;
 }
@@ -144,7 +160,7 @@ static int avif_open(void *state, struct dl2_image_info *info, struct dl2_error 
     avifDecoder *decoder = avif->decoder = avif->view ? avifDecoderCreate() : NULL;
     if (!decoder)
         return dl2_error_memory(error, "libavif");
-    DL2_TRY(avif_parse(decoder, avif->base.data, avif->base.size, error));
+    DL2_TRY(avif_parse(decoder, avif->base.data, avif->base.size, false, error));
     /* decoder.c checks the header's size; the frames inside may be of another size. */
     if (avif->base.max_pixels < decoder->imageSizeLimit)
         decoder->imageSizeLimit = (uint32_t)avif->base.max_pixels;
@@ -393,6 +409,24 @@ static avifResult avif_set_colour(avifImage *yuv, const struct dl2_colour *colou
 #endif
 }
 
+static avifResult avif_set_metadata(avifImage *yuv, const struct dl2_metadata *metadata)
+{
+#if AVIF_VERSION_MAJOR >= 1
+    avifResult result = AVIF_RESULT_OK;
+    if (metadata->exif.size)
+        result = avifImageSetMetadataExif(yuv, metadata->exif.data, metadata->exif.size);
+    if (result == AVIF_RESULT_OK && metadata->xmp.size)
+        result = avifImageSetMetadataXMP(yuv, metadata->xmp.data, metadata->xmp.size);
+    return result;
+#else
+    if (metadata->exif.size)
+        avifImageSetMetadataExif(yuv, metadata->exif.data, metadata->exif.size);
+    if (metadata->xmp.size)
+        avifImageSetMetadataXMP(yuv, metadata->xmp.data, metadata->xmp.size);
+    return AVIF_RESULT_OK;
+#endif
+}
+
 static avifResult avif_fill_deep_gray(avifImage *yuv, const struct dl2_image *image)
 {
 #if AVIF_VERSION_MAJOR >= 1
@@ -468,6 +502,8 @@ static int avif_encode(const struct dl2_image *image, const struct dl2_encode_op
         avifEncoderSetCodecSpecificOption(encoder, "tune", avif_tunes[avif_setting(options, TUNE)]);
     }
     avifResult result = avif_fill_yuv(yuv, image, options->colour);
+    if (result == AVIF_RESULT_OK && options->metadata)
+        result = avif_set_metadata(yuv, options->metadata);
     if (result == AVIF_RESULT_OK)
         result = avifEncoderWrite(encoder, yuv, &written);
     status = result == AVIF_RESULT_OK ? dl2_bytes_append(out, written.data, written.size, error)
@@ -508,6 +544,8 @@ static void avif_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_avif = {
     .name = "avif",
+    .metadata = avif_metadata,
+    .metadata_bytes = INT32_MAX,
     .extension = "avif",
     .extensions = {"avif"},
     .lossy = true,

@@ -926,6 +926,42 @@ static int jp2_put_profile(struct dl2_bytes *out, const struct dl2_bytes *profil
                             error);
 }
 
+/* How boxes "uuid" begin that hold EXIF and XMP (ISO 16684-1, 7.2; exiftool's and Exiv2's EXIF). */
+static const uint8_t jp2_exif[] = "JpgTiffExif->JP2";
+static const uint8_t jp2_xmp[] = {0xbe, 0x7a, 0xcf, 0xcb, 0x97, 0xa9, 0x42, 0xe8,
+                                  0x9c, 0x71, 0x99, 0x94, 0x91, 0xe3, 0xaf, 0xac};
+enum { UUID = sizeof jp2_xmp };
+
+static int jp2_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                        struct dl2_error *error)
+{
+    const uint8_t *type, *content;
+    size_t at = 0, length;
+    while (!jp2_is_codestream(data, size) &&
+           jp2_next_box(data, size, &at, &type, &content, &length)) {
+        const bool uuid = !memcmp(type, "uuid", 4) && length >= UUID;
+        if (uuid && !memcmp(content, jp2_exif, UUID))
+            DL2_TRY(dl2_metadata_set_exif(metadata, content + UUID, length - UUID, error));
+        else if (uuid && !memcmp(content, jp2_xmp, UUID))
+            DL2_TRY(dl2_metadata_set_xmp(metadata, content + UUID, length - UUID, error));
+        else if (uuid || !memcmp(type, "xml ", 4))
+            metadata->other = true;
+    }
+    return DL2_OK;
+}
+
+static int jp2_put_uuid(struct dl2_bytes *out, const uint8_t *uuid, const struct dl2_bytes *content,
+                        struct dl2_error *error)
+{
+    uint8_t head[8 + UUID] = "\0\0\0\0uuid";
+    if (!content->size)
+        return DL2_OK;
+    dl2_write_u32(head, (uint32_t)(sizeof head + content->size));
+    memcpy(head + 8, uuid, UUID);
+    DL2_TRY(dl2_bytes_append(out, head, sizeof head, error));
+    return dl2_bytes_append(out, content->data, content->size, error);
+}
+
 static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -957,6 +993,9 @@ done:
     opj_image_destroy(planes);
     if (own.status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
         jp2_put_profile(out, &options->colour->icc, &own);
+    if (own.status == DL2_OK && options->metadata &&
+        jp2_put_uuid(out, jp2_exif, &options->metadata->exif, &own) == DL2_OK)
+        jp2_put_uuid(out, jp2_xmp, &options->metadata->xmp, &own);
     return dl2_error_copy(error, &own);
 }
 
@@ -976,6 +1015,8 @@ static void jp2_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_jp2 = {
     .name = "jp2",
+    .metadata = jp2_metadata,
+    .metadata_bytes = INT32_MAX,
     .extension = "jp2",
     .extensions = {"jp2", "j2k", "jpf", "jpx", "j2c", "jpc"},
     .lossy = true,

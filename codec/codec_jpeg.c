@@ -17,6 +17,7 @@
  *       jpeg_frame.h      what decoding a scan needs of the headers
  *       jpeg_coding.c     quality, subsampling, progressive or not
  *       jpeg_profile.c    the ICC profile in a file, and putting one there
+ *       jpeg_metadata.c   EXIF and XMP likewise
  *       jpeg_plain.c      is it a file that decoders in hardware know?
  *     decoding
  *       jpeg_decode.c     chooses between libjpeg-turbo and our own decoder
@@ -45,6 +46,7 @@
 #include "codec/jpeg/jpeg_coding.h"
 #include "codec/jpeg/jpeg_decode.h"
 #include "codec/jpeg/jpeg_forward.h"
+#include "codec/jpeg/jpeg_metadata.h"
 #include "codec/jpeg/jpeg_profile.h"
 #include "codec/jpeg/jpeg_retile.h"
 #include "codec/jpeg/jpeg_slices.h"
@@ -286,6 +288,8 @@ static int jpeg_encode_sweep(const struct dl2_image *image,
     DL2_TRY(jpeg_encode_pixels(image, options, qualities, outs, count, error));
     for (size_t i = 0; colour && colour->form == DL2_COLOUR_ICC && i < count; i++)
         DL2_TRY(dl2_jpeg_put_profile(&outs[i], &colour->icc, error));
+    for (size_t i = 0; options->metadata && i < count; i++)
+        DL2_TRY(dl2_jpeg_put_metadata(&outs[i], options->metadata, error));
     return DL2_OK;
 }
 
@@ -438,6 +442,8 @@ static json_t *jpeg_parameters(const struct dl2_encode_options *options)
 
 const struct dl2_codec dl2_codec_jpeg = {
     .name = "jpeg",
+    .metadata = dl2_jpeg_metadata,
+    .metadata_bytes = DL2_JPEG_METADATA_BYTES,
     .extension = "jpg",
     .extensions = {"jpg", "jpeg", "jpe", "jfif"},
     .lossy = true,

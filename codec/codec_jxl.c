@@ -309,6 +309,72 @@ static int jxl_colour(const uint8_t *data, size_t size, struct dl2_colour *colou
     return status;
 }
 
+/* Appends to `out` what the decoder gives of the box that has begun. */
+static int jxl_read_box(JxlDecoder *decoder, struct dl2_bytes *out, JxlDecoderStatus *next,
+                        struct dl2_error *error)
+{
+    size_t left = 0;
+    out->size = 0;
+    do {
+        const size_t at = out->size - left;
+        JxlDecoderReleaseBoxBuffer(decoder);
+        DL2_TRY(dl2_bytes_resize(out, at + BLOCK, error));
+        if (JxlDecoderSetBoxBuffer(decoder, out->data + at, BLOCK) != JXL_DEC_SUCCESS)
+            return jxl_fail(error);
+        *next = JxlDecoderProcessInput(decoder);
+        left = JxlDecoderReleaseBoxBuffer(decoder);
+    } while (*next == JXL_DEC_BOX_NEED_MORE_OUTPUT);
+    out->size -= left;
+    return DL2_OK;
+}
+
+static int jxl_read_boxes(JxlDecoder *decoder, struct dl2_bytes *box, struct dl2_metadata *metadata,
+                          struct dl2_error *error)
+{
+    JxlDecoderStatus next = JxlDecoderProcessInput(decoder);
+    while (next == JXL_DEC_BOX) {
+        JxlBoxType type;
+        if (JxlDecoderGetBoxType(decoder, type, JXL_TRUE) != JXL_DEC_SUCCESS)
+            return jxl_fail(error);
+        const bool exif = !memcmp(type, "Exif", 4), xmp = !memcmp(type, "xml ", 4);
+        if (!exif && !xmp) {
+            metadata->other = metadata->other || !memcmp(type, "jumb", 4);
+            next = JxlDecoderProcessInput(decoder);
+            continue;
+        }
+        DL2_TRY(jxl_read_box(decoder, box, &next, error));
+        const size_t behind = exif && box->size >= 4 ? dl2_read_u32(box->data) + (size_t)4 : 0;
+        if (behind > box->size)
+            metadata->partial = true;
+        else if (exif)
+            DL2_TRY(dl2_metadata_set_exif(metadata, box->data + behind, box->size - behind, error));
+        else
+            DL2_TRY(dl2_metadata_set_xmp(metadata, box->data, box->size, error));
+    }
+    return next == JXL_DEC_SUCCESS ? DL2_OK : jxl_fail(error);
+}
+
+static int jxl_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                        struct dl2_error *error)
+{
+    if (JxlSignatureCheck(data, size) != JXL_SIG_CONTAINER)
+        return DL2_OK;
+    JxlDecoder *decoder = JxlDecoderCreate(NULL);
+    struct dl2_bytes box = DL2_BYTES_INIT;
+    int status;
+    if (!decoder || JxlDecoderSubscribeEvents(decoder, JXL_DEC_BOX) != JXL_DEC_SUCCESS ||
+        JxlDecoderSetInput(decoder, data, size) != JXL_DEC_SUCCESS) {
+        status = dl2_error_memory(error, "libjxl");
+    } else {
+        JxlDecoderSetDecompressBoxes(decoder, JXL_TRUE); /* where it can */
+        JxlDecoderCloseInput(decoder);
+        status = jxl_read_boxes(decoder, &box, metadata, error);
+    }
+    dl2_bytes_free(&box);
+    JxlDecoderDestroy(decoder);
+    return status;
+}
+
 /* Decodes the first frame into `out`, which has room for its samples. */
 static bool jxl_decode_frame(struct jxl_state *jxl, const JxlPixelFormat *format, uint8_t *out,
                              size_t size)
@@ -437,6 +503,27 @@ static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *setting
                JXL_ENC_SUCCESS;
 }
 
+/* EXIF's box begins with how far its TIFF header is behind. */
+static bool jxl_add_metadata(JxlEncoder *encoder, const struct dl2_metadata *metadata,
+                             struct dl2_error *error)
+{
+    struct dl2_bytes exif = DL2_BYTES_INIT;
+    bool good = true;
+    if (!metadata || (!metadata->exif.size && !metadata->xmp.size))
+        return true;
+    good = JxlEncoderUseBoxes(encoder) == JXL_ENC_SUCCESS;
+    if (good && metadata->exif.size)
+        good =
+            dl2_bytes_append(&exif, "\0\0\0", 4, error) == DL2_OK &&
+            dl2_bytes_append(&exif, metadata->exif.data, metadata->exif.size, error) == DL2_OK &&
+            JxlEncoderAddBox(encoder, "Exif", exif.data, exif.size, JXL_FALSE) == JXL_ENC_SUCCESS;
+    if (good && metadata->xmp.size)
+        good = JxlEncoderAddBox(encoder, "xml ", metadata->xmp.data, metadata->xmp.size,
+                                JXL_FALSE) == JXL_ENC_SUCCESS;
+    dl2_bytes_free(&exif);
+    return good;
+}
+
 /* The container has boxes for what the file's bytes are reconstructed from. */
 static bool jxl_add_jpeg(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
                          const uint8_t *data, size_t size)
@@ -479,7 +566,8 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_
     } else if (jpeg && !jxl_add_jpeg(encoder, settings, jpeg, size)) {
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                                "JPEG XL: libjxl can't recompress this kind of JPEG");
-    } else if (!jpeg && !jxl_add_pixels(encoder, settings, image, options->colour, distance)) {
+    } else if (!jpeg && (!jxl_add_metadata(encoder, options->metadata, error) ||
+                         !jxl_add_pixels(encoder, settings, image, options->colour, distance))) {
         status = dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: libjxl can't encode this");
     } else {
         JxlEncoderCloseInput(encoder);
@@ -586,6 +674,8 @@ static void jxl_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_jxl = {
     .name = "jxl",
+    .metadata = jxl_metadata,
+    .metadata_bytes = INT32_MAX,
     .extension = "jxl",
     .extensions = {"jxl"},
     .lossy = true,
@@ -613,6 +703,7 @@ const struct dl2_codec dl2_codec_jxl = {
 /* Encodes only: the files are those of the codec above. */
 const struct dl2_codec dl2_codec_jxl_lossless = {
     .name = "jxl_lossless",
+    .metadata_bytes = INT32_MAX,
     .extension = "jxl",
     .extensions = {"jxl"},
     .max_side = 1 << 18,

@@ -94,20 +94,16 @@ static size_t png_coded_bytes(const uint8_t *data, size_t size)
     return coded;
 }
 
-/* What the chunk holds, or as much of it as can be inflated: the profile's length shows damage. */
-static int png_inflate_profile(const uint8_t *chunk, uint32_t length, struct dl2_bytes *out,
-                               struct dl2_error *error)
+/* As much as can be inflated, up to MAX_PROFILE. */
+static int png_inflate(const uint8_t *data, size_t size, struct dl2_bytes *out, bool *whole,
+                       struct dl2_error *error)
 {
-    const uint8_t *const name_end = memchr(chunk, 0, length);
-    const size_t at = name_end ? (size_t)(name_end - chunk) + 2 : length; /* and the method */
     uint8_t block[4096];
     z_stream stream = {0};
-    if (at >= length)
-        return DL2_OK;
     if (inflateInit(&stream) != Z_OK)
         return dl2_error_memory(error, "zlib");
-    stream.next_in = (uint8_t *)(uintptr_t)(chunk + at);
-    stream.avail_in = (uInt)(length - at);
+    stream.next_in = (uint8_t *)(uintptr_t)data;
+    stream.avail_in = (uInt)size;
     int status = DL2_OK, inflated = Z_OK;
     while (status == DL2_OK && inflated == Z_OK && out->size < MAX_PROFILE) {
         stream.next_out = block;
@@ -116,7 +112,64 @@ static int png_inflate_profile(const uint8_t *chunk, uint32_t length, struct dl2
         status = dl2_bytes_append(out, block, sizeof block - stream.avail_out, error);
     }
     inflateEnd(&stream);
+    *whole = inflated == Z_STREAM_END;
     return status;
+}
+
+/* The profile's length shows damage. */
+static int png_inflate_profile(const uint8_t *chunk, uint32_t length, struct dl2_bytes *out,
+                               struct dl2_error *error)
+{
+    const uint8_t *const name_end = memchr(chunk, 0, length);
+    const size_t at = name_end ? (size_t)(name_end - chunk) + 2 : length; /* and the method */
+    bool whole;
+    return at < length ? png_inflate(chunk + at, length - at, out, &whole, error) : DL2_OK;
+}
+
+#define PNG_XMP "XML:com.adobe.xmp"
+
+/* A chunk iTXt: if it is XMP's, its text: keyword, 0, compressed?, method, language, 0, the keyword
+ * in that language, 0. */
+static int png_take_text(const uint8_t *chunk, uint32_t length, struct dl2_metadata *metadata,
+                         struct dl2_error *error)
+{
+    enum { KEYWORD = sizeof PNG_XMP };
+    if (length < KEYWORD + 2 || memcmp(chunk, PNG_XMP, KEYWORD) != 0) {
+        metadata->other = true;
+        return DL2_OK;
+    }
+    size_t at = KEYWORD + 2;
+    for (int skipped = 0; skipped < 2; skipped++) {
+        const uint8_t *const end = memchr(chunk + at, 0, length - at);
+        at = end ? (size_t)(end - chunk) + 1 : length;
+    }
+    if (!chunk[KEYWORD] || metadata->xmp.size)
+        return dl2_metadata_set_xmp(metadata, chunk + at, length - at, error);
+    bool whole;
+    DL2_TRY(png_inflate(chunk + at, length - at, &metadata->xmp, &whole, error));
+    if (!whole)
+        metadata->xmp.size = 0;
+    metadata->partial = metadata->partial || !whole;
+    return DL2_OK;
+}
+
+static int png_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                        struct dl2_error *error)
+{
+    uint32_t length;
+    for (size_t at = HEADER; size >= HEADER && size - at >= CHUNK; at += (size_t)length + CHUNK) {
+        const uint8_t *const name = data + at + 4;
+        length = dl2_read_u32(data + at);
+        if (length > size - at - CHUNK)
+            break;
+        if (!memcmp(name, "eXIf", 4))
+            DL2_TRY(dl2_metadata_set_exif(metadata, name + 4, length, error));
+        else if (!memcmp(name, "iTXt", 4))
+            DL2_TRY(png_take_text(name + 4, length, metadata, error));
+        else if (!memcmp(name, "tEXt", 4) || !memcmp(name, "zTXt", 4))
+            metadata->other = true;
+    }
+    return DL2_OK;
 }
 
 static bool png_is_near(double a, double b)
@@ -421,6 +474,24 @@ static int png_put_colour(struct dl2_bytes *out, const struct dl2_colour *colour
     }
 }
 
+static int png_put_metadata(struct dl2_bytes *out, const struct dl2_metadata *metadata,
+                            struct dl2_error *error)
+{
+    static const char head[] = PNG_XMP "\0\0\0\0"; /* not compressed, no language */
+    if (metadata->exif.size)
+        DL2_TRY(png_put_chunk(out, "eXIf", metadata->exif.data, metadata->exif.size, error));
+    if (!metadata->xmp.size)
+        return DL2_OK;
+    struct dl2_bytes chunk = DL2_BYTES_INIT;
+    int status = dl2_bytes_append(&chunk, head, sizeof head, error);
+    if (status == DL2_OK)
+        status = dl2_bytes_append(&chunk, metadata->xmp.data, metadata->xmp.size, error);
+    if (status == DL2_OK)
+        status = png_put_chunk(out, "iTXt", chunk.data, chunk.size, error);
+    dl2_bytes_free(&chunk);
+    return status;
+}
+
 /* Turns a gray file into one of numbers of another file's palette. */
 static int png_put_palette(struct dl2_bytes *out, const uint8_t *data, size_t size,
                            struct dl2_error *error)
@@ -456,6 +527,8 @@ static int png_encode(const struct dl2_image *image, const struct dl2_encode_opt
         png_write_pixels(png, info, image, png_level(options));
     }
     png_destroy_write_struct(&png, &info);
+    if (own.status == DL2_OK && options->metadata)
+        png_put_metadata(out, options->metadata, &own);
     if (own.status == DL2_OK)
         png_put_colour(out, options->colour, &own);
     if (own.status == DL2_OK && options->indices)
@@ -470,6 +543,8 @@ static json_t *png_parameters(const struct dl2_encode_options *options)
 
 const struct dl2_codec dl2_codec_png = {
     .name = "png",
+    .metadata = png_metadata,
+    .metadata_bytes = INT32_MAX,
     .extension = "png",
     .extensions = {"png"},
     .max_side = 1000000,

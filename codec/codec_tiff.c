@@ -189,6 +189,23 @@ static int tiff_colour(const uint8_t *data, size_t size, struct dl2_colour *colo
     return status;
 }
 
+/* A TIFF's EXIF is spread over it, and has no block of its own. */
+static int tiff_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                         struct dl2_error *error)
+{
+    struct tiff_state tiff = {.base = {.data = data, .size = size}, .problem = DL2_ERROR_INIT};
+    uint32_t bytes = 0;
+    uint64_t folder = 0;
+    void *packet = NULL;
+    int status = tiff_open_file(&tiff, error);
+    if (status == DL2_OK && TIFFGetField(tiff.file, TIFFTAG_XMLPACKET, &bytes, &packet) == 1)
+        status = dl2_metadata_set_xmp(metadata, packet, bytes, error);
+    metadata->partial =
+        metadata->partial || (tiff.file && TIFFGetField(tiff.file, TIFFTAG_EXIFIFD, &folder) == 1);
+    tiff_close(&tiff);
+    return status;
+}
+
 /* ---- Pixels */
 
 static uint8_t tiff_round(uint32_t value)
@@ -365,6 +382,7 @@ static void tiff_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_tiff = {
     .name = "tiff",
+    .metadata = tiff_metadata,
     .extension = "tif",
     .extensions = {"tif", "tiff"},
     .max_effort = -1,

@@ -280,22 +280,56 @@ static int webp_import(WebPPicture *picture, const struct dl2_image *image, stru
     return DL2_OK;
 }
 
-/* Makes a simple file an extended one that holds the profile: VP8X, ICCP, the image. */
-static int webp_put_profile(struct dl2_bytes *out, const struct dl2_image *image,
-                            const struct dl2_bytes *profile, struct dl2_error *error)
+/* Puts a chunk at a place of the file; none if it is empty. */
+static int webp_put_chunk(struct dl2_bytes *out, size_t at, const char *name,
+                          const struct dl2_bytes *content, struct dl2_error *error)
 {
-    enum { FLAGS = 8, CANVAS = 12, EXTENDED = 18, HAS_PROFILE = 0x20 };
-    uint8_t head[EXTENDED + CHUNK_HEADER] = "VP8X\12"; /* ten bytes: flags, width, height less 1 */
-    head[FLAGS] = HAS_PROFILE;
+    uint8_t head[CHUNK_HEADER];
+    if (!content->size)
+        return DL2_OK;
+    memcpy(head, name, 4);
+    dl2_write_le(head + 4, content->size, 4);
+    DL2_TRY(dl2_bytes_insert(out, at, "", content->size & 1, error));
+    DL2_TRY(dl2_bytes_insert(out, at, content->data, content->size, error));
+    return dl2_bytes_insert(out, at, head, sizeof head, error);
+}
+
+/* Makes a simple file an extended one if it is to hold a profile or metadata: VP8X, ICCP, the
+ * image, EXIF, XMP. */
+static int webp_extend(struct dl2_bytes *out, const struct dl2_image *image,
+                       const struct dl2_encode_options *options, struct dl2_error *error)
+{
+    enum { FLAGS = 8, CANVAS = 12, EXTENDED = 18, XMP = 4, EXIF = 8, PROFILE = 0x20 };
+    static const struct dl2_metadata no_metadata;
+    static const struct dl2_bytes no_profile;
+    const struct dl2_metadata *metadata = options->metadata ? options->metadata : &no_metadata;
+    const struct dl2_colour *colour = options->colour;
+    const struct dl2_bytes *profile =
+        colour && colour->form == DL2_COLOUR_ICC ? &colour->icc : &no_profile;
+    uint8_t head[EXTENDED] = "VP8X\12"; /* ten bytes: flags, width, height less 1 */
+    if (!profile->size && !metadata->exif.size && !metadata->xmp.size)
+        return DL2_OK;
+    head[FLAGS] = (uint8_t)((profile->size ? PROFILE : 0) | (metadata->exif.size ? EXIF : 0) |
+                            (metadata->xmp.size ? XMP : 0));
     dl2_write_le(head + CANVAS, image->width - 1, 3);
     dl2_write_le(head + CANVAS + 3, image->height - 1, 3);
-    memcpy(head + EXTENDED, "ICCP", 4);
-    dl2_write_le(head + EXTENDED + 4, profile->size, 4);
-    DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, "", profile->size & 1, error));
-    DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, profile->data, profile->size, error));
+    DL2_TRY(webp_put_chunk(out, out->size, "EXIF", &metadata->exif, error));
+    DL2_TRY(webp_put_chunk(out, out->size, "XMP ", &metadata->xmp, error));
+    DL2_TRY(webp_put_chunk(out, RIFF_HEADER, "ICCP", profile, error));
     DL2_TRY(dl2_bytes_insert(out, RIFF_HEADER, head, sizeof head, error));
     dl2_write_le(out->data + 4, out->size - CHUNK_HEADER, 4);
     return DL2_OK;
+}
+
+static int webp_metadata(const uint8_t *data, size_t size, struct dl2_metadata *metadata,
+                         struct dl2_error *error)
+{
+    size_t length;
+    const uint8_t *chunk = webp_find_chunk(data, size, "EXIF", &length);
+    if (chunk)
+        DL2_TRY(dl2_metadata_set_exif(metadata, chunk, length, error));
+    chunk = webp_find_chunk(data, size, "XMP ", &length);
+    return chunk ? dl2_metadata_set_xmp(metadata, chunk, length, error) : DL2_OK;
 }
 
 enum { LOSSLESS, NEAR_LOSSLESS, SHARP_YUV, FILTER, AUTOFILTER };
@@ -387,9 +421,7 @@ static int webp_encode(const struct dl2_image *image, const struct dl2_encode_op
                                                  (int)picture.error_code);
     }
     WebPPictureFree(&picture);
-    if (status == DL2_OK && options->colour && options->colour->form == DL2_COLOUR_ICC)
-        status = webp_put_profile(out, image, &options->colour->icc, error);
-    return status;
+    return status == DL2_OK ? webp_extend(out, image, options, error) : status;
 }
 
 static json_t *webp_parameters(const struct dl2_encode_options *options)
@@ -419,6 +451,8 @@ static void webp_version(char out[DL2_CODEC_VERSION_SIZE])
 
 const struct dl2_codec dl2_codec_webp = {
     .name = "webp",
+    .metadata = webp_metadata,
+    .metadata_bytes = INT32_MAX,
     .extension = "webp",
     .extensions = {"webp"},
     .lossy = true,

@@ -16,28 +16,62 @@ static uint32_t exif_u32(const uint8_t *p, int big)
                : exif_u16(p + 2, 0) << 16 | exif_u16(p, 0);
 }
 
+/* The first folder of a TIFF file. */
+struct folder {
+    bool big;       /* the byte order */
+    size_t at;      /* of its first entry */
+    uint32_t count; /* of entries, as it says */
+    size_t tag;     /* where that of the orientation is, if it is a number of 16 bits; or 0 */
+};
+
+static bool read_folder(struct folder *folder, const uint8_t *data, size_t size)
+{
+    *folder = (struct folder){0};
+    if (size < 8)
+        return false;
+    folder->big = !memcmp(data, "MM\0*", 4);
+    if (!folder->big && memcmp(data, "II*\0", 4) != 0)
+        return false;
+    size_t at = exif_u32(data + 4, folder->big);
+    if (at > size - 2)
+        return false;
+    folder->count = exif_u16(data + at, folder->big);
+    folder->at = at + 2;
+    at = folder->at;
+    for (uint32_t i = 0; i < folder->count && size - at >= ENTRY_BYTES; i++, at += ENTRY_BYTES) {
+        if (exif_u16(data + at, folder->big) != TAG_ORIENTATION)
+            continue;
+        if (exif_u16(data + at + 2, folder->big) == TYPE_SHORT)
+            folder->tag = at + 8;
+        break;
+    }
+    return true;
+}
+
 int dl2_exif_orientation(const uint8_t *data, size_t size)
 {
+    struct folder folder;
     if (size >= 6 && !memcmp(data, "Exif\0\0", 6)) {
         data += 6;
         size -= 6;
     }
-    if (size < 8)
+    if (!read_folder(&folder, data, size) || !folder.tag)
         return 1;
-    int big = !memcmp(data, "MM\0*", 4);
-    if (!big && memcmp(data, "II*\0", 4) != 0)
-        return 1;
-    size_t at = exif_u32(data + 4, big);
-    if (at > size - 2)
-        return 1;
-    uint32_t entries = exif_u16(data + at, big);
-    at += 2;
-    for (uint32_t i = 0; i < entries && size - at >= ENTRY_BYTES; i++, at += ENTRY_BYTES) {
-        const uint8_t *entry = data + at;
-        if (exif_u16(entry, big) != TAG_ORIENTATION)
-            continue;
-        uint32_t value = exif_u16(entry + 8, big);
-        return exif_u16(entry + 2, big) == TYPE_SHORT && value >= 1 && value <= 8 ? (int)value : 1;
+    const uint32_t value = exif_u16(data + folder.tag, folder.big);
+    return value >= 1 && value <= 8 ? (int)value : 1;
+}
+
+bool dl2_exif_make_upright(uint8_t *data, size_t size)
+{
+    struct folder folder;
+    if (!read_folder(&folder, data, size))
+        return false;
+    if (folder.tag) {
+        data[folder.tag] = !folder.big;
+        data[folder.tag + 1] = folder.big;
     }
-    return 1;
+    const size_t next = folder.at + (size_t)folder.count * ENTRY_BYTES;
+    if (next <= size && size - next >= 4)
+        memset(data + next, 0, 4);
+    return true;
 }

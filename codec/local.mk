@@ -11,6 +11,7 @@ libcodec_la_SOURCES = \
 	codec/exif.c codec/exif.h \
 	codec/icc.c codec/icc.h \
 	codec/image_file.h \
+	codec/metadata.c codec/metadata.h \
 	codec/jpeg_tables.c codec/jpeg_tables.h \
 	codec/settings.c codec/settings.h \
 	codec/video.c codec/video.h \
@@ -49,6 +50,7 @@ libcodec_jpeg_la_SOURCES = \
 	codec/jpeg/jpeg_huffman.c codec/jpeg/jpeg_huffman.h \
 	codec/jpeg/jpeg_inverse.c codec/jpeg/jpeg_inverse.h \
 	codec/jpeg/jpeg_optimal.c codec/jpeg/jpeg_optimal.h \
+	codec/jpeg/jpeg_metadata.c codec/jpeg/jpeg_metadata.h \
 	codec/jpeg/jpeg_profile.c codec/jpeg/jpeg_profile.h \
 	codec/jpeg/jpeg_retile.c codec/jpeg/jpeg_retile.h \
 	codec/jpeg/jpeg_segments.c codec/jpeg/jpeg_segments.h \

@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const dl2_metadata_rules[] = {[DL2_METADATA_USUAL] = "usual",
+                                          [DL2_METADATA_KEEP] = "keep",
+                                          [DL2_METADATA_DROP] = "drop",
+                                          NULL};
+
 const char *const dl2_colour_rules[] = {
     [DL2_COLOURS_KEEP] = "keep",
     [DL2_COLOURS_CONVERT] = "convert",
@@ -45,9 +50,41 @@ int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule ru
     return DL2_OK;
 }
 
+int dl2_colours_read_metadata(struct dl2_source_colours *source, enum dl2_metadata_rule rule,
+                              const uint8_t *data, size_t size, struct dl2_error *error)
+{
+    source->metadata_rule = rule;
+    if (rule == DL2_METADATA_USUAL)
+        return DL2_OK;
+    DL2_TRY(dl2_image_read_metadata(data, size, &source->metadata, error));
+    dl2_metadata_make_upright(&source->metadata);
+    return DL2_OK;
+}
+
 bool dl2_colours_allow_source(const struct dl2_source_colours *source)
 {
-    return !source->described || source->rule == DL2_COLOURS_KEEP;
+    const struct dl2_metadata *metadata = &source->metadata;
+    const bool drops =
+        source->metadata_rule == DL2_METADATA_DROP &&
+        (metadata->exif.size || metadata->xmp.size || metadata->partial || metadata->other);
+    return !drops && (!source->described || source->rule == DL2_COLOURS_KEEP);
+}
+
+static int fit_metadata(struct dl2_source_colours *source, const struct dl2_codec *codec,
+                        struct dl2_encode_options *encode, struct dl2_error *error)
+{
+    const struct dl2_metadata *in = &source->metadata;
+    struct dl2_metadata *out = &source->written;
+    encode->metadata = NULL;
+    if (source->metadata_rule != DL2_METADATA_KEEP)
+        return DL2_OK;
+    out->exif.size = out->xmp.size = 0;
+    out->partial = in->partial;
+    DL2_TRY(dl2_bytes_append(&out->exif, in->exif.data, in->exif.size, error));
+    DL2_TRY(dl2_bytes_append(&out->xmp, in->xmp.data, in->xmp.size, error));
+    dl2_metadata_limit(out, codec->metadata_bytes);
+    encode->metadata = out;
+    return DL2_OK;
 }
 
 int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *codec,
@@ -57,6 +94,7 @@ int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *c
     const struct dl2_colour *const colour = &source->colour;
     const int fits = dl2_colour_fit(colour, codec, image->channels, &source->fitted, error);
     encode->colour = &source->fitted;
+    DL2_TRY(fit_metadata(source, codec, encode, error));
     if (fits == 0 && codec->always_tagged && colour->form != DL2_COLOUR_UNKNOWN)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
                              "a %s file cannot hold these colours (%s) and would name others; pass "
@@ -74,6 +112,7 @@ int dl2_colours_note(const struct dl2_source_colours *source, bool copied,
         out->alpha = source->info.alpha;
         out->cmyk = source->info.cmyk;
         out->frames = source->info.has_more;
+        out->metadata = source->metadata_rule == DL2_METADATA_KEEP && source->written.partial;
     }
     if (!source->described)
         return DL2_OK;
@@ -88,6 +127,8 @@ void dl2_colours_free(struct dl2_source_colours *source)
 {
     dl2_colour_free(&source->colour);
     dl2_colour_free(&source->fitted);
+    dl2_metadata_free(&source->metadata);
+    dl2_metadata_free(&source->written);
 }
 
 /* -- the record -- */
@@ -110,6 +151,8 @@ void dl2_reduction_print(const struct dl2_reduction *reduction, FILE *out)
         fputs(",\"source_cmyk\":true", out);
     if (reduction->frames)
         fputs(",\"source_frames\":true", out);
+    if (reduction->metadata)
+        fputs(",\"source_metadata\":true", out);
 }
 
 int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, struct dl2_error *error)
@@ -122,6 +165,7 @@ int dl2_reduction_read(struct dl2_reduction *reduction, const json_t *line, stru
         .alpha = json_is_true(json_object_get(line, "source_alpha")),
         .cmyk = json_is_true(json_object_get(line, "source_cmyk")),
         .frames = json_is_true(json_object_get(line, "source_frames")),
+        .metadata = json_is_true(json_object_get(line, "source_metadata")),
     };
     while (reduction->fate < DL2_FATES - 1 && strcmp(fates[reduction->fate], fate) != 0)
         reduction->fate++;
@@ -147,7 +191,8 @@ bool dl2_reduction_count(const struct dl2_reduction *reduction, json_t *sums)
            (!reduction->bits || add_one(sums, "reduced", bits)) &&
            (!reduction->alpha || add_one(sums, "reduced", "alpha")) &&
            (!reduction->cmyk || add_one(sums, "reduced", "CMYK")) &&
-           (!reduction->frames || add_one(sums, "reduced", "several frames"));
+           (!reduction->frames || add_one(sums, "reduced", "several frames")) &&
+           (!reduction->metadata || add_one(sums, "left_out", "EXIF or XMP"));
 }
 
 char *dl2_reduction_describe(const json_t *sums)
@@ -159,6 +204,7 @@ char *dl2_reduction_describe(const json_t *sums)
         {"converted", "colours converted to sRGB"},
         {"dropped", "colours that are not sRGB, stored WITHOUT their description"},
         {"reduced", "reduced to one image of 8 bits, gray or RGB, without alpha"},
+        {"left_out", "metadata left out, which is damaged, too large for the codec, or in parts"},
     };
     char *text = NULL;
     size_t size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What becomes of a source image's colours, depth and transparency in a variant: the one rule of
- * dl2-transcode --colour, for files that are encoded and for files that are copied, and the record
- * of what the variant's files lack.
+ * What becomes of a source image's colours, depth, transparency and metadata in a variant: the one
+ * rule of dl2-transcode --colour and --metadata, for files that are encoded and for files that are
+ * copied, and the record of what the variant's files lack.
  */
 #ifndef DL2_TRANSCODE_COLOURS_H
 #define DL2_TRANSCODE_COLOURS_H
@@ -20,17 +20,27 @@ enum dl2_colour_rule {
 /* Their names, NULL-ended. */
 extern const char *const dl2_colour_rules[];
 
+/* What becomes of EXIF and XMP. */
+enum dl2_metadata_rule {
+    DL2_METADATA_USUAL, /* files that are encoded have none, files that are copied keep theirs */
+    DL2_METADATA_KEEP,
+    DL2_METADATA_DROP, /* so files that have any are not copied */
+};
+/* Their names, NULL-ended. */
+extern const char *const dl2_metadata_rules[];
+
 /* What happened to a description that isn't sRGB. */
 enum dl2_colour_fate { DL2_FATE_KEPT, DL2_FATE_CONVERTED, DL2_FATE_DROPPED, DL2_FATES };
 
 /* What an image of a variant lacks of its source, or has because of it. */
 struct dl2_reduction {
-    char *colour; /* the source's description if that isn't sRGB, to free; else NULL */
-    uint8_t fate; /* enum dl2_colour_fate, of the description */
-    uint8_t bits; /* of the source's samples, if the file has 8 instead; else 0 */
-    bool alpha;   /* the source has transparency, which was laid over the background */
-    bool cmyk;    /* the source has inks, which became RGB without their profile */
-    bool frames;  /* the source has more than its first frame or page, which alone is there */
+    char *colour;  /* the source's description if that isn't sRGB, to free; else NULL */
+    uint8_t fate;  /* enum dl2_colour_fate, of the description */
+    uint8_t bits;  /* of the source's samples, if the file has 8 instead; else 0 */
+    bool alpha;    /* the source has transparency, which was laid over the background */
+    bool cmyk;     /* the source has inks, which became RGB without their profile */
+    bool frames;   /* the source has more than its first frame or page, which alone is there */
+    bool metadata; /* the source has EXIF or XMP that was to be kept and is not there */
 };
 
 /* A source image's facts; zeroed before first use. */
@@ -41,6 +51,8 @@ struct dl2_source_colours {
     bool described;           /* the source has a description that isn't sRGB... */
     char name[80];            /* ...called so */
     struct dl2_colour fitted; /* for the codec of the last dl2_colours_fit() */
+    enum dl2_metadata_rule metadata_rule;
+    struct dl2_metadata metadata, written; /* the source's; that for the codec, likewise */
 };
 
 /* Reads the facts, and converts the decoded pixels where the rule says so. Decoding them has set
@@ -49,10 +61,15 @@ int dl2_colours_apply(struct dl2_source_colours *source, enum dl2_colour_rule ru
                       const uint8_t *data, size_t size, struct dl2_image *image,
                       struct dl2_error *error);
 
+/* Reads the metadata, if the rule asks for that. */
+int dl2_colours_read_metadata(struct dl2_source_colours *source, enum dl2_metadata_rule rule,
+                              const uint8_t *data, size_t size, struct dl2_error *error);
+
 /* May a variant have the source's file, or what is recompressed from it, byte for byte? */
 bool dl2_colours_allow_source(const struct dl2_source_colours *source);
 
-/* The description for files of a codec: sets encode->colour, which is valid until the next call.
+/* The description and the metadata for files of a codec: sets encode->colour and
+ * encode->metadata, which are valid until the next call.
  * DL2_ERR_UNSUPPORTED where the codec can't hold it and can't go without one. */
 int dl2_colours_fit(struct dl2_source_colours *source, const struct dl2_codec *codec,
                     const struct dl2_image *image, struct dl2_encode_options *encode,

@@ -203,6 +203,7 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
                                             .force = arguments.force,
                                             .never_larger = arguments.never_larger,
                                             .colour = arguments.colour,
+                                            .metadata = arguments.metadata,
                                             .prune = arguments.prune,
                                             .part = arguments.share.part,
                                             .world = world,

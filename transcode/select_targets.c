@@ -326,6 +326,11 @@ static int complete_codecs(struct dl2_selection *selection, struct dl2_error *er
     for (size_t c = 0; c < selection->count; c++) {
         struct dl2_settings *item = &selection->items[c];
         const struct dl2_encode_options own = {.settings = item->values};
+        if (arguments->metadata == DL2_METADATA_KEEP && !item->codec->metadata_bytes)
+            return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                                 "--metadata keep: %s files hold no EXIF or XMP; give the codec a "
+                                 "run of its own",
+                                 item->codec->name);
         lossy = lossy || dl2_settings_use_quality(item->codec, &own);
         if (item->codec->has_subsampling && !item->subsampling) {
             subsampled = true;

@@ -29,6 +29,7 @@ struct dl2_transcode_arguments {
     uint64_t max_pixels, memory_mib;
     struct dl2_external_decoders external; /* to read sources */
     unsigned colour;                       /* enum dl2_colour_rule */
+    unsigned metadata;                     /* enum dl2_metadata_rule */
     bool never_larger, force, prune;
     unsigned samples; /* enum dl2_samples */
     const char *label_field;

@@ -158,6 +158,8 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     worker->decode_cpu = (float)(dl2_clock_thread_cpu() - start);
     DL2_TRY(dl2_colours_apply(&worker->colours, options->colour, worker->source,
                               worker->source_size, &worker->image, error));
+    DL2_TRY(dl2_colours_read_metadata(&worker->colours, options->metadata, worker->source,
+                                      worker->source_size, error));
     if (options->never_larger && dl2_colours_allow_source(&worker->colours))
         dl2_reuse_look(&worker->reuse, worker->source, worker->source_size);
     return DL2_OK;

@@ -54,6 +54,7 @@ struct dl2_transcode_options {
     bool force;                     /* make everything again */
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
     enum dl2_colour_rule colour;
+    enum dl2_metadata_rule metadata;
     bool prune; /* remove files of earlier runs that no source image accounts for */
     /* The images are divided by their bytes. With `part`, of all images: not with `force`, and DEST
      * may not be a database. With `world`, of those that have to be made; NULL: one process. */

@@ -104,6 +104,11 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Colours that are not sRGB (ICC profiles, PNG's gamma, PQ and the like): keep numbers and "
      "description, convert the numbers to sRGB, or keep the numbers and drop the description",
      AT(colour), .words = dl2_colour_rules, .commands = DL2_ENCODES},
+    {DL2_OPTION_CHOICE, "metadata", 0, "keep|drop|usual",
+     "EXIF and XMP: keep them, with the orientation of upright pixels and without thumbnail; drop "
+     "them, so that no file is copied that has any, or comments; or usual: files that are encoded "
+     "have none, files that are copied keep theirs",
+     AT(metadata), .words = dl2_metadata_rules, .commands = DL2_ENCODES},
     {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
      .commands = DL2_ENCODES | 1 << DL2_COPY | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field),

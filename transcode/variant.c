@@ -70,8 +70,8 @@ void dl2_variant_show_sum(const struct dl2_source_item *item, char out[DL2_SIDEC
 
 /* -- what a variant is -- */
 
-/* `never_larger`, `settings`, `target`, `resize`, `shuffle` and shards are there only if they can
- * matter, so that other variants are as good as before. */
+/* `never_larger`, `metadata`, `settings`, `target`, `resize`, `shuffle` and shards are there only
+ * if they can matter, so that other variants are as good as before. */
 static json_t *describe_options(const struct dl2_transcode_options *options,
                                 const struct dl2_transcode_target *target)
 {
@@ -94,6 +94,9 @@ static json_t *describe_options(const struct dl2_transcode_options *options,
         bad |= json_object_set(described, "settings", settings);
     if (options->never_larger && codec->lossy && codec->open)
         bad |= json_object_set_new(described, "never_larger", json_true());
+    if (options->metadata != DL2_METADATA_USUAL)
+        bad |= json_object_set_new(described, "metadata",
+                                   json_string(dl2_metadata_rules[options->metadata]));
     if (target->target.name)
         bad |= json_object_set_new(described, "target", dl2_target_json(&target->target));
     if (!dl2_resolution_is_full(&target->resolution))

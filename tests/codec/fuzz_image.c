@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Every decoder and header parser on any bytes; the first bytes decide which. */
+/* Every decoder and parser of headers and metadata on any bytes; the first bytes decide which. */
 #include "codec/codec.h"
 
 #include <stdlib.h>
@@ -53,6 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                       deep.height != dl2_upright_height(&info) || deep.channels != info.channels))
         abort();
     dl2_bytes_free(&deep.bytes);
+    struct dl2_metadata metadata = {.partial = false};
+    if (dl2_image_read_metadata(data, size, &metadata, NULL) == DL2_OK)
+        dl2_metadata_make_upright(&metadata);
+    dl2_metadata_free(&metadata);
     dl2_image_free(&image);
     dl2_image_free(&scratch);
     return 0;
