@@ -121,6 +121,9 @@ struct dl2_words dl2_settings_encoding(const struct dl2_study_settings *study, u
     if (*o->shorts)
         dl2_words_more(&command, "--short", in_commas(o->shorts), NULL);
     dl2_words_add_command(&command, o->transcode_flags);
+    if (strncmp(o->variants, "s3://", 5) == 0 &&
+        !dl2_flags_value(o->transcode_flags, "--container"))
+        dl2_words_add(&command, "--container=tar");
     return command;
 }
 
@@ -129,7 +132,7 @@ static const char *list_variants(const struct dl2_study_settings *study, bool gr
 {
     struct dl2_words command = dl2_settings_encoding(study, DL2_VARIANTS_ALL, grades);
     dl2_words_more(&command, "--list", "variants", study->data,
-                   study->table ? study->options.variants : dl2_text("%s/variants", study->out),
+                   study->elsewhere ? study->options.variants : dl2_text("%s/variants", study->out),
                    NULL);
     return dl2_study_ask(study, "TRANSCODE_FLAGS", study->options.transcode_flags, command);
 }

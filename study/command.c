@@ -77,7 +77,7 @@ const char *dl2_study_command(const struct dl2_study_settings *study, struct dl2
                 : checkout ? "make"
                            : dl2_text("make -f %s", dl2_shell_quote(dl2_path_absolute(makefile))));
     dl2_words_add_all(&words, own);
-    const char *dataset = study->data_is_named || study->data_is_table
+    const char *dataset = study->data_is_named || study->data_is_address
                               ? o->dataset
                               : from_checkout(study->data, checkout);
     const char *const settings[][2] = {

@@ -131,6 +131,13 @@ bool dl2_study_is_table(const char *text)
     return strncmp(text, "postgresql://", 13) == 0 || strncmp(text, "postgres://", 11) == 0;
 }
 
+/* Of HTTP or S3. */
+static bool is_in_store(const char *text)
+{
+    return strncmp(text, "s3://", 5) == 0 || strncmp(text, "http://", 7) == 0 ||
+           strncmp(text, "https://", 8) == 0;
+}
+
 /* Commands and results show addresses. */
 static void refuse_password(const char *name, const char *value)
 {
@@ -181,15 +188,16 @@ static void resolve_dataset(struct dl2_study_settings *study)
     struct dl2_study_options *options = &study->options;
     const char *dataset = options->dataset;
     refuse_password("DATASET", dataset);
-    study->data_is_table = dl2_study_is_table(dataset);
+    study->data_is_address = dl2_study_is_table(dataset) || is_in_store(dataset);
     study->data_is_named = find_preset(dataset) != NULL;
-    if (study->data_is_table)
+    if (study->data_is_address)
         refuse_odd_address("DATASET", dataset);
     else
         refuse_odd_path("DATASET", dataset);
     const char *table = table_in(dataset);
-    study->called =
-        study->data_is_table ? table ? table : "" : dl2_path_base(dl2_path_absolute(dataset));
+    study->called = dl2_study_is_table(dataset) ? table ? table : ""
+                    : study->data_is_address    ? dl2_path_base(without_slashes(dataset))
+                                                : dl2_path_base(dl2_path_absolute(dataset));
     if (!options->out)
         options->out = dl2_text("study-out/%s", study->called);
     refuse_odd_path("OUT", options->out);
@@ -200,14 +208,14 @@ static void resolve_dataset(struct dl2_study_settings *study)
     } else if (study->data_is_named) {
         study->data = dl2_text("%s/data", study->out);
         study->data_is_made = true;
-    } else if (study->data_is_table) {
+    } else if (study->data_is_address) {
         study->data = dataset;
     } else {
         study->data = without_slashes(dataset);
         char *real = realpath(study->data, NULL);
         if (!real)
             dl2_setting_refuse("DATASET", dataset,
-                               "it is neither a folder nor shards, a table, or one of demo, "
+                               "it is neither a folder nor shards, an address, or one of demo, "
                                "fashion-mnist, imagenette");
         study->identity = dl2_text("%s", real);
         free(real);
@@ -220,7 +228,7 @@ static void resolve_dataset(struct dl2_study_settings *study)
 static void refuse_nested(const struct dl2_study_settings *study)
 {
     const struct dl2_study_options *options = &study->options;
-    if (!study->data_is_table && !study->data_is_named) {
+    if (!study->data_is_address && !study->data_is_named) {
         const char *out = dl2_path_canonical(study->out);
         const char *names[] = {"OUT", "DATASET"}, *values[] = {options->out, options->dataset};
         const int inner = dl2_path_is_within(out, study->identity)   ? 0
@@ -290,7 +298,7 @@ static void identify(struct dl2_study_settings *study)
                    NULL);
     dl2_child_ask(command, &output, &messages);
     study->fingerprint = field_of(output, "fingerprint");
-    if (!study->fingerprint && study->data_is_table)
+    if (!study->fingerprint && study->data_is_address)
         dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
     const char *complete = field_of(output, "complete");
     if (complete && strcmp(complete, "no") == 0)
@@ -402,17 +410,18 @@ static void resolve_group(struct dl2_study_settings *study)
         refuse_odd_path("GROUP", study->group_file);
 }
 
-static void resolve_tables(struct dl2_study_settings *study)
+static void resolve_variants(struct dl2_study_settings *study)
 {
     const char *variants = study->options.variants;
     if (!*variants)
         return;
     refuse_password("VARIANTS", variants);
     refuse_odd_address("VARIANTS", variants);
-    study->table = table_in(variants);
-    if (!study->table)
+    study->elsewhere = table_in(variants) || strncmp(variants, "s3://", 5) == 0;
+    if (!study->elsewhere)
         dl2_setting_refuse("VARIANTS", variants,
-                           "name a table, postgresql://HOST/DATABASE?table=NAME, or leave it out");
+                           "name a table, postgresql://HOST/DATABASE?table=NAME, or a prefix of a "
+                           "bucket, s3://BUCKET/PREFIX; or leave it out");
 }
 
 void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option *rows)
@@ -427,7 +436,7 @@ void dl2_study_locate(struct dl2_study_settings *study, const struct dl2_option 
 
 void dl2_study_resolve(struct dl2_study_settings *study)
 {
-    resolve_tables(study);
+    resolve_variants(study);
     resolve_group(study);
     refuse_nested(study);
     check_programs(study);

@@ -64,14 +64,14 @@ static const struct dl2_option own_rows[] = {
      "demo: pieces of the photographs of Debian's lomiri-wallpapers-16.04; fashion-mnist: Debian's "
      "dataset-fashion-mnist; imagenette: downloaded (about 95 MB); a folder, train/CLASS/... and "
      "val/CLASS/..., or CLASS/... that is then split; a folder of tar shards or GulpIO chunks, or "
-     "one such file; a table, postgresql://HOST/DATABASE?table=NAME, without a password",
+     "one such file; an address without a password: a table, "
+     "postgresql://HOST/DATABASE?table=NAME, or https:// or s3:// with shards and their index",
      AT(dataset), .unset = "demo"},
     {DL2_OPTION_TEXT, "out", 0, "FOLDER", "Where all results go", AT(out),
-     .unset = "study-out/DATASET, or study-out/NAME of a table"},
+     .unset = "study-out/DATASET, or study-out/NAME of an address"},
     {DL2_OPTION_TEXT, "variants", 0, "ADDRESS",
      "postgresql://HOST/DATABASE?table=NAME makes the variants the tables NAME_CODEC_QUALITY, "
-     "which "
-     "clean-study leaves there",
+     "s3://BUCKET/PREFIX tar shards in a store; clean-study leaves them there",
      AT(variants), .unset = "OUT/variants"},
     PARSED("codecs", "LIST", "Codecs, separated by blanks, as in 'jpeg webp avif jp2'", codecs,
            dl2_setting_parse_names, .unset = "jpeg; of the demo jpeg webp"),

@@ -40,8 +40,8 @@ struct dl2_study_settings {
     const char *out;      /* folder of the results, without slashes at the end */
     const char *data;     /* the original: a folder, file or address */
     const char *identity; /* the same, wherever make runs */
-    bool data_is_table, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
-    const char *table;                               /* of VARIANTS, or NULL */
+    bool data_is_address, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
+    bool elsewhere;          /* VARIANTS is an address: of tables, or of a store */
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
 
     const char *external;         /* name of the external codec, or NULL */

@@ -68,7 +68,7 @@ static bool has_changed(const struct dl2_study_settings *study, const char *stam
         return true;
     char **names;
     bool touched = false;
-    if (study->data_is_table ||
+    if (study->data_is_address ||
         dl2_list_names(dl2_text("%s/variants", study->out), &names, NULL) < 0)
         return false;
     for (char **name = names; *name; name++)
@@ -221,10 +221,10 @@ static struct dl2_words encoding(const struct dl2_study_plan *plan, unsigned gro
 {
     const struct dl2_study_settings *study = plan->study;
     struct dl2_words command = dl2_settings_encoding(study, group, study->has_qualities);
-    if (!study->table)
+    if (!study->elsewhere)
         dl2_words_add(&command, "--prune");
     dl2_words_more(&command, "--facts", in_out(plan, ".make/facts"), study->data,
-                   study->table ? study->options.variants : in_out(plan, "variants"), NULL);
+                   study->elsewhere ? study->options.variants : in_out(plan, "variants"), NULL);
     return command;
 }
 
@@ -254,8 +254,8 @@ static void plan_encoding(struct dl2_study_plan *plan, unsigned group, struct dl
     if (group == DL2_VARIANTS_EXTERNAL)
         dl2_plan_settings(plan, step, "external", study->options.external);
     dl2_step_command(step, encoding(plan, group));
-    if (study->table)
-        json_object_set_new(step, "tables", json_true());
+    if (study->elsewhere)
+        json_object_set_new(step, "elsewhere", json_true());
     struct dl2_words all = {0};
     bool cut_short = false;
     for (size_t v = 0; v < study->variants.count; v++) {

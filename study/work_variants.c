@@ -19,7 +19,7 @@ static void remove_other_container(const struct dl2_work *work, const struct dl2
     if (!dl2_is_folder(folder) ||
         (dl2_is_file(file) && dl2_work_time(file) >= dl2_work_time(stamp)))
         return;
-    bool goes = json_is_true(json_object_get(work->step, "tables"));
+    bool goes = json_is_true(json_object_get(work->step, "elsewhere"));
     for (size_t i = 0; i < command->count; i++)
         goes |= strncmp(command->at[i], "--con", 5) == 0;
     json_auto_t *variant = NULL;
@@ -47,7 +47,7 @@ int dl2_work_variants(const struct dl2_work *work)
         if (status > 1 || !dl2_work_is_true(fact, "complete")) {
             fprintf(stderr, "%s could not be made: see above\n", name);
             all = false;
-        } else if (json_is_true(json_object_get(work->step, "tables"))) {
+        } else if (json_is_true(json_object_get(work->step, "elsewhere"))) {
             dl2_text_save(files.at[i], dl2_text_of_file(fact));
         } else {
             utimensat(AT_FDCWD, files.at[i], NULL, 0);

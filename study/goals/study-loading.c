@@ -28,7 +28,7 @@ static const struct dl2_option loading_variables[] = {
 /* A server's memory can't be emptied, so tables have no disk. */
 static bool has_tables(const struct dl2_study_settings *study)
 {
-    return study->data_is_table || study->table;
+    return study->data_is_address || study->elsewhere;
 }
 
 /* One of STORAGES. */
