@@ -318,6 +318,26 @@ int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image
     return DL2_OK;
 }
 
+int dl2_gray_encode(const struct dl2_codec *codec, const struct dl2_gray *image,
+                    const struct dl2_encode_options *options, struct dl2_bytes *out,
+                    struct dl2_error *error)
+{
+    const struct dl2_image shape = {.data = (uint8_t *)image->samples,
+                                    .width = image->width,
+                                    .height = image->height,
+                                    .channels = 1};
+    if (!codec->encode_gray)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "%s is written with 8 bits a sample, too few for slices of volumes",
+                             codec->name);
+    if (image->bits < DL2_GRAY_MIN_BITS || image->bits > DL2_GRAY_MAX_BITS)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u bits a sample, not %d to %d", image->bits,
+                             DL2_GRAY_MIN_BITS, DL2_GRAY_MAX_BITS);
+    DL2_TRY(codec_check_encode(codec, &shape, options, error));
+    out->size = 0;
+    return codec->encode_gray(image, options, out, error);
+}
+
 static const char *codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])
 {
     if (codec->version)

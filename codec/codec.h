@@ -14,6 +14,7 @@
 #include "codec/image_file.h"
 #include "codec/metadata.h"
 #include "common/error.h"
+#include "common/gray.h"
 #include "common/memory.h"
 #include "common/slices.h"
 #include "pixels/deep_image.h"
@@ -269,6 +270,10 @@ struct dl2_codec {
      */
     int (*read_deep)(void *state, const uint8_t background[3], struct dl2_deep_image *image,
                      struct dl2_error *error);
+    /* In place of read(): a part of an image of one channel, common/gray.h. The caller has compared
+     * the size, and the part is within it. NULL: the codec has no such images. */
+    int (*read_gray)(void *state, const struct dl2_gray_part *part, uint16_t *out,
+                     struct dl2_error *error);
     /*
      * The bytes of a rectangle of the open file, for decoders in hardware: the file itself, or if
      * `small` a file made of its part, where one can be made. They stay until the state's next use;
@@ -291,6 +296,10 @@ struct dl2_codec {
      * codec's command sees to the contrary. NULL: decode only. */
     int (*encode)(const struct dl2_image *image, const struct dl2_encode_options *options,
                   struct dl2_bytes *out, struct dl2_error *error);
+    /* The same of an image of common/gray.h, which read_gray() gives back, exactly if the codec is
+     * lossless. NULL: files of this codec have 8 bits a sample. */
+    int (*encode_gray)(const struct dl2_gray *image, const struct dl2_encode_options *options,
+                       struct dl2_bytes *out, struct dl2_error *error);
     /*
      * encode() at `count` qualities, whatever the options' own: outs[i] gets qualities[i]. What the
      * files have in common is computed once. NULL: they have nothing in common.
@@ -372,6 +381,12 @@ int dl2_image_encode(const struct dl2_codec *codec, const struct dl2_image *imag
 int dl2_image_encode_sweep(const struct dl2_codec *codec, const struct dl2_image *image,
                            const struct dl2_encode_options *options, const int *qualities,
                            struct dl2_bytes *outs, size_t count, struct dl2_error *error);
+
+/* Encodes an image of one channel and 8 to 16 bits; dl2_gray_decode() (codec/image_file.h) decodes
+ * it. DL2_ERR_UNSUPPORTED for a codec that has no such images. */
+int dl2_gray_encode(const struct dl2_codec *codec, const struct dl2_gray *image,
+                    const struct dl2_encode_options *options, struct dl2_bytes *out,
+                    struct dl2_error *error);
 
 /* The words of two settings that several codecs may have, NULL-ended: "420", "422", "444"; "tiles",
  * "none". The first is the default. */

@@ -6,8 +6,8 @@
  * asks for 32 dB, about what JPEG gives at 50 on photographs, and 100 for 42. A target of quality
  * and not of size, since that is what a quality means with the other codecs: simple images come out
  * small, and hard ones aren't starved (a size target would give every image the same bits per
- * pixel). 9/7 wavelet, colour transform for RGB, one tile, one layer; gray stays gray. There is no
- * effort to choose.
+ * pixel). The peak is that of the bits of a sample, 8 but for slices of volumes. 9/7 wavelet,
+ * colour transform for RGB, one tile, one layer; gray stays gray. There is no effort to choose.
  *
  * The header is read here, without the library, before it may allocate anything: OpenJPEG
  * reserves memory for as many tiles and components as a header claims.
@@ -614,6 +614,32 @@ struct jp2_state {
     struct jp2_header header;
 };
 
+/* The part of what was decoded of `area`. */
+static int jp2_take_gray(const opj_image_t *decoded, const struct jp2_area *area,
+                         const struct dl2_gray_part *part, uint16_t *out, struct dl2_error *error)
+{
+    const opj_image_comp_t *component = decoded->comps;
+    if (decoded->numcomps != 1 || !component->data || component->prec != part->bits ||
+        component->w != area->right - area->left || component->h != area->bottom - area->top)
+        return dl2_error_set(error, DL2_ERR_FORMAT,
+                             "JPEG 2000: the components' sizes contradict each other");
+    for (uint32_t y = 0; y < part->rows; y++, out += part->columns) {
+        const OPJ_INT32 *in = component->data + (size_t)(part->y - area->top + y) * component->w +
+                              (part->x - area->left);
+        for (uint32_t x = 0; x < part->columns; x++)
+            out[x] = (uint16_t)jp2_level(component, in[x]);
+    }
+    return DL2_OK;
+}
+
+/* Where samples go: one of these. */
+struct jp2_output {
+    struct dl2_image *image;
+    struct dl2_deep_image *deep; /* all of them */
+    const struct dl2_gray_part *part;
+    uint16_t *gray;
+};
+
 /* The levels of resolution that every component has. */
 static uint32_t jp2_resolutions(opj_codec_t *codec, uint32_t components)
 {
@@ -641,9 +667,8 @@ static bool jp2_choose_area(opj_codec_t *codec, opj_image_t *image, const struct
                                (OPJ_INT32)area->right, (OPJ_INT32)area->bottom);
 }
 
-/* Decodes into `image`, or everything into `deep`. */
 static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t background[3],
-                   struct dl2_image *image, struct dl2_deep_image *deep, struct dl2_error *error)
+                   const struct jp2_output *output, struct dl2_error *error)
 {
     struct dl2_error own =
         DL2_ERROR_INIT; /* so that a message of OpenJPEG's counts even if error is NULL */
@@ -669,14 +694,16 @@ static int jp2_run(struct jp2_state *jp2, struct jp2_area *area, const uint8_t b
         !opj_decode(codec, stream, decoded) ||
         (area->whole && !opj_end_decompress(codec, stream))) {
         dl2_error_set(&own, DL2_ERR_FORMAT, "JPEG 2000: OpenJPEG can't decode it");
-    } else if (deep) {
-        jp2_take_deep(decoded, &jp2->header, background, deep, &own);
+    } else if (output->gray) {
+        jp2_take_gray(decoded, area, output->part, output->gray, &own);
+    } else if (output->deep) {
+        jp2_take_deep(decoded, &jp2->header, background, output->deep, &own);
     } else {
         const uint32_t up = (1u << area->reduction) - 1;
         jp2_take_image(decoded, &jp2->header,
                        ((area->right + up) >> area->reduction) - (area->left >> area->reduction),
                        ((area->bottom + up) >> area->reduction) - (area->top >> area->reduction),
-                       background, &jp2->base.block, image, &own);
+                       background, &jp2->base.block, output->image, &own);
     }
 done:
     opj_image_destroy(decoded);
@@ -752,20 +779,28 @@ static struct jp2_area jp2_area_of(const struct jp2_header *header,
     return area;
 }
 
+/* Decodes at least the requested rectangle; *area becomes what was. The library refuses some files
+ * in part, such as those with a tile of fewer resolutions. It may decode them as a whole. */
+static int jp2_run_request(struct jp2_state *jp2, const struct dl2_decode_request *request,
+                           const struct jp2_output *output, struct jp2_area *area,
+                           struct dl2_error *error)
+{
+    const struct jp2_header *header = &jp2->header;
+    *area = jp2_area_of(header, request);
+    area->whole = !header->plain || (!area->reduction && request->width == header->width &&
+                                     request->height == header->height);
+    if (!area->whole && jp2_run(jp2, area, request->background, output, NULL) == DL2_OK)
+        return DL2_OK;
+    *area = (struct jp2_area){.right = header->width, .bottom = header->height, .whole = true};
+    return jp2_run(jp2, area, request->background, output, error);
+}
+
 static int jp2_read(void *state, const struct dl2_decode_request *request, struct dl2_image *image,
                     struct dl2_raster *raster, struct dl2_error *error)
 {
-    struct jp2_state *jp2 = state;
-    const struct jp2_header *header = &jp2->header;
-    struct jp2_area area = jp2_area_of(header, request);
-    area.whole = !header->plain || (!area.reduction && request->width == header->width &&
-                                    request->height == header->height);
-    /* The library refuses some files in part, such as those with a tile of fewer resolutions. It
-     * may decode them as a whole. */
-    if (area.whole || jp2_run(jp2, &area, request->background, image, NULL, NULL) < 0) {
-        area = (struct jp2_area){.right = header->width, .bottom = header->height, .whole = true};
-        DL2_TRY(jp2_run(jp2, &area, request->background, image, NULL, error));
-    }
+    const struct jp2_output output = {.image = image};
+    struct jp2_area area;
+    DL2_TRY(jp2_run_request(state, request, &output, &area, error));
     *raster = dl2_raster_of(image, area.left, area.top);
     const uint32_t step = 1u << area.reduction;
     raster->planes[0].step_x = raster->planes[0].step_y = step;
@@ -781,7 +816,22 @@ static int jp2_read_deep(void *state, const uint8_t background[3], struct dl2_de
         .right = jp2->header.width, .bottom = jp2->header.height, .whole = true};
     if (!jp2_is_plain_deep(&jp2->header))
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG 2000: not read at 16 bits");
-    return jp2_run(jp2, &area, background, NULL, image, error);
+    const struct jp2_output output = {.deep = image};
+    return jp2_run(jp2, &area, background, &output, error);
+}
+
+static int jp2_read_gray(void *state, const struct dl2_gray_part *part, uint16_t *out,
+                         struct dl2_error *error)
+{
+    struct jp2_state *jp2 = state;
+    const struct dl2_decode_request request = {
+        .x = part->x, .y = part->y, .width = part->columns, .height = part->rows, .reduction = 1};
+    const struct jp2_output output = {.part = part, .gray = out};
+    struct jp2_area area;
+    if (!jp2_is_plain_deep(&jp2->header) || jp2->header.is_signed)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "JPEG 2000: not of one unsigned component at full resolution");
+    return jp2_run_request(jp2, &request, &output, &area, error);
 }
 
 /* OpenJPEG goes back to fill in lengths, so this is a file in memory, with a position. */
@@ -834,22 +884,32 @@ static double jp2_psnr(const struct dl2_encode_options *options)
     return 22 + options->quality / 5.0;
 }
 
-static opj_image_t *jp2_make_planes(const struct dl2_image *image)
+/* Planes without samples; NULL: no memory. */
+static opj_image_t *jp2_new_planes(uint32_t width, uint32_t height, uint32_t channels,
+                                   unsigned bits)
 {
     opj_image_cmptparm_t planes[3];
     memset(planes, 0, sizeof planes);
-    for (uint32_t c = 0; c < image->channels; c++) {
+    for (uint32_t c = 0; c < channels; c++) {
         planes[c].dx = planes[c].dy = 1;
-        planes[c].w = image->width;
-        planes[c].h = image->height;
-        planes[c].prec = 8;
+        planes[c].w = width;
+        planes[c].h = height;
+        planes[c].prec = bits;
     }
-    opj_image_t *made = opj_image_create(image->channels, planes,
-                                         image->channels == 1 ? OPJ_CLRSPC_GRAY : OPJ_CLRSPC_SRGB);
+    opj_image_t *made =
+        opj_image_create(channels, planes, channels == 1 ? OPJ_CLRSPC_GRAY : OPJ_CLRSPC_SRGB);
+    if (made) {
+        made->x1 = width;
+        made->y1 = height;
+    }
+    return made;
+}
+
+static opj_image_t *jp2_make_planes(const struct dl2_image *image)
+{
+    opj_image_t *made = jp2_new_planes(image->width, image->height, image->channels, 8);
     if (!made)
         return NULL;
-    made->x1 = image->width;
-    made->y1 = image->height;
     size_t pixels = (size_t)image->width * image->height;
     for (uint32_t c = 0; c < image->channels; c++) {
         const uint8_t *in = image->data + c;
@@ -861,12 +921,14 @@ static opj_image_t *jp2_make_planes(const struct dl2_image *image)
 
 enum { RATE };
 static const struct dl2_setting jp2_settings[] = {
-    [RATE] = {.name = "rate",
-              .min = 1,
-              .max = 1000,
-              .usual = 0,
-              .replaces_quality = true,
-              .help = "compression ratio to pixels of 8 bits a sample, the same for all images"},
+    [RATE] =
+        {.name = "rate",
+         .min = 1,
+         .max = 1000,
+         .usual = 0,
+         .replaces_quality = true,
+         .help =
+             "compression ratio to samples of the bits that they have, the same for all images"},
     {.name = NULL}};
 
 /* 0: by quality. */
@@ -875,11 +937,10 @@ static double jp2_rate(const struct dl2_encode_options *options)
     return dl2_setting_value(jp2_settings, options, RATE);
 }
 
-static void jp2_set_parameters(const struct dl2_image *image,
-                               const struct dl2_encode_options *options,
+static void jp2_set_parameters(const opj_image_t *image, const struct dl2_encode_options *options,
                                opj_cparameters_t *parameters)
 {
-    uint32_t side = image->width < image->height ? image->width : image->height;
+    const uint32_t side = dl2_smaller(image->x1, image->y1);
     opj_set_default_encoder_parameters(parameters);
     parameters->tcp_numlayers = 1;
     parameters->cp_fixed_quality = !(jp2_rate(options) > 0);
@@ -889,7 +950,7 @@ static void jp2_set_parameters(const struct dl2_image *image,
     else
         parameters->tcp_distoratio[0] = (float)jp2_psnr(options);
     parameters->irreversible = 1;
-    parameters->tcp_mct = image->channels == 3;
+    parameters->tcp_mct = image->numcomps == 3;
     parameters->numresolution = 1;
     while (parameters->numresolution < MAX_RESOLUTIONS && side >> parameters->numresolution)
         parameters->numresolution++;
@@ -962,21 +1023,20 @@ static int jp2_put_uuid(struct dl2_bytes *out, const uint8_t *uuid, const struct
     return dl2_bytes_append(out, content->data, content->size, error);
 }
 
-static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
-                      struct dl2_bytes *out, struct dl2_error *error)
+/* Takes over the planes; NULL: there was no memory for them. */
+static int jp2_encode_planes(opj_image_t *planes, const struct dl2_encode_options *options,
+                             struct dl2_bytes *out, struct dl2_error *error)
 {
     struct dl2_error own = DL2_ERROR_INIT;
     struct jp2_sink sink = {out, 0, &own};
     opj_cparameters_t parameters;
-    jp2_set_parameters(image, options, &parameters);
-    opj_image_t *planes = jp2_make_planes(image);
     opj_codec_t *codec = opj_create_compress(OPJ_CODEC_JP2);
     opj_stream_t *stream = opj_stream_create(STREAM_BLOCK, OPJ_FALSE);
     if (!planes || !codec || !stream) {
-        dl2_error_memory(&own, "a JPEG 2000 image of %ux%u", (unsigned)image->width,
-                         (unsigned)image->height);
+        dl2_error_memory(&own, "a JPEG 2000 image");
         goto done;
     }
+    jp2_set_parameters(planes, options, &parameters);
     jp2_set_handlers(codec, &own);
     opj_stream_set_user_data(stream, &sink, NULL);
     opj_stream_set_write_function(stream, jp2_sink_write);
@@ -997,6 +1057,21 @@ done:
         jp2_put_uuid(out, jp2_exif, &options->metadata->exif, &own) == DL2_OK)
         jp2_put_uuid(out, jp2_xmp, &options->metadata->xmp, &own);
     return dl2_error_copy(error, &own);
+}
+
+static int jp2_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
+                      struct dl2_bytes *out, struct dl2_error *error)
+{
+    return jp2_encode_planes(jp2_make_planes(image), options, out, error);
+}
+
+static int jp2_encode_gray(const struct dl2_gray *image, const struct dl2_encode_options *options,
+                           struct dl2_bytes *out, struct dl2_error *error)
+{
+    opj_image_t *planes = jp2_new_planes(image->width, image->height, 1, image->bits);
+    for (size_t i = 0; planes && i < (size_t)image->width * image->height; i++)
+        planes->comps[0].data[i] = image->samples[i];
+    return jp2_encode_planes(planes, options, out, error);
 }
 
 static json_t *jp2_parameters(const struct dl2_encode_options *options)
@@ -1035,6 +1110,8 @@ const struct dl2_codec dl2_codec_jp2 = {
     .open = jp2_open,
     .read = jp2_read,
     .read_deep = jp2_read_deep,
+    .read_gray = jp2_read_gray,
     .encode = jp2_encode,
+    .encode_gray = jp2_encode_gray,
     .encoder_parameters = jp2_parameters,
 };

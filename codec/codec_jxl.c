@@ -441,6 +441,29 @@ static int jxl_read_deep(void *state, const uint8_t background[3], struct dl2_de
     return DL2_OK;
 }
 
+/* libjxl takes and gives 65535 for white, whatever the bits. */
+static int jxl_read_gray(void *state, const struct dl2_gray_part *part, uint16_t *out,
+                         struct dl2_error *error)
+{
+    struct jxl_state *jxl = state;
+    const uint32_t white = (1u << part->bits) - 1;
+    const size_t size = (size_t)jxl->info.xsize * jxl->info.ysize * sizeof *out;
+    const JxlPixelFormat format = {1, JXL_TYPE_UINT16, JXL_NATIVE_ENDIAN, 0};
+    if (jxl->info.exponent_bits_per_sample)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "JPEG XL: not of integers");
+    DL2_TRY(dl2_bytes_resize(&jxl->base.block, size, error));
+    if (!jxl_decode_frame(jxl, &format, jxl->base.block.data, size))
+        return jxl_fail(error);
+    JxlDecoderReset(jxl->decoder);
+    for (uint32_t y = 0; y < part->rows; y++, out += part->columns) {
+        const uint16_t *in = (const uint16_t *)(const void *)jxl->base.block.data +
+                             (size_t)(part->y + y) * part->width + part->x;
+        for (uint32_t x = 0; x < part->columns; x++)
+            out[x] = (uint16_t)((in[x] * white + UINT16_MAX / 2) / UINT16_MAX);
+    }
+    return DL2_OK;
+}
+
 static void jxl_close(void *state)
 {
     struct jxl_state *jxl = state;
@@ -482,25 +505,34 @@ static bool jxl_set_colour(JxlEncoder *encoder, const struct dl2_colour *colour,
     return JxlEncoderSetColorEncoding(encoder, &encoding) == JXL_ENC_SUCCESS;
 }
 
+/* What is encoded: samples of 8 bits, or of 16 that stand for `bits`. */
+struct jxl_pixels {
+    const void *data;
+    size_t size;
+    uint32_t width, height, channels;
+    unsigned bits;
+};
+
 /* Distance 0 is lossless. */
 static bool jxl_add_pixels(JxlEncoder *encoder, JxlEncoderFrameSettings *settings,
-                           const struct dl2_image *image, const struct dl2_colour *colour,
+                           const struct jxl_pixels *image, const struct dl2_colour *colour,
                            float distance)
 {
     JxlBasicInfo info;
     JxlEncoderInitBasicInfo(&info);
     info.xsize = image->width;
     info.ysize = image->height;
-    info.bits_per_sample = 8;
+    info.bits_per_sample = image->bits;
     info.num_color_channels = image->channels;
     info.uses_original_profile = distance == 0;
-    const JxlPixelFormat format = {image->channels, JXL_TYPE_UINT8, JXL_NATIVE_ENDIAN, 0};
+    const bool wide = image->size > (size_t)image->width * image->height * image->channels;
+    const JxlPixelFormat format = {image->channels, wide ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
+                                   JXL_NATIVE_ENDIAN, 0};
     return JxlEncoderSetBasicInfo(encoder, &info) == JXL_ENC_SUCCESS &&
            jxl_set_colour(encoder, colour, image->channels == 1, distance == 0) &&
            (distance == 0 ? JxlEncoderSetFrameLossless(settings, JXL_TRUE)
                           : JxlEncoderSetFrameDistance(settings, distance)) == JXL_ENC_SUCCESS &&
-           JxlEncoderAddImageFrame(settings, &format, image->data, image->stride * image->height) ==
-               JXL_ENC_SUCCESS;
+           JxlEncoderAddImageFrame(settings, &format, image->data, image->size) == JXL_ENC_SUCCESS;
 }
 
 /* EXIF's box begins with how far its TIFF header is behind. */
@@ -549,7 +581,7 @@ static int jxl_write(JxlEncoder *encoder, struct dl2_bytes *out, struct dl2_erro
 }
 
 /* Encodes a JPEG file, or where `jpeg` is NULL the pixels. */
-static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_image *image,
+static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct jxl_pixels *image,
                              float distance, const struct dl2_encode_options *options,
                              struct dl2_bytes *out, struct dl2_error *error)
 {
@@ -577,6 +609,13 @@ static int jxl_encode_either(const uint8_t *jpeg, size_t size, const struct dl2_
     return status;
 }
 
+static struct jxl_pixels jxl_pixels_of(const struct dl2_image *image)
+{
+    return (struct jxl_pixels){image->data,     image->stride * image->height,
+                               image->width,    image->height,
+                               image->channels, 8};
+}
+
 enum { DISTANCE };
 static const struct dl2_setting jxl_settings[] = {
     [DISTANCE] = {.name = "distance",
@@ -597,7 +636,39 @@ static float jxl_distance_of(const struct dl2_encode_options *options)
 static int jxl_encode(const struct dl2_image *image, const struct dl2_encode_options *options,
                       struct dl2_bytes *out, struct dl2_error *error)
 {
-    return jxl_encode_either(NULL, 0, image, jxl_distance_of(options), options, out, error);
+    const struct jxl_pixels pixels = jxl_pixels_of(image);
+    return jxl_encode_either(NULL, 0, &pixels, jxl_distance_of(options), options, out, error);
+}
+
+static int jxl_encode_wide(const struct dl2_gray *image, float distance,
+                           const struct dl2_encode_options *options, struct dl2_bytes *out,
+                           struct dl2_error *error)
+{
+    const size_t count = (size_t)image->width * image->height;
+    const uint32_t white = (1u << image->bits) - 1;
+    struct dl2_bytes wide = DL2_BYTES_INIT;
+    DL2_TRY(dl2_bytes_resize(&wide, count * sizeof *image->samples, error));
+    uint16_t *samples = (uint16_t *)(void *)wide.data;
+    for (size_t i = 0; i < count; i++)
+        samples[i] = dl2_deep_sample(image->samples[i], white);
+    const struct jxl_pixels pixels = {samples,       wide.size, image->width,
+                                      image->height, 1,         image->bits};
+    const int status = jxl_encode_either(NULL, 0, &pixels, distance, options, out, error);
+    dl2_bytes_free(&wide);
+    return status;
+}
+
+static int jxl_encode_gray(const struct dl2_gray *image, const struct dl2_encode_options *options,
+                           struct dl2_bytes *out, struct dl2_error *error)
+{
+    return jxl_encode_wide(image, jxl_distance_of(options), options, out, error);
+}
+
+static int jxl_encode_gray_lossless(const struct dl2_gray *image,
+                                    const struct dl2_encode_options *options, struct dl2_bytes *out,
+                                    struct dl2_error *error)
+{
+    return jxl_encode_wide(image, 0, options, out, error);
 }
 
 /* libjxl 0.7 prints a line on stderr about each file of other kinds. */
@@ -640,9 +711,10 @@ static int jxl_encode_lossless(const struct dl2_image *image,
     static const uint8_t start[] = {0xff, 0xd8, 0xff};
     const bool is_jpeg =
         options->source_size >= sizeof start && !memcmp(options->source, start, sizeof start);
+    const struct jxl_pixels pixels = jxl_pixels_of(image);
     bool kept = false;
     if (is_jpeg && jxl_takes_jpeg(options->source, options->source_size) &&
-        jxl_encode_either(options->source, options->source_size, image, 0, options, out, NULL) ==
+        jxl_encode_either(options->source, options->source_size, &pixels, 0, options, out, NULL) ==
             DL2_OK)
         DL2_TRY(jxl_gives_back(out, options->source, options->source_size, &kept, error));
     if (kept)
@@ -650,7 +722,7 @@ static int jxl_encode_lossless(const struct dl2_image *image,
     if (is_jpeg && options->pixels_only)
         *options->pixels_only = true;
     out->size = 0;
-    return jxl_encode_either(NULL, 0, image, 0, options, out, error);
+    return jxl_encode_either(NULL, 0, &pixels, 0, options, out, error);
 }
 
 static json_t *jxl_parameters(const struct dl2_encode_options *options)
@@ -694,9 +766,11 @@ const struct dl2_codec dl2_codec_jxl = {
     .open = jxl_open,
     .read = jxl_read,
     .read_deep = jxl_read_deep,
+    .read_gray = jxl_read_gray,
     .unwrap = jxl_unwrap,
     .close = jxl_close,
     .encode = jxl_encode,
+    .encode_gray = jxl_encode_gray,
     .encoder_parameters = jxl_parameters,
 };
 
@@ -715,5 +789,6 @@ const struct dl2_codec dl2_codec_jxl_lossless = {
     .pixel_bytes = 100,
     .find_version = jxl_version,
     .encode = jxl_encode_lossless,
+    .encode_gray = jxl_encode_gray_lossless,
     .encoder_parameters = jxl_lossless_parameters,
 };

@@ -354,3 +354,37 @@ int dl2_image_decode_deep(const uint8_t *data, size_t size,
     dl2_decoder_destroy(decoder);
     return status;
 }
+
+static int decoder_read_gray(struct dl2_decoder *decoder, const uint8_t *data, size_t size,
+                             const struct dl2_gray_part *part, uint16_t *out,
+                             struct dl2_error *error)
+{
+    struct dl2_image_info info;
+    DL2_TRY(decoder_open_outer(decoder, data, size, UINT64_MAX, &info, error));
+    if (!decoder->codec->read_gray)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "%s is not read as a slice of a volume",
+                             decoder->codec->name);
+    if (info.width != part->width || info.height != part->height || info.bits != part->bits ||
+        info.channels != 1 || info.alpha || info.orientation != 1)
+        return dl2_error_set(
+            error, DL2_ERR_FORMAT,
+            "it has %ux%u pixels of %u channel%s and %u bits%s, where %ux%u of one "
+            "and %u bits belong",
+            (unsigned)info.width, (unsigned)info.height, (unsigned)info.channels,
+            info.channels == 1 ? "" : "s", (unsigned)info.bits,
+            info.alpha              ? " with alpha"
+            : info.orientation != 1 ? ", turned"
+                                    : "",
+            (unsigned)part->width, (unsigned)part->height, part->bits);
+    return decoder->codec->read_gray(decoder->state, part, out, error);
+}
+
+int dl2_gray_decode(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
+                    uint16_t *out, struct dl2_error *error)
+{
+    struct dl2_decoder *decoder;
+    DL2_TRY(dl2_decoder_create(&decoder, error));
+    const int status = decoder_read_gray(decoder, data, size, part, out, error);
+    dl2_decoder_destroy(decoder);
+    return status;
+}

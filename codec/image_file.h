@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tells which files are images, for code that lists datasets.
+ * Tells which files are images, and decodes slices of volumes, for code that opens datasets.
  *
  * Threads: any number at once.
  */
 #ifndef DL2_CODEC_IMAGE_FILE_H
 #define DL2_CODEC_IMAGE_FILE_H
+
+#include "common/gray.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +32,11 @@ bool dl2_codec_is_image_file(const char *path);
  * not an image's is no reason to say no. Says nothing about damaged files.
  */
 bool dl2_codec_reads(const char *extension, const uint8_t *start, size_t size);
+
+/* A dl2_gray_decoder, for dl2_dataset_options.decode_slice: of files of any codec that has such
+ * images. */
+int dl2_gray_decode(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
+                    uint16_t *out, struct dl2_error *error);
 
 #ifdef __cplusplus
 }

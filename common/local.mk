@@ -18,6 +18,7 @@ libcommon_la_SOURCES = \
 	common/quote.c common/quote.h \
 	common/random.c common/random.h \
 	common/scope.h \
+	common/gray.h \
 	common/slices.c common/slices.h \
 	common/simd.c common/simd.h \
 	common/stats.c common/stats.h \

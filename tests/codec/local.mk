@@ -42,6 +42,11 @@ tests_codec_test_colour_CFLAGS = $(sample_cflags) $(LCMS_CFLAGS) $(CMOCKA_CFLAGS
 tests_codec_test_colour_LDADD = libcodec.la $(sample_libs) $(LCMS_LIBS) $(CMOCKA_LIBS)
 TESTS += tests/codec/test_colour
 endif
+check_PROGRAMS += tests/codec/test_gray
+tests_codec_test_gray_SOURCES = tests/codec/test_gray.c
+tests_codec_test_gray_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
+tests_codec_test_gray_LDADD = libcodec.la $(CMOCKA_LIBS) -lm
+TESTS += tests/codec/test_gray
 if HAVE_JXL
 check_PROGRAMS += tests/codec/test_jxl
 tests_codec_test_jxl_SOURCES = tests/codec/test_jxl.c tests/codec/sample_files.c tests/codec/sample_files.h
