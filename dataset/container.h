@@ -175,6 +175,7 @@ struct dl2_dataset {
     struct dl2_clip_keys *clip_keys; /* clips.c */
     bool by_frame;                   /* frames of clips are samples */
     bool volumes;                    /* samples are volumes */
+    dl2_gray_decoder decode_slice;   /* of volumes */
     bool videos;                     /* samples are video files */
     size_t missing;                  /* dl2_dataset_missing() */
     const char *clip_note;           /* a message about them; NULL: none */

@@ -51,6 +51,7 @@
 #define DL2_DATASET_DATASET_H
 
 #include "common/error.h"
+#include "common/gray.h"
 #include "common/memory.h"
 #include "common/slices.h"
 
@@ -147,11 +148,12 @@ struct dl2_dataset_options {
     bool class_folders;
     struct dl2_remote_options remote; /* with a path that is none, DL2_ERR_ARGUMENT unless zero */
     /*
-     * Can the caller work on volumes? A folder holds volumes if it has files of volumes and none
-     * that `keep` takes for an image (without `keep`: none of other names). Without this it is
-     * DL2_ERR_UNSUPPORTED then.
+     * Can the caller work on volumes? Then this decodes slices of those that have some
+     * (dataset/volume.h); dl2_gray_decode() is made for it. A folder holds volumes if it has files
+     * of volumes and none that `keep` takes for an image (without `keep`: none of other names).
+     * With NULL it is DL2_ERR_UNSUPPORTED then.
      */
-    bool takes_volumes;
+    dl2_gray_decoder decode_slice;
     /* Can the caller work on videos? The same holds for these. A folder of both holds volumes. */
     bool takes_videos;
     /*
@@ -180,7 +182,7 @@ struct dl2_dataset_options {
 #define DL2_DATASET_DEFAULTS                                                                       \
     {                                                                                              \
         "all", DL2_VAL_FRACTION_UNSET, 0, NULL, NULL, {0, DL2_SUBSET_DRAW, 0}, NULL,               \
-            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, false, false, NULL, NULL, false       \
+            DL2_SAMPLES_AUTO, false, false, {NULL, 0, 0, 0}, NULL, false, NULL, NULL, false        \
     }
 
 struct dl2_dataset;

@@ -85,6 +85,7 @@ static void folder_find_kind(struct dl2_dataset *dataset, const struct dl2_file_
         videos |= is_video;
     }
     dataset->volumes = volumes;
+    dataset->decode_slice = options->decode_slice;
     dataset->videos = videos && !volumes;
 }
 
@@ -93,13 +94,13 @@ static int folder_check_volumes(const struct dl2_dataset *dataset, const char *r
                                 const struct dl2_file_list *list,
                                 const struct dl2_dataset_options *options, struct dl2_error *error)
 {
-    if (dataset->volumes && !options->takes_volumes)
+    if (dataset->volumes && !options->decode_slice)
         return dl2_error_set(
             error, DL2_ERR_UNSUPPORTED,
-            "%s: it holds volumes (.npy, .nii, .nii.gz), and what was asked for "
+            "%s: it holds volumes (.npy, .nii, .nii.gz, .slices), and what was asked for "
             "works on images; volumes are loaded by dl2-load bench, dl2-train with "
             "a network for volumes, such as --arch unet3d, dl2.Loader in Python, "
-            "and the C library",
+            "and the C library, and dl2-transcode makes variants of them",
             root);
     if (dataset->volumes && dataset->remote)
         return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
@@ -499,8 +500,8 @@ static int folder_open(struct dl2_dataset *dataset, const char *path,
     DL2_TRY(folder_check_classes(dataset, path, error));
     DL2_TRY(folder_remark_empty(dataset, folder, &list, error));
     if (!dataset->volumes)
-        DL2_TRY(
-            folder_remark_others(dataset, folder->volumes, "volumes (.npy, .nii, .nii.gz)", error));
+        DL2_TRY(folder_remark_others(dataset, folder->volumes,
+                                     "volumes (.npy, .nii, .nii.gz, .slices)", error));
     return folder_remark_others(dataset, folder->videos, "videos (.mp4 and the like)", error);
 }
 

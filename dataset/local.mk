@@ -42,6 +42,7 @@ libdataset_la_SOURCES = \
 	dataset/tree.c \
 	dataset/variant_facts.c dataset/variant_facts.h \
 	dataset/volume.c dataset/volume.h dataset/volume_npy.c \
+	dataset/volume_slices.c dataset/volume_slices.h \
 	dataset/volumes.c \
 	dataset/store_place.c dataset/store_place.h \
 	dataset/writer.c dataset/writer.h

@@ -2,6 +2,7 @@
 #include "dataset/volume.h"
 
 #include "common/file.h"
+#include "dataset/volume_slices.h"
 
 #include "config.h"
 
@@ -25,9 +26,12 @@ struct dl2_volume {
     int file;
     gzFile gzip; /* of a compressed file; it has `file` */
     struct dl2_volume_info info;
-    uint64_t bytes, reads; /* dl2_volume_counts() */
-    uint64_t position;     /* of `gzip` */
-    struct dl2_bytes rows; /* what was read last */
+    dl2_gray_decoder decode; /* of slices */
+    struct dl2_volume_slices slices;
+    struct dl2_bytes image; /* a slice's, encoded */
+    uint64_t bytes, reads;  /* dl2_volume_counts() */
+    uint64_t position;      /* of `gzip` */
+    struct dl2_bytes rows;  /* what was read or decoded last */
 };
 
 /* ---- formats ---- */
@@ -38,6 +42,7 @@ struct format {
     int (*read_header)(struct dl2_volume *volume, struct dl2_error *error);
     const char *package; /* that it needs */
     bool compressed;
+    bool has_slices; /* images, in volume->slices */
 };
 
 static int read_exactly(struct dl2_volume *volume, uint64_t offset, void *out, size_t size,
@@ -79,10 +84,24 @@ static int read_nifti(struct dl2_volume *volume, struct dl2_error *error)
 #define read_nifti NULL
 #endif
 
+static int read_slices(struct dl2_volume *volume, struct dl2_error *error)
+{
+    struct stat status;
+    if (!volume->decode)
+        return dl2_error_set(error, DL2_ERR_UNSUPPORTED,
+                             "volumes of slices are not read here: there is no decoder");
+    if (fstat(volume->file, &status) < 0)
+        return dl2_error_system(error, "%s", volume->path);
+    volume->reads++;
+    return dl2_volume_slices_read(volume->file, (uint64_t)status.st_size, &volume->info,
+                                  &volume->slices, error);
+}
+
 static const struct format formats[] = {
-    {".npy", read_npy, NULL, false},
-    {".nii", read_nifti, "libnifti-dev", false},
-    {".nii.gz", read_nifti, "libnifti-dev", true},
+    {".npy", read_npy, NULL, false, false},
+    {".nii", read_nifti, "libnifti-dev", false, false},
+    {".nii.gz", read_nifti, "libnifti-dev", true, false},
+    {"." DL2_SLICES_EXTENSION, read_slices, NULL, false, true},
 };
 
 static const struct format *format_of(const char *path)
@@ -111,7 +130,7 @@ size_t dl2_volume_stem_length(const char *path)
 const char *dl2_volume_unreadable(const char *path)
 {
     const struct format *format = format_of(path);
-    return !format               ? "it is not called .npy, .nii or .nii.gz"
+    return !format               ? "it is not called .npy, .nii, .nii.gz or .slices"
            : format->read_header ? NULL
                                  : "this build cannot read NIfTI: configure found no libnifti "
                                    "(Debian: libnifti-dev)";
@@ -127,6 +146,17 @@ size_t dl2_voxel_size(enum dl2_voxel_type type)
         [DL2_VOXEL_F32] = 4, [DL2_VOXEL_F64] = 8,
     };
     return sizes[type];
+}
+
+const char *dl2_voxel_type_name(enum dl2_voxel_type type)
+{
+    static const char *const names[] = {
+        [DL2_VOXEL_U8] = "uint8",    [DL2_VOXEL_I8] = "int8",    [DL2_VOXEL_U16] = "uint16",
+        [DL2_VOXEL_I16] = "int16",   [DL2_VOXEL_U32] = "uint32", [DL2_VOXEL_I32] = "int32",
+        [DL2_VOXEL_U64] = "uint64",  [DL2_VOXEL_I64] = "int64",  [DL2_VOXEL_F32] = "float32",
+        [DL2_VOXEL_F64] = "float64",
+    };
+    return names[type];
 }
 
 int dl2_volume_check(const struct dl2_volume_info *info, uint64_t *bytes, struct dl2_error *error)
@@ -170,6 +200,8 @@ static int open_volume(struct dl2_volume *volume, struct dl2_error *error)
     DL2_TRY(format->read_header(volume, error));
     volume->info.compressed = format->compressed;
     DL2_TRY(dl2_volume_check(&volume->info, &bytes, error));
+    if (format->has_slices)
+        return DL2_OK;
     if (!format->compressed && (uint64_t)status.st_size < volume->info.offset + bytes)
         return dl2_error_set(error, DL2_ERR_FORMAT,
                              "it is truncated: %lld of %" PRIu64 " bytes; copy it again",
@@ -186,12 +218,15 @@ static int open_volume(struct dl2_volume *volume, struct dl2_error *error)
     return DL2_OK;
 }
 
-int dl2_volume_open(const char *path, struct dl2_volume **out, struct dl2_error *error)
+int dl2_volume_open(const char *path, dl2_gray_decoder decode, struct dl2_volume **out,
+                    struct dl2_error *error)
 {
     *out = NULL;
     struct dl2_volume *volume = dl2_calloc(1, sizeof *volume);
-    if (volume)
+    if (volume) {
         volume->file = -1;
+        volume->decode = decode;
+    }
     if (!volume || !(volume->path = strdup(path))) {
         dl2_volume_close(volume);
         return dl2_error_memory(error, "a volume");
@@ -214,6 +249,8 @@ void dl2_volume_close(struct dl2_volume *volume)
         gzclose(volume->gzip);
     if (volume->file >= 0)
         close(volume->file);
+    dl2_volume_slices_free(&volume->slices);
+    dl2_bytes_free(&volume->image);
     dl2_bytes_free(&volume->rows);
     free(volume->path);
     free(volume);
@@ -296,15 +333,26 @@ static void swap_bytes(uint8_t *data, size_t count, size_t size)
         }
 }
 
-/* Bytes at any address: the compiler makes single loads of the copies. */
+/* Bytes at any address: the compiler makes single loads of the copies. Values, or `stored`: the
+ * numbers that the file stores. */
 #define CONVERT(name, type)                                                                        \
-    static void convert_##name(const uint8_t *from, size_t count, double slope, double intercept,  \
-                               float *to)                                                          \
+    static void convert_##name(const uint8_t *from, size_t count,                                  \
+                               const struct dl2_volume_info *info, float *to)                      \
+    {                                                                                              \
+        const double slope = info->slope, intercept = info->intercept;                             \
+        const double minimum = (double)info->minimum;                                              \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            type value;                                                                            \
+            memcpy(&value, from + i * sizeof value, sizeof value);                                 \
+            to[i] = (float)(slope * ((double)value + minimum) + intercept);                        \
+        }                                                                                          \
+    }                                                                                              \
+    static void stored_##name(const uint8_t *from, size_t count, double minimum, double *to)       \
     {                                                                                              \
         for (size_t i = 0; i < count; i++) {                                                       \
             type value;                                                                            \
             memcpy(&value, from + i * sizeof value, sizeof value);                                 \
-            to[i] = (float)(slope * (double)value + intercept);                                    \
+            to[i] = (double)value + minimum;                                                       \
         }                                                                                          \
     }
 CONVERT(u8, uint8_t)
@@ -318,14 +366,23 @@ CONVERT(i64, int64_t)
 CONVERT(f32, float)
 CONVERT(f64, double)
 
-typedef void convert_function(const uint8_t *from, size_t count, double slope, double intercept,
-                              float *to);
-static convert_function *const converters[] = {
-    [DL2_VOXEL_U8] = convert_u8,   [DL2_VOXEL_I8] = convert_i8,   [DL2_VOXEL_U16] = convert_u16,
-    [DL2_VOXEL_I16] = convert_i16, [DL2_VOXEL_U32] = convert_u32, [DL2_VOXEL_I32] = convert_i32,
-    [DL2_VOXEL_U64] = convert_u64, [DL2_VOXEL_I64] = convert_i64, [DL2_VOXEL_F32] = convert_f32,
-    [DL2_VOXEL_F64] = convert_f64,
+static const struct converter {
+    void (*values)(const uint8_t *from, size_t count, const struct dl2_volume_info *info,
+                   float *to);
+    void (*stored)(const uint8_t *from, size_t count, double minimum, double *to);
+} converters[] = {
+    [DL2_VOXEL_U8] = {convert_u8, stored_u8},    [DL2_VOXEL_I8] = {convert_i8, stored_i8},
+    [DL2_VOXEL_U16] = {convert_u16, stored_u16}, [DL2_VOXEL_I16] = {convert_i16, stored_i16},
+    [DL2_VOXEL_U32] = {convert_u32, stored_u32}, [DL2_VOXEL_I32] = {convert_i32, stored_i32},
+    [DL2_VOXEL_U64] = {convert_u64, stored_u64}, [DL2_VOXEL_I64] = {convert_i64, stored_i64},
+    [DL2_VOXEL_F32] = {convert_f32, stored_f32}, [DL2_VOXEL_F64] = {convert_f64, stored_f64},
 };
+
+static int refuse_infinite(struct dl2_error *error)
+{
+    return dl2_error_set(error, DL2_ERR_FORMAT,
+                         "it has a voxel that is no finite number of float32");
+}
 
 static int convert(const struct dl2_volume *volume, uint8_t *from, size_t count, float *to,
                    struct dl2_error *error)
@@ -333,13 +390,11 @@ static int convert(const struct dl2_volume *volume, uint8_t *from, size_t count,
     const struct dl2_volume_info *info = &volume->info;
     if (info->swapped)
         swap_bytes(from, count, dl2_voxel_size(info->type));
-    converters[info->type](from, count, info->slope, info->intercept, to);
+    converters[info->type].values(from, count, info, to);
     bool finite = true;
     for (size_t i = 0; i < count; i++)
         finite &= to[i] - to[i] == 0;
-    return finite ? DL2_OK
-                  : dl2_error_set(error, DL2_ERR_FORMAT,
-                                  "it has a voxel that is no finite number of float32");
+    return finite ? DL2_OK : refuse_infinite(error);
 }
 
 /* Labels that float32 holds exactly: all from 0 to 255. */
@@ -349,7 +404,7 @@ static int convert_labels(const struct dl2_volume *volume, uint8_t *from, size_t
     float values[256];
     const size_t size = dl2_voxel_size(volume->info.type);
     if (volume->info.type == DL2_VOXEL_U8 && volume->info.slope == 1 &&
-        volume->info.intercept == 0) {
+        volume->info.intercept == 0 && volume->info.minimum == 0) {
         memcpy(to, from, count);
         return DL2_OK;
     }
@@ -374,6 +429,51 @@ static int put_row(struct dl2_volume *volume, uint8_t *from, size_t count, size_
 {
     return voxels ? convert(volume, from, count, voxels + to, error)
                   : convert_labels(volume, from, count, labels + to, error);
+}
+
+/* Decodes part of a slice into volume->rows, uint16_t [part's height][part's width]. */
+static int decode_slice(struct dl2_volume *volume, const struct dl2_volume_part *part,
+                        size_t channel, size_t z, struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = &volume->info;
+    const size_t number = channel * info->size[0] + part->first[0] + z;
+    const struct dl2_volume_slice *slice = &volume->slices.table[number];
+    const struct dl2_gray_part shown = {.width = (uint32_t)info->size[2],
+                                        .height = (uint32_t)info->size[1],
+                                        .bits = volume->slices.bits,
+                                        .x = (uint32_t)part->first[2],
+                                        .y = (uint32_t)part->first[1],
+                                        .columns = (uint32_t)part->size[2],
+                                        .rows = (uint32_t)part->size[1]};
+    DL2_TRY(
+        dl2_bytes_resize(&volume->rows, part->size[1] * part->size[2] * sizeof(uint16_t), error));
+    int status = dl2_bytes_resize(&volume->image, (size_t)slice->bytes, error);
+    if (status == DL2_OK)
+        status = read_exactly(volume, slice->offset, volume->image.data, volume->image.size, error);
+    if (status == DL2_OK)
+        status = volume->decode(volume->image.data, volume->image.size, &shown,
+                                (uint16_t *)(void *)volume->rows.data, error);
+    if (status < 0)
+        dl2_error_prefix(error, "slice %zu of channel %zu", part->first[0] + z, channel);
+    return status;
+}
+
+static size_t place_of_row(const struct dl2_volume_part *part, size_t channel, size_t z, size_t y)
+{
+    return ((channel * part->out[0] + part->at[0] + z) * part->out[1] + part->at[1] + y) *
+               part->out[2] +
+           part->at[2];
+}
+
+static int read_slice(struct dl2_volume *volume, const struct dl2_volume_part *part, size_t channel,
+                      size_t z, float *voxels, uint8_t *labels, struct dl2_error *error)
+{
+    const size_t width = part->size[2];
+    DL2_TRY(decode_slice(volume, part, channel, z, error));
+    for (size_t y = 0; y < part->size[1]; y++)
+        DL2_TRY(put_row(volume, volume->rows.data + y * width * sizeof(uint16_t), width,
+                        place_of_row(part, channel, z, y), voxels, labels, error));
+    return DL2_OK;
 }
 
 /*
@@ -402,11 +502,8 @@ static int read_plane(struct dl2_volume *volume, const struct dl2_volume_part *p
         if (!together)
             DL2_TRY(read_exactly(volume, start + (uint64_t)y * info->size[2] * size, bytes,
                                  width * size, error));
-        const size_t to =
-            ((channel * part->out[0] + part->at[0] + z) * part->out[1] + part->at[1] + y) *
-                part->out[2] +
-            part->at[2];
-        DL2_TRY(put_row(volume, bytes, width, to, voxels, labels, error));
+        DL2_TRY(put_row(volume, bytes, width, place_of_row(part, channel, z, y), voxels, labels,
+                        error));
     }
     return DL2_OK;
 }
@@ -417,7 +514,8 @@ static int read_part(struct dl2_volume *volume, const struct dl2_volume_part *pa
     int status = DL2_OK;
     for (size_t c = 0; status == DL2_OK && c < volume->info.channels; c++)
         for (size_t z = 0; status == DL2_OK && z < part->size[0]; z++)
-            status = read_plane(volume, part, c, z, voxels, labels, error);
+            status = (volume->slices.count ? read_slice : read_plane)(volume, part, c, z, voxels,
+                                                                      labels, error);
     if (status < 0)
         dl2_error_prefix(error, "%s", volume->path);
     return status;
@@ -444,16 +542,73 @@ int dl2_volume_read_labels(struct dl2_volume *volume, const struct dl2_volume_pa
     return read_part(volume, part, NULL, labels, error);
 }
 
-int dl2_volume_scan_labels(struct dl2_volume *volume,
-                           void (*see)(void *context, uint64_t first, const uint8_t *labels,
-                                       size_t count),
-                           void *context, struct dl2_error *error)
+/* All of slice z. */
+static struct dl2_volume_part whole_slice(const struct dl2_volume_info *info, size_t z)
+{
+    return (struct dl2_volume_part){.first = {z, 0, 0},
+                                    .size = {1, info->size[1], info->size[2]},
+                                    .out = {1, info->size[1], info->size[2]}};
+}
+
+int dl2_volume_read_stored(struct dl2_volume *volume, size_t channel, size_t z, double *stored,
+                           struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = &volume->info;
+    const size_t size = dl2_voxel_size(info->type), count = info->size[1] * info->size[2];
+    const struct dl2_volume_part part = whole_slice(info, z);
+    const uint64_t start = (uint64_t)(channel * info->size[0] + z) * count * size;
+    int status = DL2_OK;
+    if (volume->slices.count) {
+        status = decode_slice(volume, &part, channel, 0, error);
+    } else {
+        DL2_TRY(dl2_bytes_resize(&volume->rows, count * size, error));
+        status = read_exactly(volume, info->offset + start, volume->rows.data, count * size, error);
+    }
+    if (status == DL2_OK) {
+        if (info->swapped)
+            swap_bytes(volume->rows.data, count, size);
+        converters[info->type].stored(volume->rows.data, count, (double)info->minimum, stored);
+        bool finite = true;
+        for (size_t i = 0; i < count; i++)
+            finite &= isfinite((float)(info->slope * stored[i] + info->intercept)) != 0;
+        status = finite ? DL2_OK : refuse_infinite(error);
+    }
+    if (status < 0)
+        dl2_error_prefix(error, "%s", volume->path);
+    return status;
+}
+
+typedef void see_function(void *context, uint64_t first, const uint8_t *labels, size_t count);
+
+static int scan_slices(struct dl2_volume *volume, see_function *see, void *context,
+                       struct dl2_error *error)
+{
+    const struct dl2_volume_info *info = &volume->info;
+    const size_t count = info->size[1] * info->size[2];
+    struct dl2_bytes labels = DL2_BYTES_INIT;
+    int status = dl2_bytes_resize(&labels, count, error);
+    for (size_t z = 0; status == DL2_OK && z < info->size[0]; z++) {
+        const struct dl2_volume_part part = whole_slice(info, z);
+        status = read_slice(volume, &part, 0, 0, NULL, labels.data, error);
+        if (status == DL2_OK)
+            see(context, (uint64_t)z * count, labels.data, count);
+    }
+    dl2_bytes_free(&labels);
+    if (status < 0)
+        dl2_error_prefix(error, "%s", volume->path);
+    return status;
+}
+
+int dl2_volume_scan_labels(struct dl2_volume *volume, see_function *see, void *context,
+                           struct dl2_error *error)
 {
     const struct dl2_volume_info *info = &volume->info;
     const size_t size = dl2_voxel_size(info->type);
     const uint64_t all = (uint64_t)info->size[0] * info->size[1] * info->size[2];
     int status = check_labels(volume, error);
     DL2_TRY(status);
+    if (volume->slices.count)
+        return scan_slices(volume, see, context, error);
     DL2_TRY(dl2_bytes_resize(&volume->rows, SCAN_VOXELS * (size + 1), error));
     uint8_t *labels = volume->rows.data + SCAN_VOXELS * size;
     for (uint64_t done = 0; status == DL2_OK && done < all; done += SCAN_VOXELS) {

@@ -13,6 +13,8 @@
  *                 bits, float32, float64, of either byte order, with the file's scale. The x axis
  *                 is the width. The orientation (qform, sform) is not applied. A .nii.gz is
  *                 decompressed from its start to the end of the part.
+ *   .slices       A tar file of an image a slice (volume_slices.h), made by dl2-transcode. Of a
+ *                 part only its slices are read and decoded, and of JPEG 2000 only what it shows.
  *
  * Threads: one at a time for each volume; any number of volumes.
  *
@@ -22,6 +24,7 @@
 #define DL2_DATASET_VOLUME_H
 
 #include "common/error.h"
+#include "common/gray.h"
 #include "common/memory.h"
 
 #include <stdbool.h>
@@ -57,8 +60,11 @@ struct dl2_volume_info {
     enum dl2_voxel_type type;
     bool swapped;    /* the bytes of a voxel stand in the order that is not this machine's */
     bool compressed; /* by gzip */
-    double slope, intercept; /* a voxel's value is slope * stored + intercept; 1 and 0 without */
-    uint64_t offset;         /* of the first voxel in the (decompressed) file */
+    /* A voxel's value is slope * (minimum + stored) + intercept: 1, 0 and 0 where a file says
+     * nothing of them. */
+    double slope, intercept;
+    int64_t minimum;
+    uint64_t offset; /* of the first voxel in the (decompressed) file */
 };
 
 /* Is this the name of a volume's file? */
@@ -72,8 +78,10 @@ const char *dl2_volume_unreadable(const char *path);
 struct dl2_volume;
 
 /* DL2_ERR_FORMAT, with the reason, for a file that is damaged, shorter than its header says, or
- * of a kind that is not listed above. Messages name the file. */
-int dl2_volume_open(const char *path, struct dl2_volume **out, struct dl2_error *error);
+ * of a kind that is not listed above. `decode` decodes slices, dl2_gray_decode(); with NULL .slices
+ * is DL2_ERR_UNSUPPORTED. Messages name the file. */
+int dl2_volume_open(const char *path, dl2_gray_decoder decode, struct dl2_volume **out,
+                    struct dl2_error *error);
 void dl2_volume_close(struct dl2_volume *volume);
 const struct dl2_volume_info *dl2_volume_info(const struct dl2_volume *volume);
 
@@ -92,6 +100,10 @@ int dl2_volume_read(struct dl2_volume *volume, const struct dl2_volume_part *par
  * numbers from 0 to 255. */
 int dl2_volume_read_labels(struct dl2_volume *volume, const struct dl2_volume_part *part,
                            uint8_t *labels, struct dl2_error *error);
+/* Reads a slice, voxels [size[1]][size[2]] of a channel at a depth, as the numbers that the file
+ * stores, without slope and intercept but with `minimum`. DL2_ERR_FORMAT as above. */
+int dl2_volume_read_stored(struct dl2_volume *volume, size_t channel, size_t z, double *stored,
+                           struct dl2_error *error);
 /* Calls `see` with rows of labels of the whole volume, in order: `count` of them from voxel `first`
  * on, by number. */
 int dl2_volume_scan_labels(struct dl2_volume *volume,
@@ -124,6 +136,8 @@ int dl2_npy_parse(const uint8_t *data, size_t have, struct dl2_volume_info *info
 int dl2_nifti_read_header(const char *path, struct dl2_volume_info *info, struct dl2_error *error);
 
 size_t dl2_voxel_size(enum dl2_voxel_type type);
+/* "uint8" ... "float64". */
+const char *dl2_voxel_type_name(enum dl2_voxel_type type);
 /* Checks what a header says against the limits above, and sets *bytes to the voxels' size. */
 int dl2_volume_check(const struct dl2_volume_info *info, uint64_t *bytes, struct dl2_error *error);
 

@@ -18,11 +18,12 @@ int dl2_dataset_open_volume(const struct dl2_dataset *dataset, size_t index, con
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "the dataset holds no volumes");
     dl2_dataset_sample(dataset, index, &sample);
     if (!extension)
-        return dl2_volume_open(sample.path, out, error);
+        return dl2_volume_open(sample.path, dataset->decode_slice, out, error);
     if (asprintf(&path, "%.*s.%s", (int)dl2_volume_stem_length(sample.path), sample.path,
                  extension) < 0)
         return dl2_error_memory(error, "a path");
-    const int status = dl2_is_file(path) ? dl2_volume_open(path, out, error) : DL2_OK;
+    const int status =
+        dl2_is_file(path) ? dl2_volume_open(path, dataset->decode_slice, out, error) : DL2_OK;
     free(path);
     return status;
 }

@@ -300,7 +300,7 @@ static int run(enum command command, const char *const *paths, size_t count,
     own->loader.workers = common.jobs;
     own->loader.channels = settings.gray ? 1 : 3;
     own->quiet = common.quiet;
-    own->dataset.takes_volumes = command == BENCH;
+    own->dataset.decode_slice = command == BENCH ? dl2_gray_decode : NULL;
     own->dataset.takes_videos = command == BENCH || command == CHECK;
     own->dataset.sidecars = own->loader.mask;
     if (own->loader.volume_depth && !is_given("dtype"))

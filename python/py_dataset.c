@@ -180,7 +180,8 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->kwargs = kwargs ? PyDict_Copy(kwargs) : PyDict_New();
     options.subset.by = (enum dl2_subset_by)by;
     options.samples = (enum dl2_samples)kind;
-    options.takes_volumes = options.takes_videos = true;
+    options.decode_slice = dl2_gray_decode;
+    options.takes_videos = true;
     options.keep = images_only ? dl2_codec_is_image_file : NULL;
     options.reads = images_only ? dl2_codec_reads : NULL;
     struct dl2_error error = DL2_ERROR_INIT;
@@ -304,12 +305,6 @@ static PyObject *dataset_kind(struct py_dataset *self, void *closure)
 
 static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
 {
-    static const char *const types[] = {
-        [DL2_VOXEL_U8] = "uint8",    [DL2_VOXEL_I8] = "int8",    [DL2_VOXEL_U16] = "uint16",
-        [DL2_VOXEL_I16] = "int16",   [DL2_VOXEL_U32] = "uint32", [DL2_VOXEL_I32] = "int32",
-        [DL2_VOXEL_U64] = "uint64",  [DL2_VOXEL_I64] = "int64",  [DL2_VOXEL_F32] = "float32",
-        [DL2_VOXEL_F64] = "float64",
-    };
     Py_ssize_t index = PyNumber_AsSsize_t(argument, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred())
         return NULL;
@@ -328,7 +323,7 @@ static PyObject *dataset_volume(struct py_dataset *self, PyObject *argument)
                               "size", (Py_ssize_t)info->size[0], (Py_ssize_t)info->size[1],
                               (Py_ssize_t)info->size[2], "spacing", (double)info->spacing[0],
                               (double)info->spacing[1], (double)info->spacing[2], "type",
-                              types[info->type]);
+                              dl2_voxel_type_name(info->type));
         dl2_volume_close(volume);
     }
     py_dataset_leave(self);

@@ -110,7 +110,7 @@ static int open_dataset(const struct dl2_stream *stream, struct dl2_run_data *da
     options.reads = dl2_codec_reads;
     options.samples = stream->config->data.samples;
     options.sidecars = stream->config->loader.mask;
-    options.takes_volumes = sees_volumes(stream->config);
+    options.decode_slice = sees_volumes(stream->config) ? dl2_gray_decode : NULL;
     data->path = path;
     data->name = dl2_dataset_variant_name(path);
     if (!data->name)

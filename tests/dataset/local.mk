@@ -20,6 +20,13 @@ tests_dataset_fuzz_npy_LDADD = $(FUZZ_LIBS) libdataset.la
 TESTS += tests/dataset/fuzz_npy.sh
 EXTRA_DIST += tests/dataset/fuzz_npy.sh
 
+check_PROGRAMS += tests/dataset/fuzz_slices
+tests_dataset_fuzz_slices_SOURCES = tests/dataset/fuzz_slices.c
+tests_dataset_fuzz_slices_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LINK)
+tests_dataset_fuzz_slices_LDADD = $(FUZZ_LIBS) libdataset.la
+TESTS += tests/dataset/fuzz_slices.sh
+EXTRA_DIST += tests/dataset/fuzz_slices.sh
+
 if HAVE_CMOCKA
 check_PROGRAMS += tests/dataset/test_dataset
 tests_dataset_test_dataset_SOURCES = tests/dataset/test_dataset.c $(SCRATCH)

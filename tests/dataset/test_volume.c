@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Parts of .npy files: the voxels, and how many bytes are read for them. */
 #include "dataset/volume.h"
+#include "dataset/volume_slices.h"
 #include "tests/dataset/scratch.h"
 
 #include <inttypes.h>
@@ -47,7 +48,7 @@ static void check_part(const char *path, const size_t first[3], const size_t siz
     struct dl2_error error = DL2_ERROR_INIT;
     struct dl2_volume_part part;
     uint64_t header, bytes, reads, before;
-    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_open(path, NULL, &volume, &error), DL2_OK);
     dl2_volume_counts(volume, &header, &before);
     size_t count = CHANNELS;
     for (int i = 0; i < 3; i++) {
@@ -103,7 +104,7 @@ static void expect_error(const char *path, const char *words)
 {
     struct dl2_volume *volume;
     struct dl2_error error = DL2_ERROR_INIT;
-    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_ERR_FORMAT);
+    assert_int_equal(dl2_volume_open(path, NULL, &volume, &error), DL2_ERR_FORMAT);
     assert_null(volume);
     if (!strstr(error.message, words) || strncmp(error.message, path, strlen(path)) != 0)
         fail_msg("'%s' says nothing of '%s'", error.message, words);
@@ -148,14 +149,14 @@ static void test_labels(void **state)
         sum += data[i];
     }
     const char *path = write_npy("labels.npy", "<u2", "50, 60, 70", data, sizeof data);
-    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_open(path, NULL, &volume, &error), DL2_OK);
     assert_int_equal(dl2_volume_scan_labels(volume, count_labels, sums, &error), DL2_OK);
     assert_int_equal(sums[0], COUNT);
     assert_int_equal(sums[1], sum);
     dl2_volume_close(volume);
     data[COUNT - 1] = 256;
     path = write_npy("labels.npy", "<u2", "50, 60, 70", data, sizeof data);
-    assert_int_equal(dl2_volume_open(path, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_open(path, NULL, &volume, &error), DL2_OK);
     sums[0] = 0;
     assert_int_equal(dl2_volume_scan_labels(volume, count_labels, sums, &error), DL2_ERR_FORMAT);
     assert_non_null(strstr(error.message, "256"));
@@ -166,6 +167,13 @@ static bool no_image(const char *path)
 {
     (void)path;
     return false;
+}
+
+static int no_slices(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
+                     uint16_t *out, struct dl2_error *error)
+{
+    (void)data, (void)size, (void)part, (void)out;
+    return dl2_error_set(error, DL2_ERR_UNSUPPORTED, "no slices");
 }
 
 /* Folders of volumes are found, and refused to callers that take images alone. */
@@ -184,7 +192,7 @@ static void test_dataset(void **state)
     options.keep = no_image;
     assert_int_equal(dl2_dataset_open(at("set"), &options, &dataset, &error), DL2_ERR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "volumes"));
-    options.takes_volumes = true;
+    options.decode_slice = no_slices;
     assert_int_equal(dl2_dataset_open(at("set"), &options, &dataset, &error), DL2_OK);
     assert_int_equal(dl2_dataset_kind(dataset), DL2_SAMPLE_VOLUME);
     assert_int_equal(dl2_dataset_count(dataset), 2);
@@ -199,6 +207,85 @@ static void test_dataset(void **state)
     dl2_dataset_close(dataset);
 }
 
+/* A "codec" of plain numbers. */
+static int plain_slices(const uint8_t *data, size_t size, const struct dl2_gray_part *part,
+                        uint16_t *out, struct dl2_error *error)
+{
+    if (size != (size_t)part->width * part->height * 2)
+        return dl2_error_set(error, DL2_ERR_FORMAT, "it is damaged");
+    for (uint32_t y = 0; y < part->rows; y++)
+        for (uint32_t x = 0; x < part->columns; x++) {
+            const size_t pixel = (size_t)(part->y + y) * part->width + part->x + x;
+            memcpy(&out[y * part->columns + x], data + 2 * pixel, 2);
+        }
+    return DL2_OK;
+}
+
+/* Two channels of 3x4x5 voxels that count up from -100, by steps of 0.5. */
+static void make_slices(struct dl2_bytes *file, size_t lacking)
+{
+    struct dl2_volume_slices_writer writer = {.extension = "raw"};
+    struct dl2_volume_info info = {.channels = 2,
+                                   .size = {3, 4, 5},
+                                   .spacing = {2, 1, 1},
+                                   .slope = 0.5,
+                                   .intercept = 7,
+                                   .minimum = -100};
+    writer.slices.bits = 12;
+    for (size_t s = 0; s < 6; s++) {
+        uint16_t samples[20];
+        struct dl2_bytes image = {.data = (uint8_t *)samples, .size = sizeof samples - lacking};
+        for (size_t i = 0; i < 20; i++)
+            samples[i] = (uint16_t)(20 * s + i);
+        assert_int_equal(dl2_volume_slices_add(&writer, &info, &image, NULL), DL2_OK);
+    }
+    assert_int_equal(dl2_volume_slices_finish(&writer, &info, "int16", file, NULL), DL2_OK);
+    dl2_volume_slices_writer_free(&writer);
+}
+
+static void test_slices(void **state)
+{
+    (void)state;
+    struct dl2_bytes file = DL2_BYTES_INIT;
+    struct dl2_volume *volume;
+    struct dl2_error error = DL2_ERROR_INIT;
+    const struct dl2_volume_part part = {{1, 1, 2}, {2, 3, 2}, {0, 0, 0}, {2, 3, 2}};
+    float out[24];
+    double stored[20];
+    make_slices(&file, 0);
+    put_bytes("a.slices", file.data, file.size);
+    assert_int_equal(dl2_volume_open(at("a.slices"), plain_slices, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_info(volume)->channels, 2);
+    assert_true(dl2_volume_info(volume)->spacing[0] == 2);
+    assert_int_equal(dl2_volume_read(volume, &part, out, &error), DL2_OK);
+    for (size_t i = 0; i < 24; i++) {
+        const size_t x = 2 + i % 2, y = 1 + i / 2 % 3, z = 1 + i / 6 % 2, c = i / 12;
+        const double sample = (double)(20 * (3 * c + z) + 5 * y + x);
+        assert_true((double)out[i] == 0.5 * (sample - 100) + 7);
+    }
+    assert_int_equal(dl2_volume_read_stored(volume, 1, 2, stored, &error), DL2_OK);
+    assert_true(stored[0] == 0 && stored[19] == 19);
+    dl2_volume_close(volume);
+
+    assert_int_equal(dl2_volume_open(at("a.slices"), NULL, &volume, &error), DL2_ERR_UNSUPPORTED);
+    for (size_t size = 0; size < file.size - 1024 - 472; size += 97) { /* the rest is padding */
+        put_bytes("cut.slices", file.data, size);
+        error = (struct dl2_error)DL2_ERROR_INIT;
+        assert_int_equal(dl2_volume_open(at("cut.slices"), plain_slices, &volume, &error),
+                         DL2_ERR_FORMAT);
+        assert_null(volume);
+        assert_non_null(strstr(error.message, "cut.slices"));
+    }
+    make_slices(&file, 2);
+    put_bytes("bad.slices", file.data, file.size);
+    error = (struct dl2_error)DL2_ERROR_INIT;
+    assert_int_equal(dl2_volume_open(at("bad.slices"), plain_slices, &volume, &error), DL2_OK);
+    assert_int_equal(dl2_volume_read(volume, &part, out, &error), DL2_ERR_FORMAT);
+    assert_non_null(strstr(error.message, "bad.slices: slice 1 of channel 0: it is damaged"));
+    dl2_volume_close(volume);
+    dl2_bytes_free(&file);
+}
+
 /* The name of a volume ends where its extension begins, also where that has two parts. */
 static void test_sidecar(void **state)
 {
@@ -211,7 +298,7 @@ static void test_sidecar(void **state)
     put("scans/a/1.nii.gz");
     put_bytes("scans/a/1.json", "{}", 2);
     options.keep = no_image;
-    options.takes_volumes = true;
+    options.decode_slice = no_slices;
     assert_int_equal(dl2_dataset_open(at("scans"), &options, &dataset, NULL), DL2_OK);
     assert_int_equal(dl2_dataset_read_sidecar(dataset, 0, "json", &text, NULL), 1);
     assert_int_equal(text.size, 2);
@@ -222,8 +309,8 @@ static void test_sidecar(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_bytes),   TEST(test_damage),  TEST(test_labels),
-        TEST(test_dataset), TEST(test_sidecar),
+        TEST(test_bytes),   TEST(test_damage), TEST(test_labels),
+        TEST(test_dataset), TEST(test_slices), TEST(test_sidecar),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ expect 1 dl2-load bench "$work/scans" --image-size 6x8x10 --mask mask.png
 expect 1 dl2-load bench "$work/scans" --image-size 24
 said 'the dataset holds volumes'
 expect 2 dl2-load check "$work/scans" --image-size 6x8x10
-for program in 'dl2-load check' 'dl2-load analyze --device-rate 9' 'dl2-transcode --identify' 'dl2-transcode --survey' \
+for program in 'dl2-load check' 'dl2-load analyze --device-rate 9' 'dl2-transcode --survey' \
     'dl2-train -e 1 -d'; do
     # shellcheck disable=SC2086
     expect 1 $program "$work/scans"
@@ -76,7 +76,7 @@ picture "$work/photos/a/1.ppm" 30 30 1
 volume "$work/photos/a/2.npy" 3 4 5
 volume "$work/photos/a/1.npy" 3 4 5
 expect 0 dl2-load bench "$work/photos" --split all --image-size 24 -e 1
-said '1 file of volumes (.npy, .nii, .nii.gz) is left out'
+said '1 file of volumes (.npy, .nii, .nii.gz, .slices) is left out'
 # Masks of images, too.
 mkdir -p "$work/masked/a" && picture "$work/masked/a/1.ppm" 30 30 1
 printf 'P5\n30 30\n255\n%900s' '' >"$work/masked/a/1.pgm"

@@ -154,7 +154,7 @@ static int slide(const struct dl2_loader_config *loader,
 {
     const struct dl2_sliding_window how = {loader, CLASSES, network, take, &volume};
     struct dl2_volume *file;
-    assert_int_equal(dl2_volume_open(write_volume(), &file, error), DL2_OK);
+    assert_int_equal(dl2_volume_open(write_volume(), NULL, &file, error), DL2_OK);
     volume.planes = volume.calls = 0;
     const int status = dl2_sliding_window_run(&how, file, error);
     dl2_volume_close(file);
