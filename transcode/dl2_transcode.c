@@ -188,26 +188,27 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
         return first ? dl2_program_usage_error(&program, "%s", error.message) : DL2_EXIT_USAGE;
     const uint64_t memory = arguments.memory_mib ? arguments.memory_mib : default_memory_mib();
     struct dl2_progress progress;
-    struct dl2_transcode_options options = {.source = places[0],
-                                            .dest = places[1],
-                                            .samples = arguments.samples,
-                                            .label_field = arguments.label_field,
-                                            .targets = selection.targets,
-                                            .target_count = selection.target_count,
-                                            .decode = DL2_DECODE_DEFAULTS,
-                                            .jobs = dl2_share_jobs(&common, world),
-                                            .memory =
-                                                (memory << 20) / (world ? world->local_size : 1),
-                                            .pack = pack_options(places[1]),
-                                            .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
-                                            .force = arguments.force,
-                                            .never_larger = arguments.never_larger,
-                                            .colour = arguments.colour,
-                                            .metadata = arguments.metadata,
-                                            .prune = arguments.prune,
-                                            .part = arguments.share.part,
-                                            .world = world,
-                                            .progress = &progress};
+    struct dl2_transcode_options options = {
+        .source = places[0],
+        .dest = places[1],
+        .samples = arguments.samples,
+        .label_field = arguments.label_field,
+        .targets = selection.targets,
+        .target_count = selection.target_count,
+        .decode = DL2_DECODE_DEFAULTS,
+        .jobs = dl2_share_jobs(&common, world),
+        .memory = (memory << 20) / (world ? world->local_size : 1),
+        .pack = pack_options(places[1]),
+        .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
+        .force = arguments.force,
+        .never_larger = arguments.never_larger,
+        .colour = arguments.colour,
+        .metadata = arguments.metadata,
+        .idle_on_volumes = dl2_option_without_effect(&program, &common, 1u << DL2_ENCODE_VOLUMES),
+        .prune = arguments.prune,
+        .part = arguments.share.part,
+        .world = world,
+        .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;
     options.decode.external = &arguments.external;
     memcpy(options.decode.background, arguments.background, sizeof arguments.background);
@@ -308,6 +309,8 @@ static int print_identity(const struct dl2_dataset *dataset, const char *path,
         return dl2_error_memory(error, "a dataset");
     if (dl2_dataset_kind(dataset) == DL2_SAMPLE_CLIP)
         snprintf(clips, sizeof clips, "clips\t%zu\n", dl2_dataset_count(dataset));
+    if (dl2_dataset_kind(dataset) == DL2_SAMPLE_VOLUME)
+        snprintf(clips, sizeof clips, "volumes\t%zu\n", dl2_dataset_count(dataset));
     printf("name\t%s\ncontainer\t%s\n%simages\t%zu\nbytes\t%" PRIu64
            "\nclasses\t%u\n%sfingerprint\t%016" PRIx64 "\n",
            DL2_SHOWN(name), dl2_dataset_container(dataset), clips, dl2_dataset_image_count(dataset),
@@ -324,6 +327,7 @@ static int identify(char **places)
         dl2_image_dataset_options(arguments.samples, arguments.label_field);
     struct dl2_dataset *dataset;
     everything.by_frame = false;
+    everything.decode_slice = dl2_gray_decode;
     int status = dl2_dataset_open(places[0], &everything, &dataset, &error);
     if (status == DL2_OK) {
         status = print_identity(dataset, places[0], &error);

@@ -9,14 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error)
-{
-    outcome->tried = true;
-    outcome->record.state = DL2_RECORD_FAILED;
-    outcome->record.unread = error->status == DL2_ERR_SYSTEM || error->status == DL2_ERR_MEMORY;
-    outcome->message = strdup(error->message);
-}
-
 static bool needs(const struct dl2_transcode_worker *worker, size_t v)
 {
     return dl2_transcoder_needs(worker->run, v, worker->slot->index);
@@ -284,6 +276,18 @@ static void resize_beside_staged(struct dl2_transcode_worker *worker)
     }
 }
 
+/* The same of a volume. */
+static int make_volume(struct dl2_transcode_worker *worker, struct dl2_error *own,
+                       struct dl2_error *error)
+{
+    int status = dl2_encode_volume(worker, own), fatal = DL2_OK;
+    for (size_t v = 0; status == DL2_OK && fatal == DL2_OK && v < worker->run->variant_count; v++)
+        if (needs(worker, v) && !worker->slot->outcomes[v].tried)
+            fatal = store_file(worker, v, &worker->encoded[v], error);
+    dl2_worker_leave(worker);
+    return fatal;
+}
+
 /* An image's error message names its file once: the reader has put it in front, others have not. */
 static void drop_path(struct dl2_error *error, const char *path)
 {
@@ -317,10 +321,13 @@ int dl2_encode_image(void *context, unsigned number, size_t slot_number, size_t 
     for (size_t v = 0; v < run->variant_count; v++)
         slot->outcomes[v] = (struct dl2_transcode_outcome){.encoded = slot->outcomes[v].encoded};
     const bool encodes = dl2_transcoder_needs_any(run, slot->index);
-    int status = encodes ? dl2_worker_read(worker, slot->index, &own) : DL2_OK;
+    int status = encodes && !run->volumes ? dl2_worker_read(worker, slot->index, &own) : DL2_OK;
     if (status == DL2_OK)
         status = dl2_dataset_read_sidecars(run->dataset, slot->item->sample, slot->sidecars, &own);
-    if (status == DL2_OK && encodes) {
+    if (status == DL2_OK && encodes && run->volumes) {
+        fatal = make_volume(worker, &own, error);
+        status = own.status;
+    } else if (status == DL2_OK && encodes) {
         status = dl2_worker_decode(worker, slot->index, false, &own);
         if (status == DL2_OK)
             fatal = encode_all(worker, error);

@@ -3,6 +3,7 @@
 #include "transcode/transcoder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What a search takes for each pixel: what was decoded, and files that are tried together. */
 enum { SEARCH_BYTES = 20 };
@@ -143,6 +144,12 @@ int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl
                             &worker->source, &worker->source_size, error);
 }
 
+void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes)
+{
+    worker->gated = bytes;
+    gate_enter(&worker->run->gate, bytes);
+}
+
 int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
                       struct dl2_error *error)
 {
@@ -150,8 +157,7 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     struct dl2_decode_options decode = options->decode;
     decode.info = &worker->colours.info;
     worker->reuse = (struct dl2_reuse){0};
-    worker->gated = estimate(worker, index, sampled);
-    gate_enter(&worker->run->gate, worker->gated);
+    dl2_worker_enter(worker, estimate(worker, index, sampled));
     const double start = dl2_clock_thread_cpu();
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
@@ -163,6 +169,14 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     if (options->never_larger && dl2_colours_allow_source(&worker->colours))
         dl2_reuse_look(&worker->reuse, worker->source, worker->source_size);
     return DL2_OK;
+}
+
+void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error)
+{
+    outcome->tried = true;
+    outcome->record.state = DL2_RECORD_FAILED;
+    outcome->record.unread = error->status == DL2_ERR_SYSTEM || error->status == DL2_ERR_MEMORY;
+    outcome->message = strdup(error->message);
 }
 
 void dl2_worker_leave(struct dl2_transcode_worker *worker)

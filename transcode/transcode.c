@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "common/file.h"
 #include "common/json.h"
+#include "common/quote.h"
 #include "dataset/tell.h"
 #include "ranks/world.h"
 #include "transcode/transcoder.h"
@@ -56,10 +57,41 @@ static int init_variants(struct dl2_transcoder *run, struct dl2_error *error)
     DL2_TRY(DL2_NEW(&run->variants, options->target_count, "images", error));
     for (size_t v = 0; v < options->target_count; v++) {
         run->variant_count = v + 1;
-        DL2_TRY(dl2_variant_init(&run->variants[v], options, &options->targets[v], error));
+        DL2_TRY(dl2_variant_init(&run->variants[v], options, &options->targets[v], run->volumes,
+                                 error));
     }
     DL2_TRY(check_names(run, error));
     return list_resolutions(run, error);
+}
+
+/* Can these variants be made of volumes? */
+static int check_volumes(const struct dl2_transcoder *run, struct dl2_error *error)
+{
+    const struct dl2_transcode_options *options = run->options;
+    char able[128] = "";
+    const char *unable = NULL;
+    for (size_t i = 0; dl2_codec_at(i); i++)
+        if (dl2_codec_at(i)->encode_gray)
+            dl2_list_name(able, sizeof able, dl2_codec_at(i)->name);
+    for (size_t t = 0; t < options->target_count; t++)
+        if (!options->targets[t].codec->encode_gray)
+            unable = options->targets[t].codec->name;
+    if (options->idle_on_volumes)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--%s has no effect on volumes, which %s holds",
+                             options->idle_on_volumes, options->source);
+    if (run->packed)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "%s holds volumes, and variants of volumes are class folders: leave "
+                             "out --container, and name a folder as DEST",
+                             options->source);
+    if (unable)
+        return dl2_error_set(
+            error, DL2_ERR_ARGUMENT,
+            "%s holds volumes, and %s is written with 8 bits a sample, too few for "
+            "their slices; codecs of up to 16 bits: %s",
+            options->source, unable, *able ? able : "none in this build");
+    return DL2_OK;
 }
 
 static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
@@ -67,7 +99,18 @@ static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
     const struct dl2_transcode_options *own = run->options;
     struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, own->label_field);
     options.class_folders = !run->packed;
+    options.decode_slice = dl2_gray_decode;
     DL2_TRY(dl2_dataset_open(own->source, &options, &run->dataset, error));
+    run->volumes = dl2_dataset_kind(run->dataset) == DL2_SAMPLE_VOLUME;
+    if (!run->volumes)
+        return DL2_OK;
+    run->progress->unit = "volumes";
+    return check_volumes(run, error);
+}
+
+static int tell_source(struct dl2_transcoder *run, struct dl2_error *error)
+{
+    const struct dl2_transcode_options *own = run->options;
     if (run->follows) /* all has been said */
         return DL2_OK;
     /* Files in folders have the splits that the source's folders have. */
@@ -116,10 +159,11 @@ static int lock_dest(struct dl2_transcoder *run, struct dl2_error *error)
 static int prepare(struct dl2_transcoder *run, struct dl2_error *error)
 {
     const struct dl2_transcode_options *options = run->options;
+    DL2_TRY(open_source(run, error));
     DL2_TRY(init_variants(run, error));
     DL2_TRY(dl2_output_check_variants(options->source, options->dest, options->pack.container,
                                       run->variants, run->variant_count, error));
-    DL2_TRY(open_source(run, error));
+    DL2_TRY(tell_source(run, error));
     if (dl2_world_rank(options->world) == 0)
         DL2_TRY(lock_dest(run, error));
     if (options->shuffle)
@@ -242,7 +286,7 @@ static void name_strays(const struct dl2_transcoder *run)
             dl2_progress_message(
                 run->progress,
                 "%s: such files are left alone; --prune removes those that end in .%s",
-                variant->root, variant->codec->extension);
+                variant->root, variant->extension);
     }
 }
 
@@ -423,6 +467,12 @@ static char *describe_losses(const struct dl2_variant *variant)
                                                                      : "of at most",
                 target->value, target->metric ? target->high : target->low,
                 totals->images ? (double)totals->probes / (double)totals->images : 0);
+    if (out && totals->quantised)
+        fprintf(out,
+                "%" PRIu64 " of %" PRIu64 " volumes have values that 16 bits do not hold exactly: "
+                "they are quantised to 65,536 levels of each volume's range, with an error of at "
+                "most %.6g\n",
+                totals->quantised, totals->images, totals->quantisation_error);
     if (out)
         fputs(losses, out);
     free(losses);

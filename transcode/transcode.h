@@ -55,6 +55,9 @@ struct dl2_transcode_options {
     bool never_larger; /* copy source files where that is no worse: transcode/reuse.h */
     enum dl2_colour_rule colour;
     enum dl2_metadata_rule metadata;
+    /* An option of the command line that has no effect on volumes, to be refused where the source
+     * holds some; NULL: none was given. */
+    const char *idle_on_volumes;
     bool prune; /* remove files of earlier runs that no source image accounts for */
     /* The images are divided by their bytes. With `part`, of all images: not with `force`, and DEST
      * may not be a database. With `world`, of those that have to be made; NULL: one process. */
@@ -69,6 +72,8 @@ struct dl2_variant_totals {
     uint64_t copied, copied_bytes;   /* of images that are their source's files, unchanged */
     uint64_t pixels_only;            /* images that were to be so, and could not */
     uint64_t missed, probes;         /* of a variant with a target */
+    uint64_t quantised;              /* volumes whose values the files do not hold exactly */
+    double quantisation_error;       /* the largest of these */
     uint64_t source_pixels, resized; /* of the upright sources; images smaller than theirs */
     double encode_cpu, decode_cpu;   /* seconds */
 };

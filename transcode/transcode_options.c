@@ -38,11 +38,11 @@ const struct dl2_option dl2_transcode_rows[] = {
      "Codecs to encode with, of those below, each with settings if wanted, as in "
      "jpeg,jpeg:effort=1:subsampling=444, which are part of the variant's name; the last may be an "
      "external one, as two commands: 'NAME=ENCODE %i %o %q; DECODE %i %o'",
-     AT(codecs), .list = "codecs", .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
+     AT(codecs), .list = "codecs", .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "q", 'q', "LIST",
      "Qualities of lossy codecs, 1 to 100, higher is better, for example 10,25,50 or 5:95:10 "
      "(from, to, step)",
-     AT(qualities), .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
+     AT(qualities), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
     {DL2_OPTION_TEXT, "target", 0, "METRIC=VALUE,...",
      "A quality for each image instead: the lowest at which it has this score by a metric of "
      "dl2-quality, as ssim=0.95, or the highest at which it has as many bytes or bits per pixel at "
@@ -72,7 +72,7 @@ const struct dl2_option dl2_transcode_rows[] = {
     {DL2_OPTION_TEXT, "effort", 'e', "[CODEC=]N|auto",
      "Effort of an encoder, or several, for example webp=6,png=9; the codecs below say what it "
      "means",
-     AT(efforts), .commands = DL2_ENCODES | DL2_MAKES_FRAMES},
+     AT(efforts), .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES},
     {DL2_OPTION_CHOICE, "restart", 0, "tiles|none",
      "Restart intervals of JPEG, with which the loader decodes only what a crop needs, for 0 to "
      "3% more bytes; progressive files have none",
@@ -116,12 +116,12 @@ const struct dl2_option dl2_transcode_rows[] = {
          DL2_ENCODES | 1 << DL2_COPY | 1 << DL2_INDEX | DL2_SURVEYS | DL2_FITS | DL2_IDENTIFIES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0,
-     .commands = DL2_ENCODES | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
+     .commands = DL2_ENCODES_ALL | DL2_MAKES_FRAMES | DL2_SURVEYS | DL2_FITS},
     {DL2_OPTION_UINT64, "memory", 0, "MIB",
      "Memory for all images in work together, which limits how many large ones are in work at "
      "once",
      AT(memory_mib), .min = 1, .max = 1u << 30, .unset = "half of the machine's memory",
-     .commands = DL2_ENCODES},
+     .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
      .commands = DL2_ENCODES | DL2_SURVEYS | DL2_FITS},
 
@@ -138,7 +138,7 @@ const struct dl2_option dl2_transcode_rows[] = {
 
     {DL2_OPTION_GROUP, .help = "Options for output:"},
     {DL2_OPTION_CHOICE, "container", 0, "NAME", "Container of the variants, one of those below",
-     AT(container), .words = containers, .commands = DL2_WRITES},
+     AT(container), .words = containers, .commands = DL2_WRITES | DL2_ENCODES_ALL},
     {DL2_OPTION_UINT, "shard", 0, "MIB",
      "Size at which another chunk or shard begins; chunks have at most 10000 images", AT(shard_mib),
      .min = 1, .max = 1u << 20, .commands = DL2_WRITES},
@@ -169,16 +169,17 @@ const struct dl2_option dl2_transcode_rows[] = {
      AT(groups), .commands = DL2_SURVEYS},
     {DL2_OPTION_TEXT, "facts", 0, "FOLDER",
      "At the end, write each variant's dl2-variant.json to FOLDER/VARIANT, too", AT(facts),
-     .commands = DL2_ENCODES},
+     .commands = DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "force", 'f', NULL, "Make everything again", AT(force),
-     .commands = DL2_WRITES},
+     .commands = DL2_WRITES | DL2_ENCODES_ALL},
     {DL2_OPTION_FLAG, "prune", 0, NULL,
      "Remove images of earlier runs whose source is gone (with --copy every image of a folder "
      "DEST that SOURCE lacks) instead of naming them",
-     AT(prune), .commands = DL2_WRITES},
+     AT(prune), .commands = DL2_WRITES | DL2_ENCODES_ALL},
 
     {DL2_OPTION_GROUP, .help = "Options for several processes and machines:"},
-    {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = DL2_ENCODES},
+    {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share),
+     .commands = DL2_ENCODES_ALL},
 
     {DL2_OPTION_GROUP, .help = "Options for fitted tables:"},
     {DL2_OPTION_TEXT, "fit-tables", 0, "FILE",
@@ -274,6 +275,10 @@ char *dl2_transcode_details(void)
           "NAME_CODEC_QUALITY of a PostgreSQL database, and with --copy DEST is the table NAME. "
           "Each is written as a whole, in one transaction. The table's comment and its column "
           "\"made\" hold what dl2-variant.json and dl2-variant.jsonl say.\n\n"
+          "If SOURCE holds volumes (.npy, .nii, .nii.gz), variants hold files NAME.slices: tar "
+          "files of an image for each slice, by a codec of up to 16 bits (jp2, jxl, jxl_lossless). "
+          "Whole numbers that span less than 65,536 are held exactly; other values are quantised "
+          "to 16 bits, and the run says so. Labels beside volumes come along as they are.\n\n"
           "--frames makes DEST itself a dataset of clips. Frame k is the one that the video shows "
           "at (k + 1/2) / fps seconds, as FFmpeg's filter fps has it. Frames are turned upright, "
           "become smaller and never larger, and are packed or put into folders "
@@ -295,6 +300,7 @@ char *dl2_transcode_details(void)
           "  $ dl2-transcode --codec jpeg,jpeg:effort=1:subsampling=444 photos variants\n"
           "  $ dl2-transcode --codec jpeg,webp --effort webp=6 photos variants\n"
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
+          "  $ dl2-transcode --codec jp2 --q 10,50,90 scans scan-variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"
           "  $ dl2-transcode --frames fps=8,short=128 --q 85 --container=gulp videos clips\n"
           "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"

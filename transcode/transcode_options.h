@@ -14,10 +14,12 @@ enum dl2_transcode_task {
     DL2_IDENTIFY,
     DL2_FIT_TABLES,
     DL2_MAKE_FRAMES,
+    DL2_ENCODE_VOLUMES, /* what encoding is where SOURCE holds volumes */
 };
 enum {
     DL2_ENCODES = 1 << DL2_ENCODE,
     DL2_MAKES_FRAMES = 1 << DL2_MAKE_FRAMES,
+    DL2_ENCODES_ALL = DL2_ENCODES | 1 << DL2_ENCODE_VOLUMES,
     DL2_WRITES = DL2_ENCODES | 1 << DL2_COPY | DL2_MAKES_FRAMES,
     DL2_SURVEYS = 1 << DL2_SURVEY,
     DL2_IDENTIFIES = 1 << DL2_IDENTIFY,

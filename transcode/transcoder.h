@@ -5,6 +5,7 @@
  *     transcode.c      the pass from beginning to end; parts, ranks, and the pass that follows them
  *     finish_image.c   an image in the source's order: packs it, and records it or why it failed
  *     encode_image.c   an image on any thread: decodes it once, encodes it for all variants
+ *     encode_volume.c  a volume on any thread: encodes its slices for all variants
  *     target_curves.c  what targets expect of qualities, from a sample of the images
  *     source_image.c   reads and decodes a source image, within the limit of memory
  */
@@ -95,7 +96,8 @@ struct dl2_transcoder {
     size_t *todo; /* item numbers */
     size_t todo_count;
     struct dl2_output_lock *lock;
-    bool packed; /* variants are containers, not folders of files */
+    bool volumes; /* the source's samples are volumes */
+    bool packed;  /* variants are containers, not folders of files */
     /* [variant_count], of packed variants of clips, but in a part's pass; else NULL */
     struct dl2_clip_packer *clips;
     /* The part that this pass makes; 0 of 0: it makes all that is missing and completes. */
@@ -154,6 +156,10 @@ int dl2_worker_read(struct dl2_transcode_worker *worker, size_t index, struct dl
  * failure, too. */
 int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sampled,
                       struct dl2_error *error);
+/* Waits until that many bytes may be taken; what dl2_worker_decode() does by itself. */
+void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes);
+/* Makes it that of an image that cannot be read, decoded or encoded. */
+void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
 /* Ends the work on an image: lets others through the gate. */
 void dl2_worker_leave(struct dl2_transcode_worker *worker);
 /* The options with which worker->shown is encoded for the variant. */
@@ -165,11 +171,16 @@ int dl2_worker_options(struct dl2_transcode_worker *worker, const struct dl2_var
 int dl2_encode_image(void *run, unsigned worker, size_t slot, size_t n, struct dl2_error *error);
 int dl2_finish_image(void *run, size_t slot, size_t n, struct dl2_error *error);
 
-void dl2_outcome_fail(struct dl2_transcode_outcome *outcome, const struct dl2_error *error);
 /* How long an item takes, in proportion. */
 double dl2_finish_cost(const struct dl2_transcoder *run, size_t index);
 /* Ends the clips that were gathered last, and says what they lack. */
 int dl2_finish_clips(struct dl2_transcoder *run, struct dl2_error *error);
+
+/* ---- encode_volume.c */
+
+/* Makes worker->encoded the files of the slot's volume for all variants that need it, and fills in
+ * their records; variants that cannot have one fail. dl2_worker_leave() must follow. */
+int dl2_encode_volume(struct dl2_transcode_worker *worker, struct dl2_error *error);
 
 /* ---- target_curves.c */
 

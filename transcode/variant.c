@@ -5,6 +5,7 @@
 #include "codec/settings.h"
 #include "common/json.h"
 #include "common/quote.h"
+#include "dataset/volume_slices.h"
 #include "transcode/output_folder.h"
 #include "transcode/variant_state.h"
 
@@ -112,6 +113,19 @@ static json_t *describe_options(const struct dl2_transcode_options *options,
     return NULL;
 }
 
+/* The same of volumes, to which little of that applies. */
+static json_t *describe_volume_options(const struct dl2_transcode_options *options,
+                                       const struct dl2_transcode_target *target)
+{
+    const struct dl2_encode_options *encode = &target->encode;
+    json_auto_t *settings = dl2_settings_json(target->codec, encode);
+    return settings ? json_pack("{s:s, s:o, s:O*, s:I}", "files", "volumes of slices", "effort",
+                                encode->effort >= 0 ? json_integer(encode->effort) : json_null(),
+                                "settings", json_object_size(settings) ? settings : NULL,
+                                "max_pixels", (json_int_t)options->decode.max_pixels)
+                    : NULL;
+}
+
 /* How sources are decoded, as far as `options` and `libraries` do not say. */
 static json_t *describe_decoding(const struct dl2_external_decoders *external)
 {
@@ -143,7 +157,8 @@ char *dl2_variant_name(const struct dl2_transcode_target *target)
 }
 
 int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_options *options,
-                     const struct dl2_transcode_target *target, struct dl2_error *error)
+                     const struct dl2_transcode_target *target, bool volumes,
+                     struct dl2_error *error)
 {
     const struct dl2_codec *codec = target->codec;
     struct dl2_encode_options encode = target->encode;
@@ -152,6 +167,7 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
                                     .encode = encode,
                                     .resolution = target->resolution,
                                     .target = target->target,
+                                    .extension = volumes ? DL2_SLICES_EXTENSION : codec->extension,
                                     .container = options->pack.container,
                                     .packed = dl2_container_is_packed(options->pack.container),
                                     .on_server = !dl2_output_is_folder(options->dest)};
@@ -170,9 +186,10 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
     json_t *quality = has_quality ? json_integer(encode.quality) : json_null();
     if (target->target.name)
         encode.quality = target->target.high;
-    variant->about = json_pack("{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality",
-                               quality, "options", describe_options(options, target), "encoder",
-                               codec->encoder_parameters(&encode), "libraries", libraries);
+    variant->about = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
+        volumes ? describe_volume_options(options, target) : describe_options(options, target),
+        "encoder", codec->encoder_parameters(&encode), "libraries", libraries);
     variant->decoding = describe_decoding(options->decode.external);
     return variant->root && variant->about && variant->decoding
                ? DL2_OK
@@ -211,6 +228,10 @@ json_t *dl2_variant_summarise(const struct dl2_variant *variant, bool complete, 
     if (totals->pixels_only)
         good &= dl2_json_add(summary,
                              json_pack("{s:I}", "pixels_only", (json_int_t)totals->pixels_only));
+    if (totals->quantised)
+        good &= dl2_json_add(summary,
+                             json_pack("{s:I, s:f}", "quantised", (json_int_t)totals->quantised,
+                                       "quantisation_error", totals->quantisation_error));
     if (variant->target.name)
         good &= dl2_json_add(summary, json_pack("{s:I, s:I}", "missed", (json_int_t)totals->missed,
                                                 "probes", (json_int_t)totals->probes));

@@ -68,6 +68,7 @@ enum dl2_record_state {
 struct dl2_record {
     uint64_t bytes; /* of the image; until that is made, of the output that is there */
     uint32_t width, height;
+    uint32_t depth;                       /* of a volume; 0 of an image */
     uint32_t source_width, source_height; /* upright */
     float encode_cpu, decode_cpu;         /* seconds */
     /* What the variant holds beside the image: extensions with slashes between them, a string to
@@ -75,6 +76,8 @@ struct dl2_record {
     char *sidecars;
     struct dl2_target_result found; /* of a variant with a target */
     struct dl2_reduction reduction; /* its name is a string to free, too */
+    double quantisation_error;      /* the largest of its voxels, if the volume was... */
+    bool quantised;
     uint8_t channels;
     uint8_t state;    /* enum dl2_record_state */
     bool copied;      /* it is the source's file, unchanged */
@@ -92,6 +95,7 @@ struct dl2_variant {
     struct dl2_encode_options encode;
     struct dl2_resolution resolution;
     struct dl2_quality_target target;
+    const char *extension;     /* of its files: the codec's, or that of volumes */
     const char *container;     /* "folder": a tree */
     bool packed;               /* it is another */
     bool on_server;            /* it is packed into a table or an object store, by its writer */
@@ -131,9 +135,11 @@ struct dl2_variant {
 /* "jpeg-05", "jpeg_444-70@320", "png": a string to free, or NULL. */
 char *dl2_variant_name(const struct dl2_transcode_target *target);
 
-/* Names the variant and what it depends on; touches no file. `options` must outlive it. */
+/* Names the variant, of images or of volumes, and what it depends on; touches no file. `options`
+ * must outlive it. */
 int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_options *options,
-                     const struct dl2_transcode_target *target, struct dl2_error *error);
+                     const struct dl2_transcode_target *target, bool volumes,
+                     struct dl2_error *error);
 
 /* Looks at the files and marks the records whose items need no work; with `force`, none. The items
  * must outlive the variant. Functions below have the number of one of them. */

@@ -142,6 +142,9 @@ static int take_line(struct dl2_variant *variant, bool staged, const json_t *lin
     record->bytes = bytes;
     record->width = (uint32_t)dl2_json_get_integer(line, "width", 0);
     record->height = (uint32_t)dl2_json_get_integer(line, "height", 0);
+    record->depth = (uint32_t)dl2_json_get_integer(line, "depth", 0);
+    record->quantised = json_object_get(line, "quantisation_error") != NULL;
+    record->quantisation_error = dl2_json_get_real(line, "quantisation_error", 0);
     record->source_width = (uint32_t)dl2_json_get_integer(line, "source_width", record->width);
     record->source_height = (uint32_t)dl2_json_get_integer(line, "source_height", record->height);
     record->found =
@@ -257,7 +260,7 @@ static int list_outputs(const struct dl2_variant *variant, struct output **out, 
         if (items->items[i].same_key_as != SIZE_MAX)
             continue;
         DL2_TRY(dl2_format(&outputs[*count].path, error, "%s.%s", items->items[i].key,
-                           variant->codec->extension));
+                           variant->extension));
         outputs[(*count)++].item = i;
     }
     qsort(outputs, *count, sizeof *outputs, compare_outputs);
@@ -366,6 +369,9 @@ static int take_failure(struct dl2_variant *variant, size_t i, const json_t *ent
     struct dl2_error own = DL2_ERROR_INIT;
     if (!has_same_sidecars(item, entry) || (!unread && !is_same_file(item, entry)))
         return DL2_OK;
+    const bool volume = dl2_dataset_kind(variant->items->dataset) == DL2_SAMPLE_VOLUME;
+    if (volume && (unread || !dl2_variant_decodes_alike(variant)))
+        return DL2_OK; /* whether it can be read now shows when it is made */
     if (unread || !dl2_variant_decodes_alike(variant)) {
         const uint8_t *data;
         size_t size;

@@ -23,7 +23,7 @@ char *dl2_variant_path(const struct dl2_variant *variant, size_t index, struct d
 {
     char *path;
     dl2_format(&path, error, "%s/%s.%s", variant->root, variant->items->items[index].key,
-               variant->codec->extension);
+               variant->extension);
     return path;
 }
 
@@ -79,7 +79,7 @@ static void print_line(const struct dl2_variant *variant, size_t index,
     print_escaped(out, item->key_text);
     fputs("\",\"path\":\"", out);
     print_escaped(out, item->key_text);
-    fprintf(out, ".%s\",\"source\":\"", variant->codec->extension);
+    fprintf(out, ".%s\",\"source\":\"", variant->extension);
     print_escaped(out, item->name_text);
     fprintf(out,
             "\",\"width\":%" PRIu32 ",\"height\":%" PRIu32 ",\"channels\":%d,\"bytes\":%" PRIu64
@@ -88,6 +88,10 @@ static void print_line(const struct dl2_variant *variant, size_t index,
             record->width, record->height, record->channels, record->bytes, item->bytes,
             item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu,
             record->copied ? ",\"copied\":true" : "");
+    if (record->depth)
+        fprintf(out, ",\"depth\":%" PRIu32, record->depth);
+    if (record->quantised)
+        fprintf(out, ",\"quantisation_error\":%.17g", record->quantisation_error);
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
     if (variant->target.name)
@@ -250,8 +254,8 @@ int dl2_variant_pack(struct dl2_variant *variant, size_t index, const struct dl2
         dl2_writer_set_line(variant->writer, line);
     }
     const int status =
-        dl2_writer_add_with_sidecars(variant->writer, item->key, variant->codec->extension,
-                                     item->label, file->data, file->size, sidecars, error);
+        dl2_writer_add_with_sidecars(variant->writer, item->key, variant->extension, item->label,
+                                     file->data, file->size, sidecars, error);
     free(line);
     return status;
 }
@@ -377,7 +381,7 @@ static bool has_stray(const void *context, const char *key)
 {
     const struct dl2_variant *variant = context;
     char *path;
-    if (asprintf(&path, "%s.%s", key, variant->codec->extension) < 0)
+    if (asprintf(&path, "%s.%s", key, variant->extension) < 0)
         return false;
     const bool found = bsearch(&path, variant->strays, variant->stray_count,
                                sizeof *variant->strays, dl2_compare_texts);
@@ -390,7 +394,7 @@ int dl2_variant_prune(struct dl2_variant *variant, size_t *removed, struct dl2_e
     const struct dl2_folder_keys keys = {has_stray, variant};
     *removed = 0;
     for (size_t i = 0; i < variant->stray_count; i++) {
-        if (strcmp(dl2_path_extension(variant->strays[i]), variant->codec->extension) != 0 &&
+        if (strcmp(dl2_path_extension(variant->strays[i]), variant->extension) != 0 &&
             !dl2_sidecars_is_companion(&keys, variant->strays[i]))
             continue;
         DL2_TRY(dl2_variant_begin(variant, error));
@@ -445,9 +449,13 @@ static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
         if (record->state != DL2_RECORD_VALID && record->state != DL2_RECORD_STAGED)
             continue;
         totals.images++;
-        totals.pixels += (uint64_t)record->width * record->height;
+        totals.pixels += (uint64_t)record->width * record->height *
+                         (record->depth ? (uint64_t)record->depth * record->channels : 1);
         totals.missed += variant->target.name && !record->found.met;
         totals.probes += record->found.probes;
+        totals.quantised += record->quantised;
+        if (record->quantisation_error > totals.quantisation_error)
+            totals.quantisation_error = record->quantisation_error;
         totals.source_pixels += (uint64_t)record->source_width * record->source_height;
         totals.resized +=
             record->width != record->source_width || record->height != record->source_height;

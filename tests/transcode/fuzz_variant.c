@@ -61,7 +61,7 @@ static void init(struct dl2_variant *variant)
         .codec = dl2_codec_find("ppm"),
         .encode = DL2_ENCODE_DEFAULTS,
         .resolution = {.short_side = 9, .filter = DL2_LANCZOS}};
-    must(dl2_variant_init(variant, &options, &target, NULL) == DL2_OK);
+    must(dl2_variant_init(variant, &options, &target, false, NULL) == DL2_OK);
 }
 
 static void make_variant(void)
