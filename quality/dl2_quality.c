@@ -16,6 +16,7 @@
 #include "quality/output.h"
 #include "quality/score.h"
 #include "quality/score_share.h"
+#include "quality/volume_metrics.h"
 #include "ranks/share_options.h"
 
 #include <math.h>
@@ -40,6 +41,7 @@ struct quality_arguments {
     const char *heatmaps;           /* folder, or NULL */
     unsigned heatmap_error;         /* enum dl2_heatmap_error */
     unsigned heatmap_limit;
+    const char *idle_on_volumes; /* a given option that has no effect on volumes, or NULL */
     struct dl2_share share;
 };
 
@@ -205,6 +207,7 @@ static int quality_score(const struct quality_arguments *arguments,
                                           .max_pixels = arguments->max_pixels,
                                           .external = &arguments->external,
                                           .input_size = arguments->input_size,
+                                          .idle_on_volumes = arguments->idle_on_volumes,
                                           .heatmaps = {.folder = arguments->heatmaps,
                                                        .error = arguments->heatmap_error,
                                                        .limit = arguments->heatmap_limit},
@@ -315,6 +318,9 @@ static void list_metrics(void)
         printf("%s\t%s\t%s\t%s\t%s\n", metric->name, metric->title,
                *metric->unit ? metric->unit : "-", metric->by_default ? "default" : "on request",
                metric->definition);
+    for (unsigned i = 0; (metric = dl2_volume_metric_at(i)); i++)
+        printf("%s\t%s\t%s\tof volumes\t%s\n", metric->name, metric->title,
+               *metric->unit ? metric->unit : "-", metric->definition);
 }
 
 static void list_devices(void)
@@ -365,6 +371,10 @@ static char *quality_describe(void)
         if (metric->of_mse)
             fputs(" Identical images have no value.", out);
     }
+    fputs("\n\nIf REFERENCE holds volumes, they and their variants are scored by these alone:\n",
+          out);
+    for (unsigned i = 0; (metric = dl2_volume_metric_at(i)); i++)
+        fprintf(out, "%s%s: %s.", i ? "\n\n" : "\n", metric->name, metric->definition);
     fputs("\n\nThe table has the mean, median, 5th percentile and minimum over the images (where "
           "lower "
           "is better, the 95th percentile and the maximum), and for PSNR also the dB of the mean "
@@ -391,7 +401,12 @@ static json_t *show_text(const void *value)
 #define AT(member) offsetof(struct quality_arguments, member)
 
 /* The tasks of a run; as bits, the rows' `commands`. */
-enum { SCORES = 1, CROPS = 2 };
+enum {
+    SCORES_IMAGES = 1,
+    CROPS = 2,
+    SCORES_VOLUMES = 4,
+    SCORES = SCORES_IMAGES | SCORES_VOLUMES,
+};
 
 static struct quality_arguments arguments = {.max_pixels = DL2_DEFAULT_MAX_PIXELS,
                                              .device = "cpu",
@@ -408,51 +423,58 @@ static const struct dl2_option options[] = {
      .commands = SCORES},
     {DL2_OPTION_TEXT, "codec-compare", 0, "DIR",
      "Write the scores for the viewer codec-compare: DIR/batches.json and a file for each codec",
-     AT(codec_compare), .commands = SCORES},
+     AT(codec_compare), .commands = SCORES_IMAGES},
     {DL2_OPTION_TEXT, "crops", 0, "DIR",
      "Score nothing; write crops of the worst, the median and the best image by each metric, from "
      "REFERENCE and every VARIANT, to DIR, as PNG, with DIR/crops.json. They are chosen by the "
      "scores that an earlier run wrote to --json-dir",
-     AT(crops)},
+     AT(crops), .commands = CROPS | SCORES_IMAGES},
     {DL2_OPTION_TEXT, "heatmap", 0, "DIR",
      "Draw where each image differs: DIR/VARIANT/KEY.png, from dark blue, no error, to yellow; the "
      "scale is the same for all images",
-     AT(heatmaps), .commands = SCORES},
+     AT(heatmaps), .commands = SCORES_IMAGES},
     {DL2_OPTION_CHOICE, "heatmap-of", 0, "ERROR",
      "With --heatmap: ssim, 1 - SSIM of the window around each pixel, from 0 to 1; or squared, the "
      "root of the mean squared error of R, G and B, from 0 to 64",
-     AT(heatmap_error), .words = dl2_heatmap_errors, .commands = SCORES},
+     AT(heatmap_error), .words = dl2_heatmap_errors, .commands = SCORES_IMAGES},
     {DL2_OPTION_UINT, "heatmap-limit", 0, "N",
      "With --heatmap: draw the first N images of REFERENCE", AT(heatmap_limit), .min = 1,
-     .max = 4294967295.0, .commands = SCORES},
+     .max = 4294967295.0, .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "metrics", 0, "LIST",
      "Metrics to score, separated by commas; all; or default, those marked * below", AT(metrics),
      .parse = parse_metrics, .list = "metrics", .unset = "those marked * below",
-     .commands = SCORES},
+     .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "below", 0, "METRIC=VALUE",
      "List the images whose score is worse than VALUE, below it or, where lower is better, above "
      "it, and exit with status 1 if there is one; may be given for several metrics, which are "
      "scored beside the others",
-     0, .parse = parse_bound, .unset = "no bound", .commands = SCORES},
+     0, .parse = parse_bound, .unset = "no bound", .commands = SCORES_IMAGES},
     {DL2_OPTION_UINT, "input-size", 0, "PIXELS",
      "Side of the networks' square input, at which input_psnr and input_ssim compare images",
-     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224", .commands = SCORES},
+     AT(input_size), .min = 1, .max = DL2_MAX_INPUT_SIZE, .unset = "224",
+     .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "background", 'b', "RRGGBB", "Colour under transparent pixels",
      AT(background), .parse = keep_colour,
-     .unset = "the variants' own, from dl2-variant.json, else white"},
+     .unset = "the variants' own, from dl2-variant.json, else white",
+     .commands = SCORES_IMAGES | CROPS},
     {DL2_OPTION_TABLE, .table = dl2_subset_options, .offset = AT(subset), .commands = SCORES},
-    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples), .commands = SCORES},
-    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field), .commands = SCORES},
-    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(remote), .commands = SCORES},
+    {DL2_OPTION_TABLE, .table = dl2_samples_options, .offset = AT(samples),
+     .commands = SCORES_IMAGES},
+    {DL2_OPTION_TABLE, .table = dl2_label_options, .offset = AT(label_field),
+     .commands = SCORES_IMAGES},
+    {DL2_OPTION_TABLE, .table = dl2_remote_options, .offset = AT(remote),
+     .commands = SCORES_IMAGES},
     {DL2_OPTION_UINT64, "max-pixels", 0, "N", "Refuse images with more pixels", AT(max_pixels),
      .min = 1, .max = 4294967295.0},
-    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external)},
+    {DL2_OPTION_TABLE, .table = dl2_external_options, .offset = AT(external),
+     .commands = SCORES_IMAGES | CROPS},
     {DL2_OPTION_TABLE, .table = dl2_share_options, .offset = AT(share), .commands = SCORES},
     {DL2_OPTION_PARSE, "device", 0, "NAME",
      "Device that scores: auto, cpu, or cuda (cuda:1 is the second card; untested on hardware). "
      "Values differ by at most 1e-5. The processors decode in any case, because a card's decoder "
      "rounds differently, and score the metrics that the device lacks",
-     AT(device), .parse = keep_device, .list = "devices", .show = show_text, .commands = SCORES},
+     AT(device), .parse = keep_device, .list = "devices", .show = show_text,
+     .commands = SCORES_IMAGES},
     {DL2_OPTION_PARSE, "list", 0, "WHAT",
      "List what this build has, and exit: metrics (name, title, unit, whether scored by default, "
      "definition) or devices (name, description, what they score); one line each, with tabs "
@@ -523,10 +545,11 @@ static int quality_run(const struct dl2_common_options *common, char **paths, si
     if (named && dl2_check_variant_names((const char *const *)paths + 1, count - 1, &error) < 0)
         return dl2_program_usage_error(&program, "%s: %s", named, error.message);
     const char *idle =
-        dl2_option_without_effect(&program, common, arguments.crops ? CROPS : SCORES);
+        dl2_option_without_effect(&program, common, arguments.crops ? CROPS : SCORES_IMAGES);
     if (idle)
         return dl2_program_usage_error(
             &program, "--%s has no effect with --crops, which scores nothing", idle);
+    arguments.idle_on_volumes = dl2_option_without_effect(&program, common, SCORES_VOLUMES);
     const char *conflict = quality_find_conflict(common);
     if (conflict)
         return dl2_program_usage_error(&program, "%s", conflict);

@@ -57,7 +57,8 @@ dl2_quality_SOURCES = \
 	quality/output.c quality/output.h \
 	quality/score.c quality/score.h \
 	quality/score_share.c quality/score_share.h \
-	quality/score_source.c quality/score_source.h
+	quality/score_source.c quality/score_source.h \
+	quality/volume_metrics.c quality/volume_metrics.h
 # Leave out the CUDA libraries that it doesn't call.
 dl2_quality_LDFLAGS = $(AM_LDFLAGS) -Wl,--as-needed
 dl2_quality_LDADD = libscore_devices.la libquality.la libdataset.la libcodec.la libranks.la libcommon.la

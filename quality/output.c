@@ -208,12 +208,13 @@ void dl2_scoring_print(const struct dl2_scoring *scoring, FILE *out)
         if (length > (size_t)width)
             width = length < 40 ? (int)length : 40;
     }
-    fprintf(out, "Reference: %s, %zu image%s\n", DL2_SHOWN(scoring->reference), scoring->count,
-            scoring->count == 1 ? "" : "s");
+    fprintf(out, "Reference: %s, %zu %s%s\n", DL2_SHOWN(scoring->reference), scoring->count,
+            scoring->volumes ? "volume" : "image", scoring->count == 1 ? "" : "s");
     print_earlier_losses(out, scoring);
     fputs("\n", out);
-    fprintf(out, "%-*s %7s %10s %8s  %-*s %9s %9s %9s %9s %9s\n", width, "variant", "images",
-            "size  ", "bpp", TITLE, "metric", "mean", "median", "5%", "min", "mean MSE");
+    fprintf(out, "%-*s %7s %10s %8s  %-*s %9s %9s %9s %9s %9s\n", width, "variant",
+            scoring->volumes ? "volumes" : "images", "size  ", "bpp", TITLE, "metric", "mean",
+            "median", "5%", "min", "mean MSE");
     for (size_t i = 0; i < scoring->variant_count; i++)
         print_variant(out, scoring, &scoring->variants[i], width);
     fprintf(out, "\n");
@@ -357,12 +358,14 @@ static json_t *score_json(const struct dl2_scoring *scoring,
                           const struct dl2_scored_variant *variant, size_t index)
 {
     const struct dl2_pair *pair = &variant->pairs[index];
-    const double bpp = bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height);
+    const double bpp = bits_per_pixel(pair->bytes, dl2_pair_pixels(pair));
     json_t *json =
         json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "key", dl2_json_text(scoring->keys[index]),
                   "width", count_json(pair->width), "height", count_json(pair->height), "bytes",
                   count_json(pair->bytes), "reference_bytes", count_json(pair->reference_bytes),
                   "bits_per_pixel", dl2_json_real(bpp));
+    if (scoring->volumes)
+        json_object_set_new(json, "slices", count_json(pair->slices));
     if (pair->header_bytes >= 0)
         json_object_set_new(json, "header_bytes", json_integer(pair->header_bytes));
     for (unsigned i = 0; i < scoring->metric_count; i++)
@@ -552,7 +555,7 @@ static void csv_row(FILE *out, const struct dl2_scoring *scoring, const char *va
     if (scored)
         fprintf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.17g,%d,%d,%d", pair->width,
                 pair->height, pair->bytes, pair->reference_bytes,
-                bits_per_pixel(pair->bytes, (uint64_t)pair->width * pair->height), pair->identical,
+                bits_per_pixel(pair->bytes, dl2_pair_pixels(pair)), pair->identical,
                 pair->above_8_bits, pair->deep);
     else
         fputs(",,,,,,,,", out);

@@ -11,6 +11,7 @@
 #include "pixels/resize_image.h"
 #include "quality/score_share.h"
 #include "quality/score_source.h"
+#include "quality/volume_metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -246,6 +247,7 @@ static int score_pair(const struct score_run *run, struct score_worker *worker,
     pair->header_bytes = two->header_bytes;
     pair->width = variant->width;
     pair->height = variant->height;
+    pair->slices = 1;
     pair->state = DL2_PAIR_SCORED;
     return score_deep(run, worker, pair, error);
 }
@@ -320,6 +322,113 @@ static int score_image(void *context, unsigned worker_index, size_t slot, size_t
     return DL2_OK;
 }
 
+/* ---- Volumes */
+
+static int score_open_volume(const struct score_run *run, const struct dl2_score_source *source,
+                             size_t index, struct dl2_volume **out, uint64_t *bytes,
+                             struct dl2_error *error)
+{
+    const uint64_t most =
+        run->options->max_pixels ? run->options->max_pixels : DL2_DEFAULT_MAX_PIXELS;
+    struct dl2_sample sample;
+    dl2_score_source_sample(source, index, &sample);
+    *bytes = sample.bytes;
+    DL2_TRY(dl2_dataset_open_volume(source->dataset, index, NULL, out, error));
+    const size_t *size = dl2_volume_info(*out)->size;
+    if ((uint64_t)size[1] * size[2] <= most)
+        return DL2_OK;
+    dl2_volume_close(*out);
+    return dl2_error_set(error, DL2_ERR_LIMIT,
+                         "%s: slices of %zux%zu pixels are more than --max-pixels", sample.path,
+                         size[2], size[1]);
+}
+
+/* Scores a variant's volume of the same key, if there is one. */
+static int score_volume_variant(const struct score_run *run, struct score_worker *worker,
+                                struct dl2_volume_reference *reference, size_t item, size_t number,
+                                struct dl2_error *error)
+{
+    const struct dl2_score_source *source = &run->variants[number];
+    struct dl2_pair *pair = &run->scoring->variants[number].pairs[item];
+    struct dl2_error why = DL2_ERROR_INIT;
+    struct dl2_volume *volume;
+    size_t index;
+    bool found = false;
+    int status = source->count
+                     ? dl2_score_source_find(source, run->scoring->keys[item], &found, &index, &why)
+                     : DL2_OK;
+    pair->state = DL2_PAIR_MISSING;
+    if (status == DL2_OK && !found)
+        return DL2_OK;
+    if (status == DL2_OK)
+        status = score_open_volume(run, source, index, &volume, &pair->bytes, &why);
+    if (status < 0)
+        return status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why)
+                                        : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
+    const struct dl2_volume_info info = *dl2_volume_info(volume);
+    status =
+        dl2_volume_compare(reference, worker->scorer, volume, pair->scores, &pair->identical, &why);
+    dl2_volume_close(volume);
+    if (status == DL2_ERR_MEMORY)
+        return dl2_error_copy(error, &why);
+    if (status < 0) {
+        struct dl2_sample sample;
+        dl2_score_source_sample(source, index, &sample);
+        if (status == DL2_ERR_ARGUMENT)
+            dl2_error_prefix(&why, "%s", sample.path);
+        return score_set_error(
+            pair, status == DL2_ERR_ARGUMENT ? DL2_PAIR_MISMATCHED : DL2_PAIR_FAILED, &why, error);
+    }
+    pair->header_bytes = -1;
+    pair->width = (uint32_t)info.size[2];
+    pair->height = (uint32_t)info.size[1];
+    pair->slices = (uint32_t)(info.channels * info.size[0]);
+    pair->state = DL2_PAIR_SCORED;
+    return DL2_OK;
+}
+
+/* Scores a volume of the reference against all variants. */
+static int score_volume(void *context, unsigned worker_index, size_t slot, size_t n,
+                        struct dl2_error *error)
+{
+    const struct score_run *run = context;
+    const size_t item = run->todo[n];
+    struct score_worker *worker = &run->workers[worker_index];
+    struct dl2_volume_reference reference = {0};
+    struct dl2_error why = DL2_ERROR_INIT;
+    struct dl2_volume *volume;
+    struct dl2_sample sample;
+    uint64_t bytes = 0;
+    size_t index;
+    bool found;
+    (void)slot;
+    double start = dl2_clock_thread_cpu(), now;
+    dl2_score_source_sample(&run->reference, item, &sample);
+    int status = dl2_score_source_find(&run->reference, sample.key, &found, &index, &why);
+    if (status == DL2_OK)
+        status = score_open_volume(run, &run->reference, item, &volume, &bytes, &why);
+    if (status == DL2_OK)
+        status = dl2_volume_reference_open(&reference, volume, &why);
+    if (status < 0)
+        dl2_error_prefix(&why, "reference");
+    now = dl2_clock_thread_cpu();
+    worker->reference_cpu_seconds += now - start;
+    int fatal = status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why) : DL2_OK;
+    for (size_t v = 0; fatal == DL2_OK && v < run->scoring->variant_count; v++) {
+        struct dl2_pair *pair = &run->scoring->variants[v].pairs[item];
+        start = now;
+        pair->reference_bytes = bytes;
+        fatal = status < 0 ? score_set_error(pair, DL2_PAIR_FAILED, &why, error)
+                           : score_volume_variant(run, worker, &reference, item, v, error);
+        now = dl2_clock_thread_cpu();
+        worker->cpu_seconds[v] += now - start;
+    }
+    dl2_volume_reference_close(&reference);
+    return fatal;
+}
+
+/* ---- All of them */
+
 static int score_show_progress(void *context, size_t slot, size_t item, struct dl2_error *error)
 {
     const struct score_run *run = context;
@@ -373,7 +482,7 @@ static int score_sum_up(const struct dl2_scoring *scoring, struct dl2_scored_var
         variant->states[pair->state]++;
         if (pair->state != DL2_PAIR_SCORED)
             continue;
-        variant->pixels += (uint64_t)pair->width * pair->height;
+        variant->pixels += dl2_pair_pixels(pair);
         variant->bytes += pair->bytes;
         if (pair->header_bytes < 0)
             headers_known = false;
@@ -442,10 +551,13 @@ static int score_open_variant(struct score_run *run, size_t index, const char *p
                                source->dataset ? "a file" : "a dataset");
     else if (status == DL2_OK && source->dataset &&
              dl2_dataset_kind(source->dataset) != dl2_dataset_kind(run->reference.dataset))
-        status = dl2_error_set(&why, DL2_ERR_ARGUMENT,
-                               "%s: only one of it and the reference is read as clips, so that "
-                               "frames have other names; say --samples clips, or images",
-                               path);
+        status = dl2_error_set(
+            &why, DL2_ERR_ARGUMENT,
+            run->scoring->volumes || dl2_dataset_kind(source->dataset) == DL2_SAMPLE_VOLUME
+                ? "%s: only one of it and the reference holds volumes"
+                : "%s: only one of it and the reference is read as clips, so that frames have "
+                  "other names; say --samples clips, or images",
+            path);
     if (status == DL2_ERR_MEMORY)
         return dl2_error_set(error, status, "%s", why.message);
     if (status == DL2_OK)
@@ -464,6 +576,13 @@ static int score_open_reference(struct score_run *run, struct dl2_error *error)
         dl2_error_prefix(error, "reference");
         return status;
     }
+    scoring->volumes =
+        run->reference.dataset && dl2_dataset_kind(run->reference.dataset) == DL2_SAMPLE_VOLUME;
+    if (scoring->volumes && run->options->idle_on_volumes)
+        return dl2_error_set(error, DL2_ERR_ARGUMENT,
+                             "--%s has no effect on volumes, which %s holds: they are scored by "
+                             "PSNR and SSIM at their own range",
+                             run->options->idle_on_volumes, scoring->reference);
     DL2_TRY(DL2_NEW(&scoring->files, run->reference.count, "keys", error));
     for (size_t i = 0; i < run->reference.count; i++) {
         struct dl2_sample sample;
@@ -498,6 +617,10 @@ static void score_choose_metrics(struct score_run *run)
     struct dl2_scoring *scoring = run->scoring;
     const struct dl2_metric *metric;
     bool any = false;
+    for (unsigned i = 0; scoring->volumes && (metric = dl2_volume_metric_at(i)); i++)
+        scoring->metrics[scoring->metric_count++] = metric;
+    if (scoring->volumes)
+        return;
     for (unsigned i = 0; i < DL2_METRIC_COUNT; i++)
         any |= options->metrics[i];
     for (unsigned i = 0; (metric = dl2_metric_at(i)); i++) {
@@ -589,18 +712,21 @@ static int score_own(struct score_run *run, const char *const *variants, struct 
 {
     struct dl2_scoring *scoring = run->scoring;
     DL2_TRY(score_open_reference(run, error));
+    score_choose_metrics(run);
     for (size_t i = 0; i < scoring->variant_count; i++)
         DL2_TRY(score_open_variant(run, i, variants[i], error));
     DL2_TRY(score_divide(run, error));
     struct dl2_parallel loop = {.jobs = run->options->jobs,
                                 .count = run->todo_count,
-                                .work = score_image,
+                                .work = scoring->volumes ? score_volume : score_image,
                                 .emit = score_show_progress,
                                 .context = run};
     dl2_parallel_resolve(&loop);
     DL2_TRY(score_create_workers(run, loop.jobs, error));
     if (run->options->progress)
         run->options->progress->total = loop.count;
+    if (run->options->progress && scoring->volumes)
+        run->options->progress->unit = "volumes";
     DL2_TRY(dl2_parallel_run(&loop, error));
     for (unsigned i = 0; i < run->worker_count; i++) {
         scoring->reference_cpu_seconds += run->workers[i].reference_cpu_seconds;
@@ -660,7 +786,6 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
 {
     *scoring = (struct dl2_scoring){.reference = reference, .device = "cpu"};
     struct score_run run = {.options = options, .scoring = scoring};
-    score_choose_metrics(&run);
     int status = DL2_NEW(&scoring->variants, variant_count, "variants", error);
     if (status == DL2_OK)
         status = DL2_NEW(&run.variants, variant_count, "variants", error);

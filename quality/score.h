@@ -45,6 +45,7 @@ struct dl2_pair {
     bool resized;           /* the reference was resized as the variant's image */
     bool colours_differ;    /* other descriptions of their colours: numbers were compared */
     uint32_t width, height; /* pixels */
+    uint32_t slices;        /* of a volume, of all channels; an image is 1 */
     uint64_t bytes, reference_bytes;
     int64_t header_bytes; /* of `bytes`, those that do not hold the coded image; -1: not known */
     struct dl2_score scores[DL2_METRIC_COUNT]; /* in the order of the scoring's metrics */
@@ -97,6 +98,7 @@ struct dl2_scoring {
     bool by_device[DL2_METRIC_COUNT];                   /* which of them by the device */
     unsigned metric_count;
     unsigned input_size;              /* 0: no metric has of_input */
+    bool volumes;                     /* the reference's samples are volumes, not images */
     size_t count;                     /* images of the reference */
     char **keys;                      /* [count], in the dataset's order */
     struct dl2_reference_file *files; /* [count] */
@@ -120,6 +122,9 @@ struct dl2_scoring_options {
     uint8_t background[3];                        /* under alpha, R, G, B */
     /* By number in the registry; if none is set, those with by_default. */
     bool metrics[DL2_METRIC_COUNT];
+    /* Volumes are scored by their own metrics (quality/volume_metrics.h). An option of the command
+     * line that has no effect on them, to be refused where the reference holds some; or NULL. */
+    const char *idle_on_volumes;
     unsigned input_size; /* for metrics with of_input; 0: DL2_INPUT_SIZE */
     struct dl2_heatmap_options heatmaps;
     /* Scores the metrics that it knows; the processors score the others, and all if it is NULL. */
@@ -140,6 +145,12 @@ int dl2_scoring_run(const char *reference, const char *const *variants, size_t v
                     const struct dl2_scoring_options *options, struct dl2_scoring *scoring,
                     struct dl2_error *error);
 void dl2_scoring_free(struct dl2_scoring *scoring);
+
+/* The pixels, or voxels, of a scored pair. */
+static inline uint64_t dl2_pair_pixels(const struct dl2_pair *pair)
+{
+    return (uint64_t)pair->width * pair->height * pair->slices;
+}
 
 /* Is the score worse than `bound`: below it, or above it where lower is better? One that a metric
  * has no value for because nothing differs is not; nor is one of an image too small for it. */

@@ -14,7 +14,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define HEAD "dl2-quality-part/1"
+#define HEAD "dl2-quality-part/2"
 
 /* A pair's yes and no, in the order of their bits. */
 enum { FLAGS = 7 };
@@ -58,9 +58,12 @@ static void print_pair(const struct dl2_scoring *scoring, size_t index, size_t v
     unsigned flags = 0;
     for (unsigned i = 0; i < FLAGS; i++)
         flags |= (unsigned)*flag_of(pair, i) << i;
-    fprintf(out, "%zu %zu %d %u %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %u",
-            index, variant, (int)pair->state, flags, pair->width, pair->height, pair->bytes,
-            pair->reference_bytes, (uint64_t)(pair->header_bytes + 1), file->lossy, file->quality);
+    fprintf(out,
+            "%zu %zu %d %u %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64
+            " %d %u",
+            index, variant, (int)pair->state, flags, pair->width, pair->height, pair->slices,
+            pair->bytes, pair->reference_bytes, (uint64_t)(pair->header_bytes + 1), file->lossy,
+            file->quality);
     for (unsigned m = 0; m < scoring->metric_count; m++)
         fprintf(out, " %a %a", pair->scores[m].value, pair->scores[m].mean);
     fprintf(out, " %s\n", pair->error ? pair->error : "");
@@ -109,21 +112,23 @@ static bool read_whole(char **at, uint64_t limit, uint64_t *out)
 /* A line into its pair; false: it is none. */
 static bool read_pair(struct dl2_scoring *scoring, char *at)
 {
-    uint64_t index, variant, state, flags, width, height, bytes, reference_bytes, header, lossy,
-        quality;
+    uint64_t index, variant, state, flags, width, height, slices, bytes, reference_bytes, header,
+        lossy, quality;
     if (!read_whole(&at, SIZE_MAX, &index) || index >= scoring->count ||
         !read_whole(&at, SIZE_MAX, &variant) || variant >= scoring->variant_count ||
         !read_whole(&at, DL2_PAIR_STATES - 1, &state) ||
         !read_whole(&at, (1u << FLAGS) - 1, &flags) || !read_whole(&at, UINT32_MAX, &width) ||
-        !read_whole(&at, UINT32_MAX, &height) || !read_whole(&at, UINT64_MAX, &bytes) ||
-        !read_whole(&at, UINT64_MAX, &reference_bytes) || !read_whole(&at, INT64_MAX, &header) ||
-        !read_whole(&at, 1, &lossy) || !read_whole(&at, 100, &quality))
+        !read_whole(&at, UINT32_MAX, &height) || !read_whole(&at, UINT32_MAX, &slices) ||
+        !read_whole(&at, UINT64_MAX, &bytes) || !read_whole(&at, UINT64_MAX, &reference_bytes) ||
+        !read_whole(&at, INT64_MAX, &header) || !read_whole(&at, 1, &lossy) ||
+        !read_whole(&at, 100, &quality))
         return false;
     struct dl2_pair *pair = &scoring->variants[variant].pairs[index];
     free(pair->error);
     *pair = (struct dl2_pair){.state = (enum dl2_pair_state)state,
                               .width = (uint32_t)width,
                               .height = (uint32_t)height,
+                              .slices = (uint32_t)slices,
                               .bytes = bytes,
                               .reference_bytes = reference_bytes,
                               .header_bytes = (int64_t)header - 1};

@@ -29,6 +29,7 @@ int dl2_score_source_open(struct dl2_score_source *source, const char *path,
         struct dl2_dataset_options options = dl2_image_dataset_options(
             scoring->samples,
             dl2_label_field_of(scoring->label_field, path, scoring->any_has_label_fields));
+        options.decode_slice = dl2_gray_decode;
         options.subset = scoring->subset;
         options.remote = dl2_remote_options_of(&scoring->remote, path, scoring->any_is_remote);
         DL2_TRY(dl2_dataset_open(path, &options, &source->dataset, error));
