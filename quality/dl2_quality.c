@@ -318,9 +318,6 @@ static void list_metrics(void)
         printf("%s\t%s\t%s\t%s\t%s\n", metric->name, metric->title,
                *metric->unit ? metric->unit : "-", metric->by_default ? "default" : "on request",
                metric->definition);
-    for (unsigned i = 0; (metric = dl2_volume_metric_at(i)); i++)
-        printf("%s\t%s\t%s\tof volumes\t%s\n", metric->name, metric->title,
-               *metric->unit ? metric->unit : "-", metric->definition);
 }
 
 static void list_devices(void)

@@ -67,7 +67,7 @@ tests/cuda/%.watched.o: cuda/%.cu tests/cuda/emulate.h cuda/launch.h
 CLEANFILES += tests/cuda/*.emulated.o tests/cuda/*.watched.o tests/cuda/*.o.d tests/cuda/emulate.o
 if HAVE_CMOCKA
 check_PROGRAMS += tests/cuda/test_score
-tests_cuda_test_score_SOURCES = tests/cuda/test_score.c quality/score.c quality/score_share.c quality/score_source.c quality/heatmap.c
+tests_cuda_test_score_SOURCES = tests/cuda/test_score.c quality/score.c quality/score_share.c quality/score_source.c quality/volume_metrics.c quality/heatmap.c
 tests_cuda_test_score_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS)
 tests_cuda_test_score_LDADD = tests/cuda/score.$(WATCHED).o tests/cuda/emulate.o libquality.la libdataset.la \
 	libcodec.la libranks.la libcommon.la $(CMOCKA_LIBS)

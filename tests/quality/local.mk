@@ -10,8 +10,8 @@ EXTRA_DIST += tests/quality/make_golden.py
 
 check_PROGRAMS += tests/quality/make_image
 tests_quality_make_image_SOURCES = tests/quality/make_image.c tests/quality/pattern.h
-TESTS += tests/quality/quality.sh tests/quality/parts.sh
-EXTRA_DIST += tests/quality/quality.sh tests/quality/parts.sh
+TESTS += tests/quality/quality.sh tests/quality/parts.sh tests/quality/volumes.sh
+EXTRA_DIST += tests/quality/quality.sh tests/quality/parts.sh tests/quality/volumes.sh tests/quality/volumes.py
 TESTS += tests/quality/skimage.sh tests/quality/kodak.sh tests/quality/schema.sh
 EXTRA_DIST += tests/quality/skimage.sh tests/quality/compare_skimage.py tests/quality/kodak.sh tests/quality/schema.sh
 
