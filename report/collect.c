@@ -405,6 +405,8 @@ static int read_figures(struct dl2_study *study, struct dl2_error *error)
         v->encode_seconds = dl2_json_get_real(v->made, "encode_cpu_seconds", NAN);
         v->psnr_rgb = mean_score(v, "psnr_rgb");
         v->ssim = mean_score(v, "ssim");
+        v->volume_psnr = mean_score(v, "volume_psnr");
+        v->volume_ssim = mean_score(v, "volume_ssim");
         v->load_rate = dl2_json_get_real(v->loaded, "images_per_core_second", NAN);
         if (v->made && (!any || dl2_json_get_real(v->made, "images", 0) > any->images))
             any = v;

@@ -37,6 +37,11 @@ const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study
     return study->run_count ? dl2_accuracy_kind_of(final_of(&study->runs[0])) : &dl2_accuracy_top1;
 }
 
+bool dl2_study_has_volumes(const struct dl2_study *study)
+{
+    return json_object_get(study->definitions, "volume_psnr");
+}
+
 size_t dl2_study_find(const struct dl2_study *study, const char *name)
 {
     size_t i = 0;

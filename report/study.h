@@ -27,11 +27,12 @@ struct dl2_study_variant {
     json_t *scored;    /* its entry of dl2-quality/1 without the images, or NULL */
     char *scored_path; /* the file that it is from, or NULL */
     json_t *loaded;    /* dl2-load/1, or NULL */
-    double images, pixels, bytes; /* pixels of the original's images */
-    double bits_per_pixel;        /* of these pixels */
-    double ratio;                 /* bytes over the original's */
-    double psnr_rgb;              /* mean over images, dB */
-    double ssim;                  /* mean over images */
+    double images, pixels, bytes;    /* pixels of the original's images */
+    double bits_per_pixel;           /* of these pixels */
+    double ratio;                    /* bytes over the original's */
+    double psnr_rgb;                 /* mean over images, dB */
+    double ssim;                     /* mean over images */
+    double volume_psnr, volume_ssim; /* the same of volumes */
     double load_rate;      /* images a second and core of the input pipeline, measured once */
     double encode_seconds; /* CPU seconds */
 };
@@ -108,6 +109,9 @@ bool dl2_val_set_equal(const struct dl2_val_set *a, const struct dl2_val_set *b)
 
 /* Of all its trainings. */
 const struct dl2_accuracy_kind *dl2_study_accuracy(const struct dl2_study *study);
+
+/* Is it one of volumes, by what dl2-quality scored? */
+bool dl2_study_has_volumes(const struct dl2_study *study);
 
 /* The index of the variant `name`, or study->variant_count. */
 size_t dl2_study_find(const struct dl2_study *study, const char *name);

@@ -300,6 +300,7 @@ static void identify(struct dl2_study_settings *study)
     study->fingerprint = field_of(output, "fingerprint");
     if (!study->fingerprint && study->data_is_address)
         dl2_setting_refuse("DATASET", study->options.dataset, "%s", dl2_first_line(messages));
+    study->volumes = field_of(output, "volumes");
     const char *complete = field_of(output, "complete");
     if (complete && strcmp(complete, "no") == 0)
         dl2_setting_refuse("DATASET", study->options.dataset,

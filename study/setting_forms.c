@@ -42,6 +42,30 @@ int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *e
     return DL2_OK;
 }
 
+/* "64x128x128". */
+static bool is_patch(const char *text)
+{
+    for (int side = 0; side < 3; side++) {
+        const size_t digits = strspn(text, "0123456789");
+        if (!digits || *text == '0' || text[digits] != (side < 2 ? 'x' : '\0'))
+            return false;
+        text += digits + 1;
+    }
+    return true;
+}
+
+int dl2_setting_parse_size(const char *text, void *value, struct dl2_error *error)
+{
+    const struct dl2_words words = dl2_words_split(text);
+    if (words.count != 1 || !strchr(words.at[0], 'x'))
+        return dl2_setting_parse_numbers(text, value, error);
+    *(const char **)value = words.at[0];
+    return is_patch(words.at[0])
+               ? DL2_OK
+               : dl2_error_set(error, DL2_ERR_ARGUMENT,
+                               "%s is no patch of a volume, such as 64x128x128", words.at[0]);
+}
+
 int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error)
 {
     const struct dl2_words words = dl2_words_split(text);

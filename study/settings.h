@@ -43,6 +43,7 @@ struct dl2_study_settings {
     bool data_is_address, data_is_named, data_is_made; /* named: demo..; made: lies in OUT */
     bool elsewhere;          /* VARIANTS is an address: of tables, or of a store */
     const char *fingerprint; /* of a dataset that the study does not make itself, or NULL */
+    bool volumes;            /* such a dataset holds volumes */
 
     const char *external;         /* name of the external codec, or NULL */
     struct dl2_words decoding;    /* the option that tells programs its decoder */
@@ -64,6 +65,7 @@ const struct dl2_option *dl2_study_options(void);
 int dl2_setting_parse_one(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_names(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_numbers(const char *text, void *value, struct dl2_error *error);
+int dl2_setting_parse_size(const char *text, void *value, struct dl2_error *error);
 int dl2_setting_parse_times(const char *text, void *value, struct dl2_error *error);
 
 /* Prints `NAME is "VALUE": MESSAGE` on stderr and ends the program with DL2_EXIT_USAGE. */

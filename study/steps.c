@@ -335,7 +335,10 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     const char *const settings =
         dl2_text("%s %s", study->options.image_size, study->options.quality_flags);
     struct dl2_words command = scoring(plan);
-    add_metrics(&command, &study->options);
+    if (study->volumes) /* which have metrics of their own */
+        dl2_words_add_command(&command, study->options.quality_flags);
+    else
+        add_metrics(&command, &study->options);
     dl2_words_add(&command, study->data);
     for (size_t v = 0; v < study->variants.count; v++) {
         const char *name = study->variants.at[v];
@@ -361,6 +364,8 @@ struct dl2_words dl2_plan_quality(struct dl2_study_plan *plan)
     json_object_set_new(step, "may_fail_in_part", json_true());
     dl2_plan_close(plan, step, false);
 
+    if (study->volumes) /* of which nobody cuts crops yet */
+        return files;
     step = dl2_plan_step(plan, "crops", "run", in_out(plan, "crops/crops.json"));
     dl2_step_add_all(step, "inputs", files);
     command = scoring(plan);

@@ -89,7 +89,7 @@ static void write_original(struct dl2_html *html, const struct dl2_page *page)
                               "times smaller already");
     else if (format)
         dl2_html_markup(html, ", encoded with loss already: variants lose once more");
-    else if (bits > 6) /* no lossy encoder is run at so many */
+    else if (bits > 6 && !dl2_study_has_volumes(study)) /* no lossy encoder is run at so many */
         dl2_html_markup(html, ", so it is hardly compressed: a JPEG of high quality would be "
                               "several times smaller already");
     dl2_html_markup(html, ". ");

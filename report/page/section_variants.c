@@ -82,6 +82,10 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
     char text[32], high[32];
     if (page->study->arch_count) /* by rounds, where there are any */
         variant.load_rate = page->speeds[0].variants[v].load_rate.mean;
+    if (dl2_study_has_volumes(page->study)) {
+        variant.psnr_rgb = variant.volume_psnr;
+        variant.ssim = variant.volume_ssim;
+    }
     dl2_table_bare_row(table, is_pick(page, v) ? " class='pick'" : "");
     dl2_html_element(html, "th scope='row'", "%s", dl2_part_variant_name(variant.name));
     dl2_html_element(html, "td", "%s",
@@ -111,11 +115,19 @@ static void write_variant(struct dl2_table *table, const struct variants_view *v
 
 static void write_note(struct dl2_html *html, const struct variants_view *view)
 {
-    dl2_html_markup(html,
-                    "<p class='note'>PSNR (of RGB, higher is nearer) and "
-                    "SSIM (1: the same) tell how near images are to the original's, as means "
-                    "over images; bits per pixel and bytes are those of the images alone. Loading "
-                    "is reading, decoding, cropping and resizing, as for training. ");
+    if (dl2_study_has_volumes(view->page->study))
+        dl2_html_markup(html,
+                        "<p class='note'>The images here are volumes, and the pixels voxels. PSNR "
+                        "(higher is nearer) and SSIM (1: the same), both at each original volume's "
+                        "own range of values, tell how near volumes are to the original's, as "
+                        "means over volumes. Loading is reading and decoding patches, as for "
+                        "training. ");
+    else
+        dl2_html_markup(
+            html, "<p class='note'>PSNR (of RGB, higher is nearer) and "
+                  "SSIM (1: the same) tell how near images are to the original's, as means "
+                  "over images; bits per pixel and bytes are those of the images alone. Loading "
+                  "is reading, decoding, cropping and resizing, as for training. ");
     if (view->resized)
         dl2_html_markup(html, "What stands behind an @ is the size that images were resized to. "
                               "Bits per pixel are of the original&#39;s pixels all the same. "

@@ -9,7 +9,8 @@ static struct dl2_words plan_report(struct dl2_study_plan *plan)
     dl2_words_add_all(&before, dl2_plan_throughput(plan));
     const struct dl2_words trainings = dl2_plan_trainings(plan, &before);
     dl2_words_add_all(&inputs, before);
-    dl2_words_add(&inputs, dl2_text("%s/crops/crops.json", plan->study->out));
+    if (!plan->study->volumes)
+        dl2_words_add(&inputs, dl2_text("%s/crops/crops.json", plan->study->out));
     dl2_words_add_all(&inputs, trainings);
     dl2_plan_report(plan, inputs);
     return (struct dl2_words){0};

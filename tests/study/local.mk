@@ -3,6 +3,6 @@
 STUDY_TESTS = tests/study/packages.sh tests/study/demo_dataset.sh tests/study/study.sh tests/study/failures.sh \
 	tests/study/settings.sh tests/study/decide.sh tests/study/goals.sh \
 	tests/study/time_regimens.sh tests/study/measure_order.sh tests/study/encode_goals.sh tests/study/loading.sh \
-	tests/study/packed_source.sh tests/study/table_source.sh tests/study/store_source.sh tests/study/resolution.sh tests/study/tables.sh tests/study/kill.sh tests/study/slurm.sh tests/study/samples.sh
+	tests/study/packed_source.sh tests/study/table_source.sh tests/study/store_source.sh tests/study/resolution.sh tests/study/tables.sh tests/study/kill.sh tests/study/slurm.sh tests/study/samples.sh tests/study/volumes.sh
 TESTS += $(STUDY_TESTS)
 EXTRA_DIST += $(STUDY_TESTS) tests/study/study_lib.sh
