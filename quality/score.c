@@ -334,13 +334,13 @@ static int score_open_volume(const struct score_run *run, const struct dl2_score
     dl2_score_source_sample(source, index, &sample);
     *bytes = sample.bytes;
     DL2_TRY(dl2_dataset_open_volume(source->dataset, index, NULL, out, error));
-    const size_t *size = dl2_volume_info(*out)->size;
-    if ((uint64_t)size[1] * size[2] <= most)
+    const size_t width = dl2_volume_info(*out)->size[2], height = dl2_volume_info(*out)->size[1];
+    if ((uint64_t)width * height <= most)
         return DL2_OK;
     dl2_volume_close(*out);
     return dl2_error_set(error, DL2_ERR_LIMIT,
                          "%s: slices of %zux%zu pixels are more than --max-pixels", sample.path,
-                         size[2], size[1]);
+                         width, height);
 }
 
 /* Scores a variant's volume of the same key, if there is one. */
