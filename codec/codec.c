@@ -333,9 +333,11 @@ int dl2_gray_encode(const struct dl2_codec *codec, const struct dl2_gray *image,
     if (image->bits < DL2_GRAY_MIN_BITS || image->bits > DL2_GRAY_MAX_BITS)
         return dl2_error_set(error, DL2_ERR_ARGUMENT, "%u bits a sample, not %d to %d", image->bits,
                              DL2_GRAY_MIN_BITS, DL2_GRAY_MAX_BITS);
-    DL2_TRY(codec_check_encode(codec, &shape, options, error));
+    struct dl2_encode_options own = *options;
+    own.gray = true;
+    DL2_TRY(codec_check_encode(codec, &shape, &own, error));
     out->size = 0;
-    return codec->encode_gray(image, options, out, error);
+    return codec->encode_gray(image, &own, out, error);
 }
 
 static const char *codec_version(const struct dl2_codec *codec, char memory[DL2_CODEC_VERSION_SIZE])

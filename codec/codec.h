@@ -142,6 +142,9 @@ struct dl2_encode_options {
     const struct dl2_colour *colour;
     /* Values of the codec's own settings, in the order of its table; NULL: all as usual. */
     const double *settings;
+    /* The image is one of dl2_gray_encode(), which sets it: of JPEG 2000 qualities reach further
+     * than they do of photographs of 8 bits. */
+    bool gray;
     const struct dl2_external *external; /* of an external codec (codec/external.h); else NULL */
     /* What the file is to say beside; no block is above the codec's metadata_bytes. NULL: nothing.
      */

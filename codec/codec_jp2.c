@@ -6,8 +6,9 @@
  * asks for 32 dB, about what JPEG gives at 50 on photographs, and 100 for 42. A target of quality
  * and not of size, since that is what a quality means with the other codecs: simple images come out
  * small, and hard ones aren't starved (a size target would give every image the same bits per
- * pixel). The peak is that of the bits of a sample, 8 but for slices of volumes. 9/7 wavelet,
- * colour transform for RGB, one tile, one layer; gray stays gray. There is no effort to choose.
+ * pixel). Of slices of volumes PSNR = 30 + 2 * quality / 5 dB, from 34 at 10 to 70 at 100, at the
+ * peak of their bits: a scan's noise alone lies 40 to 60 dB below that. 9/7 wavelet, colour
+ * transform for RGB, one tile, one layer; gray stays gray. There is no effort to choose.
  *
  * The header is read here, without the library, before it may allocate anything: OpenJPEG
  * reserves memory for as many tiles and components as a header claims.
@@ -881,7 +882,7 @@ static OPJ_OFF_T jp2_sink_skip(OPJ_OFF_T count, void *user)
 
 static double jp2_psnr(const struct dl2_encode_options *options)
 {
-    return 22 + options->quality / 5.0;
+    return options->gray ? 30 + 2 * options->quality / 5.0 : 22 + options->quality / 5.0;
 }
 
 /* Planes without samples; NULL: no memory. */

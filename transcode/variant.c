@@ -186,6 +186,7 @@ int dl2_variant_init(struct dl2_variant *variant, const struct dl2_transcode_opt
     json_t *quality = has_quality ? json_integer(encode.quality) : json_null();
     if (target->target.name)
         encode.quality = target->target.high;
+    encode.gray = volumes;
     variant->about = json_pack(
         "{s:s, s:o, s:o, s:o, s:o}", "codec", codec->name, "quality", quality, "options",
         volumes ? describe_volume_options(options, target) : describe_options(options, target),
