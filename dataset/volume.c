@@ -272,6 +272,14 @@ void dl2_volume_counts(const struct dl2_volume *volume, uint64_t *bytes, uint64_
     *reads = volume->reads;
 }
 
+uint64_t dl2_volume_image_bytes(const struct dl2_volume *volume)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < volume->slices.count; i++)
+        bytes += volume->slices.table[i].bytes;
+    return bytes;
+}
+
 /* ---- reading ---- */
 
 static int read_compressed(struct dl2_volume *volume, uint64_t offset, uint8_t *out, size_t size,

@@ -114,6 +114,8 @@ int dl2_volume_scan_labels(struct dl2_volume *volume,
 /* What was read so far, of a compressed file before it was decompressed as far as that is known:
  * bytes, with the header's, and calls of the system. */
 void dl2_volume_counts(const struct dl2_volume *volume, uint64_t *bytes, uint64_t *reads);
+/* Of a volume of slices the bytes of its images, without what the file has around them; else 0. */
+uint64_t dl2_volume_image_bytes(const struct dl2_volume *volume);
 /* The open file, for advice about the page cache. */
 int dl2_volume_file(const struct dl2_volume *volume);
 

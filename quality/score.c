@@ -366,6 +366,7 @@ static int score_volume_variant(const struct score_run *run, struct score_worker
         return status == DL2_ERR_MEMORY ? dl2_error_copy(error, &why)
                                         : score_set_error(pair, DL2_PAIR_FAILED, &why, error);
     const struct dl2_volume_info info = *dl2_volume_info(volume);
+    const uint64_t images = dl2_volume_image_bytes(volume);
     status =
         dl2_volume_compare(reference, worker->scorer, volume, pair->scores, &pair->identical, &why);
     dl2_volume_close(volume);
@@ -379,7 +380,7 @@ static int score_volume_variant(const struct score_run *run, struct score_worker
         return score_set_error(
             pair, status == DL2_ERR_ARGUMENT ? DL2_PAIR_MISMATCHED : DL2_PAIR_FAILED, &why, error);
     }
-    pair->header_bytes = -1;
+    pair->header_bytes = images && images <= pair->bytes ? (int64_t)(pair->bytes - images) : -1;
     pair->width = (uint32_t)info.size[2];
     pair->height = (uint32_t)info.size[1];
     pair->slices = (uint32_t)(info.channels * info.size[0]);
