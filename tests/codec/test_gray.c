@@ -17,7 +17,8 @@ static void draw(uint16_t *samples, uint32_t width, uint32_t height, unsigned bi
     uint32_t noise = bits;
     for (uint32_t i = 0; i < width * height; i++) {
         noise = noise * 1664525 + 1013904223;
-        samples[i] = (uint16_t)((i * (uint64_t)most + (noise >> 28) * most) / (width * height + 15));
+        samples[i] =
+            (uint16_t)((i * (uint64_t)most + (noise >> 28) * most) / (width * height + 15));
     }
     samples[0] = (uint16_t)most;
     if (width * height > 1)
