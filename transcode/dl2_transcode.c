@@ -188,30 +188,31 @@ static int transcode_in_world(char **places, const struct dl2_world *world)
         return first ? dl2_program_usage_error(&program, "%s", error.message) : DL2_EXIT_USAGE;
     const uint64_t memory = arguments.memory_mib ? arguments.memory_mib : default_memory_mib();
     struct dl2_progress progress;
-    struct dl2_transcode_options options = {
-        .source = places[0],
-        .dest = places[1],
-        .samples = arguments.samples,
-        .label_field = arguments.label_field,
-        .targets = selection.targets,
-        .target_count = selection.target_count,
-        .decode = DL2_DECODE_DEFAULTS,
-        .jobs = dl2_share_jobs(&common, world),
-        .memory = (memory << 20) / (world ? world->local_size : 1),
-        .pack = pack_options(places[1]),
-        .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
-        .force = arguments.force,
-        .never_larger = arguments.never_larger,
-        .colour = arguments.colour,
-        .metadata = arguments.metadata,
-        .idle_on_volumes = dl2_option_without_effect(&program, &common, 1u << DL2_ENCODE_VOLUMES),
-        .prune = arguments.prune,
-        .part = arguments.share.part,
-        .world = world,
-        .progress = &progress};
+    struct dl2_transcode_options options = {.source = places[0],
+                                            .dest = places[1],
+                                            .samples = arguments.samples,
+                                            .label_field = arguments.label_field,
+                                            .targets = selection.targets,
+                                            .target_count = selection.target_count,
+                                            .decode = DL2_DECODE_DEFAULTS,
+                                            .jobs = dl2_share_jobs(&common, world),
+                                            .memory =
+                                                (memory << 20) / (world ? world->local_size : 1),
+                                            .pack = pack_options(places[1]),
+                                            .shuffle = given("shuffle") ? &arguments.shuffle : NULL,
+                                            .force = arguments.force,
+                                            .never_larger = arguments.never_larger,
+                                            .colour = arguments.colour,
+                                            .metadata = arguments.metadata,
+                                            .prune = arguments.prune,
+                                            .part = arguments.share.part,
+                                            .world = world,
+                                            .progress = &progress};
     options.decode.max_pixels = arguments.max_pixels;
     options.decode.external = &arguments.external;
     memcpy(options.decode.background, arguments.background, sizeof arguments.background);
+    options.idle_on_volumes =
+        dl2_option_without_effect(&program, &common, 1u << DL2_ENCODE_VOLUMES);
 
     struct dl2_transcode_result result;
     char label[64] = "transcode";
