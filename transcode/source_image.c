@@ -115,6 +115,7 @@ int dl2_worker_init(struct dl2_transcode_worker *worker, struct dl2_transcoder *
     worker->run = run;
     DL2_TRY(DL2_NEW(&worker->encoded, run->variant_count, "variants", error));
     DL2_TRY(DL2_NEW(&worker->members, run->variant_count, "variants", error));
+    DL2_TRY(DL2_NEW(&worker->encoders, run->variant_count, "variants", error));
     return DL2_NEW(&worker->qualities, run->variant_count, "variants", error);
 }
 
@@ -124,6 +125,8 @@ void dl2_worker_free(struct dl2_transcode_worker *worker)
         dl2_bytes_free(&worker->encoded[i]);
     free(worker->encoded);
     free(worker->members);
+    free(worker->encoders);
+    dl2_resizer_free(&worker->raster);
     free(worker->qualities);
     dl2_bytes_free(&worker->file);
     dl2_bytes_free(&worker->taken);
@@ -150,8 +153,7 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     struct dl2_decode_options decode = options->decode;
     decode.info = &worker->colours.info;
     worker->reuse = (struct dl2_reuse){0};
-    worker->gated = estimate(worker, index, sampled);
-    gate_enter(&worker->run->gate, worker->gated);
+    dl2_worker_enter(worker, estimate(worker, index, sampled));
     const double start = dl2_clock_thread_cpu();
     DL2_TRY(dl2_image_decode(worker->source, worker->source_size, &decode, &worker->image,
                              &worker->scratch, error));
@@ -161,6 +163,12 @@ int dl2_worker_decode(struct dl2_transcode_worker *worker, size_t index, bool sa
     if (options->never_larger && dl2_colours_allow_source(&worker->colours))
         dl2_reuse_look(&worker->reuse, worker->source, worker->source_size);
     return DL2_OK;
+}
+
+void dl2_worker_enter(struct dl2_transcode_worker *worker, uint64_t bytes)
+{
+    worker->gated = bytes;
+    gate_enter(&worker->run->gate, bytes);
 }
 
 void dl2_worker_leave(struct dl2_transcode_worker *worker)

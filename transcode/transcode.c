@@ -67,7 +67,11 @@ static int open_source(struct dl2_transcoder *run, struct dl2_error *error)
     const struct dl2_transcode_options *own = run->options;
     struct dl2_dataset_options options = dl2_image_dataset_options(own->samples, own->label_field);
     options.class_folders = !run->packed;
+    options.by_frame = !run->makes_videos;
+    options.takes_videos = run->makes_videos;
     DL2_TRY(dl2_dataset_open(own->source, &options, &run->dataset, error));
+    if (run->makes_videos)
+        DL2_TRY(dl2_clips_check(run, error));
     if (run->follows) /* all has been said */
         return DL2_OK;
     /* Files in folders have the splits that the source's folders have. */
@@ -347,7 +351,7 @@ static int make_all(struct dl2_transcoder *run, struct dl2_error *error)
 {
     struct dl2_parallel loop = {.jobs = run->options->jobs,
                                 .count = run->todo_count,
-                                .work = dl2_encode_image,
+                                .work = run->makes_videos ? dl2_encode_clip : dl2_encode_image,
                                 .emit = dl2_finish_image,
                                 .context = run};
     if (!run->todo_count)
@@ -477,6 +481,7 @@ static int run_all(struct dl2_transcoder *run, struct dl2_transcode_result *resu
         status = run->part.count ? end_part(run, error) : complete(run, error);
     DL2_TRY(dl2_world_agree(world, status, error));
     dl2_progress_tell(run->progress, run->options->source, dl2_unresized_message(&run->unresized));
+    dl2_clips_tell(run);
     return report(run, result, error);
 }
 
@@ -487,9 +492,11 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     *result = (struct dl2_transcode_result){0};
     run->progress = options->progress;
     run->packed = dl2_container_is_packed(options->pack.container);
+    run->makes_videos = options->targets[0].codec->video;
     run->part_file.fd = -1;
     dl2_gate_init(&run->gate, options->memory);
     pthread_mutex_init(&run->unresized.mutex, NULL);
+    pthread_mutex_init(&run->notes.mutex, NULL);
     if (dl2_output_is_folder(options->dest))
         run->parts_stem = dl2_path_join(options->dest, PARTS_STEM);
     const int status = run_all(run, result, error);
@@ -512,6 +519,8 @@ static int run_pass(struct dl2_transcoder *run, struct dl2_transcode_result *res
     free(run->parts_stem);
     dl2_left_out_free(&run->unresized.counts);
     pthread_mutex_destroy(&run->unresized.mutex);
+    dl2_left_out_free(&run->notes.beside);
+    pthread_mutex_destroy(&run->notes.mutex);
     dl2_dataset_close(run->dataset);
     dl2_part_file_close(&run->part_file);
     dl2_gate_free(&run->gate);

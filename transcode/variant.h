@@ -69,6 +69,7 @@ struct dl2_record {
     uint64_t bytes; /* of the image; until that is made, of the output that is there */
     uint32_t width, height;
     uint32_t source_width, source_height; /* upright */
+    uint32_t frames;                      /* of a video; 0: it is an image */
     float encode_cpu, decode_cpu;         /* seconds */
     /* What the variant holds beside the image: extensions with slashes between them, a string to
      * free; NULL: nothing. */

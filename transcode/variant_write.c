@@ -88,6 +88,8 @@ static void print_line(const struct dl2_variant *variant, size_t index,
             record->width, record->height, record->channels, record->bytes, item->bytes,
             item->mtime_ns, (double)record->encode_cpu, (double)record->decode_cpu,
             record->copied ? ",\"copied\":true" : "");
+    if (record->frames)
+        fprintf(out, ",\"frames\":%" PRIu32, record->frames);
     if (record->pixels_only)
         fputs(",\"pixels_only\":true", out);
     if (variant->target.name)
@@ -445,10 +447,12 @@ static int sum_up(struct dl2_variant *variant, struct dl2_error *error)
         if (record->state != DL2_RECORD_VALID && record->state != DL2_RECORD_STAGED)
             continue;
         totals.images++;
-        totals.pixels += (uint64_t)record->width * record->height;
+        const uint64_t shown = record->frames ? record->frames : 1;
+        totals.frames += record->frames;
+        totals.pixels += shown * record->width * record->height;
         totals.missed += variant->target.name && !record->found.met;
         totals.probes += record->found.probes;
-        totals.source_pixels += (uint64_t)record->source_width * record->source_height;
+        totals.source_pixels += shown * record->source_width * record->source_height;
         totals.resized +=
             record->width != record->source_width || record->height != record->source_height;
         totals.bytes += record->bytes;
