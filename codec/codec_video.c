@@ -4,16 +4,10 @@
 #include "codec/video_encoder.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const struct dl2_ffmpeg *const ffmpeg = &dl2_ffmpeg;
-
-/* x264 writes its tables anew, in all encoders' memory, whenever one is opened. An encoder that
- * reads them meanwhile decides otherwise, in about one clip of a thousand. So none is opened while
- * another one encodes a frame. */
-static pthread_rwlock_t tables = PTHREAD_RWLOCK_INITIALIZER;
 
 struct dl2_video_encoder {
     const struct dl2_codec *codec;
@@ -167,10 +161,8 @@ static int open_context(struct dl2_video_encoder *encoder, const struct dl2_enco
     context->thread_count = 1; /* the same bytes on each machine */
     context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER | AV_CODEC_FLAG_BITEXACT;
     int code = set_options(encoder, options, &given);
-    pthread_rwlock_wrlock(&tables);
     if (code >= 0)
         code = ffmpeg->avcodec_open2(context, codec, &given);
-    pthread_rwlock_unlock(&tables);
     ffmpeg->av_dict_free(&given);
     return code < 0 ? fail(encoder, code, "cannot encode with these settings or this size", error)
                     : DL2_OK;
@@ -219,8 +211,6 @@ static int open_frame(struct dl2_video_encoder *encoder, struct dl2_error *error
     frame->sample_aspect_ratio = context->sample_aspect_ratio;
     if (ffmpeg->av_frame_get_buffer(frame, 0) < 0)
         return no_memory(error);
-    for (size_t i = 0; i < sizeof frame->buf / sizeof *frame->buf && frame->buf[i]; i++)
-        memset(frame->buf[i]->data, 0, frame->buf[i]->size); /* what encoders read beside rows */
     encoder->scaler = ffmpeg->sws_getCachedContext(
         NULL, context->width, context->height, AV_PIX_FMT_RGB24, context->width, context->height,
         context->pix_fmt,
@@ -327,12 +317,10 @@ static int write_packet(struct dl2_video_encoder *encoder, AVPacket *packet)
 /* `frame` NULL: there are no more. */
 static int encode(struct dl2_video_encoder *encoder, const AVFrame *frame, struct dl2_error *error)
 {
-    pthread_rwlock_rdlock(&tables);
     int code = ffmpeg->avcodec_send_frame(encoder->context, frame);
     while (code >= 0 &&
            (code = ffmpeg->avcodec_receive_packet(encoder->context, encoder->packet)) >= 0)
         code = write_packet(encoder, encoder->packet);
-    pthread_rwlock_unlock(&tables);
     if (code == AVERROR_EOF)
         code = write_packet(encoder, NULL);
     return code < 0 && code != AVERROR(EAGAIN) ? fail(encoder, code, "cannot encode a frame", error)
@@ -373,6 +361,8 @@ static int add_frame(struct dl2_video_encoder *encoder, const struct dl2_image *
     DL2_TRY(to_rgb(encoder, image, &stride, error));
     if (ffmpeg->av_frame_make_writable(frame) < 0)
         return no_memory(error);
+    for (size_t i = 0; i < sizeof frame->buf / sizeof *frame->buf && frame->buf[i]; i++)
+        memset(frame->buf[i]->data, 0, frame->buf[i]->size); /* encoders read behind rows */
     const int strides[4] = {(int)stride};
     const uint8_t *const from[4] = {encoder->rgb.data};
     ffmpeg->sws_scale(encoder->scaler, from, strides, 0, context->height, frame->data,
