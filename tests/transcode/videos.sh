@@ -57,6 +57,27 @@ for codec in $codecs; do
     [ "$(size 01)" -gt "$(size 12)" ] && [ "$(size 12)" -gt "$(size 40)" ] || fail "$codec: a lower CRF is no larger"
 done
 
+# ---- Scored frame by frame, without the frames as files; bytes are those of the files
+numbers() { sed -n '/"variants"/,$p' "$1" | grep -v -e seconds -e '"path"' -e '"variant":' -e '"name":' -e '"codec":' -e '"library":' -e '"quality":' -e bytes -e bits; }
+for codec in $codecs; do
+    expect 0 dl2-quality --quiet -j 1 --metrics psnr_rgb,ssim --json=one.json src v/$codec-12
+    expect 0 dl2-quality --quiet -j 4 --metrics psnr_rgb,ssim --json=four.json src v/$codec-12
+    expect 0 dl2-quality --quiet --metrics psnr_rgb,ssim --json=files.json src frames-$codec
+    numbers one.json >one.txt && numbers four.json >four.txt && numbers files.json >files.txt
+    grep -q psnr_rgb one.txt && cmp one.txt four.txt && cmp one.txt files.txt || fail "$codec: other scores"
+    grep -q "\"bytes\": $(cat v/$codec-12/*/*.mp4 | wc -c)," one.json || fail "$codec: bytes: $(grep '"bytes"' one.json | head -1)"
+    is "$(grep -c '"key"' one.json)" 36 "$codec: frames"
+done
+expect 0 dl2-quality --quiet -j 1 --metrics psnr_rgb --csv=whole.csv src v/$first-12
+for part in 1/2 2/2; do expect 0 dl2-quality --quiet --metrics psnr_rgb --part $part --json=parts.json --csv=parts.csv src v/$first-12; done
+cmp whole.csv parts.csv || fail 'parts score otherwise'
+expect 0 dl2-quality --quiet --metrics psnr_rgb v/$first-01 v/$first-12
+grep -q '36 of its files are of a lossy codec' out || fail "$(cat out)"
+cp -R v/$first-40 cut && head -c 900 v/$first-40/run/c2.mp4 >cut/run/c2.mp4
+expect 1 dl2-quality --quiet --metrics psnr_rgb src cut
+said 'cut/run/c2.mp4: the video is cut off'
+grep -q 'missing' out || fail "$(cat out)"
+
 # ---- Other sides, chroma and settings; what each codec cannot encode is said
 mkdir odd && frame odd/a/x/0.ppm 65 67 1 && frame odd/a/x/1.ppm 65 67 2 && cp -R odd/a/x odd/a/y
 expect 1 make -c $first --samples clips odd oddv
