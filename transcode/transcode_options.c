@@ -281,6 +281,11 @@ char *dl2_transcode_details(void)
           "become smaller and never larger, and are packed or put into folders "
           "CLASS/CLIP/00000.jpg. Sound is dropped. A rerun makes only the clips whose video or "
           "settings changed.\n\n"
+          "With h264, h265 or av1 SOURCE must hold clips or videos, and a variant has a video for "
+          "each, "
+          "CLASS/CLIP.mp4, with all its frames. Sides must be even unless --subsampling is 444. "
+          "Frames "
+          "without a rate are shown at 25 a second. Such a variant lies in folders.\n\n"
           "An external codec is two commands: in them %i is the input file, %o the output "
           "file, %q the quality and %% a percent sign. The encoder's input is PNG; the decoder may "
           "write any format that this build reads. Commands run without a shell; quotes keep "
@@ -299,6 +304,7 @@ char *dl2_transcode_details(void)
           "  $ dl2-transcode --codec 'cjxl=cjxl %i %o -q %q; djxl %i %o' --q 50 photos variants\n"
           "  $ dl2-transcode --copy --container=tar photos shards\n"
           "  $ dl2-transcode --frames fps=8,short=128 --q 85 --container=gulp videos clips\n"
+          "  $ dl2-transcode --codec h264,av1 --q 23,35 clips variants\n"
           "  $ dl2-transcode --copy photos 'postgresql:///mydb?table=photos'\n"
           "  $ dl2-transcode --q 25,50 photos 'postgresql:///mydb?table=photos'",
           out);
