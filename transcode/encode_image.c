@@ -299,8 +299,7 @@ void dl2_worker_fail(const struct dl2_transcode_worker *worker, bool encodes,
     drop_path(error, slot->item->path);
     for (size_t v = 0; v < worker->run->variant_count; v++)
         if (!slot->outcomes[v].tried &&
-            (needs(worker, v) ||
-             (!encodes && dl2_transcoder_packs(worker->run, v, slot->index))))
+            (needs(worker, v) || (!encodes && dl2_transcoder_packs(worker->run, v, slot->index))))
             dl2_outcome_fail(&slot->outcomes[v], error);
 }
 
